@@ -66,11 +66,11 @@ macro_rules! released {
 
 released!(ArrowSchema, ArrowArray, ArrowArrayStream);
 
-/// A structure of a producer, which is ours.
+/// A structure of a producer, which this module must release.
 struct Owned<T: Released>(Box<T>);
 
 impl<T: Released> Owned<T> {
-    /// A place for a producer to write to.
+    /// Makes an empty structure for a producer to fill.
     fn empty() -> Self {
         // SAFETY: all fields of the three structures are numbers, pointers and optional functions,
         // for which all zeros is a valid value.
@@ -82,8 +82,8 @@ impl<T: Released> Owned<T> {
         let capsule = capsule.cast::<PyCapsule>()?;
         let place: NonNull<T> = capsule.pointer_checked(Some(name))?.cast();
         let mut taken = Self::empty();
-        // SAFETY: a capsule of this name holds one such structure. It is moved: what is left is
-        // zeros, a released one, so the capsule does not release it again.
+        // SAFETY: a capsule of this name holds one such structure. It is moved out, and zeros are
+        // left, which mean a released one. So the capsule does not release it again.
         unsafe { ptr::swap(place.as_ptr(), &raw mut *taken.0) };
         Ok(taken)
     }
@@ -207,7 +207,8 @@ impl ArrowColumn {
             }
             // SAFETY: an array of this type has three buffers: validity, offsets, bytes.
             let buffers = unsafe { slice::from_raw_parts(array.buffers, 3) };
-            // SAFETY: the second has one offset more than texts, of the width of the type.
+            // SAFETY: the second buffer has one offset more than there are texts, of the width of
+            // the type.
             let ends = unsafe { self.width.offsets(buffers[1], array) };
             let bytes = buffers[2].cast::<u8>();
             for pair in ends.windows(2) {
@@ -216,8 +217,8 @@ impl ArrowColumn {
                     slices.push(&[][..]);
                     continue;
                 }
-                // SAFETY: the bytes between two offsets are in the buffer, which lives as long as
-                // the array, and this is borrowed for no longer.
+                // SAFETY: the bytes between two offsets are in the buffer. The buffer lives as long
+                // as the array, and the slice is borrowed for no longer.
                 slices.push(unsafe { slice::from_raw_parts(bytes.add(start), length) });
             }
         }
@@ -235,7 +236,8 @@ impl ArrowColumn {
                 let validity = unsafe { *array.buffers }.cast::<u8>();
                 let is_null = |at: usize| {
                     let bit = array.offset as usize + at;
-                    // SAFETY: the bitmap has a bit for each text, those left out at first too.
+                    // SAFETY: the bitmap has a bit for each text, also for those before the array's
+                    // offset.
                     !validity.is_null() && unsafe { *validity.add(bit / 8) } >> (bit % 8) & 1 == 0
                 };
                 if let Some(at) = (0..length).find(|&at| is_null(at)) {

@@ -1,8 +1,7 @@
 //! `dedupe`: which texts stay, in their order, and which texts lie in one that stays.
 //!
-//! Each text is held against the texts that stay so far, never against all: of a thousand
-//! near-copies the first stays, and each other one is measured once. What is found by samples is
-//! measured on both texts.
+//! Each text is compared only with the texts that stay so far. Of a thousand near-copies the first
+//! stays, and each other one is measured once. Pairs that samples find are measured on both texts.
 //!
 //! # Memory
 //!
@@ -24,11 +23,11 @@ use crate::figures::{Figures, ScoreRule, fraction};
 use crate::running::interruptibly;
 use crate::texts::{HeldTexts, TextName};
 
-/// A text of at most this many shingles has all of them for samples. One of up to twice as many has
-/// one in two, and so on to one in eight, so that samples of all lengths nest.
+/// The maximum number of shingles of a text that has all of them as samples. A text of up to twice
+/// as many has one in two, and so on to one in eight. So samples of all lengths nest.
 const SHORT: usize = 32;
 
-/// A sample that more than this many of the texts that stay have is boilerplate, as in an index.
+/// A sample is boilerplate if more than this many of the texts that stay have it, as in an index.
 const BOILERPLATE: usize = 1000;
 
 /// The number of texts against which a text is measured: those that share most samples with it. Of
@@ -42,11 +41,11 @@ const FEW: usize = 8;
 /// The number of texts that are looked up together, before any of them stays.
 const TOGETHER: usize = 4096;
 
-/// A text that goes, the text that it duplicates, and the share of the former that lies in the
-/// latter.
+/// A text that is dropped, the text that it duplicates, and the share of the first that lies in the
+/// second.
 type Duplicate = (u32, u32, Score);
 
-/// The same in Python.
+/// A duplicate as Python gets it.
 type DuplicateRow = (u32, u32, Option<f64>);
 
 /// The places of texts that stay, ascending, and the duplicates.
@@ -74,7 +73,7 @@ struct SampledText {
 impl SampledText {
     fn of(bytes: &[u8], cutter: &mut TextCutter) -> Self {
         let name = TextName::of(bytes);
-        // The bits that the fingerprint of a sampled shingle has.
+        // Takes the bits of a shingle that are its fingerprint in an index.
         let bits = |shingle: u64| ((shingle << Fingerprint::BASE_LEVEL) >> 32) as u32;
         let mut samples: Vec<u32> = match name.kind {
             ContentKind::Text => {
@@ -103,7 +102,7 @@ impl SampledText {
 /// For each sample, the list of the places of texts that have it. All lists are in one vector.
 #[derive(Default)]
 struct SampleLists {
-    /// Where the list of a sample begins in `links`.
+    /// The place in `links` where the list of a sample begins.
     begins: HashMap<u32, u32>,
     /// A place, and where the list continues, if it does.
     links: Vec<(u32, Option<NonZeroU32>)>,
@@ -162,8 +161,8 @@ impl<'t> Deduplication<'t> {
             })?;
             for (place, (text, known)) in (begin as u32..).zip(found) {
                 stop.go_on()?;
-                // The known texts were searched before texts of this batch stayed. So these are
-                // searched here.
+                // `known` was found before any text of this batch stayed. So the texts of this
+                // batch are searched here.
                 match known.or_else(|| all.nearest(place, &text, begin as u32)) {
                     Some((of, share)) => duplicates.push((place, of, share)),
                     None => all.keep(place, text),
@@ -181,7 +180,8 @@ impl<'t> Deduplication<'t> {
         }
     }
 
-    /// Returns the text at or after a place in which most of this one lies, if that is enough.
+    /// Returns the text that has the largest share of this one, if that share is large enough. Only
+    /// texts at the place `from` or later count.
     fn nearest(&self, place: u32, text: &SampledText, from: u32) -> Option<(u32, Score)> {
         let equal = self.whole.get(&text.name.digest);
         if let Some(&equal) = equal.filter(|&&equal| equal >= from) {

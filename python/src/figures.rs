@@ -29,7 +29,7 @@ pub(crate) struct ScoreRule {
 }
 
 impl ScoreRule {
-    /// The rule of these arguments.
+    /// Makes the rule from the arguments `min` and `score`.
     pub(crate) fn of(min: f64, score: &str) -> PyResult<Self> {
         if !(0.0..=1.0).contains(&min) {
             let sentence = format!("min is a share between 0 and 1, not {min}");
@@ -83,7 +83,7 @@ pub(crate) struct Figures {
     pub(crate) relation: Option<Relation>,
     pub(crate) unit: Unit,
     sizes: (ByteLen, ByteLen),
-    /// True if what they have in common is mostly a few runs that are repeated.
+    /// True if the common part is mostly a few runs that are repeated.
     is_repetition: bool,
     /// For two texts: both containments and the resemblance, even if the texts are too small to be
     /// judged.
@@ -200,7 +200,7 @@ fn shares(common: &CommonText) -> [Score; 3] {
     ]
 }
 
-/// The order of rows: that of the programs.
+/// Orders rows as the programs do.
 pub(crate) fn order<N: Ord>(
     a: (Score, &Figures, N),
     b: (Score, &Figures, N),

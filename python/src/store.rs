@@ -27,7 +27,7 @@ use crate::{Locked, error};
 /// Texts of this many bytes are written together.
 const TOGETHER: usize = 16 << 20;
 
-/// All texts are files of one folder of one file system, which is made up.
+/// The folder whose files are the texts. It exists only in the index.
 const FOLDER: &str = "/texts";
 
 /// The first part of the names of records that are texts.
@@ -145,7 +145,7 @@ impl TextIndex {
             state.flush().map_err(error)?;
             match std::mem::replace(&mut *state, State::Closed) {
                 State::Writing { index, .. } => {
-                    // Does something if a third of the file is unused.
+                    // Does something only if a third of the file is unused.
                     index.compact().map_err(error)?;
                     index.close().map_err(error)
                 }
@@ -173,7 +173,7 @@ impl TextIndex {
 const MAX_KEY: usize = 1024;
 
 impl TextIndex {
-    /// A view of all that was added.
+    /// A snapshot with all that was added.
     fn snapshot(&self) -> PyResult<Snapshot> {
         let mut state = self.state.lock();
         state.flush().map_err(error)?;
@@ -202,7 +202,8 @@ impl Drop for TextIndex {
 }
 
 impl State {
-    /// Writes the texts that were added since: first the texts, then the keys that lead to them.
+    /// Writes the texts that were added since the last flush: first the texts, then the keys that
+    /// lead to them.
     fn flush(&mut self) -> Result<(), ApplyError> {
         let Self::Writing {
             index,
@@ -255,7 +256,7 @@ impl State {
     }
 }
 
-/// Forgets the texts among these that no key leads to any more.
+/// Removes those of these texts that no key leads to any more.
 fn forget_unused(
     index: &Index,
     digests: impl IntoIterator<Item = ContentDigest>,

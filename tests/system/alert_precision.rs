@@ -40,8 +40,8 @@ fn told(sandbox: &Sandbox) -> BTreeSet<(String, String)> {
 }
 
 impl Day {
-    /// Runs a step, and compares its alerts with the expected ones. If the changed file resembles
-    /// several files equally, any of these is accepted: their names begin alike.
+    /// Runs a step, and compares its alerts with the expected ones. An expected name may be the
+    /// common beginning of several names, if the changed file resembles these files equally.
     fn step(
         &mut self,
         sandbox: &Sandbox,

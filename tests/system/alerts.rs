@@ -73,7 +73,8 @@ fn saves_renames_and_small_files_stay_quiet() {
     sandbox.write("b.txt", prose(2, 20_000));
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
-    // A program saves in several steps: the new text resembles the old text of the same path.
+    // A program saves in several steps. The new text resembles the old one, but both have the same
+    // path.
     let tree = |name| sandbox.tree(name);
     fs::write(tree("a.tmp"), edited(&text, 1, 2)).expect("write");
     fs::rename(tree("a.tmp"), tree("a.txt")).expect("rename");
@@ -85,7 +86,7 @@ fn saves_renames_and_small_files_stay_quiet() {
     let longer = [edited(&text, 1, 2), b"one more line\n".to_vec()].concat();
     fs::write(tree("a.txt"), longer).expect("write");
     daemon.sync();
-    // Under 1 KiB.
+    // A file under 1 KiB.
     fs::write(tree("small"), &prose(2, 20_000)[..900]).expect("write");
     daemon.sync();
     assert!(alerts(&sandbox).is_empty(), "{:#?}", alerts(&sandbox));

@@ -1,4 +1,4 @@
-//! Names of any bytes appear unchanged in every verb, and none reaches a terminal raw.
+//! Names of any bytes appear unchanged in every verb, and reach a terminal only escaped.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -174,7 +174,7 @@ fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
     let daemon = sandbox.mounted([""; 0]);
     daemon.assert_true();
 
-    // The index.
+    // The dump of the index has all names.
     let dump = sandbox.resemble(["dump", "--canonical", "tree"]).success();
     let controls = obeyed(&dump.out).into_iter().filter(|c| c != "'\\t'");
     assert_eq!(controls.count(), 0, "the dump");
@@ -212,7 +212,7 @@ fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
         .collect();
     assert!(listed == names, "-0");
 
-    // For people. The progress would be drawn on the same terminal: `-q`.
+    // Formats for people escape names. The progress would be drawn on the same terminal, so `-q`.
     let command = sandbox.program("resemble").get_program().to_owned();
     let command = command.to_str().expect("a plain name");
     for format in ["text", "json", "tsv", "csv", "fdupes", "html"] {
@@ -227,7 +227,7 @@ fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
         let shown = script.output().expect("script");
         assert!(shown.status.success(), "{shown:?}");
         let mut controls = obeyed(&shown.stdout);
-        // These are the end of a line, as the terminal writes it, and the end of a column.
+        // The terminal ends a line with `\r`, and a tab ends a column.
         controls.remove("'\\r'");
         controls.remove("'\\t'");
         assert_eq!(controls, BTreeSet::new(), "{format}");

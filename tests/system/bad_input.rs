@@ -7,7 +7,7 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox, fill, fuse_works, names, tmpfs};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-/// One sentence on stderr, and the exit code.
+/// Checks that standard error has one sentence with this word, and checks the exit code.
 #[track_caller]
 fn refused(answer: Ran, code: i32, word: &str) {
     let answer = answer.exits(code);

@@ -128,8 +128,8 @@ fn collect(value: &Value, found: &mut Vec<(String, Vec<Value>)>) {
 }
 
 /// Checks that each verb has the same rows with a daemon and without. The true figures must be in
-/// the intervals, and no unrelated file may be listed. `archive` and `files` are the paths of both;
-/// `disk` will be removed.
+/// the intervals, and no unrelated file may be listed. `archive` and `files` are the folders of
+/// both: `tree`, or `disk`, which will be removed.
 fn one_estimate_in_every_verb(
     (archive, files): (&str, &str),
     write: fn(&Path, &Path),
@@ -199,7 +199,7 @@ fn one_estimate_in_every_verb(
         for local in [&["--local", "--no-cache"][..], &[]] {
             let answer = ask(&[&words[..], local].concat());
             let mut found = figures(&answer.json());
-            // Groups have members in addition to links.
+            // Groups have members in addition to links, so each pair is there twice.
             found.dedup();
             assert_eq!(found, expected, "{words:?} {local:?}");
         }

@@ -104,7 +104,7 @@ fn a_disk_that_is_gone_is_asked_about() {
                 question.extend(args(&["--format", "json", "--local"]));
                 let answer = sandbox.resemble(&question);
                 assert_eq!(answer.err, "", "{question:?}");
-                // The disk's name differs.
+                // The disk and its catalogue have different names.
                 let text = answer
                     .text()
                     .replace("disk.cat:", "disk")
@@ -127,7 +127,7 @@ fn a_disk_that_is_gone_is_asked_about() {
         "{}",
         recorded[2].0
     );
-    // A question about live files only is unchanged, and ignores the disk.
+    // A question about live files only ignores the disk that is in the cache.
     let alone = sandbox.resemble(["groups", "tree/work", "--local"]);
     let fresh = sandbox.resemble(["groups", "tree/work", "--local", "--no-cache"]);
     assert_eq!(alone.text(), fresh.text());
@@ -257,7 +257,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     );
 }
 
-/// The daemon does not have the catalogue, but the samples of the file can be sent.
+/// The daemon does not have the catalogue, so the command sends it the samples of the file.
 #[test]
 fn the_daemon_is_asked_about_a_file_of_a_catalogue_that_it_has_not() {
     let sandbox = Sandbox::new();
@@ -295,8 +295,8 @@ fn the_daemon_is_asked_about_a_file_of_a_catalogue_that_it_has_not() {
     assert!(missing.exits(2).err.contains("is no file of the catalogue"));
 }
 
-/// A catalogue is no folder to enter, and it does not change. So the overlay and the alerts leave
-/// it out, even if a new file has its only relative there.
+/// A catalogue cannot be entered like a folder, and it does not change. So the overlay and the
+/// alerts leave it out, even if a new file has its only relative there.
 #[test]
 fn the_overlay_and_alerts_leave_catalogues_out() {
     if !fuse_works() {
@@ -325,7 +325,7 @@ fn the_overlay_and_alerts_leave_catalogues_out() {
     assert_eq!(alerts["alerts"], serde_json::json!([]), "{alerts}");
 }
 
-/// Verbs that need bytes report that they are not here. A digest is no proof unless an option
+/// Verbs that need bytes report that the bytes are not here. A digest is no proof unless an option
 /// accepts it.
 #[test]
 fn what_is_not_here_is_said() {
@@ -381,7 +381,7 @@ fn what_is_not_here_is_said() {
     );
 }
 
-/// One clear sentence, exit code 2, and the earlier files are unchanged.
+/// Each refusal is one clear sentence with exit code 2, and leaves the earlier files unchanged.
 #[test]
 fn bad_catalogues_are_refused() {
     let sandbox = Sandbox::new();
@@ -460,7 +460,7 @@ fn every_holder_of_a_part_is_found() {
     for seed in 50..60 {
         sandbox.write(format!("other/{seed}.txt"), prose(seed, 6_000));
     }
-    // This part is smaller than requested.
+    // This part is smaller than the first questions ask for.
     sandbox.write("crumb.txt", around(70, &secret[100..250]));
     fs::hard_link(sandbox.tree("note.txt"), sandbox.tree("note too.txt")).expect("a link");
     let daemon = sandbox.daemon([""; 0]);
@@ -549,7 +549,7 @@ fn every_holder_of_a_part_is_found() {
     none.exits(1);
 }
 
-/// The input of `sort`, and the meaning of the numbers.
+/// Checks the lines of chunks that `sort` gets, and the meaning of their numbers.
 #[test]
 fn chunks_are_lines_for_sort() {
     let sandbox = Sandbox::new();

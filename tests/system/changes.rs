@@ -54,7 +54,7 @@ fn a_save_by_temp_file_and_rename() {
     fs::remove_file(tree(".a.txt.swp")).expect("swap goes");
     daemon.sync();
     assert!(scene.similar("a.txt").is_empty(), "another text now");
-    // Like most editors: write a temporary file, then rename it over the old one.
+    // Saves as most editors do: writes a temporary file, then renames it over the old one.
     fs::write(tree("a.txt.tmp"), edited(&scene.text, 9, 4)).expect("new text");
     fs::rename(tree("a.txt.tmp"), tree("a.txt")).expect("over");
     daemon.sync();
@@ -73,7 +73,7 @@ fn append_and_truncate() {
         .expect("open");
     file.write_all(&prose(8, 500_000)).expect("append");
     daemon.sync();
-    // Now 10 kB of the 510 kB are in b: b is in a, but hardly any of a is in b.
+    // Now a has 510 kB, of which b has 10 kB. So b is in a, but hardly any of a is in b.
     let shown = names(scene.sandbox.mount("a.txt/.similar"));
     let entry = shown
         .iter()
@@ -195,7 +195,7 @@ fn rename_copy_touch_and_chmod_add_nothing_to_the_index() {
         "{renamed}"
     );
     assert_eq!(renamed["index"]["chunks"], before["index"]["chunks"]);
-    // A touched or copied file must be read to be known, but it adds nothing.
+    // A touched or copied file must be read to be known, but it adds nothing to the index.
     fs::copy(tree("dir/c.txt"), tree("copy.txt")).expect("copy");
     let touched = fs::File::options()
         .append(true)

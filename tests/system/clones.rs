@@ -68,7 +68,7 @@ fn a_plan_says_of_clones_that_they_free_nothing() {
         assert_eq!(number.as_u64(), Some(u64::from(!is_alone)), "{name}");
     }
     assert_eq!(document["summary"]["shared_blocks"].as_u64(), Some(size));
-    // When a saved report is filtered, the figure is computed again.
+    // When a saved report is filtered, the size of shared blocks is computed again.
     for (excluded, shared) in [("clone.txt", None), ("copy.txt", Some(size))] {
         let from = ["groups", "--from", report.to_str().expect("a name")];
         let filter = ["--exclude", excluded, "--format", "json"];

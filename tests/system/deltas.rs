@@ -90,7 +90,7 @@ fn the_unit_of_every_night_sends_what_is_new() {
             .env("STATE_DIRECTORY", &state);
         sh.output().expect("sh runs").into()
     };
-    // This is the script of the other machine.
+    // This script runs on the other machine.
     let send = "if [ $FORM = cat ]; then cat >../there.cat; else cat >../in.delta && \
                 resemble catalogue join ../there.cat ../in.delta -o ../there.cat; fi";
     night(send).success();
@@ -103,7 +103,7 @@ fn the_unit_of_every_night_sends_what_is_new() {
     let sent = bytes(&sandbox, "nights/sent.cat");
     assert!(sent != first && bytes(&sandbox, "there.cat") == sent);
     assert!(bytes(&sandbox, "in.delta").len() < sent.len());
-    // Exactly the files here.
+    // The catalogue there has exactly the files here.
     run(&sandbox, &["compare", "there.cat", "tree"]).success();
 }
 
@@ -181,7 +181,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
             bytes(sandbox, "joined.cat") == bytes(sandbox, "2.cat"),
             "{options:?}"
         );
-        // Joins both at once, and replaces the first.
+        // Joins both deltas at once, and replaces the first file.
         join(&["1.cat", "2.delta", "3.delta", "-o", "1.cat"]).success();
         assert!(
             bytes(sandbox, "1.cat") == bytes(sandbox, "3.cat"),
@@ -196,7 +196,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
                 whole.len()
             );
         }
-        // The next pass uses the same files.
+        // Makes the tree of the first day again for the next pass.
         if local.is_empty() {
             for name in names(sandbox.path("tree")) {
                 let path = sandbox.tree(name);
@@ -246,7 +246,7 @@ fn a_pipe_gets_the_same_bytes() {
     assert!(names(&temp).is_empty(), "{:?}", names(&temp));
 }
 
-/// One sentence, exit code 2, and the earlier files are unchanged.
+/// Each refusal is one sentence with exit code 2, and leaves the earlier files unchanged.
 #[test]
 fn what_does_not_fit_is_refused() {
     let sandbox = Sandbox::new();

@@ -112,7 +112,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
         command
     };
     let start = || Running(notify().stderr(Stdio::null()).spawn().expect("it runs"));
-    // The program stores its position in the log.
+    // A first run stores the program's position in the log.
     let once = notify().arg("--once").status().expect("it runs");
     assert!(once.success());
     let running = start();
@@ -132,7 +132,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
     let daemon = sandbox.daemon([""; 0]);
     let running = start();
     hear(&heard, "second.txt");
-    // Across a restart of the daemon.
+    // The program keeps running while the daemon is restarted.
     assert_eq!(daemon.stop(), 0);
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();

@@ -20,7 +20,7 @@ struct Slow {
 }
 
 impl Slow {
-    /// Starts the daemon with this many seconds for a document.
+    /// Starts the daemon with this time limit for a document, in seconds.
     fn new(seconds: u32) -> Self {
         let sandbox = Sandbox::new();
         let (started, go) = (sandbox.path("started"), sandbox.path("go"));
@@ -112,14 +112,14 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
     until("a document is found by its text", &mut || {
         slow.found("office/minutes.docx") == ["office/minutes.odt"]
     });
-    // The question reads a document that waits.
+    // A question about a document that waits reads this document.
     slow.sandbox.write("hostile/minutes.odt", odt(&words));
     until("a document that waits has an answer", &mut || {
         slow.found("hostile/minutes.odt")
             .contains(&"office/minutes.odt".to_owned())
     });
     assert_eq!(daemon.status()["fresh"], false);
-    // A file that settles counts as well.
+    // A file that is still settling counts as pending, too.
     until("the documents alone wait", &mut || {
         let pending = daemon.status()["roots"][0]["pending"].as_u64();
         pending.is_some_and(|pending| (35..=41).contains(&pending))
@@ -207,7 +207,7 @@ fn what_took_too_long_is_not_tried_again() {
         unopened.contains("renamed.slow") && unopened.contains("took too long"),
         "{unopened}"
     );
-    // The documents are read after any kind of end.
+    // A document that took too long is not tried again after a crash, either.
     daemon.crash();
     let daemon = slow.daemon();
     daemon.sync();

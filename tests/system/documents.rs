@@ -99,7 +99,7 @@ fn a_document_is_found_in_every_format() {
         .output();
     let piped = piped.expect("it runs").stdout;
     assert_eq!(String::from_utf8_lossy(&piped).lines().count(), 7);
-    // Without the layer, the file is compared by its bytes.
+    // Without extracted texts, the file is compared by its bytes.
     let rows = found(
         &sandbox,
         &["find", &outside.display().to_string(), "--no-text"],
@@ -205,7 +205,7 @@ fn copies_of_an_attachment_are_one_entry() {
     let why = sandbox.mount("a.txt/.similar/.why").join(&listed[0]);
     let why = fs::read_to_string(why).expect("an explanation");
     assert!(!why.contains("also in"), "{why}");
-    // A question has a row for each.
+    // A question has a row for each copy.
     assert_eq!(ask(&sandbox, "a.txt").1.len(), 31);
 }
 
@@ -339,7 +339,7 @@ fn what_could_not_be_read_is_in_every_answer_both_ways() {
         let (code, _, errors) = asked(&["find", &text], further);
         assert_eq!((code, errors.len()), (0, 3), "{errors:?}");
     }
-    // Bytes can be read in full.
+    // These questions compare bytes, and all bytes can be read.
     for question in [
         &["groups", &b, "--only", "identical"][..],
         &["compare", &a, &b, "--no-text"],
@@ -556,7 +556,7 @@ fn documents_of_one_program_are_no_kin_by_their_template() {
         }
         sandbox.resemble(["pairs", "--text", &folder]).exits(1);
         sandbox.resemble(["groups", &folder]).exits(1);
-        // Their texts show that the two are related.
+        // The texts show that the edited documents are related.
         let edited = sandbox.tree("edited").display().to_string();
         let rows = found(&sandbox, &["find", &name("one"), "--in", &edited]);
         assert_eq!(rows.len(), 3, "{ending}: {rows:?}");

@@ -1,4 +1,4 @@
-//! The figures of docs/facts.toml: the code has them, and every page that names them.
+//! The figures of docs/facts.toml are those of the code, and of every page that names them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -101,7 +101,8 @@ fn run(command: &mut Command) -> Ran {
     command.output().expect("it runs").into()
 }
 
-/// The path that the file manager opens after a click on the entry, and the message otherwise.
+/// Clicks on the entry. Returns the path that the file manager opens, if it opens any, and the
+/// output.
 fn click(sandbox: &Sandbox, host: &str, kind: &str, path: &Path) -> (Option<PathBuf>, Ran) {
     let opened = sandbox.path("opened");
     fs::remove_file(&opened).ok();
@@ -142,7 +143,7 @@ fn a_click_opens_the_folder_of_the_view() {
             assert_eq!(opened.as_ref(), Some(&expected), "{path:?}");
         }
     }
-    // From a similar file to the files similar to it.
+    // A similar file leads to the files similar to it.
     let link = sandbox.view("docs/report.txt/.similar/100%_-rf");
     let target = fs::read_link(&link).expect("a link");
     let (next, _) = click(&sandbox, "Nautilus", "regular", &link);
@@ -176,7 +177,7 @@ fn a_click_opens_the_folder_of_the_view() {
     assert_eq!(daemon.stop(), 0);
 }
 
-/// If something prevents that, a window shows it, with the one command that helps.
+/// If there is no folder to open, a window shows why, with the one command that helps.
 #[test]
 fn what_is_in_the_way_is_said() {
     if !fuse_works() || !is_installed("python3") {

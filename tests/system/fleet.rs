@@ -179,12 +179,12 @@ fn what_cannot_be_used_is_told_and_leaves_the_one_before() {
     daemon.sync();
     let whole = fs::read(catalogue(&sandbox, "anna", &[("z.txt", here.clone())])).expect("bytes");
     let place = sandbox.path("fleet/anna.cat");
-    // A slow copy leaves this for a while, which is not reported.
+    // A slow copy leaves half a file for a while, which is not reported.
     fs::write(&place, &whole[..whole.len() / 2]).expect("half of it");
     daemon.sync();
     assert_eq!(found(&sandbox), "100%  identical  anna:/a.txt\n");
     assert_eq!(status(&daemon), "[]");
-    // An aborted copy leaves this for good.
+    // An aborted copy leaves half a file for good, which is reported.
     leave_alone(&place);
     fs::write(sandbox.path("fleet/no label!.cat"), b"x").expect("a file");
     fs::write(sandbox.path("fleet/.hidden.cat"), b"x").expect("a file");
@@ -242,7 +242,7 @@ fn by_hand_or_by_a_folder() {
         refused.code == 2 && refused.err.contains("fleet/anna.cat"),
         "{refused:?}"
     );
-    // The other way round.
+    // Here the catalogue is imported first, and the folder has it later.
     let by_hand = catalogue(&sandbox, "ben", &[("mine.txt", here.clone())]);
     sandbox
         .resemble(["catalogue".as_ref(), "add".as_ref(), by_hand.as_os_str()])

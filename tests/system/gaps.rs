@@ -8,7 +8,7 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Ran, Sandbox};
 use serde_json::{Value, json};
 
-/// A program of ours without the right to list every folder, which root has.
+/// Runs a program of ours without root's right to list every folder.
 fn ordinary(sandbox: &Sandbox, program: &str) -> Command {
     let own = sandbox.program(program);
     if !rustix::process::geteuid().is_root() {
@@ -106,8 +106,8 @@ fn questions(sandbox: &Sandbox) -> Vec<Vec<OsString>> {
     ]
 }
 
-/// The answer of the daemon and that of the command alone: the exit code, the whole document and
-/// what standard error says of errors.
+/// Compares the daemon's answer with that of the command alone: the exit code, the whole document,
+/// and the errors on standard error.
 #[track_caller]
 fn same_both_ways(sandbox: &Sandbox, questions: Vec<Vec<OsString>>) {
     for question in questions {
@@ -178,7 +178,7 @@ fn a_folder_that_may_not_be_listed_is_named_by_every_answer() {
 
     let status = ask(&sandbox, ["status", "--format", "json"]).json();
     let theirs = u64::from(rustix::process::geteuid().is_root());
-    // There are five folders, two names in the one that can be listed, and a file.
+    // Five folders, two names in the folder that can be listed, and a file are unreadable.
     assert_eq!(
         status["roots"][0]["unreadable"],
         json!(8 + theirs),
@@ -230,7 +230,7 @@ fn what_lies_in_a_folder_goes_and_comes_with_the_right_to_list_it() {
         .enumerate()
     {
         mode(&sandbox, "open/dir", bits);
-        // The owner of a folder may know names in it.
+        // The owner of a folder that cannot be listed may still make files in it.
         sandbox.write(
             format!("open/dir/new {round}.txt"),
             prose(10 + round as u64, 4_000),
@@ -434,7 +434,7 @@ fn what_a_root_leaves_out_is_said_and_is_no_error() {
         .resemble(["catalogue", "write", &docs, "-o", catalogue])
         .success();
     sandbox.resemble(["catalogue", "add", catalogue]).success();
-    // The catalogue reports that as well.
+    // Answers from the catalogue report the excluded file as well.
     for verb in ["history", "lost"] {
         let answer = sandbox.resemble([verb, &file, "--format", "json"]).json();
         let left_out = json!([{"root": "disk:", "rule": "max-size", "entries": 1}]);

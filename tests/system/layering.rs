@@ -53,8 +53,8 @@ fn sources_in(folder: &Path) -> Vec<(PathBuf, String)> {
     files_in(folder, &["rs"])
 }
 
-/// Returns all files in a folder whose names end so, with their texts. Files that are built or
-/// hidden are left out.
+/// Returns all files in a folder whose names have one of these endings, with their texts. Files
+/// that are built or hidden are left out.
 pub(crate) fn files_in(folder: &Path, ends: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -297,7 +297,7 @@ fn watched_files_are_never_mapped() {
             );
         }
         for (path, text) in sources(krate) {
-            // The program itself makes the arrays, in its own folder.
+            // The laboratory maps its own arrays, which are in its own folder.
             let may_map = krate == "mapped" || path.ends_with("lab/lab/src/arrays/mapped.rs");
             assert!(
                 may_map || !text.contains("Mapped::open"),
@@ -307,7 +307,7 @@ fn watched_files_are_never_mapped() {
             let code = text
                 .lines()
                 .filter(|line| !line.trim_start().starts_with("//"));
-            // A storm imitates other programs.
+            // A storm maps files to imitate other programs.
             let is_storm = path.ends_with("testutil/src/churn/maps.rs");
             for line in code.filter(|_| !is_storm) {
                 assert!(!line.contains("mmap("), "{} maps: {line}", path.display());
@@ -357,7 +357,7 @@ fn sibling_modules_import_each_other_in_one_direction() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Returns whether a crate exists already; rules for missing ones wait.
+/// Returns whether a crate exists already. Rules about missing crates are not checked yet.
 fn is_there(krate: &str) -> bool {
     members()
         .iter()
@@ -388,8 +388,7 @@ fn rooms_know_no_more_than_they_must() {
             "scan",
             &["resemble_query", "resemble_relate", "resemble_proto"][..],
         ),
-        // Of the protocol, only values may be used: no verb, no request and no printer. Verbs and
-        // printers name those.
+        // Only values of the protocol may be used: no verb, no request and no printer.
         (
             "relate",
             &[

@@ -193,7 +193,7 @@ fn links_that_lead_nowhere_are_listed_with_where_their_targets_are() {
     ];
     assert_eq!(rows, expected);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    // A file that was found counts, even if its row is not shown.
+    // A file that was found counts for the exit code, even if its row is not shown.
     assert_eq!(ask(&["--top", "1"]).code, 0);
     let text = ask(&[]);
     assert!(
@@ -255,7 +255,7 @@ fn another_file_of_the_name_is_not_the_lost_one() {
     is_at("draft", "holiday");
     is_at("a", "copy of a");
     is_at("b", "c");
-    // The next file may reuse the inode number of this one.
+    // The next file may get the inode number of this one.
     drop(daemon);
     fs::remove_file(tree("contract")).expect("it is removed");
     sandbox.write("shopping", prose(14, 500));

@@ -31,7 +31,7 @@ mod changes;
 /// Storms of changes, overflow of the event queue, deep trees made at once.
 mod storms;
 
-/// Names of any bytes stay complete, and none reaches a terminal raw.
+/// Names of any bytes stay complete, and reach a terminal only escaped.
 mod any_names;
 
 /// Names that change places lead no program out of a tree.

@@ -43,7 +43,7 @@ fn ls_similar_names_the_near_duplicates_best_last() {
     let link = fs::read_link(sandbox.mount("report.txt/.similar").join(&shown[0])).expect("a link");
     assert_eq!(link, sandbox.tree("archive/report-v2.txt"));
     assert!(listing(&sandbox, "minutes.txt").is_empty());
-    // The file itself is in its folder, with unchanged bytes.
+    // In the view, the folder of a file has this file, with unchanged bytes.
     let through = fs::read(sandbox.mount("report.txt/report.txt")).expect("the file");
     assert_eq!(
         through,
@@ -145,7 +145,7 @@ fn why_report_and_attributes_agree_with_find() {
     ]);
     let mut found = found.success().json();
     for row in found["results"].as_array_mut().expect("rows") {
-        // The command looks whose the files are.
+        // The command adds the owner of each file.
         assert!(
             row.as_object_mut()
                 .expect("a row")

@@ -31,8 +31,7 @@ fn errors(document: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Every question with a path that does not exist. Each has that path, and the words of the
-/// question.
+/// Every question with a path that does not exist: this path, and the words of the question.
 const QUESTIONS: [(&str, &[&str]); 15] = [
     ("no.txt", &["find", "no.txt", "--in", "."]),
     ("no", &["find", "a/x.txt", "--in", "no"]),
@@ -68,7 +67,7 @@ fn a_path_that_does_not_exist_is_said_in_one_sentence_and_in_documents() {
     let all = |ways: &[&[&str]]| {
         for further in ways {
             for (path, question) in QUESTIONS {
-                // No daemon is asked.
+                // `why` asks no daemon anyway.
                 if question[0] == "why" && further == &["--local"] {
                     continue;
                 }
@@ -112,7 +111,7 @@ fn a_path_that_does_not_exist_is_said_in_one_sentence_and_in_documents() {
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
     all(&[&[], &["--local"]]);
-    // The existing part is answered.
+    // The path that exists has an answer.
     let both = ask(&sandbox, &["pairs", ".", "no", "--format", "json"], &[])
         .exits(2)
         .json();

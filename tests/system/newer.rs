@@ -31,7 +31,7 @@ fn the_newer_of_two_files_is_the_same_both_ways() {
     )
     .expect("a file");
     std::fs::write(sandbox.path("outside.txt"), words(3)).expect("a file");
-    // The files of the documents have the opposite order.
+    // The times of these files have the opposite order of the dates in the documents.
     for (name, days) in [
         ("tree/old.docx", 9),
         ("tree/new.docx", 1),

@@ -99,7 +99,7 @@ fn units_pass_systemd_analyze() {
         is_understood(unit, &read(unit));
     }
     let text = read("resembled.service");
-    // The unit's comments explain what these directives would break.
+    // The unit's comments explain what these directives would break, so none of them is set.
     for directive in [
         "ProtectSystem=",
         "PrivateTmp=",
@@ -124,7 +124,8 @@ fn units_pass_systemd_analyze() {
     ];
     for unit in units {
         let text = read(unit);
-        // If these units were verified alone, they would name units that do not exist.
+        // Leaves out the lines that name other units, because a unit that is verified alone has
+        // none.
         let alone = text.lines().filter(|line| {
             !["Requires=", "After="]
                 .iter()

@@ -1,9 +1,9 @@
 //! The power fails while the index is written, on a real file system whose journal is then
 //! replayed. Data that the program had not made durable is lost, and nothing else may be wrong.
 //!
-//! The file system is shut down at once and without its log. Its own authors test in the same way:
-//! data in memory never reaches the disk. There are few cuts here, `RESEMBLE_POWER_CUTS=100` in a
-//! long test (`just damage`).
+//! The file system is shut down at once and without its log, so data in memory never reaches the
+//! disk. The authors of the file system test in the same way. A long test has more cuts:
+//! `RESEMBLE_POWER_CUTS=100` (`just damage`).
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ fn a_power_cut_leaves_an_index_that_is_right_again() {
             steps(random.below(400));
             cut(&disk.at);
             daemon.kill();
-            // Its messages about a disk without power do not matter.
+            // The daemon's messages about a disk without power do not matter.
             let before = sandbox.log().len();
             drop(on);
             on = disk.on().expect("its journal is played back");

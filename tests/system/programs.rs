@@ -18,7 +18,7 @@ fn a_server_of_one_root_says_nothing_of_another_that_the_daemon_watches() {
     let out = sandbox.path("out");
     fs::create_dir(&out).expect("a folder");
     fs::write(out.join("secret.txt"), &text).expect("a file");
-    // The letterhead is common only if both directories are counted.
+    // The letterhead is boilerplate only if both directories are counted.
     let head = paragraphs(50, 2);
     for n in 0..8 {
         let letter = |place: u64| [&head[..], &paragraphs(1000 * place + n, 6)].concat();

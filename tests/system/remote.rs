@@ -113,7 +113,7 @@ fn a_file_stays_here_and_what_resembles_it_is_found_there() {
     assert_eq!(rows(&ran).len(), 2);
     assert!(rows(&ran).iter().all(|row| near.contains(row)), "{ran:?}");
 
-    // The same through the environment, with no path of this machine in the request.
+    // The environment may name the daemon instead. The request has no path of this machine.
     let mut command = here.program("resemble");
     command.env("PATH", Sandbox::path_with(&here.path("bin")));
     command.env("RESEMBLE_SOCKET", "ssh://nas").args(words);
@@ -169,7 +169,7 @@ fn a_path_is_that_of_the_machine_where_it_is_named() {
     fs::rename(there.path("run/resemble"), &odd).expect("it moves");
     let host = format!("ssh://nas{}/socket", odd.display());
     machines.ask_at(&host, &["sync"]).success();
-    // The daemon unmounts the view at the path that it knows.
+    // Moves the folder back, because the daemon unmounts the view at the path that it knows.
     fs::rename(&odd, there.path("run/resemble")).expect("it moves back");
 }
 

@@ -43,7 +43,7 @@ fn mixed_tree(sandbox: &Sandbox) {
     let notes = [edited(&note, 9, 2), edited(&note, 30, 2)];
     let notes: Vec<(&str, &[u8])> = [("x.txt", &notes[0][..]), ("y.txt", &notes[1])].into();
     sandbox.write("work/notes.eml", mail("notes", &notes));
-    // Every file has a time of its own.
+    // Gives every file a time of its own.
     let ran = sandbox.resemble(["dump", "--canonical", "tree", "--local"]);
     let day = Duration::from_secs(86_400);
     let begin = SystemTime::UNIX_EPOCH + day * 15_000;

@@ -34,7 +34,7 @@ fn is_well(status: &serde_json::Value) -> bool {
     status["fresh"] == true && status["degraded"].as_array().is_some_and(Vec::is_empty)
 }
 
-/// Checks that a barrier that succeeds is right, and that one that cannot succeed reports that.
+/// Checks that the index is right if a barrier succeeds.
 fn never_wrong(sandbox: &Sandbox, daemon: &Daemon<'_>) {
     if sandbox.resemble(["sync", "--timeout", "5"]).code == 0 {
         daemon.difference().expect("sync told that all is known");
@@ -73,7 +73,7 @@ fn without_descriptors_nothing_is_called_fresh_and_nothing_is_lost() {
     status_when(&sandbox, is_well);
 }
 
-/// Such a document must not be stored as unreadable.
+/// A document for which no process can be started must not be stored as unreadable.
 #[test]
 fn a_document_that_no_process_could_be_started_for_is_read_when_there_is_room() {
     let sandbox = Sandbox::new();
@@ -81,7 +81,7 @@ fn a_document_that_no_process_could_be_started_for_is_read_when_there_is_room() 
     let daemon = sandbox.daemon([""; 0]);
     daemon.assert_true();
     let unopened = |status: &serde_json::Value| status["roots"][0]["unopened"].as_u64();
-    // That is enough to read a file, but not for the pipes to a process.
+    // Four more descriptors are enough to read a file, but not for the pipes to a process.
     daemon.limit_descriptors(Some(descriptors_at_rest(&daemon) + 4));
     for n in 0..4 {
         sandbox.write(format!("minutes{n}.docx"), docx(&sentences(n, 60)));

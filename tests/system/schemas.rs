@@ -88,8 +88,8 @@ impl StrictSchema {
                 "{place} has another type"
             );
             let is_refused = !self.document.is_valid(&missing);
-            // A conflict that is compared with nothing has no figures. A row must have a relation,
-            // but parameters need not.
+            // With `--conflicts`, a row without another file has no figures. A row must have a
+            // relation, but parameters need not.
             let may_lack = what.contains("--conflicts") || object == "/parameters";
             let is_owed = ALWAYS.contains(&&*name) && !may_lack;
             assert!(is_refused || !is_owed, "{place} is missing");
@@ -162,7 +162,7 @@ fn keep_first(value: &mut Value) {
     }
 }
 
-/// All fields: the pointer to the object, and the name in it.
+/// Lists all fields: the pointer to the object, and the name in it.
 fn list_fields(value: &Value, at: &str, fields: &mut Vec<(String, String)>) {
     match value {
         Value::Object(object) => {
@@ -230,7 +230,7 @@ fn mixed_tree(sandbox: &Sandbox) {
     link("a/only.txt", "b/linked.txt").expect("a hard link");
     let conflict = "a/v1.sync-conflict-20240131-101112-ABCDEF7.txt";
     sandbox.write(conflict, edited(&text, 8, 3));
-    // Two that are too small to judge.
+    // A file and its conflict that are too small to judge.
     sandbox.write("a/s.txt", "one");
     sandbox.write("a/s.sync-conflict-20240131-101112-ABCDEF7.txt", "two");
     for (target, name) in [("nowhere", "a/link"), ("gone.txt", "a/gone")] {

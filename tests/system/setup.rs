@@ -14,7 +14,7 @@ fn home() -> Sandbox {
     for name in ["docs/report.txt", "docs/copy.txt"] {
         fs::write(sandbox.path("home").join(name), prose(1, 9_000)).expect("a file");
     }
-    // There is no systemd of the user, unless a test provides one.
+    // The user has no systemd, unless a test provides one.
     systemctl(&sandbox, "exit 1");
     sandbox
 }
@@ -213,7 +213,7 @@ fn a_daemon_that_ends_at_once_says_why() {
     let config = sandbox.path("home/.config/resemble");
     fs::create_dir_all(&config).expect("a folder");
     fs::write(config.join("resembled.toml"), "colour = 3\n").expect("a file");
-    // The first use of a program builds it, which must not count.
+    // The first use of a program builds it, which must not be timed.
     drop(sandbox.program("resemble"));
     let begun = Instant::now();
     let ran = setup(&sandbox, &["--yes", "docs"]);

@@ -60,7 +60,7 @@ fn run(sandbox: &Sandbox, shell: &str, script: &str) -> String {
     format!("{}{errors}", String::from_utf8_lossy(&output.stdout))
 }
 
-/// A test of commands that all three shells understand.
+/// Tests commands in any of the three shells.
 fn the_real_paths_lead_to_the_view(shell: &str) {
     if !fuse_works() || !is_installed(shell) {
         return;
@@ -197,7 +197,7 @@ fn fish_completes() {
     assert_eq!(daemon.stop(), 0);
 }
 
-/// Without an argument of that kind, no process of ours is started.
+/// If no argument names `.similar`, no process of ours is started.
 #[test]
 fn other_commands_cost_nothing() {
     let sandbox = home();

@@ -1,7 +1,7 @@
 //! Names are exchanged between the check of a file and its opening. Files outside of the tree must
 //! never be opened.
 //!
-//! Long: `RESEMBLE_SWAPS=1000000` (`just torture`).
+//! A long test has more exchanges: `RESEMBLE_SWAPS=1000000` (`just torture`).
 
 use std::fs;
 

@@ -112,8 +112,8 @@ fn disks() -> [Mounted; 2] {
     disks
 }
 
-/// Returns [`disks`] for the test of this name, in its own mounts. `None` if it has run there, or
-/// cannot.
+/// Returns [`disks`] for the test of this name, in its own mounts. `None` if the test has already
+/// run there, or cannot run.
 fn disks_of(name: &str) -> Option<[Mounted; 2]> {
     (!in_mounts_of_its_own(name)).then(disks)
 }

@@ -323,7 +323,7 @@ fn what_was_seen_is_no_news_until_it_changes() {
     sandbox.write("copy/of-near.txt", edited(&place.text, 1, 3));
     daemon.sync();
     assert_eq!(count(), 1, "seen");
-    // The file changes, which is news.
+    // The file changes, so a new alert is due.
     let longer = [edited(&place.text, 1, 3), prose(9, 1000)].concat();
     sandbox.write("copy/of-near.txt", longer);
     daemon.sync();
@@ -361,7 +361,7 @@ fn what_was_seen_is_no_news_until_it_changes() {
 }
 
 /// A flood of alerts, and a sink that was unavailable. Held alerts are summed up at the end of the
-/// minute. The tests of the outlet, which have their own clock, wait for that.
+/// minute. Only the tests of the outlet, which have a clock of their own, wait that long.
 #[test]
 fn a_flood_is_told_in_part() {
     let place = Place::new("");

@@ -309,7 +309,7 @@ impl Usage {
         }
     }
 
-    /// Returns the greatest value of each.
+    /// Returns the greatest value of each resource.
     fn most(all: &[Self]) -> Self {
         let most = |of: fn(&Self) -> u64| all.iter().map(of).max().unwrap_or(0);
         Self {
@@ -345,7 +345,7 @@ fn what_a_daemon_uses_levels_off() {
             let last = step + PACE / 10;
             churn.blow(&(step..last).collect::<Vec<_>>(), 2);
             step = last;
-            // This is the pace of the writer, without any waiting.
+            // Waits for the end of the tick, so that the steps have an even pace.
             if minutes.is_some() {
                 std::thread::sleep((TICK * tick).saturating_sub(began.elapsed()));
             }
@@ -369,7 +369,8 @@ fn what_a_daemon_uses_levels_off() {
 
 #[test]
 fn a_storm_that_fails_is_made_small() {
-    // The minimizer is tested on numbers: the storm fails while both 7 and 23 are included.
+    // The minimizer is tested on numbers instead of steps. The storm fails while it has both 7 and
+    // 23.
     let both = smaller((0..100).collect(), &mut |steps| {
         steps.contains(&7) && steps.contains(&23)
     });

@@ -62,7 +62,7 @@ fn the_same_question_has_the_same_bytes_for_an_answer() {
     same_both_ways(&sandbox, questions, &formats);
 }
 
-/// A list of hits, a line a cluster.
+/// Lists of hits are folded to a line for each cluster.
 #[test]
 fn folded_lists_have_the_same_bytes_too() {
     let sandbox = Sandbox::new();
@@ -114,7 +114,7 @@ fn reports_have_the_same_bytes_too() {
     sandbox.write("second/new", prose(777, 5_000));
     sandbox.write("second/empty", b"");
     std::os::unix::fs::symlink("new", sandbox.tree("second/link")).expect("a link");
-    // The other side is a part of the first tree with all of these kinds.
+    // The folder `first` has the files of these families, too, and a hard link.
     for family in 2..6 {
         for version in 0..5 {
             copy(
@@ -312,8 +312,8 @@ fn the_order_for_archives_is_the_same() {
     let local = sandbox.resemble(order(&["-0", "--local"])).success();
     assert_eq!(null.out, local.out);
     let names: Vec<&[u8]> = null.out.split(|byte| *byte == 0).collect();
-    // There are 6 × 7 files, the unrelated one, a hard link and the empty one, and the rest after
-    // the last NUL.
+    // There are 6 × 7 files, the unrelated one, a hard link and the empty one. After the last NUL
+    // there is an empty rest.
     assert_eq!(names.len(), 6 * 7 + 3 + 1);
     let distinct: std::collections::HashSet<_> = names.iter().collect();
     assert_eq!(distinct.len(), names.len());
@@ -379,7 +379,7 @@ fn templates_count_in_dirs_and_compare() {
     let row = page(&compare_after);
     // A file at the same path on both sides is classed as edited, whatever its score.
     assert_eq!(row["class"], "edited");
-    // Only chunks of the frame with other text count.
+    // Only chunks of the frame that also have other text still count.
     assert!(share(&row) < 0.4, "{row}");
     let bytes = |answer: &serde_json::Value| answer["summary"]["bytes_a_in_b"].as_u64();
     assert!(
@@ -391,7 +391,7 @@ fn templates_count_in_dirs_and_compare() {
     assert_eq!(both(), (dirs_before, compare_before));
 }
 
-/// The scanned files, in the document and in the note.
+/// The number of scanned files is in the document and in the note.
 #[test]
 fn nothing_found_is_the_same_answer() {
     let sandbox = Sandbox::new();
@@ -454,7 +454,7 @@ fn nothing_found_is_the_same_answer() {
     }
 }
 
-/// The state and cache folders take part neither here nor there, even in a watched tree.
+/// The daemon and the command leave out the state and cache folders, even in a watched tree.
 #[test]
 fn our_own_folders_are_left_out_by_both() {
     let sandbox = Sandbox::new();

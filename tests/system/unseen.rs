@@ -51,7 +51,7 @@ fn a_rewrite_that_is_dated_back_is_read_wherever_its_folder_goes() {
     }
     daemon.assert_true();
     assert_eq!(daemon.stop(), 0);
-    // A time is not trusted if no daemon watched meanwhile, either.
+    // After a time without a daemon, the times of files are not trusted, either.
     for n in 0..30 {
         let folder = sandbox.tree(format!("{n}/z"));
         rewrite(&folder.join("c/f"), 2_000 + n);

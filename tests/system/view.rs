@@ -199,7 +199,7 @@ fn duplicate_finders_leave_the_originals() {
             continue;
         }
         let sandbox = home();
-        // Among equal files jdupes keeps the one whose name comes first.
+        // jdupes keeps the first of equal files by name, so the link's name is before all others.
         let link = sandbox.path("home/A view");
         let _daemon = watching(&sandbox, &[OsStr::new("--link"), link.as_os_str()]);
         let files = sandbox.path("home");

@@ -1,15 +1,16 @@
 //! Compares the output for a file with its limits.
 //!
-//! The worker counts so that it can stop. The parent counts what it receives, because it does not
-//! trust the worker. Both use this module, so that they agree.
+//! The worker counts its output, so that it stops in time. The parent counts what it receives,
+//! because it does not trust the worker. Both use this module, so that they agree.
 //!
-//! The ratio is checked for each level of nesting separately. A tar in a gz counts twice, once as
-//! the content of the gz and once as its members. Neither may exceed the file by more than the
-//! limit.
+//! The ratio is checked for each level of nesting separately. A tar in a gz counts at two levels:
+//! as the content of the gz, and as its members. The bytes of each level are compared with the size
+//! of the file.
 
 use crate::{Bound, Limits};
 
-/// The size of the output from which on the ratio is checked: a page of blanks is no bomb.
+/// The output size from which on the ratio is checked: a small file of blanks has a high ratio, but
+/// is no bomb.
 pub(crate) const RATIO_FROM: u64 = 1 << 20;
 
 /// Counts parts and bytes of one file.

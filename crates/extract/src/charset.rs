@@ -18,7 +18,7 @@
 //!    ([`evidence`]).
 //!
 //! Bytes that are ASCII in their first [`crate::HEAD`] bytes count as UTF-8. If later bytes are not
-//! UTF-8, each is read as a letter, which is at least consistent.
+//! UTF-8, each is read as a letter, always as the same one.
 
 mod code_page;
 mod evidence;
@@ -62,7 +62,7 @@ impl Charset {
     }
 }
 
-/// Returns the character of a byte in a code page with this upper half.
+/// Returns the character of a byte in a code page; `upper` has its characters from 128 on.
 pub(crate) fn character(upper: &[char], byte: u8) -> char {
     let at = usize::from(byte).checked_sub(128);
     at.map_or(char::from(byte), |at| {
@@ -86,7 +86,8 @@ pub(crate) fn of(head: &[u8]) -> Option<Charset> {
     }
 }
 
-/// Checks bytes that are ASCII or UTF-8: they may still be UTF-16, or declare another encoding.
+/// Returns the encoding of bytes that are ASCII or UTF-8. They may still be UTF-16, or declare
+/// another encoding.
 fn of_utf8(head: &[u8]) -> Option<Charset> {
     if has_controls(head) {
         return wide(head);
@@ -136,7 +137,7 @@ fn wide(head: &[u8]) -> Option<Charset> {
     }
     let zeros = |side: usize| head.chunks_exact(2).filter(|unit| unit[side] == 0).count();
     let of_latin = match (zeros(0), zeros(1)) {
-        // Few characters have a zero in their low byte.
+        // Latin text in UTF-16 has many units with a zero high byte, and few with a zero low byte.
         (low, high) if high * 2 >= units && low * 8 <= high => Some(UTF_16LE),
         (high, low) if high * 2 >= units && low * 8 <= high => Some(UTF_16BE),
         _ => None,
@@ -161,8 +162,8 @@ fn wide_script(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Returns whether there are characters that texts with one byte per character do not have. The
-/// last byte may be the end mark of CP/M and DOS.
+/// Returns whether the bytes have control characters that texts with one byte per character do not
+/// have. The last byte may be 0x1a, the end mark of texts of CP/M and DOS.
 fn has_controls(head: &[u8]) -> bool {
     let text = head.strip_suffix(b"\x1a").unwrap_or(head);
     text.iter().any(|&byte| is_control(u32::from(byte)))
@@ -189,7 +190,7 @@ fn legacy(head: &[u8]) -> Option<Charset> {
     is_text.then_some(charset)
 }
 
-/// Counts the valid UTF-8 characters of several bytes, and the places with invalid bytes.
+/// Counts the UTF-8 characters of more than one byte, and the places with invalid bytes.
 fn utf8_characters(bytes: &[u8]) -> (usize, usize) {
     let (mut good, mut bad) = (0, 0);
     for chunk in bytes.utf8_chunks() {
@@ -245,7 +246,7 @@ fn is_control(code: u32) -> bool {
     matches!(code, 0..=8 | 0xe..=0x1a | 0x1c..=0x1f | 0x7f)
 }
 
-/// The evidence of a byte order mark.
+/// The presence of a byte order mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     There,
@@ -284,9 +285,9 @@ pub(crate) fn character_32(unit: [u8; 4], little: bool) -> Option<char> {
     })
 }
 
-/// Returns whether the characters are those of a text. None may be a control character, or
-/// unassigned for exchange. Three fifths must be letters, digits and blanks. Of those beyond ASCII,
-/// three quarters must be letters.
+/// Returns whether the characters are those of a text. None may be a control character, a
+/// noncharacter or one for private use. Three fifths must be letters, digits and blanks. Of those
+/// beyond ASCII, three quarters must be letters.
 ///
 /// With a byte order mark, one in [`ODD`] characters may be a control character that a program left
 /// behind. Combining marks then count as letters, because they are nearly half of a text in Khmer,
@@ -302,7 +303,8 @@ fn is_text(characters: impl Iterator<Item = char>, mark: Mark) -> bool {
         }
         all += 1;
         odd += usize::from(is_control(code));
-        // In single-byte Vietnamese, combining marks follow their letters.
+        // Vietnamese in single bytes has combining marks, so they count even without a byte order
+        // mark.
         let joins = matches!(code, 0x300..=0x36f)
             || is_marked && (matches!(code, 0x200b..=0x200d) || is_mark(character));
         let is_letter = character.is_alphanumeric() || joins;

@@ -118,7 +118,7 @@ fn ended(name: &str, status: ExitStatus, message: &str) -> Result<(), Skipped> {
     Err(Skipped::Damaged(format!("{name}: {message}")))
 }
 
-/// A member for a converter, kept in memory without a name.
+/// A member for a converter, held in a memory file without a name.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) converter: usize,
@@ -127,7 +127,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Reserves memory for at most `room` bytes.
+    /// Makes an empty memory file for at most `room` bytes.
     pub(crate) fn new(converter: usize, room: u64) -> Option<Self> {
         let flags = rustix::fs::MemfdFlags::CLOEXEC;
         let file = rustix::fs::memfd_create("resemble-member", flags).ok()?;
@@ -147,8 +147,8 @@ impl Kept {
 
     /// Returns a descriptor of the whole member.
     pub(crate) fn fd(&mut self) -> BorrowedFd<'_> {
-        // The converter opens it again with an offset of its own, so a failure to seek does not
-        // matter.
+        // The converter opens the descriptor again with an offset of its own, so a failure to seek
+        // does not matter.
         drop(self.file.seek(SeekFrom::Start(0)));
         self.file.as_fd()
     }

@@ -1,8 +1,8 @@
 //! Detects the format of a file by its first bytes.
 //!
-//! This runs for every indexed file and every member of every archive, so the cheapest checks come
-//! first. The first byte decides about formats with a mark, and the first line about mails. Plain
-//! text is only checked for UTF-8.
+//! This runs for every indexed file and every member of every archive, so the cheapest checks are
+//! made first. The first byte decides about formats with a mark (a magic number), and the first
+//! line about mails. Plain text is only checked for UTF-8.
 //!
 //! Names count only where bytes are ambiguous: a `.eml` may begin with any header. Otherwise bytes
 //! count: a `.doc` that is a zip is read as a zip.
@@ -29,12 +29,13 @@ pub(crate) enum Kind {
     Rtf,
     Mail,
     Mbox,
-    /// A compound file instead of a current Office document, which therefore has a password.
+    /// A compound file that is named as a current Office document, which means that it is
+    /// encrypted.
     Ole,
     SevenZip,
-    /// A program, a script or a file named as a zip. It may end in a zip.
+    /// A program, a script or a file named as a zip: a zip may follow in it.
     SelfExtracting,
-    /// An archive that cannot be read, and is reported.
+    /// An archive of RAR, which is not read but reported.
     Rar,
     /// A picture; only its date is read.
     Picture,
@@ -86,7 +87,7 @@ impl Format {
         Self(FormatReader::Converter(at))
     }
 
-    /// Returns the number of the converter, if it is one.
+    /// Returns the number of the converter, if a converter reads the format.
     pub(crate) fn as_converter(self) -> Option<usize> {
         match self.0 {
             FormatReader::Converter(at) => Some(usize::from(at)),
@@ -114,7 +115,7 @@ pub(crate) fn of(name: &[u8], head: &[u8]) -> Option<Kind> {
 fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
     let begins = |with: &[u8]| head.starts_with(with);
     let kind = match head.first()? {
-        // The mark of a local header, or of an archive without entries.
+        // The mark of the first entry, or of the end record of an archive without entries.
         b'P' if begins(b"PK\x03\x04") || begins(b"PK\x05\x06") => Kind::Zip,
         // A split or a streamed archive may begin with this mark.
         b'P' if begins(b"PK\x07\x08PK\x03\x04") || begins(b"PK00PK\x03\x04") => Kind::Zip,
@@ -143,13 +144,12 @@ fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
     Some(kind)
 }
 
-/// Returns whether a zip may follow this beginning. It may in a program, a browser extension, and
-/// any file named as a zip. It also may in a script that contains a zip or is longer than these
-/// bytes.
+/// Returns whether a zip may follow this beginning: that of a program, a browser extension, or any
+/// file named as a zip. A script counts if these bytes contain a zip or do not show its end.
 fn self_extracting(name: &[u8], head: &[u8]) -> bool {
     let begins = |with: &[u8]| head.starts_with(with);
     let goes_on = || head.len() >= HEAD || memchr::memmem::find(head, b"PK\x03\x04").is_some();
-    // Most ELF files are not linked yet.
+    // Most ELF files are object files, which have no zip at their end.
     let is_linked = || matches!(head.get(16..18), Some([2 | 3, 0] | [0, 2 | 3]));
     begins(b"MZ")
         || begins(b"\x7fELF") && is_linked()
@@ -169,7 +169,7 @@ fn office(name: &[u8]) -> bool {
     })
 }
 
-/// Returns whether the mark of a block, or of the end, follows the mark of the file.
+/// Returns whether a bzip2 file goes on, after its mark, with the mark of a block or of the end.
 fn bzip2(head: &[u8]) -> bool {
     matches!(head.get(3), Some(b'1'..=b'9'))
         && matches!(

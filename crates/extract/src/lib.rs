@@ -7,12 +7,13 @@
 //! # Processes
 //!
 //! The libraries that read these formats run in a process of their own, one for each file
-//! ([`worker`]). It cannot open anything, because of a mandatory filter of system calls, and
-//! Landlock. Its time, memory and output are bounded. A crash, a hang or a bomb ends that process;
-//! the file is then [`Skipped`] with the reason, and the others continue. It returns only bytes. A
-//! process that may not start others has a [`starter`] do it. Two kinds of files are read in this
-//! process, by code of this crate: plain texts in other encodings, unless large, and pictures and
-//! web pages, for their dates. A hostile file can make that neither fail nor take long.
+//! ([`worker`]). The process returns only bytes. It cannot open anything, because of a mandatory
+//! filter of system calls, and Landlock. Its time, memory and output are bounded. A crash, a hang
+//! or a bomb ends that process; the file is then [`Skipped`] with the reason, and the others
+//! continue. A caller that may not start processes asks a [`starter`] for them. Two kinds of files
+//! are read by the caller itself, with code of this crate: plain texts in other encodings, unless
+//! large, and pictures and web pages, for their dates. No hostile file can make this code fail or
+//! take long.
 
 #![forbid(unsafe_code)]
 
@@ -50,14 +51,14 @@ pub enum Role {
     Member,
 }
 
-/// The data of a part that precede its bytes.
+/// The description of a part, which precedes its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Its role.
     pub role: Role,
-    /// The part that contains it, by its number (the first part has 0); `None`: the file itself.
+    /// The number of the part that contains it (the first part has 0); `None`: the file itself.
     pub parent: Option<u32>,
-    /// Its name there, as the archive has it: any bytes, `/` between folders. Empty for a text.
+    /// Its name in the container: any bytes, `/` between folders. Empty for a text.
     pub name: Vec<u8>,
 }
 
@@ -277,8 +278,8 @@ impl Extractor {
     }
 
     /// Returns whether a file can be taken apart: it is of a [format](Self::format) that has parts.
-    /// If only the end of a file shows that, as in a self-extracting program, the end is read.
-    /// Without `file` the result is then true.
+    /// If only the end of a file shows that, as in a self-extracting program, the end is read. Such
+    /// a file counts as one that can if `file` is `None`.
     pub fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
         let head = &head[..head.len().min(HEAD)];
         self.with_parts(name, head).is_some_and(|format| {
@@ -288,8 +289,8 @@ impl Extractor {
     }
 
     /// Returns whether a file that does not [apply](Self::applies) may state a date, as pictures
-    /// and web pages do: see [`Sink::date`]. It has no parts. Cheap: called for every file that is
-    /// read.
+    /// and web pages do: see [`Sink::date`]. Such a file has no parts. Cheap: called for every file
+    /// that is read.
     pub fn may_state_date(&self, head: &[u8]) -> bool {
         read::dated(&head[..head.len().min(HEAD)]).is_some()
     }
@@ -301,13 +302,13 @@ impl Extractor {
         kind.is_some_and(|kind| parent::is_decoded_here(kind, size))
     }
 
-    /// Takes an open file apart. The descriptor is passed to the worker. It reads from the start
-    /// and never moves the offset, so several may share one description.
+    /// Takes an open file apart. The descriptor is passed to the worker. The worker gives the
+    /// offset with every read, so several processes may share one open file.
     ///
-    /// Returns what was skipped within it, each with the path of names that leads there. The path
-    /// is `mail.eml!report.zip!a.txt` without the file's own name, and empty for the file itself.
-    /// The content of a compressed file has an empty name here, because only the caller knows the
-    /// name of the file: see [`unpacked_name`].
+    /// Returns what was skipped within the file, each with its path: the names from the outside in,
+    /// such as `mail.eml!report.zip!a.txt`. The path leaves out the file's own name, so it is empty
+    /// for the file itself. The content of a compressed file has an empty name here, because only
+    /// the caller knows the name of the file: see [`unpacked_name`].
     ///
     /// # Errors
     ///
@@ -330,13 +331,13 @@ impl Extractor {
     }
 }
 
-/// The first bytes that distinguish the formats.
+/// The number of first bytes that distinguish the formats.
 pub const HEAD: usize = 4096;
 
 /// Runs the worker: takes apart the file on standard input, and writes parts to standard output.
 ///
-/// The program named in [`Extractor::new`] calls it first. The parent has added arguments after the
-/// program's own. It gives up every right of its process.
+/// The program named in [`Extractor::new`] must call this first. The parent adds arguments after
+/// the program's own. The worker gives up every right of its process.
 pub fn worker() -> ExitCode {
     worker::main()
 }
@@ -353,8 +354,8 @@ pub fn may_hold_files(name: &[u8], head: &[u8]) -> bool {
     kind.is_some_and(format::Kind::may_hold_files)
 }
 
-/// Decodes such a file to UTF-8; `None`: it is not a text after all. This needs no process of its
-/// own: decoding cannot fail on hostile bytes.
+/// Decodes a plain text in another encoding to UTF-8; `None`: it is not a text after all. This
+/// needs no process of its own: decoding cannot fail on hostile bytes.
 pub fn decoded(bytes: &[u8]) -> Option<String> {
     read::text::decoded(bytes)
 }

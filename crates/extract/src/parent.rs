@@ -5,12 +5,12 @@
 //!
 //! # A crash in the middle
 //!
-//! One bad PDF among a thousand mails must not cost the others. The worker announces each reader
-//! before it starts, so a crash has a culprit. The file is then read again without that reader, and
-//! parts that were passed on are not passed on twice. That works if the crashed reader had emitted
-//! nothing yet, as with every document. If the reader of the archive itself crashes, the file is
-//! lost. A document that is silent for a quarter of the time is treated as crashed. The time limit
-//! covers all work on a file, converters included.
+//! A crash at one PDF must not cost the other members of an archive. The worker announces each
+//! reader before it starts, so the parent knows which one crashed. A new worker then reads the file
+//! without that reader, and parts that were passed on are not passed on twice. This works if the
+//! crashed reader had completed no part, as with every document. If the reader of the archive
+//! itself crashes, the file is lost. A document that is silent for a quarter of the time is treated
+//! as crashed. The time limit covers all work on a file, converters included.
 
 use std::os::fd::BorrowedFd;
 use std::process::ExitStatus;
@@ -91,7 +91,8 @@ pub(crate) fn extract(
         let mut run = Run::new(limits, size);
         let outcome = process.pump(deadline, &mut |bytes| {
             run.take(bytes, &mut delivery)?;
-            // An archive may be silent for long; a document in it is then treated as hung.
+            // An archive may be silent for long. A document in it that is silent is treated as
+            // hung.
             Ok((run.readers.len() > 1).then_some(limits.time / 4))
         });
         let why = match outcome {
@@ -141,7 +142,7 @@ pub(crate) fn probe(workers: &Workers, limits: Limits) -> Result<Fences, Skipped
 
 /// Makes the output of a worker in this process. The file is a plain text in another encoding, or
 /// has only a date. A hostile file cannot make that fail, so it needs no process of its own.
-/// Starting one takes a millisecond or two.
+/// Starting a process takes a millisecond or two.
 fn decoded(source: Source<'_>, kind: Kind, limits: Limits) -> Result<Vec<u8>, Skipped> {
     let out = Out::in_memory(limits, source.len());
     let walk = Walk::new(out, limits, LeftOut::default());
@@ -188,7 +189,7 @@ fn of_status(status: ExitStatus, message: &str) -> Skipped {
     Skipped::Crashed
 }
 
-/// Passes parts on, over as many runs as necessary.
+/// Passes parts to the sink, over as many runs of workers as necessary.
 struct Delivery<'a> {
     converting: Converting<'a>,
     sink: &'a mut dyn Sink,
@@ -275,7 +276,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Converts a file, or the part with this number, to text.
+    /// Converts an open file to text: the whole file, or its part with the number `parent`.
     fn convert(
         &mut self,
         at: usize,
@@ -320,7 +321,7 @@ impl<'a> Delivery<'a> {
 struct ActiveReader {
     item: u32,
     path: Vec<u8>,
-    /// Its own completed parts.
+    /// The number of parts that this reader completed.
     parts: u32,
 }
 
@@ -331,7 +332,7 @@ struct Run {
     readers: Vec<ActiveReader>,
     /// `Some` while a part is open. The value is true if the part is passed on.
     open: Option<bool>,
-    /// Its path, for reports about its converter.
+    /// The path of the open part, for reports about its converter.
     path: Vec<u8>,
     skipped: Vec<(Vec<u8>, Skipped)>,
     /// Bytes of the skipped parts.
@@ -447,8 +448,8 @@ impl Run {
         }
     }
 
-    /// Returns the reader to leave out next time, if that helps. The current part is dropped, and
-    /// the reader left out will not emit it again.
+    /// Returns the reader that crashed, if it helps to leave it out of the next run. Drops the
+    /// current part, because no later run will complete it.
     fn culprit(
         &mut self,
         to: &mut Delivery<'_>,
@@ -460,7 +461,7 @@ impl Run {
         }
         let reader = self.readers.pop()?;
         let is_new = before.iter().all(|(item, ..)| *item != reader.item);
-        // The first reader is that of the file itself.
+        // The outermost reader is that of the file itself.
         let is_within = !self.readers.is_empty();
         (is_new && is_within && reader.parts == 0).then_some((reader.item, reader.path))
     }

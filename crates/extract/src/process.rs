@@ -1,7 +1,8 @@
 //! A running worker: receives its output and enforces its deadline.
 //!
-//! It is a child of this process, or of a [starter](crate::starter). In both cases its output
-//! arrives through pipes of this process, and a descriptor becomes readable when it has ended.
+//! The worker is a child of this process, or of a [starter](crate::starter). In both cases its
+//! output arrives through pipes of this process, and a descriptor becomes readable when it has
+//! ended.
 
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -102,7 +103,7 @@ impl Process {
         })
     }
 
-    /// Passes on its standard output until it ends, the deadline passes or `to` fails.
+    /// Passes on the process's standard output until it ends, the deadline passes or `to` fails.
     pub(crate) fn pump(&mut self, deadline: Instant, to: &mut Listener<'_>) -> Outcome {
         let result = self.pump_all(deadline, to);
         self.kill();
@@ -190,7 +191,7 @@ impl Process {
         Ok(())
     }
 
-    /// Returns the descriptor that is readable when it has ended.
+    /// Returns the descriptor that is readable when the worker has ended.
     fn has_ended(&self) -> BorrowedFd<'_> {
         match &self.under {
             WorkerParent::Us(_, pidfd) => pidfd.as_fd(),
@@ -209,12 +210,12 @@ impl Process {
         }
     }
 
-    /// Returns the beginning of its standard error.
+    /// Returns the beginning of the worker's standard error.
     pub(crate) fn message(&self) -> &str {
         &self.text
     }
 
-    /// Returns whether the limit of processor time ended it.
+    /// Returns whether the limit of processor time ended the process.
     pub(crate) fn ran_out_of_time(status: ExitStatus) -> bool {
         status.signal() == Some(Signal::XCPU.as_raw())
     }

@@ -50,7 +50,7 @@ pub(crate) enum Frame<'a> {
         #[serde(serialize_with = "put_name", deserialize_with = "name")]
         path: &'a [u8],
     },
-    /// The reader that entered last has finished.
+    /// The reader that was announced last has finished.
     Leave,
     /// The date that the file itself states, and the number of its source.
     Date { seconds: i64, source: u8 },

@@ -1,8 +1,8 @@
 //! Starts workers, for this process or for another one that may not start any.
 //!
 //! A process with the right to read every file must not be able to execute anything. A *starter*
-//! starts its workers: a process that has no rights, opens no path, and reads only orders. A
-//! connection to it is one worker:
+//! starts its workers. The starter is a process that has no rights, opens no path, and reads only
+//! orders. Each connection to it starts one worker:
 //!
 //! ```text
 //! the client                                   the starter
@@ -42,7 +42,8 @@ const MOST_BYTES: u32 = 64 << 10;
 /// The time in which a client must send its order.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The file, and the ends of the pipes that the worker writes to.
+/// The number of descriptors with an order: the file, and the ends of the two pipes that the worker
+/// writes to.
 const DESCRIPTORS: usize = 3;
 
 /// The end of a worker, as a starter reports it.
@@ -115,8 +116,8 @@ pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<WorkerEnd> {
 
 // ---- the starter -------------------------------------------------------------------------------
 
-/// The maximum number of workers of a starter at one time. The daemon has no more threads that
-/// read.
+/// The maximum number of workers of a starter at one time. The daemon has at most this many threads
+/// that read documents.
 pub const MOST_WORKERS: usize = 64;
 
 /// Refuses a connection beyond the limit: no worker is free now.
@@ -126,7 +127,8 @@ pub fn refuse(connection: UnixStream) {
 }
 
 /// Starts the worker that a connection asks for, and waits for its end. `program` is the command
-/// that runs [`crate::worker`]: program and arguments. The calling thread must not end before.
+/// that runs [`crate::worker`]: program and arguments. The calling thread must not end before the
+/// worker, which would then be killed.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Runs of scale: the phases of Broder et al. 1997 and the steps of Kasprzak et al. 2008 on made
+//! Runs at scale: the phases of Broder et al. 1997 and the steps of Kasprzak et al. 2008 on made
 //! texts. Results are printed as tables of `lab/results`.
 //!
 //! ```text
@@ -25,14 +25,14 @@ use resemble_lab::eval::{Collection, Meters, broder, kasprzak, page};
 /// The seed of all texts.
 const SEED: u64 = 1997;
 
-/// The bytes of texts that words are drawn from.
+/// The number of bytes of text from which words are drawn.
 const WORDS: u64 = 2 << 20;
 
 /// The memory for sorting, in bytes.
 const MEMORY: u64 = 512 << 20;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    // The arrays are made and searched by processes of this program.
+    // This process may be one that makes or searches arrays for another.
     if let Some(ended) = resemble_lab::arrays::worker() {
         return Ok(ended);
     }
@@ -101,8 +101,8 @@ fn made_folder(folder: &str) -> std::io::Result<&Path> {
     Ok(Path::new(folder))
 }
 
-/// The processor time of this process: the first two fields are its own, the next two are those of
-/// the processes that it started and that have ended. In seconds.
+/// Returns the processor time in seconds. The first two fields are those of this process. The next
+/// two are those of the processes that it started and that have ended.
 fn cpu(fields: usize) -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name in parentheses may contain anything.
@@ -111,7 +111,7 @@ fn cpu(fields: usize) -> f64 {
     ticks.filter_map(|one| one.parse::<u64>().ok()).sum::<u64>() as f64 / 100.0
 }
 
-/// A line of the process's status, in bytes.
+/// Returns the value of a line of `/proc/self/status`, in bytes.
 fn peak(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with(name));

@@ -19,7 +19,7 @@ pub enum LabError {
     /// A file or the index cannot be read, as for any question.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// The method cannot be asked this.
+    /// The method cannot answer this question.
     #[error(transparent)]
     Method(#[from] MethodError),
     /// The out-of-core clustering cannot continue.
@@ -39,7 +39,7 @@ impl From<ReadError> for LabError {
     }
 }
 
-/// Why an export cannot be read.
+/// The reason why an export cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -51,14 +51,14 @@ pub enum ExportError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// A line is not what an export has.
+    /// A line does not have the form of a line of an export.
     #[error("line {line} of {} is not a line of an export: {what}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// The number of the line, from 1 on.
         line: usize,
-        /// What is wrong.
+        /// The fault of the line.
         what: String,
     },
     /// The file has the sketches of another method or of other parameters.
@@ -80,12 +80,12 @@ pub enum ExportError {
     Index {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         what: String,
     },
 }
 
-/// Why a method cannot be asked a question.
+/// The reason why a method cannot answer a question.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MethodError {
@@ -101,16 +101,16 @@ pub enum MethodError {
     /// The method does not have this measure.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// Only a catalogue has the files.
+    /// The bytes of the files are not here, because only a catalogue has these files.
     #[error(
         "a method reads the files themselves; only a catalogue has those of {}",
         catalogue.display()
     )]
     Catalogue {
-        /// The catalogue as people write it.
+        /// The path of the catalogue, as people write it.
         catalogue: PathBuf,
     },
-    /// The question makes no sense in another way; no command asks it.
+    /// The question is invalid in another way. The commands never ask such a question.
     #[error("{0}")]
     Question(&'static str),
 }

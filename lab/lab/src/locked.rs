@@ -2,7 +2,7 @@
 //!
 //! A process that works in a folder holds the lock of the file `lock` in it. A folder is removed by
 //! renaming it first, **while its lock is held**. So no process begins to work in a folder that is
-//! half removed. One that waited for the lock of a removed folder makes a new folder.
+//! half removed. A process that waited for the lock of a removed folder makes a new folder.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -84,9 +84,9 @@ impl LockedFolder {
     }
 }
 
-/// Removes idle folders of `parent` until `most` are left. The least recently used go first, and
-/// `own` never goes. `used` returns the time of a folder's last use; unknown folders go before all
-/// others.
+/// Removes idle folders of `parent` until `most` are left, but never `own`. The least recently used
+/// are removed first. `used` returns the time of a folder's last use; folders without such a time
+/// are removed before all others.
 pub(crate) fn forget_oldest<T: Ord>(
     parent: &Path,
     own: &Path,

@@ -46,7 +46,7 @@ pub enum MethodQuestion {
     Dump(SignatureForm),
 }
 
-/// How signatures are written.
+/// The form in which signatures are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureForm {
     /// A line for each file, by path.

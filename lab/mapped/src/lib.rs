@@ -11,9 +11,9 @@
 //!    synced. It never changes or shortens them afterwards: a new state is a new file. A file that
 //!    was replaced or removed stays unchanged for processes that have it mapped.
 //!
-//! The third condition cannot be checked. It is a promise of this program to itself, and the reason
-//! why this crate has a single function. A process that could break it runs as the same user and
-//! could as well write into our memory.
+//! The third condition cannot be checked, so this program must keep it by itself. Therefore this
+//! crate has only one function that maps files. A process that could break the condition runs as
+//! the same user and could as well write into our memory.
 
 use std::fs::{self, File};
 use std::io;

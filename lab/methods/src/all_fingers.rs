@@ -32,7 +32,8 @@ impl AllFingers {
             .extend(fingerprints.into_iter().map(|value| (value, file)));
     }
 
-    /// The files with fingerprints of the query, by number. The time grows with all fingerprints.
+    /// The files with fingerprints of the query, by number. The time grows with the number of all
+    /// fingerprints.
     pub fn scan(&self, query: impl IntoIterator<Item = u64>) -> Vec<FileHits> {
         let query: HashSet<u64> = query.into_iter().collect();
         let mut counts = BTreeMap::new();

@@ -378,7 +378,8 @@ impl AnchorCounts {
             let weight = count.occurrences.saturating_mul(u64::from(count.texts));
             (std::cmp::Reverse(weight), **string)
         });
-        // Strings that others must not begin with, and strings that they must not end with.
+        // The three bytes with which no further string may begin, and those with which none may
+        // end.
         let (mut heads, mut tails) = (HashSet::new(), HashSet::new());
         let mut ranked = Vec::new();
         for (string, _) in candidates {
@@ -424,7 +425,7 @@ pub fn pick<T: AsRef<[u8]>>(texts: &[T], every: u32, window: u32) -> Vec<Vec<u8>
         }
         found
     };
-    // The least number of anchors with enough hits.
+    // Finds the least number of anchors with enough hits.
     let (mut too_few, mut enough) = (0, ranked.len());
     while too_few + 1 < enough {
         let middle = too_few.midpoint(enough);

@@ -28,7 +28,7 @@ pub struct Minima {
 }
 
 impl Minima {
-    /// A run ends where `n` divides a fingerprint.
+    /// Finds the minima of runs that end where `n` divides a fingerprint.
     pub const fn new(n: u32) -> Self {
         Self {
             n: Divisor::new(n),

@@ -57,7 +57,8 @@ impl Random {
 /// assert_eq!(edited(text, Edit::Remove, Spread::Even, 2, 0), b"one three ");
 /// ```
 pub fn edited(text: &[u8], edit: Edit, spread: Spread, times: usize, seed: u64) -> Vec<u8> {
-    // Where each word starts. A word and the blanks behind it end where the next word starts.
+    // The place where each word starts. A word and the blanks behind it end where the next word
+    // starts.
     let starts: Vec<usize> = (0..text.len())
         .filter(|&at| {
             !text[at].is_ascii_whitespace() && (at == 0 || text[at - 1].is_ascii_whitespace())

@@ -146,7 +146,7 @@ impl Small {
         let mut at = self.at + before.min(bytes.len() as u64);
         self.rolling.update(bytes, |fingerprint| {
             at += 1;
-            // H mod D = D - 1, in one bit more than H has.
+            // H mod D = D - 1 if D divides H + 1, which may have one bit more than H.
             let next = (fingerprint >> 32) + 1;
             if self.backup.divides(next) {
                 picker.hit(at, self.main.divides(next), &mut cut);
@@ -378,7 +378,7 @@ impl ChunkTable {
         Self(chunks.iter().copied().collect())
     }
 
-    /// [`common_by_merging`] by looking up each chunk of the other file.
+    /// Computes what [`common_by_merging`] does, by looking up each chunk of the other file.
     pub fn common(&self, other: &ChunkCounts) -> u64 {
         other.iter().fold(0, |common, (chunk, count)| {
             let both = self.0.get(chunk).map_or(0, |mine| *mine.min(count));

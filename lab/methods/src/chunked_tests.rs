@@ -11,7 +11,7 @@ fn feature(chunk: &[u8]) -> Feature {
     Feature::chunk(name(hash), chunk.len() as u64)
 }
 
-/// The words of section 2.2.
+/// Finds the chunks by the algorithm of section 2.2, word for word.
 fn by_the_paper(bytes: &[u8], params: SlidingWindow) -> Vec<Feature> {
     let (mut all, mut start) = (Vec::new(), 0);
     for k in params.window as usize..=bytes.len() {

@@ -72,7 +72,7 @@ impl Collator {
                 .map(|&(_, file)| file)
         };
         sets.sort_unstable_by(|a, b| members(a).cmp(members(b)));
-        // Figure 2.
+        // Figure 2: the distinct sets with their counters.
         let mut collated = Collated {
             totals: self.totals,
             ..Collated::default()
@@ -190,8 +190,8 @@ impl Collated {
         )
     }
 
-    /// All sets in the order of their members: figure 2. (The paper sorts lines, so its numbers are
-    /// in the order of words.)
+    /// All sets in the order of their members: figure 2. (The paper sorts lines of text, so its
+    /// file numbers are in the order of letters.)
     pub fn sets(&self) -> impl Iterator<Item = (u32, &[u32])> {
         (0..self.len()).map(|number| self.set(number))
     }
@@ -236,7 +236,8 @@ impl Collated {
             if sets.is_empty() {
                 continue;
             }
-            // Without a rule about the files, the answer depends only on the sets and the total.
+            // Without a rule about the files, the answer depends only on the sets and the total. So
+            // files that agree in both are handled once.
             if query.accept.is_none() && !asked.insert((sets, self.total(reference))) {
                 continue;
             }
@@ -268,8 +269,8 @@ impl Collated {
         let reaches = |common: u32| f64::from(common) / f64::from(total) >= query.threshold;
         let mut by_size: Vec<u32> = sets.to_vec();
         by_size.sort_by_key(|&set| self.set(set as usize).1.len());
-        // Skips the largest sets as long as all those skipped are together not enough: a similar
-        // file is in one of the others.
+        // Skips the largest sets, as long as the counters of all skipped sets together do not reach
+        // the threshold. A similar file is then in one of the other sets.
         let (mut walked, mut rest) = (by_size.len(), 0);
         while walked > 0 {
             let counter = self.set(by_size[walked - 1] as usize).0;

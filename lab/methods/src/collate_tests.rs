@@ -27,7 +27,7 @@ const FIGURE_1: [&str; 14] = [
     "11 212 3021 4203 648 732 942 961",
     "12 213 30 3023 40 4207 44 649 733 77 942 962",
     "11 212 3021 4203 648 732 76 942 961",
-    // These are dropped, because only one file has them.
+    // Only one file has each of these fingerprints, so they are dropped.
     "5",
     "4300",
 ];
@@ -45,7 +45,7 @@ fn figure_1_becomes_figure_2() {
         .sets()
         .map(|(counter, members)| {
             let mut names: Vec<String> = members.iter().map(u32::to_string).collect();
-            // The paper sorts them as words.
+            // The paper sorts the numbers as words.
             names.sort_unstable();
             format!("{counter} {}", names.join(" "))
         })
@@ -81,7 +81,8 @@ fn figure_3_is_a_reference_and_the_files_similar_to_it() {
     assert_eq!(rows, [(1, 0.79), (2, 0.75)]);
 }
 
-/// The words of section 4: all sets with the file, all sums, and no set of files twice.
+/// Makes the groups by the words of section 4: all sets with the file, all sums, and no set of
+/// files twice.
 fn by_the_paper(
     files: &[Vec<u64>],
     threshold: f64,

@@ -58,7 +58,7 @@ impl FeatureExtractor {
     pub fn new(params: &MethodParams) -> Self {
         let filter = Filter::new(params.canonical);
         let settled = match &params.scheme {
-            // Two chunks with only zeros before them, and the current chunk.
+            // Zeros for the rest of the current chunk, and for two chunks that follow only zeros.
             Scheme::Tttd(chunk) => 4 * u64::from(chunk.max),
             Scheme::Bsw(bsw) => 4 * bsw.max(),
             _ => ZEROS.len() as u64,
@@ -103,7 +103,7 @@ impl FeatureExtractor {
 
     /// Takes `count` zero bytes, such as a hole of a sparse file, in constant time.
     ///
-    /// From the second one on, all chunks in a hole are equal, so they are one feature with a
+    /// From the second chunk on, all chunks in a hole are equal, so they are one feature with a
     /// count. Together they are the features of [`Self::update`]. A method of windows reads at most
     /// 16 KiB of zeros, because further windows are the same. The *set* of features is that of
     /// [`Self::update`]. (sif skips zeros. An anchor of zeros counts only as often as it occurs in

@@ -160,7 +160,7 @@ impl FormatFilter {
         &self.written
     }
 
-    /// Decides about the kind, once the head of the document is there.
+    /// Detects the kind, once the head of the document is there.
     fn begin(&mut self) {
         let held = std::mem::take(&mut self.held);
         self.state = kind_of(&held);
@@ -175,8 +175,8 @@ impl FormatFilter {
         }
     }
 
-    /// Decides about the bytes that are held back: a header that has ended is removed, bytes that
-    /// are no header stay. Returns whether it was decided.
+    /// Removes the bytes that are held back if they end a header, and passes them on if they are no
+    /// header. Returns whether one of the two was done.
     fn leave_header(&mut self) -> bool {
         if self.held.ends_with(END_OF_HEADER) {
             self.held.clear();

@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn fifty_inserts_cost_what_figure_2_shows() {
-        // Documents of 9 to 540 KB, 50 KB on average: 97 % with windows of 5 bytes and 66 % with
-        // windows of 100 bytes.
+        // The paper's documents have 9 to 540 KB, 50 KB on average. The figure has 97 % for windows
+        // of 5 bytes and 66 % for windows of 100 bytes.
         let sizes = [
             9_000, 15_000, 20_000, 25_000, 30_000, 40_000, 50_000, 60_000, 100_000, 150_000,
         ];

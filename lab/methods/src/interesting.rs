@@ -189,7 +189,7 @@ impl Walk<'_> {
             .copied()
             .filter(|&item| self.counts[item as usize] == support)
             .collect();
-        // If the items before the core have grown, this closed set belongs to another node.
+        // If the closure has added items before the core, this closed set belongs to another node.
         let before = |set: &[u32]| set.iter().filter(|&&item| Some(item) < node.core).count();
         let is_mine = before(&closed) == before(&node.set);
         let more: Vec<u32> = touched
@@ -204,7 +204,7 @@ impl Walk<'_> {
             return;
         }
         node.set = closed;
-        // The set with all items that could be added.
+        // The set with all items that could be added, and what all of it has in common.
         let (mut with_all, mut whole) = (0, node.set.clone());
         whole.extend_from_slice(&more);
         whole.sort_unstable();

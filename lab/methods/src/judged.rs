@@ -33,7 +33,7 @@ impl Judged {
         }
     }
 
-    /// The greater one.
+    /// The greater figure; if only one of both exists, that one.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         match (self, other) {

@@ -8,10 +8,9 @@
 //! Each line is a set. The name is everything before the first tab, as raw bytes. A line without a
 //! tab is a set without features. Features are separated by tabs or blanks. **A feature is a word,
 //! even if it is a number**: `17`, `0x11` and `017` are three features. It is identified by a
-//! 64-bit hash of its bytes (the start of its BLAKE3). If numbers were taken by value, the
-//! fingerprints of a program would be unchanged, but so would its line numbers. A sample of 1, 2,
-//! 3, … by value is not random: `Min_n` would take the first n and `Mod_n` every n-th.
-//! [`crate::select::select`] takes fingerprints as they are.
+//! 64-bit hash of its bytes (the start of its BLAKE3). Numbers are not taken by value, because they
+//! need not be random, such as line numbers. Of 1, 2, 3, … `Min_n` would take the first n and
+//! `Mod_n` every n-th. [`crate::select::select`] takes fingerprints as they are.
 //!
 //! Repeats count as occurrences, for the methods that count them. Every feature has the weight 1,
 //! so the figures of tttd and bsw are shares of features.

@@ -34,7 +34,8 @@ impl Divisor {
         let n = if n == 0 { 1 } else { n as u64 };
         let shift = n.trailing_zeros();
         let odd = n >> shift;
-        // Newton's iteration doubles the right bits; o is its own inverse modulo 8.
+        // Each round of Newton's iteration doubles the number of right bits. The first three are
+        // right, because o is its own inverse modulo 8.
         let (mut inverse, mut round) = (odd, 0);
         while round < 5 {
             inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));

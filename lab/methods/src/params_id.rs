@@ -95,7 +95,7 @@ impl MethodParams {
 }
 
 impl Settings {
-    /// Reads a part of a params id whose value is a word. Returns whether it was such a part.
+    /// Reads a part of a params id, if its value is a word. Returns whether it is.
     fn takes_word(
         &mut self,
         name: &str,

@@ -185,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// Long division.
+    /// Computes the value of a run by long division.
     fn by_division(words: &[u64]) -> u64 {
         let modulus = 1u64 << BITS | POLYNOMIAL;
         let bits = words
@@ -260,7 +260,7 @@ mod tests {
             let all = (0..1u64 << 16).map(|i| permutation.apply(i.wrapping_mul(step) & MASK));
             all.filter(|value| value.is_multiple_of(m)).count()
         };
-        // 65,536 / 25 ± 4 standard deviations.
+        // The expected number is 65,536 / 25, within 4 standard deviations.
         for step in [1, 25, 32, 1 << 8, 1 << 20, 1 << 24] {
             for (m, mean) in [(25, 2621.4), (32, 2048.0)] {
                 let off = kept(m, step) as f64 - mean;

@@ -1,4 +1,4 @@
-//! From two signatures to the paper's figure and the measures that the method has.
+//! Computes, from two signatures, the paper's figure and the measures that the method has.
 
 use crate::judged::{Judged, Overlap};
 use crate::method::{Measure, Method, Refused};

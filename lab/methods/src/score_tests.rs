@@ -27,7 +27,7 @@ fn value(judged: Judged) -> f64 {
     judged.value().expect("judged")
 }
 
-/// The words of Cherkasova et al. 2009, section 2, on sets.
+/// The figures of Cherkasova et al. 2009, section 2, by the words of the paper, on sets.
 mod by_the_paper {
     use super::*;
 
@@ -45,7 +45,7 @@ mod by_the_paper {
             .collect()
     }
 
-    /// The n least of both together, and how many of them both have.
+    /// The share of the n least of both together that both have.
     pub(crate) fn min_n(a: &[u64], b: &[u64], n: usize) -> Judged {
         let (a, b): (BTreeSet<_>, BTreeSet<_>) = (a.iter().collect(), b.iter().collect());
         let least: Vec<_> = a.union(&b).take(n).collect();
@@ -97,7 +97,7 @@ proptest! {
         prop_assert_eq!(scores(Method::Sketch).score, by_the_paper::sketch_n(&a, &b, n.into()));
     }
 
-    /// Manber 1994, section 3, with maps.
+    /// Compares the figure with that of Manber 1994, section 3, computed with maps.
     #[test]
     fn sif_counts_every_occurrence(
         a in prop::collection::vec(0u64..60, 0..80),
@@ -114,7 +114,7 @@ proptest! {
         prop_assert_eq!(scores.b_in_a, Ok(by_the_paper::ratio(common, other.len())));
     }
 
-    /// Forman et al. 2005, section 2.3, with maps.
+    /// Compares the figure with that of Forman et al. 2005, section 2.3, computed with maps.
     #[test]
     fn chunks_count_as_often_as_both_have_them(
         a in prop::collection::vec((0u64..20, 1u64..9), 0..40),
@@ -219,7 +219,8 @@ fn table_1() {
         assert_eq!(scores.a_in_b, Err(Refused::Containment { method }));
         assert_eq!(scores.b_in_a, Err(Refused::Containment { method }));
     }
-    // This is the reason: all of B is in A, but only a quarter of B's sample is in A's sample.
+    // The reason for the refusal: all of B is in A, but only a quarter of B's sample is in A's
+    // sample.
     let params = params(Method::Min, 100);
     let (of_a, of_b) = (sign(&params, &a).keys(), sign(&params, b).keys());
     let common = of_b.iter().filter(|f| of_a.contains(f)).count();
@@ -249,7 +250,7 @@ fn sizes_are_fixed_or_grow_with_the_file() {
     }
 }
 
-/// The mean and its deviation, of many estimates of one resemblance and one containment.
+/// Checks the mean and the deviation of many estimates of one resemblance and one containment.
 #[test]
 fn estimates_are_unbiased_within_their_variance() {
     const RUNS: u64 = 400;
@@ -309,8 +310,8 @@ fn estimates_are_unbiased_within_their_variance() {
     }
 }
 
-/// The same for real windows, whose Rabin fingerprints are not random numbers. It takes many texts,
-/// because the mean of few estimates proves nothing.
+/// Checks the same for real windows, whose Rabin fingerprints are not random numbers. It takes many
+/// texts, because the mean of few estimates proves nothing.
 #[test]
 fn estimates_of_texts_are_unbiased() {
     for method in [Method::Mod, Method::Min, Method::Sketch, Method::BswMin] {

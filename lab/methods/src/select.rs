@@ -1,4 +1,4 @@
-//! From features to a signature, which is what a method keeps of them.
+//! Makes signatures of features. A signature is the features that a method keeps.
 //!
 //! A [`Selector`] takes features from a [`FeatureExtractor`] or from another program
 //! ([`crate::lines`]). It keeps no more than the method needs, so memory grows with the signature
@@ -110,7 +110,7 @@ impl Selector {
             Scheme::SuperShingle(params) => Selection::Super {
                 n: Divisor::new(match params.shingles.sample {
                     Sample::Mod(m) => m,
-                    // No settings lead here.
+                    // No settings give these samples to super shingles.
                     Sample::Min(_) | Sample::Sizes(_) => 1,
                 }),
                 length: params.length as u8,
@@ -137,8 +137,8 @@ impl Selector {
             Selection::Sized(sized) => sized.push(value),
             Selection::Sketch(slots) => slots.push(value),
             Selection::BswMin { minima, kept } => {
-                // The first of these features may end a chunk that began before. All others are
-                // like the second.
+                // The first of these features may end a chunk that began before. All others have
+                // the effect of the second one.
                 for _ in 0..count.min(2) {
                     if let Some(least) = minima.push(value) {
                         kept.add(least, 1);

@@ -56,7 +56,8 @@ pub struct Seed {
 }
 
 impl Seed {
-    /// A seed from a text. It should be hard to guess, because the id allows to try texts.
+    /// Makes a seed from a text. The text should be hard to guess, because the id lets others try
+    /// texts.
     pub fn new(text: &str) -> Self {
         let mut key = [0; 48];
         let mut hasher = blake3::Hasher::new_derive_key("resemble 2026 permutation of shingles");
@@ -397,7 +398,7 @@ pub fn of_overlap(overlap: Overlap) -> Estimates {
     }
 }
 
-/// Counts the values among the `most` least of both together that are in both, and all of these.
+/// Looks at the `most` least values of both together. Counts those that are in both, and all.
 fn least_of_both(a: &[u64], b: &[u64], most: usize) -> (u64, u64) {
     let (mut i, mut j, mut common, mut union) = (0, 0, 0, 0);
     while union < most as u64 && (i < a.len() || j < b.len()) {

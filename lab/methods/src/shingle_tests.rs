@@ -163,7 +163,8 @@ proptest! {
             estimates(Sample::Mod(3), &signed(&a), &signed(&b), &ignored),
             estimates(Sample::Mod(3), &signed(&without(&a)), &signed(&without(&b)), &[])
         );
-        // The MIN_s of the remaining shingles, for the part that the samples cover.
+        // Two `MIN_s` of which one has lost c shingles are compared as `MIN_{s-c}` of the remaining
+        // shingles.
         let params_min = params(Settings { n: Some(s), ..Settings::default() });
         let (fa, fb) = (of_set(&params_min, &a), of_set(&params_min, &b));
         let lost = |signed: &MethodSignature| {

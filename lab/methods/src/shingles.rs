@@ -113,8 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// For each run of words the least place where the same words stand: equal shingles, equal
-    /// numbers.
+    /// For each run of words, the first place of the same words: equal shingles have equal numbers.
     fn by_words(text: &str, width: usize) -> Vec<usize> {
         let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
         let runs: Vec<&[&str]> = words.windows(width).collect();

@@ -140,8 +140,8 @@ impl SifScanner {
         }
     }
 
-    /// Takes bytes after the current window, which is the start of `bytes`, up to the end of a kept
-    /// window. Returns the number of bytes that were taken.
+    /// Takes the bytes after the current window, up to the end of a kept window. `bytes` begins
+    /// with the current window. Returns the number of bytes that were taken.
     fn within(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) -> usize {
         let width = self.ring.len();
         let zeros = (1u32 << self.params.zeros) - 1;

@@ -46,7 +46,7 @@ fn scanned(bytes: &[u8], params: &SifParams, size: usize) -> Vec<u64> {
     all
 }
 
-/// A prime with this remainder modulo 8 or 256.
+/// Primes with these remainders modulo 8, or modulo 256.
 const P_1: u32 = 917_097_817;
 const P_3: u32 = 917_097_931;
 const P_5: u32 = SifParams::MULTIPLIER;
@@ -96,7 +96,7 @@ fn p_7_modulo_8_keeps_50_blanks_and_3_and_7_keep_50_at_signs() {
     let kept = |p, byte: u8| scanned(&[byte; 50], &with(p), 50).len();
     assert_eq!([P_1, P_3, P_5, P_7].map(|p| kept(p, b' ')), [0, 0, 0, 1]);
     assert_eq!([P_1, P_3, P_5, P_7].map(|p| kept(p, b'@')), [0, 1, 0, 1]);
-    // These are other bytes that occur in runs.
+    // Runs of other common bytes have no kept fingerprint.
     assert_eq!(
         kept(P_5, b'_') + kept(P_5, b'-') + kept(P_5, b'=') + kept(P_5, b'*'),
         0
@@ -136,7 +136,7 @@ fn seventy_underlines_give_one_fingerprint_at_most() {
         [49, 50, 70, 99, 100, 1000].map(underlines),
         [0, 1, 1, 1, 2, 20]
     );
-    // There is only one, not one for each of the 21 windows, though all have the required zeros.
+    // Only one fingerprint is kept, although all of the 21 windows have the required zeros.
     assert_eq!(by_powers(&[b'_'; 50], &with(P_255_OF_256)) % 256, 0);
 }
 

@@ -63,7 +63,7 @@ impl MethodSignature {
         }
     }
 
-    /// Everything in it, for people and other programs: fingerprints and chunks ascending, those of
+    /// All entries, for people and other programs: fingerprints and chunks ascending, those of
     /// `Sketch_n` slot by slot. A [`Feature`] has the length of a chunk, and how often it occurs if
     /// that counts.
     pub fn entries(&self) -> Vec<Feature> {

@@ -5,7 +5,7 @@
 //! for each the fingerprint of the shingle with the smallest numerical value is retained".
 //!
 //! **Figure.** "The percentage of agreeing entries". Its expected value is the resemblance, with
-//! the variance of n coins.
+//! the variance of n coin tosses.
 //!
 //! **The family.** The paper takes Bob Jenkins' hash with n seeds over each window, which costs n
 //! times the window. Here the one Rabin fingerprint x of the window is mixed and passed to n
@@ -52,7 +52,7 @@ impl Slots {
     /// Takes the next feature.
     #[inline]
     pub fn push(&mut self, value: u64) {
-        // Padding repeats one window over and over.
+        // Skips repeats: padding repeats one window over and over.
         if self.any && self.last == value {
             return;
         }

@@ -268,7 +268,7 @@ impl Sorted {
         self.run.reset();
     }
 
-    /// The part that cuts a text into words, and the function that takes the words.
+    /// Lends the part that cuts a text into words, and a function that takes the words.
     fn words<'a>(
         &'a mut self,
         sink: &'a mut impl FnMut(&WordRing),

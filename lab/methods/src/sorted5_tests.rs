@@ -101,10 +101,11 @@ fn similarity_is_of_the_first_document_and_the_reverse_follows() {
     assert_eq!(score(&params, &b, &a).score, Judged::Value(100.0 / 396.0));
 }
 
-/// The hashed *set* of A, which the paper keeps, gives no upper estimate; A's real chunks do.
+/// The *set* of A's hashes, which the paper keeps, may give less than the exact figure. A's real
+/// chunks never do.
 #[test]
 fn the_hashed_set_can_be_below_exact() {
-    // Only the upper bits of the hashes count, so x and y have the same value.
+    // Only the upper bits of the hashes count, so the first two chunks of A have the same value.
     let (a, b) = ([0x0100u64, 0x01ff, 0x0200], [0x0100u64, 0x01ff]);
     let exact = overlap_of_sorted(&a, &b)
         .a_in_b()

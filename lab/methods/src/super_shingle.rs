@@ -73,8 +73,8 @@ mod tests {
     use crate::judged::Overlap;
 
     proptest! {
-        /// There is one for each run of the sorted sketch. So two sketches share one exactly where
-        /// they share a whole run.
+        /// A sketch has a super shingle for each run of its sorted shingles. So two sketches share
+        /// a super shingle exactly if they share a whole run.
         #[test]
         fn a_common_one_is_a_common_run(
             a in prop::collection::btree_set(0u64..40, 0..30),

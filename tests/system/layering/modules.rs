@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The names on the path from the root to a module or an item.
 type Names = Vec<String>;
 
-/// The imported siblings of each module, and the importing files.
+/// For each module, its siblings that it imports, and the files that import them.
 type Graph = BTreeMap<String, BTreeMap<String, BTreeSet<PathBuf>>>;
 
 /// The maximum number of imports through which a name is followed.
@@ -124,7 +124,7 @@ fn rooted(code: &str) -> impl Iterator<Item = String> + '_ {
         .flat_map(|(at, _)| paths(&code[at..]))
 }
 
-/// Returns a path in a module, from the root on.
+/// Resolves a path that is used in a module, to names from the root on.
 fn absolute(module: &[String], path: &str) -> Names {
     let mut names = module.to_vec();
     for name in path.split("::") {

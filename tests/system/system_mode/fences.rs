@@ -93,7 +93,8 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
         assert_eq!(field(&status, "NoNewPrivs:"), "1");
     }
     for status in threads(&checker) {
-        // CAP_SETGID and CAP_SETUID; processes that act for a user have none in effect.
+        // These are CAP_SETGID and CAP_SETUID. Processes that act for a user have neither in
+        // effect.
         for set in ["CapPrm:", "CapBnd:"] {
             assert_eq!(
                 u64::from_str_radix(&field(&status, set), 16),

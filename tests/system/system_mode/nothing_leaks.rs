@@ -49,7 +49,7 @@ fn hidden(seed: u64) {
         let text = match random.below(3) {
             0 => prose((seed << 8) | (number % 3), 5_000),
             1 => edited(&prose((seed << 8) | (number % 3), 5_000), number, 5),
-            // Its own text, and the first passages of the visible ones.
+            // The first passages of the visible files, and a text of its own.
             _ => [&common[..2_000], &prose(number << 40, 3_000)].concat(),
         };
         let ending = ["txt", "txt", "docx", "eml"][random.below(4)];
@@ -101,7 +101,7 @@ fn questions() -> Vec<Value> {
         let file = shares.join(name);
         questions.push(json!({"request": "find", "subject": {"file": file}}));
     }
-    // Some of these exist.
+    // Some of these members exist.
     for number in 0..10 {
         for folder in ["open/a", "closed"] {
             let member = format!("{folder}/hidden-{number}.eml!minutes.docx");

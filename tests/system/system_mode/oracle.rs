@@ -17,7 +17,7 @@ fn checks_wanted() -> usize {
     asked_for("RESEMBLE_ORACLE_CHECKS").unwrap_or(8_000)
 }
 
-/// The findings.
+/// The number of checks, and the faults that they found.
 #[derive(Debug, Default)]
 struct Verdict {
     checks: usize,
@@ -68,7 +68,7 @@ fn at_the_socket_everybody_sees_what_he_can_open_and_nothing_else() {
     let Some(disks) = disks_of(NAME) else {
         return;
     };
-    // Each user is asked about each pair.
+    // Each user asks about each pair.
     let files = (checks_wanted() as f64 / USERS.len() as f64).sqrt().ceil() as usize + 1;
     let tree = Tree::make(Path::new(SHARES), 11, files);
     let server = Server::start(disks, &["--no-mount"]);
@@ -151,7 +151,7 @@ fn what_was_taken_away_is_gone_at_the_next_answer() {
         assert_eq!(shown(), gone, "{round}: of the group");
         mode(&other, 0o644);
     }
-    // A user learns nothing about a subject that they cannot open, either.
+    // A user gets no answer about a subject that they cannot open, either.
     mode(&own, 0o600);
     assert_eq!(ask(user, &find(&own)).kind(), "not-indexed");
     mode(&own, 0o644);
@@ -299,7 +299,7 @@ fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
     }
     eprintln!("{} checks in the view: {} wrong", checks.get(), wrong.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // As a control, one user's files must not be those that another user is shown.
+    // As a control, the check must fail for the files that another user can open.
     let others = tree.opened_by(USERS[0]);
     let canary = judge(USERS[3], &others);
     assert!(
@@ -356,7 +356,7 @@ fn in_the_view_nobody_walks_where_another_did() {
     mode("team", 0o700);
     chown(shares.join("team"), Some(one.uid), None).expect("chown");
     assert_eq!((count(one), count(another)), (Some(1), Some(1)));
-    // The kernel knows the folder from the walk of one user, but asks again for another.
+    // The kernel knows the folder from the walk of one user, but asks the daemon again for another.
     let third = Path::new(VIEW).join("team/third.txt/third.txt");
     let read = |user| as_user(user, || fs::read(&third).is_ok());
     for _ in 0..50 {

@@ -199,7 +199,7 @@ fn setup_starts_a_daemon_of_the_users_own() {
     }
     let lists = Sandbox::new();
     accounts(&lists.path(""));
-    // Beside the command, as everywhere.
+    // The daemon's program is in the folder of the command, as in every installation.
     let daemon = lists.program("resembled");
     fs::copy(daemon.get_program(), "/srv/resembled").expect("a copy");
 
@@ -209,7 +209,7 @@ fn setup_starts_a_daemon_of_the_users_own() {
     assert!(denied.err.contains("`resemble setup`"), "{denied:?}");
 
     let done = resemble_at_home(user, home, &["setup", "--yes", root]).success();
-    // Until the end of the first scan, the exit code differs.
+    // The exit code depends on whether the first scan has ended, so it is not checked.
     let status = resemble_at_home(user, home, &["status"]).text();
     let undone = resemble_at_home(user, home, &["setup", "--undo"]);
     let said = done.text();

@@ -11,8 +11,8 @@ use super::{
 };
 
 /// The configuration of docs/file-servers.md, with places and a port of the test's own. The port is
-/// outside of the kernel's ephemeral range. A client with such a port would be connected with
-/// itself, and would keep the server from listening.
+/// outside of the range from which the kernel gives ports to clients. Otherwise a client could
+/// connect to itself, and then the server could not listen.
 const CONFIGURATION: &str = "
 [global]
 server role = standalone server

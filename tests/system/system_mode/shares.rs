@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, disks_of};
 
-/// A process of the first user with one of their subordinate ids.
+/// A process of the first user that has one of their subordinate ids.
 const SUBORDINATE: User = User {
     uid: 123_456,
     gid: 123_456,
@@ -124,7 +124,7 @@ fn a_thousand_opens_of_one_member_are_one_in_memory() {
     fs::write(shares.join("packed.zip"), pack::zip(&[("own.bin", &bytes)])).expect("a file");
     let many = shares.join("many");
     fs::create_dir(&many).expect("a folder");
-    // Their listing is too large to stay in memory.
+    // The listing of these files is too large to stay in memory.
     for n in 0..2000 {
         let name = format!("a file with a name of usual length, number {n}");
         fs::write(many.join(name), prose::prose(n, 10)).expect("a file");
@@ -140,7 +140,7 @@ fn a_thousand_opens_of_one_member_are_one_in_memory() {
     let [member] = &member[..] else {
         panic!("the member: {member:?}");
     };
-    // The first read extracts it.
+    // The first read extracts the member.
     drop(opened(USERS[1], member, 1));
     let [before, _] = memory(&server);
     let mut held = Vec::new();

@@ -95,8 +95,8 @@ fn prepared() {
     accounts(Path::new("/srv/ssh"));
 }
 
-/// Returns the names of the files in an answer of `find --format tsv`. The first column may be such
-/// a name, too.
+/// Returns the names of the files in an answer of `find --format tsv`. The last path of a line
+/// counts, because the first column may be a path, too.
 fn found(ran: &Ran) -> Vec<String> {
     let text = ran.text();
     let paths = text.lines().filter_map(|line| {

@@ -39,7 +39,7 @@ fn area_under_curve(first: &[Duration], second: &[Duration]) -> f64 {
 fn told_by_time(one: &Path, other: &Path, check: impl Fn(&Answer)) -> f64 {
     let mut times = [Vec::new(), Vec::new()];
     for number in 0..2 * ASKED {
-        // Neither question always follows the other one.
+        // The order is 0, 1, 1, 0, 0, 1, …, so neither question always follows the other one.
         let which = (number + number / 2) % 2;
         let file = [one, other][which];
         let question = json!({"request": "find", "subject": {"file": file}});

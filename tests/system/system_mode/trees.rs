@@ -137,7 +137,8 @@ impl Tree {
         })
     }
 
-    /// Returns the least path of each other file of the family that has one of these paths.
+    /// Returns the files that must be shown for `of`: the others of its family that can be opened,
+    /// each by its least path.
     pub(super) fn expected(&self, of: &Path, opened: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
         let ino = |path: &Path| fs::metadata(path).expect("root sees it").ino();
         let own = ino(of);

@@ -26,7 +26,7 @@ const ALLOWED: &str = "landlock_create_ruleset landlock_add_rule landlock_restri
 /// A machine in a container, which is off when this is dropped.
 struct Machine {
     container: Child,
-    /// Its first process, by this machine's number.
+    /// The number of its first process on this machine.
     first: Pid,
     _files: Sandbox,
 }
@@ -66,7 +66,7 @@ impl Machine {
                 _files: files,
             }),
             Err(status) => {
-                // The abilities of this machine do not concern the units.
+                // A failure to boot is due to this machine, and not to the units.
                 let said = fs::read_to_string(files.path("boot.log")).unwrap_or_default();
                 eprintln!(
                     "\n*** SKIPPED, NOT TESTED: no systemd boots here ({status}): {said} ***"
@@ -76,7 +76,7 @@ impl Machine {
         }
     }
 
-    /// Returns a path of the machine, as it is reached from here.
+    /// Returns the path here of a path in the machine.
     fn path(&self, inside: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{inside}", self.first))
     }
@@ -232,7 +232,7 @@ fn the_units_serve_all_users_of_a_machine() {
     };
     answers();
 
-    // The right to read every file, and no other.
+    // The main process has the right to read every file, and no other.
     let main = [
         "systemctl",
         "show",

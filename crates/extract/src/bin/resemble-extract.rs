@@ -36,7 +36,8 @@ impl Sink for Printer {
             .as_ref()
             .is_some_and(|part| part.role == Role::Text);
         if self.texts && is_text {
-            // The reader of this output may have closed it.
+            // A failure to print does not matter, because the reader of this output may have closed
+            // it.
             drop(self.out.write_all(bytes));
         }
     }

@@ -3,7 +3,7 @@
 /// A code page: ASCII, and 128 further characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodePage {
-    /// The first PCs.
+    /// The code page of the first PCs.
     Of437,
     /// Western Europe.
     Of850,
@@ -76,7 +76,7 @@ mod tests {
             characters.dedup();
             assert_eq!(characters.len(), 128, "{page:?}");
         }
-        // From Python's codecs.
+        // The expected characters are from Python's codecs.
         assert_eq!(CodePage::Of850.upper_half()[0x81 - 128], 'ü');
         assert_eq!(CodePage::Of437.upper_half()[0xe1 - 128], 'ß');
         assert_eq!(CodePage::Of852.upper_half()[0x88 - 128], 'ł');

@@ -11,8 +11,8 @@ use encoding_rs::{MACINTOSH, WINDOWS_1258, X_MAC_CYRILLIC};
 /// The maximum number of bytes that are judged, from the first non-ASCII byte on.
 const JUDGED: usize = 16 << 10;
 
-/// The margin, for each character that differs, by which another encoding must be better than the
-/// guessed one. If few characters differ, it must be better by more.
+/// The least lead over the guessed encoding, for each character that differs, with which another
+/// one replaces it. If few characters differ, the lead must be larger.
 const MARGIN: f64 = 0.2;
 
 /// The least evidence for each non-ASCII character. Below it, another encoding is not used.
@@ -22,7 +22,7 @@ const LEAST: f64 = 0.4;
 /// know.
 pub(super) fn best(guessed: Charset, bytes: &[u8]) -> Charset {
     let start = bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or(0);
-    // Includes the two characters before it.
+    // Starts two characters earlier, because characters are judged by their neighbours.
     let judged = &bytes[start.saturating_sub(2)..];
     let judged = &judged[..judged.len().min(JUDGED)];
     let others = CodePage::all()
@@ -44,7 +44,7 @@ pub(super) fn best(guessed: Charset, bytes: &[u8]) -> Charset {
         .iter()
         .filter(|character| !character.is_ascii())
         .count();
-    // Characters of several bytes cannot be compared one by one.
+    // Texts of different lengths cannot be compared character by character.
     let differing = if text.len() == of_guessed.len() {
         text.iter()
             .zip(&of_guessed)
@@ -150,7 +150,7 @@ fn letter(before: char, (letter, of): (char, Script), after: char) -> f64 {
     if letter.is_lowercase() && after.is_uppercase() {
         sum -= 1.5;
     }
-    // Few single letters are words.
+    // Few letters are words by themselves.
     if !before.is_alphabetic() && !after.is_alphabetic() {
         sum -= if "àèéóòíоиваяускійуÀÈÉÓОИВАЯУСКІ".contains(letter) {
             0.2
@@ -158,7 +158,7 @@ fn letter(before: char, (letter, of): (char, Script), after: char) -> f64 {
             1.0
         };
     }
-    // A small letter among capitals, or a digit directly before a letter.
+    // A digit directly before a small letter.
     if letter.is_lowercase() && before.is_ascii_digit() {
         sum -= 0.5;
     }
@@ -186,7 +186,7 @@ fn commonness(letter: char) -> f64 {
         'ѓ' | 'ќ' | 'ѕ' | 'џ' | 'ґ' => -0.3,
         _ => 0.7,
     };
-    // Capitals are rarer.
+    // Capitals are rarer than small letters.
     if letter == small {
         common
     } else {

@@ -7,7 +7,7 @@ use super::{Charset, legacy};
 pub(crate) struct MemberNames {
     seen: Vec<u8>,
     charset: Option<Charset>,
-    /// The number of bytes by which the encoding was judged.
+    /// The number of bytes from which the encoding was last detected.
     judged: usize,
 }
 
@@ -75,7 +75,7 @@ mod tests {
                 .collect();
             assert_eq!(decoded(&bytes), names, "{}", encoding.name());
         }
-        // Code pages 850 and 437, as Info-ZIP and PKZIP write them.
+        // Info-ZIP writes code page 850, PKZIP 437. These letters have the same bytes in both.
         let names = [
             b"Gr\x81\xe1e an alle.txt".to_vec(),
             b"B\x84ume/\x99l.txt".to_vec(),

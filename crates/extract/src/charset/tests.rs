@@ -247,7 +247,7 @@ fn binaries_are_no_text() {
     ] {
         assert_eq!(of(bytes), None, "{bytes:?}");
     }
-    // Numbers of 16 and 32 bits.
+    // Arrays of 16-bit and 32-bit numbers are not text.
     let numbers: Vec<u8> = (0u16..500).flat_map(u16::to_le_bytes).collect();
     assert_eq!(of(&numbers), None);
     let numbers: Vec<u8> = (60u32..560)
@@ -255,7 +255,7 @@ fn binaries_are_no_text() {
         .flat_map(u32::to_le_bytes)
         .collect();
     assert_eq!(of(&numbers), None);
-    // Noise of any length up to the limit.
+    // Noise of any length up to the limit is not text.
     for length in (64..4096).step_by(32) {
         assert_eq!(of(&noise(length as u64, length)), None);
     }
@@ -342,6 +342,6 @@ fn a_control_character_does_not_make_a_marked_text_unreadable() {
     assert_eq!(of(&utf16(&with_one)), Some(Charset::Listed(UTF_16LE)));
     let with_many: String = text.chars().flat_map(|c| [c, '\u{4}']).collect();
     assert_eq!(of(&utf16(&with_many)), None);
-    // Without a byte order mark, one control character is enough to reject it.
+    // Without a byte order mark, a single control character is enough to reject a text.
     assert_eq!(of(&utf16(&with_one)[2..]), None);
 }

@@ -11,13 +11,13 @@ use super::is_control;
 /// Texts have a blank or a punctuation mark at least once in this many characters.
 const APART: usize = 100;
 
-/// Returns the evidence for text in the byte order in which `units` were read; `None`: it is not
-/// text.
+/// Returns the number of blanks and punctuation marks, if the units are text in the byte order in
+/// which they were read.
 pub(super) fn evidence(units: impl Iterator<Item = u16>) -> Option<usize> {
     let (mut all, mut apart, mut letters) = (0usize, 0usize, 0usize);
     let mut scripts: Vec<(u32, usize)> = Vec::new();
     for character in char::decode_utf16(units) {
-        // The last character may be cut in half, but then the other byte order decides.
+        // Half of a surrogate pair shows that the byte order is wrong.
         let character = character.ok()?;
         let code = u32::from(character);
         if is_control(code) || matches!(code, 0x80..=0x9f | 0xfff0..=0xffff) {
@@ -27,7 +27,7 @@ pub(super) fn evidence(units: impl Iterator<Item = u16>) -> Option<usize> {
         let is_sign = character.is_ascii_punctuation()
             || matches!(code, 0x2010..=0x201f | 0x2026 | 0x3001..=0x3011)
             || matches!(code, 0xff01..=0xff0f | 0xff1a..=0xff1f);
-        // A blank whose two bytes are exchanged is U+2000, another blank, which printers use.
+        // U+2000 is no blank here: it is a blank whose two bytes were read in the wrong order.
         let is_blank = matches!(character, ' ' | '\t' | '\n' | '\r' | '\u{a0}' | '\u{3000}');
         apart += usize::from(is_sign || is_blank);
         let category = character.general_category();

@@ -30,8 +30,8 @@ impl From<Bound> for Stop {
     }
 }
 
-/// Returns our own reason from an error of reading. Our readers pass it through libraries as an
-/// input error. If a library calls a form unsupported or too large for its memory, that is not
+/// Returns the reason in an error of reading. Our readers pass their reasons through libraries as
+/// input errors. If a library calls a form unsupported or too large for its memory, that is no
 /// damage.
 pub(crate) fn passed_on(error: &io::Error) -> Option<Skipped> {
     if let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
@@ -44,8 +44,8 @@ pub(crate) fn passed_on(error: &io::Error) -> Option<Skipped> {
     }
 }
 
-/// Interprets an error of a library. It is either a reason of ours that the library passed on, or
-/// means that the file is damaged.
+/// Converts an error of a library. It is either a reason of our readers that the library passed on,
+/// or it means that the file is damaged.
 pub(crate) fn damaged(error: impl Error + 'static) -> Stop {
     let mut next: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(error) = next {
@@ -181,9 +181,9 @@ impl Out {
         Ok(())
     }
 
-    /// Announces that a reader starts. All output before it is flushed, in case the reader crashes.
-    /// (If the reader of the file itself crashes, there is nothing to continue with, so no
-    /// announcement is needed.)
+    /// Announces that a reader starts. Flushes all output before it, in case the reader crashes.
+    /// Item 0, the reader of the file itself, needs no flush: if it crashes, nothing of the file is
+    /// kept.
     pub(crate) fn enter(&mut self, item: u32, path: &[u8]) -> Take {
         self.frame(&Frame::Enter { item, path })?;
         if item == 0 {

@@ -154,7 +154,7 @@ fn is_from(line: &[u8]) -> bool {
     rest.windows(3).any(is_time)
 }
 
-/// Returns a line without the quote that was added because it begins with `From`.
+/// Removes one `>` from a line of a mailbox in which a mail's own `From ` was quoted.
 fn unquoted(line: &[u8]) -> &[u8] {
     let quotes = line.iter().take_while(|&&byte| byte == b'>').count();
     if quotes > 0 && line[quotes..].starts_with(b"From ") {

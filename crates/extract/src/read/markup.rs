@@ -1,9 +1,9 @@
 //! Converts the HTML of mails and books to text.
 //!
-//! A tag ends at the next `>`, as everywhere in resemble. The comparison of markup files differs in
-//! three ways from this. Here tags within a line do not separate letters (`<b>W</b>ord` is a word).
-//! Entities become their characters (`caf&eacute;`). Titles are left out, because the page does not
-//! show them.
+//! A tag ends at the next `>`, as everywhere in resemble. This module differs in three ways from
+//! the comparison of markup files. Here tags within a line do not separate letters (`<b>W</b>ord`
+//! is a word). Entities become their characters (`caf&eacute;`). Titles are left out, because the
+//! page does not show them.
 
 use quick_xml::escape::resolve_predefined_entity;
 
@@ -80,7 +80,7 @@ fn tag<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     let name = text[1..].trim_start_matches('/');
     let is_tag = |first: char| first.is_ascii_alphabetic() || matches!(first, '!' | '?');
     if !name.starts_with(is_tag) {
-        // A less-than sign.
+        // This is a less-than sign, and not a tag.
         to.push("<")?;
         return Ok(&text[1..]);
     }

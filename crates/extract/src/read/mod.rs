@@ -111,7 +111,7 @@ pub(crate) fn stream(walk: &mut Walk, from: &mut dyn Read, kind: Kind, place: Pl
             let place = walk.deeper(place, true)?;
             tar::ar(walk, from, place)
         }
-        // A mailbox is not deeper than its mails.
+        // A mailbox adds no level of nesting to that of its mails.
         Kind::Mbox => mail::mbox(walk, from, place),
         _ => {
             let place = walk.deeper(place, true)?;

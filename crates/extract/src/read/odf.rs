@@ -22,7 +22,7 @@ use crate::Skipped;
 use crate::charset;
 use crate::read::{Place, Stop, Take, Walk};
 
-/// The type of such a zip.
+/// The type of document in such a zip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpenDocument {
     Open,

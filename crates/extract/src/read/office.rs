@@ -32,7 +32,7 @@ pub(super) struct OfficeDocument {
     core: Option<Vec<u8>>,
 }
 
-/// Returns the document in a zip, if it is one of these.
+/// Returns the Office document in a zip, if there is one.
 pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<OfficeDocument>> {
     if zip.find(b"[Content_Types].xml").is_none() {
         return Ok(None);

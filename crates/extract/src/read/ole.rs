@@ -1,5 +1,5 @@
-//! Compound files. A password-protected document of current Office versions is one, which is
-//! reported. Their other contents need a converter.
+//! Compound files. A current Office document with a password is one, and is reported as encrypted.
+//! Other compound files need a converter.
 
 use std::io::Read;
 
@@ -18,7 +18,7 @@ pub(super) fn read(_: &mut Walk, source: Source<'_>) -> Take {
     let mut from = source.reader();
     let mut window = Vec::new();
     loop {
-        // The mark may cross two pieces.
+        // The mark may begin in one piece and end in the next.
         let kept = window.len().min(mark.len());
         window.drain(..window.len() - kept);
         if from.by_ref().take(1 << 20).read_to_end(&mut window)? == 0 {

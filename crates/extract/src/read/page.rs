@@ -1,7 +1,8 @@
 //! The date that a web page states in the `meta` elements of its head.
 //!
-//! The first 4 KiB of every file that begins like markup are scanned. So this is one pass over the
-//! bytes, and allocates only for a date. Encodings do not matter: names and dates are ASCII.
+//! The first 4 KiB of every file that begins like markup are scanned. So the scan is a single pass
+//! over the bytes, and allocates only for a date. Encodings do not matter: names and dates are
+//! ASCII.
 
 use std::io::Read;
 
@@ -10,10 +11,10 @@ use resemble_core::date::{DateSource, DocumentDate};
 use super::date;
 use crate::read::{Place, Source, Take, Walk};
 
-/// The most of a page that is read. The head of most is shorter.
+/// The maximum number of bytes of a page that are read. Most heads are shorter.
 pub(super) const MOST_READ: u64 = 64 << 10;
 
-/// Elements that a head without a tag may have.
+/// Elements that belong to the head of a page, even if the tag `head` is missing.
 const OF_HEAD: [&[u8]; 8] = [
     b"base",
     b"link",
@@ -88,7 +89,7 @@ impl PageHead {
         page
     }
 
-    /// Takes the date of an element `meta`, if it states a better one.
+    /// Takes the date of an element `meta`, if its source is better than that of the date so far.
     fn meta(&mut self, attributes: &[u8]) {
         const NAMES: [&[u8]; 4] = [b"name", b"property", b"itemprop", b"http-equiv"];
         let (mut source, mut content) = (None, None);
@@ -135,7 +136,7 @@ fn is_html(doctype: &[u8]) -> bool {
     kind.get(..4).is_some_and(|kind| is(kind, b"html"))
 }
 
-/// Returns the inside of a tag, and the bytes after it. An end in quotes does not count.
+/// Returns the inside of a tag, and the bytes after it. A `>` in quotes does not end the tag.
 fn tag_of(text: &[u8]) -> (&[u8], &[u8]) {
     let mut at = 0;
     while let Some(found) = memchr::memchr3(b'>', b'"', b'\'', &text[at..]) {
@@ -148,7 +149,7 @@ fn tag_of(text: &[u8]) -> (&[u8], &[u8]) {
             None => break,
         }
     }
-    // The tag continues after the bytes read, so nothing follows in them.
+    // The tag is longer than the bytes that were read.
     (b"", b"")
 }
 

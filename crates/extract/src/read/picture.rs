@@ -1,7 +1,7 @@
 //! The date that a picture states in Exif (JEITA CP-3451). Nothing is decoded.
 //!
-//! It is read in the caller's process, because starting a worker takes longer than digesting most
-//! pictures. So the cost of a hostile picture is bounded here: at most two directories of
+//! The date is read in the caller's process, because starting a worker takes longer than digesting
+//! most pictures. So the cost of a hostile picture is bounded here: at most two directories of
 //! [`MAX_ENTRIES`] entries are read in place, and no other reference is followed.
 
 use mail_parser::DateTime;
@@ -14,7 +14,7 @@ use crate::read::{Place, Source, Take, Walk};
 /// The maximum number of entries of a directory that are read. Cameras write up to a hundred.
 const MAX_ENTRIES: usize = 512;
 
-/// The maximum number of bytes of the box that locates everything in a HEIC.
+/// The maximum number of bytes of the box `meta`, which locates all items of a HEIC.
 const MAX_META: usize = 64 << 10;
 
 /// The tag that locates the directory of Exif.
@@ -320,7 +320,7 @@ mod tests {
         let mut exif = tiff(&[(MODIFIED.0, "2024:03:05 10:22:33")], 0);
         exif[8..10].copy_from_slice(&u16::MAX.to_le_bytes());
         assert_eq!(stated(&exif), Some(1_709_634_153));
-        // The Exif directory is the first one again.
+        // The reference to the Exif directory points at the first directory again.
         let pointer = 8 + 2 + 12 + 8;
         exif[pointer..pointer + 4].copy_from_slice(&8u32.to_le_bytes());
         assert_eq!(stated(&exif), Some(1_709_634_153));

@@ -54,7 +54,7 @@ struct Group {
     /// The number of characters that follow each `\u` for older readers.
     skip: usize,
     encoding: &'static Encoding,
-    /// True while the fonts are listed.
+    /// True within the table of fonts.
     fonts: bool,
     hidden: bool,
     deleted: bool,

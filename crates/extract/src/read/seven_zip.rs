@@ -115,7 +115,7 @@ impl Members<'_> {
     }
 }
 
-/// Records whether reading failed.
+/// A reader that records whether reading failed.
 struct Failing<R> {
     inner: R,
     failed: bool,

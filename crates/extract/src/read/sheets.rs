@@ -128,7 +128,7 @@ fn shared_strings(zip: &Archive<'_>, relations: &[Relation]) -> Take<Vec<String>
         match xml.next()? {
             Node::Open(element) => match element.name() {
                 "t" => in_text = true,
-                // The pronunciation.
+                // Leaves out the pronunciation.
                 "rPh" => xml.skip()?,
                 _ => {}
             },
@@ -147,7 +147,7 @@ fn shared_strings(zip: &Archive<'_>, relations: &[Relation]) -> Take<Vec<String>
 /// The current cell.
 #[derive(Debug, Default)]
 struct Cell {
-    /// The letter of its kind, or its word; empty for a number.
+    /// The type of the cell: a letter or a word; empty for a number.
     kind: String,
     style: Option<usize>,
     value: String,
@@ -199,7 +199,7 @@ fn cells(zip: &Archive<'_>, name: &[u8], book: &Workbook, to: &mut Text<'_>) -> 
                     }
                 }
                 "v" | "t" => in_value = true,
-                // The pronunciation, and the formula.
+                // Leaves out the pronunciation, and the formula.
                 "rPh" | "f" => xml.skip()?,
                 _ => {}
             },

@@ -7,7 +7,7 @@ use crate::charset::{self, Charset, CodePage};
 use crate::read::page::{MOST_READ, PageHead};
 use crate::read::{Place, Stop, Take, Text, Walk};
 
-/// The bytes of a text from which its encoding is detected.
+/// The number of bytes at the start of a text from which its encoding is detected.
 const SAMPLE: u64 = 256 << 10;
 
 /// Decodes a text, unless its rest shows that it is not a text.
@@ -125,7 +125,7 @@ fn utf32(little: bool, from: &mut dyn Read, to: &mut Checked<'_>) -> Take {
     }
 }
 
-/// Gives up once the bytes turn out not to be text.
+/// A text that is being decoded. It is given up once the bytes turn out not to be text.
 struct Checked<'w> {
     text: Text<'w>,
     characters: u64,

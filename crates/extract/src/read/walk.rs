@@ -26,7 +26,7 @@ use crate::{Bound, HEAD, Limits, Role, Skipped};
 pub(crate) struct Place {
     /// The number of the part; `None`: the file itself.
     pub(crate) part: Option<u32>,
-    /// Archives around it.
+    /// The number of archives around it.
     depth: u32,
     /// True if the file is the content of a compressed file.
     unpacked: bool,
@@ -61,7 +61,7 @@ pub(crate) trait Unpacking: Read {
 pub(crate) struct Walk {
     out: Out,
     pub(crate) limits: Limits,
-    /// Bytes held now.
+    /// The number of bytes that are held now.
     held: u64,
     /// Counts the calls of readers.
     items: u32,
@@ -217,7 +217,7 @@ impl Walk {
         };
         let Some(held) = held else {
             return match kind {
-                // Most programs are no archives.
+                // Nothing is reported, because most programs are no archives.
                 Kind::SelfExtracting => Ok(()),
                 _ => Err(Bound::Memory.into()),
             };

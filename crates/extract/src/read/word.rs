@@ -13,7 +13,7 @@ use crate::read::{Take, Text};
 /// The styles that hide text, and the count of hidden pieces.
 #[derive(Debug, Default)]
 pub(super) struct Hiding {
-    /// The property of each style, and the style that it is based on.
+    /// For each style, whether it hides text, and the style that it is based on.
     styles: BTreeMap<String, (Option<bool>, Option<String>)>,
     /// The number of pieces of text that were left out.
     pub(super) count: u64,
@@ -52,7 +52,7 @@ impl Hiding {
                             style.0 = Some(is_on(&element));
                         }
                     }
-                    // Properties of table rows and columns, and properties before a change.
+                    // Skips properties of table rows and columns, and properties before a change.
                     "tblStylePr" | "rPrChange" | "pPrChange" => xml.skip()?,
                     _ => {}
                 },
@@ -152,7 +152,7 @@ pub(super) fn paragraphs(
                 "tab" | "br" | "cr" if !of_paragraph => to.push_char(' ')?,
                 "noBreakHyphen" => to.push_char('\u{2011}')?,
                 "softHyphen" => to.push_char('\u{ad}')?,
-                // Deleted, or a copy for older programs.
+                // Skips deleted text, and copies for older programs.
                 "del" | "moveFrom" | "Fallback" | "rPrChange" | "pPrChange" => xml.skip()?,
                 _ => {}
             },

@@ -144,7 +144,7 @@ impl<'a> Xml<'a> {
 
 fn of_xml(error: quick_xml::Error) -> Stop {
     match &error {
-        // The error is behind a shared pointer. So it is not found by following the sources.
+        // The I/O error is behind a shared pointer, so `damaged` cannot find it among the sources.
         quick_xml::Error::Io(inner) => match passed_on(inner) {
             Some(why) => Stop::This(why),
             None => damaged(error),

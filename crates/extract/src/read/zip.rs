@@ -35,11 +35,11 @@ pub(super) fn read(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     Ok(())
 }
 
-/// The bytes of the record that ends a zip, without its comment.
+/// The size in bytes of the record that ends a zip, without its comment.
 const END_RECORD: usize = 22;
 
-/// Returns whether a source ends with a zip, after any other bytes. It does if it has the end
-/// record, and its directory (or the locator of it) where the record says.
+/// Returns whether a source ends with a zip, after any other bytes. It must have the end record,
+/// and the directory (or its locator) must be where the record says.
 pub(super) fn has_zip_at_end(source: &Source<'_>) -> bool {
     let longest = END_RECORD as u64 + u64::from(u16::MAX);
     let start = source.len().saturating_sub(longest);
@@ -54,7 +54,7 @@ pub(super) fn has_zip_at_end(source: &Source<'_>) -> bool {
             return false;
         };
         let length = u32::from_le_bytes([a, b, c, d]);
-        // The locator before the record in a large zip, or the directory in any other.
+        // A large zip has a locator before the end record. Any other has its directory there.
         let (mark, back) = match length {
             u32::MAX => (b"PK\x06\x07", 20),
             _ => (b"PK\x01\x02", u64::from(length)),

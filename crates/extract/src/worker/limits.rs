@@ -2,9 +2,9 @@
 //!
 //! There are four restrictions. Each of them is enough against accidents; together they protect
 //! against malice. First, the process gets no new privileges. Second, limits of resources: no
-//! descriptor can be opened, no file written, and memory and processor time are bounded. Landlock:
-//! no call can open, execute or connect to anything. A filter of system calls: it allows only
-//! reading the file, writing the pipe and allocating memory.
+//! descriptor can be opened, no file written, and memory and processor time are bounded. Third,
+//! Landlock: no call can open, execute or connect to anything. Fourth, a filter of system calls: it
+//! allows only reading the file, writing the pipe and allocating memory.
 //!
 //! A restriction that cannot be set ends the worker before it has read a byte: the file is left out
 //! with the reason, and tried again later. There is one exception: a kernel may be built or started
@@ -25,8 +25,8 @@ use seccompiler::{
 
 use crate::{Fences, Limits};
 
-/// Requests that this process is killed when the parent ends. The parent may have ended just
-/// before.
+/// Requests that this process is killed when the parent ends. Fails if the parent has already
+/// ended.
 pub(crate) fn end_with_parent(parent: u32) -> Result<(), String> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("death signal: {error}"))?;
@@ -43,7 +43,7 @@ fn limit(resource: Resource, most: u64) -> Result<(), String> {
         current: Some(most),
         maximum: Some(most),
     };
-    // A limit that is already lower need not be raised, and may not be.
+    // A lower limit is kept, because it may not be raised.
     let maximum = rustix::process::getrlimit(resource).maximum;
     let most = maximum.map_or(most, |maximum| maximum.min(most));
     rustix::process::setrlimit(resource, limit(most))
@@ -72,7 +72,7 @@ pub(crate) fn for_converter(limits: &Limits) -> Result<(), String> {
 ///
 /// Fails with the reason why one of them cannot be set: nothing may be read then.
 pub(crate) fn for_reader(limits: &Limits) -> Result<Fences, String> {
-    // Before the limit of descriptors, because a set of rules is a descriptor.
+    // Landlock precedes the limit of descriptors, because its set of rules is a descriptor.
     let landlock = landlocked().map_err(|error| format!("Landlock: {error}"))?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::Nofile, 0)?;
@@ -106,7 +106,7 @@ fn filtered() -> Result<(), seccompiler::Error> {
 /// Makes the filter of system calls: every other call fails with `EPERM`.
 fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
     let any = Vec::new;
-    // Only where the first argument is this descriptor.
+    // Allows a call only if its first argument is this descriptor.
     let on = |descriptor: u64| {
         let is = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, descriptor)?;
         SeccompRule::new(vec![is])
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(able(attempts(tcp, &unix)).len(), 6, "a fence was up before");
         fence();
         assert_eq!(able(attempts(tcp, &unix)), left);
-        // The folder cannot be removed any more.
+        // Exits at once, because the folder cannot be removed any more.
         std::process::exit(42);
     }
 
@@ -234,7 +234,7 @@ mod tests {
         only(&[], || filtered().unwrap());
     }
 
-    /// Sockets of this machine with a path are left to the filter.
+    /// Landlock does not restrict Unix sockets that have a path; the filter does.
     #[test]
     fn landlock_alone_lets_nothing_be_opened_reached_or_started() {
         if !is_child() {

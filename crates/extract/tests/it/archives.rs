@@ -85,13 +85,13 @@ fn what_is_cut_off_counts_up_to_there_and_is_reported() {
             }
         }
     }
-    // The trailer of gzip is only a check.
+    // The last eight bytes of gzip are only a check, so nothing is lost without them.
     let bytes = gzip(TEXT);
     for missing in 1..=8 {
         let pieces = take("a.gz", &bytes[..bytes.len() - missing]).unwrap();
         assert_eq!(pieces.bytes_of("[]"), TEXT, "{missing}");
     }
-    // If a tar in it is truncated, its complete members are read.
+    // If a gz with a tar is truncated, the complete members of the tar are read.
     let tar_bytes = tar(&[
         (b"a", TEXT),
         (b"b", &resemble_testutil::random::noise(1, 9000)),
@@ -126,7 +126,7 @@ fn what_follows_the_last_stream_is_left_out() {
             assert_eq!(pieces.skipped.len(), 1, "{name} {more:?}");
         }
     }
-    // Skippable frames between others.
+    // Skippable frames between others are passed over.
     let skipped = b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec();
     let frames = [skipped.clone(), zstd(TEXT), skipped, zstd(TEXT)].concat();
     assert_eq!(
@@ -219,7 +219,7 @@ fn names_are_read_in_the_code_page_of_the_archive() {
         name: name.to_vec(),
         ..stored("", TEXT)
     };
-    // Code page 437 of PKZIP, which most programs write.
+    // Most programs write names in code page 437, as PKZIP does.
     let names = [
         &b"Gr\x81\xe1e/an alle.txt"[..],
         b"\x99l und B\x84ume.txt",
@@ -228,7 +228,7 @@ fn names_are_read_in_the_code_page_of_the_archive() {
     let pieces = take("x", &zip(&names.map(named))).unwrap();
     let expected = ["Grüße/an alle.txt", "Öl und Bäume.txt", "plain.txt"];
     assert_eq!(pieces.paths(), expected);
-    // The additional name of Info-ZIP counts if it was made for this name.
+    // The UTF-8 name in Info-ZIP's extra field counts only if it has the check sum of this name.
     let mut sum = flate2::Crc::new();
     sum.update(names[0]);
     let mut extra = b"\x75\x70\x10\0\x01".to_vec();
@@ -244,7 +244,7 @@ fn names_are_read_in_the_code_page_of_the_archive() {
     };
     let pieces = take("x", &zip(&[with, without])).unwrap();
     assert_eq!(pieces.paths(), ["Łódź.txt", "other.txt"]);
-    // Windows 1251 in a tar.
+    // Names in a tar may be in Windows-1251.
     let name = b"\xc4\xee\xea\xf3\xec\xe5\xed\xf2\xfb/\xcf\xe8\xf1\xfc\xec\xee.txt";
     let pieces = take("x", &tar(&[(name, TEXT)])).unwrap();
     assert_eq!(pieces.paths(), ["Документы/Письмо.txt"]);
@@ -273,7 +273,7 @@ fn zips_behind_programs_and_scripts_are_read() {
             if !relative {
                 shift(&mut bytes, stub.len());
             }
-            // A signature follows the end of a program.
+            // A signature may follow the zip in a program.
             for end in [&b""[..], b"\0certificate"] {
                 let bytes = [&bytes[..], end].concat();
                 let pieces = take(what, &bytes).unwrap();
@@ -294,7 +294,7 @@ fn zips_behind_programs_and_scripts_are_read() {
             assert_eq!(applies(what, bytes), expected, "{what}");
         }
     }
-    // In an archive, too.
+    // A program in an archive is searched for a zip, too.
     let bytes = [&b"MZ\x90\0"[..], &vec![2; 9000], &zip].concat();
     let pieces = take(
         "x",
@@ -332,7 +332,7 @@ fn what_is_not_supported_is_not_called_damaged() {
     let pieces = take("x", &zip(&[stored("a.rar", rar), stored("b", TEXT)])).unwrap();
     assert_eq!(pieces.paths(), ["a.rar", "b"]);
     assert_eq!(pieces.skips(), ["a.rar: unsupported: rar"]);
-    // A frame that refers to a dictionary.
+    // A frame that refers to a dictionary is unsupported.
     let frame = b"\x28\xb5\x2f\xfd\x21\x07\x04\x21\0\0text";
     let why = take("x.zst", frame).unwrap_err();
     assert!(matches!(why, Skipped::Unsupported(_)), "{why}");

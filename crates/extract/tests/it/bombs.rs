@@ -24,9 +24,9 @@ fn zeros(megabytes: usize) -> Vec<u8> {
     vec![0; megabytes << 20]
 }
 
-/// Makes blocks of 128 KiB of one byte, four bytes each.
+/// Makes a frame of run-length blocks: each takes four bytes and decodes to 128 KiB of zeros.
 fn zstd_bomb(blocks: u32) -> Vec<u8> {
-    // No check sum, no size, a window of 1 MiB.
+    // The header states no check sum, no size, and a window of 1 MiB.
     let mut bomb = b"\x28\xb5\x2f\xfd\x00\x50".to_vec();
     for block in 0..blocks {
         let header = u32::from(block + 1 == blocks) | 1 << 1 | (128 << 10) << 3;
@@ -135,7 +135,7 @@ fn a_document_that_expands_too_much_is_skipped() {
         stored("mimetype", b"application/vnd.oasis.opendocument.text"),
         deflated("content.xml", body.as_bytes()),
     ]);
-    // The ratios of compressors differ: some reach a hundred, some a thousand.
+    // The limit is low, because some compressors reach only a ratio of a hundred.
     let strict = Limits {
         ratio: 40,
         ..limits()
@@ -144,7 +144,7 @@ fn a_document_that_expands_too_much_is_skipped() {
         soon(|| take_within(strict, "x.odt", &odt)).err(),
         Some(RATIO)
     );
-    // There is one text that every cell refers to: little XML, much text.
+    // Every cell refers to the same long text, so that little XML makes much text.
     let relations = "<Relationships>\
                      <Relationship Id=\"r\" Type=\"x/officeDocument\" Target=\"w.xml\"/>\
                      </Relationships>";

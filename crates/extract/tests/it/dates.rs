@@ -54,7 +54,7 @@ fn a_packet_states_the_date_where_the_dictionary_does_not() {
             packet.len()
         )],
     );
-    // The catalogue names its packet. After the insertion, offsets are wrong, but objects are found
+    // Makes the catalogue refer to the XMP packet. This shifts the offsets, but objects are found
     // anyway.
     let (from, to) = (
         &b"<</Type/Catalog/Pages 2 0 R>>"[..],
@@ -114,7 +114,7 @@ fn pictures_state_the_date_of_exif() {
     assert_eq!(stated("a", &png(&exif)), expected);
     assert_eq!(stated("a", &exif), expected);
     assert_eq!(stated("a.heic", &heic(&exif, 0)), expected);
-    // Directories may be anywhere after the picture.
+    // Directories may be anywhere behind the picture data.
     assert_eq!(stated("a.tif", &tiff(&texts, 300_000)), expected);
     assert_eq!(stated("a.heic", &heic(&exif, 300_000)), expected);
 }
@@ -171,7 +171,7 @@ fn pages_state_a_date_in_their_head_alone() {
     ]
     .concat();
     assert_eq!(stated("a.html", &latin), expected);
-    // Of wide units, with and without a mark.
+    // Pages in UTF-16, with and without a byte order mark.
     let units: Vec<u16> = page(0).encode_utf16().collect();
     let little: Vec<u8> = units.iter().copied().flat_map(u16::to_le_bytes).collect();
     let big: Vec<u8> = units.iter().copied().flat_map(u16::to_be_bytes).collect();

@@ -96,7 +96,7 @@ fn mails_give_their_text_and_what_is_attached() {
         words(pieces.bytes_of("*")),
         "abrechnung für märz nur html mit grüßen "
     );
-    // The attached bytes, and their text.
+    // An attachment is a member with its own bytes, and with a text.
     assert_eq!(pieces.bytes_of("städte.txt"), b"Z\xfcrich\n");
     assert_eq!(pieces.bytes_of("städte.txt!*"), "Zürich\n".as_bytes());
     assert_eq!(
@@ -133,8 +133,8 @@ fn folders_of_mails_have_each_mail_with_the_bytes_of_its_own_file() {
     );
 }
 
-/// A subject is any bytes. The name made from it is one component of a path, in one line, and
-/// bounded.
+/// The subject of a mail may be any bytes. The name made from it is one component of a path, in one
+/// line, and bounded.
 #[test]
 fn mails_of_a_folder_are_named_by_their_subjects() {
     let names = |subject: &str| -> String {

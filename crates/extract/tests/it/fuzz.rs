@@ -8,7 +8,7 @@ use resemble_testutil::fuzz;
 
 use crate::pieces::{limits, program, take_with};
 
-/// Each sample is changed alone, because mixtures of two formats are mostly of neither format.
+/// Changes each sample alone, because a mixture of two formats is mostly of neither.
 #[test]
 fn changed_samples_are_taken_apart_or_refused() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples");

@@ -1,4 +1,4 @@
-//! PDFs in which text could be lost for one reason each: the text of a page, and its damage.
+//! PDFs with one oddity each that could lose text: in the text of a page, or as damage.
 
 use resemble_core::words::canonical;
 use resemble_extract::Skipped;
@@ -13,7 +13,7 @@ pub(super) const LINES: [&str; 3] = [
 
 const FORM: &str = "/Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</Font<</F1 5 0 R>>>>";
 
-/// The variable parts of a test document. Its own objects are numbered from 6 on.
+/// The variable parts of a test document. The objects in `more` are numbered from 6 on.
 #[derive(Clone, Default)]
 pub(super) struct Parts<'a> {
     pub(super) content: String,

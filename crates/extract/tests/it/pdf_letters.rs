@@ -30,7 +30,8 @@ fn to_unicode(codes: &[(u32, char)]) -> String {
     stream("", &map)
 }
 
-/// Encodes letters as codes, and makes the map of these.
+/// Numbers the letters of these lines. Returns the codes of each line, and the map from codes to
+/// letters.
 fn coded(lines: &[String]) -> (Vec<Vec<u32>>, String) {
     let mut letters: Vec<char> = lines.iter().flat_map(|line| line.chars()).collect();
     letters.sort_unstable();
@@ -51,7 +52,7 @@ fn widths_are_read_in_every_way_that_they_are_written() {
     let mut content = "BT /F1 10 Tf\n".to_owned();
     for (at, line) in codes.iter().enumerate() {
         content.extend([format!("1 0 0 1 10 {} Tm\n", 740 - 14 * at)]);
-        // Blanks are only gaps.
+        // A blank is drawn only as a gap.
         for code in line {
             let letter = format!("<{code:04x}> Tj ");
             content.extend([format!(
@@ -87,7 +88,7 @@ fn widths_are_read_in_every_way_that_they_are_written() {
 #[test]
 fn what_is_read_from_right_to_left_is_read_so() {
     let font = || composite("Identity-H", "Identity", "/DW 500", "/ToUnicode 6 0 R");
-    // In reading order, and in the order on the page from left to right.
+    // Each text in reading order, and as the page has it from left to right.
     for (text, stands) in [
         ("מנהל הנמל רשם כל ספינה", "הניפס לכ םשר למנה להנמ"),
         ("كتب مدير الميناء", "ءانيملا ريدم بتك"),
@@ -97,7 +98,7 @@ fn what_is_read_from_right_to_left_is_read_so() {
             "the word שלום עולם in a line",
             "the word םלוע םולש in a line",
         ),
-        // The text has contextual letter forms, and one form of two letters.
+        // The page has contextual letter forms here, and one form of two letters.
         ("سلام لا", "\u{fefb} \u{fee1}\u{fefc}\u{feb3}"),
     ] {
         let (codes, map) = coded(&[stands.to_owned()]);
@@ -122,7 +123,7 @@ fn what_is_read_from_right_to_left_is_read_so() {
 
 #[test]
 fn a_vowel_follows_the_letter_that_it_stands_under() {
-    // From left to right on the page, each letter with its vowels.
+    // Each text, and its letters with their vowels as the page has them from left to right.
     for (text, stands) in [
         ("שָׁלוֹם", ["ם", "וֹ", "ל", "שָׁ"].as_slice()),
         ("the word שָלֹ", &["the word ", "לֹ", "שָ"]),

@@ -104,7 +104,7 @@ pub(crate) fn program() -> Vec<PathBuf> {
     ]
 }
 
-/// Bounds that no ordinary sample reaches, with less time, so that a hanging test fails.
+/// The default limits, with less time, so that a hanging test fails soon.
 pub(crate) fn limits() -> Limits {
     Limits {
         time: std::time::Duration::from_secs(30),
@@ -134,7 +134,7 @@ pub(crate) fn take_file(extractor: &Extractor, name: &str, file: &File) -> Resul
     Ok(pieces)
 }
 
-/// Returns whether a file can be taken apart, including by its end.
+/// Returns whether a file can be taken apart, even if only its end shows that.
 pub(crate) fn applies(name: &str, bytes: &[u8]) -> bool {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();
@@ -313,7 +313,8 @@ pub(crate) fn pdf(objects: &[String]) -> Vec<u8> {
     pdf
 }
 
-/// Makes the objects of a PDF with one page that draws this. `more` are numbered from 6 on.
+/// Makes the objects of a PDF with one page of this content. The objects `more` are numbered from 6
+/// on.
 pub(crate) fn page(content: &str, resources: &str, more: &[String]) -> Vec<u8> {
     let mut objects = vec![
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),

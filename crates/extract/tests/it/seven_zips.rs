@@ -1,4 +1,4 @@
-//! 7z archives, made by its own program.
+//! 7z archives that the program 7-Zip made.
 
 use resemble_extract::Skipped;
 

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::pieces::{gzip, limits, program, sample, take, take_with};
 
-/// Starts a starter of such workers; returns its socket in this folder.
+/// Runs a starter of workers with this program. Returns the folder of its socket, and the socket.
 pub(crate) fn starter(program: Vec<PathBuf>) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("starter");

@@ -1,4 +1,4 @@
-//! The protocol of the two processes, with misbehaving workers; and converters.
+//! The protocol between parent and worker, with misbehaving workers; and converters.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

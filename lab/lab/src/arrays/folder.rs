@@ -23,7 +23,7 @@ const MOST_IDS: usize = 4;
 /// The file that lists the parts.
 const CURRENT: &str = "current";
 
-/// The content of that file.
+/// The content of the file `current`.
 #[derive(Debug, Serialize, Deserialize)]
 struct CurrentParts {
     params: String,
@@ -38,8 +38,8 @@ pub struct ArraysFolder {
 }
 
 impl ArraysFolder {
-    /// The folder for signatures of these parameters, below `folder`. `of` names the index that the
-    /// keys belong to: another index gives its keys to other contents.
+    /// The folder for signatures of these parameters, below `folder`. `of` names the index that
+    /// gives out the keys: another index gives the same keys to other contents.
     pub fn new(folder: &Path, params: &str, of: &str) -> Self {
         let name = blake3::hash(format!("{of}\n{params}").as_bytes()).to_hex();
         Self {
@@ -50,7 +50,7 @@ impl ArraysFolder {
 
     /// The current state. None if there is no state or an unusable one, which is then made anew.
     pub fn open(&self) -> Option<MappedParts> {
-        // Parts may be replaced after the list was read and before they are opened.
+        // Tries again if parts are replaced after the list was read and before they are opened.
         for _ in 0..8 {
             let current = fs::read(self.path.join(CURRENT)).ok()?;
             let current: CurrentParts = serde_json::from_slice(&current).ok()?;
@@ -196,8 +196,8 @@ impl ArraysFolder {
     }
 }
 
-/// [`pairs_among`] by `count` processes, each for a range of the documents. If `count` is 1, this
-/// process does the work with all its threads.
+/// Runs [`pairs_among`] in `count` processes, each for a range of the documents. If `count` is 1,
+/// this process does the work with all its threads.
 pub fn pairs_in_shards(
     folder: &ArraysFolder,
     set: &MappedParts,

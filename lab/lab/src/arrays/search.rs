@@ -29,7 +29,8 @@ pub struct CommonChunks {
 struct Sieve {
     /// The number of chunks of each document of the arrays.
     totals: Vec<u32>,
-    /// For each document of the arrays, whether it is looked up; pairs with others are left out.
+    /// For each document of the arrays, true if it is looked up. Pairs with other documents are
+    /// left out.
     takes_part: Vec<bool>,
     /// The least similarity, in either direction, of a pair that is found.
     least: f64,

@@ -38,7 +38,8 @@ struct SearchJob {
     ranges: Vec<Range>,
 }
 
-/// Makes all parts of a job. A single part is made by this process, several by a process each.
+/// Makes all parts of a job. This process makes a single part; each of several parts has a process
+/// of its own.
 pub(super) fn build(work: &Path, folder: &Path, job: &BuildJob) -> Result<(), ArraysError> {
     if job.parts.len() == 1 {
         return build::part(work, folder, job, 0);

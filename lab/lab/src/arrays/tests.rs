@@ -162,7 +162,7 @@ fn damaged_and_missing_parts_are_made_anew() {
     assert_eq!(state(), Some(whole.clone()));
     let part = || folder.open().expect("the state").paths()[0].clone();
 
-    // A hole in the arrays themselves is noticed when they are merged, and they are made anew.
+    // Damage to the lists is noticed only when they are merged; the arrays are then made anew.
     let at = part();
     let mut damaged = whole[0].clone();
     let last = damaged.len() - 1;

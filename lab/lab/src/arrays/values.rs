@@ -57,10 +57,10 @@ impl DocumentValues {
         runs.map(|run| (u64::from(run[0]), run.len() as u64))
     }
 
-    /// These documents of the arrays, by their ascending numbers, with the values of those at the
-    /// places `from..to`. The arrays lead from values to documents, so each list adds its value to
-    /// the documents in it. This takes a pass over all of the arrays, four bytes for each value and
-    /// eight for each document.
+    /// Reads the values of the documents at the places `from..to` of `numbers`, which ascend. The
+    /// arrays lead from values to documents, so each list adds its value to the documents in it.
+    /// This takes a pass over all of the arrays, four bytes for each value and eight for each
+    /// document.
     pub(super) fn of_arrays(
         parts: &Parts<'_>,
         numbers: &[u32],
@@ -83,7 +83,7 @@ impl DocumentValues {
         };
         let before = lists.start(from);
         lists.values = vec![0; (lists.start(to) - before) as usize];
-        // For each document of the arrays, where its next value goes.
+        // For each document of the arrays, the place of its next value.
         let mut next = vec![NOWHERE; parts.documents().len()];
         for (at, &number) in numbers.iter().enumerate().take(to).skip(from) {
             if let Some(next) = next.get_mut(number as usize) {

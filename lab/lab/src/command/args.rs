@@ -1,4 +1,5 @@
-//! Every option of `resemble-lab`. The doc comments are the help texts, and so the manual.
+//! Every option of `resemble-lab`. The doc comments are the help texts, from which the manual is
+//! made.
 //!
 //! Parsing checks only what can be checked without looking at the system.
 

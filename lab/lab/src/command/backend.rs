@@ -23,7 +23,7 @@ use crate::method::{self, SignatureCache};
 /// The file name of the cache.
 const CACHE: &str = "lab.redb";
 
-/// What answers one question.
+/// The source of the answer to a question.
 pub(super) enum Backend {
     /// The cache of the laboratory.
     Local(Box<Local>),
@@ -118,7 +118,7 @@ impl Backend {
         })
     }
 
-    /// Puts the cache in order, after the answer was printed.
+    /// Maintains the cache, after the answer was printed.
     pub(super) fn close(self, ui: &mut Ui) {
         if let Self::Local(local) = self {
             local.close(ui);
@@ -140,7 +140,7 @@ pub(super) fn refused(error: impl Into<MethodError>) -> CliError {
     CliError::Other(Box::new(error.into()))
 }
 
-/// Prints the notes and the errors that follow the rows, and puts the cache in order.
+/// Prints the notes and the errors that follow the rows, and maintains the cache.
 pub(super) fn end(
     ui: &mut Ui,
     backend: Option<Backend>,

@@ -1,4 +1,4 @@
-//! The chosen method with its parameters; pairs.
+//! The chosen method with its parameters, and its questions.
 
 use std::fs;
 use std::io::{self, Read};
@@ -42,7 +42,7 @@ pub(super) struct ChosenMethod {
     shards: Option<u32>,
 }
 
-/// Reads the method and its parameters from the command line, and refuses what makes no sense.
+/// Reads the method and its parameters from the command line, and refuses invalid combinations.
 pub(super) fn chosen(args: &MethodArgs) -> CliResult<ChosenMethod> {
     let method = args.method;
     let anchors = match &args.anchors {

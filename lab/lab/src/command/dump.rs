@@ -15,7 +15,7 @@ use super::args::{CacheArgs, DumpArgs, ExportArgs};
 use super::backend::Backend;
 use super::chosen::{ChosenMethod, chosen};
 
-/// `dump`.
+/// Runs `dump`.
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> CliResult {
     let chosen = chosen(&args.method)?;
     let has_fingers = matches!(chosen.method, Method::Sif | Method::SifAnchors);
@@ -43,7 +43,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> C
     )
 }
 
-/// `export`.
+/// Runs `export`.
 pub(super) fn export(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) -> CliResult {
     let chosen = chosen(&args.method)?;
     let (form, output): (_, Option<&Path>) = (SignatureForm::Export, Some(&args.output));

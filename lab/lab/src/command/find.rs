@@ -155,7 +155,8 @@ fn note_too_small(ui: &mut Ui, file: &Path, signed: &SignedFile, method: Method)
     }
 }
 
-/// The signature of a subject and its real path. The outer error is one of the file itself.
+/// The signature of a subject and its real path. The outer error means that this file cannot be
+/// read.
 #[allow(clippy::type_complexity)]
 fn sign(
     file: &Path,

@@ -1,9 +1,9 @@
 //! `groups`: groups as the paper of sif prints them, and clusters by similar pairs for the other
 //! methods.
 //!
-//! The answer says which files share what; thresholds, rules and interesting sets are applied here.
-//! So another threshold or rule costs a moment only: sif's collated sets are cached, and no file is
-//! read again.
+//! The answer lists what the files have in common; thresholds, rules and interesting sets are
+//! applied here. So another threshold or rule costs only a moment: sif's collated sets are cached,
+//! and no file is read again.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -201,7 +201,7 @@ const fn is_clustered(chosen: &ChosenMethod) -> bool {
     matches!(chosen.method, Method::Shingle | Method::SuperShingle)
 }
 
-/// The question whose answer groups are made of.
+/// Makes the question from whose answer the groups are made.
 fn question(
     chosen: &ChosenMethod,
     args: &GroupsArgs,

@@ -21,7 +21,7 @@ pub(super) struct FoundFile(pub(super) MethodFindRow);
 #[serde(transparent)]
 pub(super) struct FoundPair(pub(super) MethodPairRow);
 
-/// `160%`, or `?` if the pair is too small to judge.
+/// Formats a score as `160%`, or as `?` if the pair is too small to judge.
 fn percent(figure: Figure, tint: Tint) -> Cell {
     let percent = figure.percent();
     Cell::right(

@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(draws(&[3.0, 5.0]).rounded(0), "4 (3 to 5)");
         assert_eq!(draws(&[]).to_string(), "none");
         assert_eq!(format!("{:.1}", draws(&[]).mean()), "0.0");
-        // Deviation 2, four values.
+        // The variance of these four values is 4/3.
         let spread = draws(&[1.0, 1.0, 3.0, 3.0]).standard_error();
         assert!((spread - (4.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);
     }

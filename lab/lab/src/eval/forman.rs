@@ -57,7 +57,7 @@ struct RecallDraws {
     both: Draws,
     tttd_of_bsw: Draws,
     bsw_of_tttd: Draws,
-    /// The shares of all pairs that either finds at 100 bytes.
+    /// For each way to cut, the share that it finds of the pairs that any way finds at 100 bytes.
     of_finest: [Draws; 2],
 }
 
@@ -360,7 +360,7 @@ fn recalled(all: &[RecallDraws; SIZES.len()], seeds: u64) -> Section {
     Section::new("Found and lost", text).plot(plot).table(table)
 }
 
-/// Long runs of one character.
+/// Measures the chunks of long runs of one character.
 fn runs() -> Section {
     let columns = [
         "method",

@@ -67,7 +67,7 @@ impl Corpus<'_> {
     }
 }
 
-/// With fewer distinct chunks than this, 24 bits show nothing that 16 do not.
+/// The least number of distinct chunks for which 24 bits show more than 16 bits do.
 const SMALL: u64 = 1 << 16;
 
 /// Makes the page.
@@ -78,7 +78,7 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
         .tempdir_in(&parent)
         .map_err(ArraysError::io("make a folder in", &parent))?;
     let params = params(24, ChunkHashing::Md5)?;
-    // Each chunk is 64 bits of its hash, for any n.
+    // Chunks are 64 bits of their hashes, which is enough for any n.
     let chunks = chunks_of(&params, collection)?;
     let mut all: Vec<u64> = chunks.iter().flatten().copied().collect();
     all.sort_unstable();

@@ -1,4 +1,4 @@
-//! Texts for runs of scale: any number of them, made from words of a collection.
+//! Made texts for runs at scale: any number of them, from words of a collection.
 //!
 //! Each word is drawn from a random place of the collection, so it is as frequent as there. The
 //! seed and the number of a text determine it, so no text has to be stored.
@@ -35,7 +35,7 @@ pub struct MadeTexts {
     starts: Vec<u32>,
 }
 
-/// A number that depends on all of these.
+/// Returns a random number that all of these determine.
 fn number(parts: &[u64]) -> u64 {
     parts.iter().fold(0, |all, &part| Random(all ^ part).draw())
 }

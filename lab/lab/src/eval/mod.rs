@@ -122,7 +122,7 @@ fn percent(value: f64) -> String {
     format!("{:.1}", value * 100.0)
 }
 
-/// The number of corrections of n.
+/// The maximum number of corrections of n.
 const CORRECTIONS: usize = 8;
 
 /// Finds the n with which signatures of these texts have about this many entries on average.

@@ -42,7 +42,7 @@ impl Record for ChunkEntry {
 /// The components of a collection.
 #[derive(Debug)]
 pub struct Partition {
-    /// For each file the least number of its component.
+    /// For each file the least number of a file in its component.
     pub least: Vec<u32>,
     /// The number of distinct chunks.
     pub chunks: u64,
@@ -70,7 +70,7 @@ impl Partition {
         let mut merge = Merge::new(sorter.finish()?, Some(memory), folder)?;
         let (mut sets, mut holders) = (UnionFind::new(files), Vec::new());
         let (mut chunks, mut connecting, mut chunk) = (0, 0, None);
-        // More than half of all files: nobody needs to know how many more.
+        // The maximum number of files of a chunk that connects files: half of all files.
         let most = (files as usize / 2).max(2);
         let mut end = |holders: &mut Vec<u32>| {
             if (2..=most).contains(&holders.len()) {

@@ -70,7 +70,8 @@ const FRAME: PlotFrame = PlotFrame {
 /// The approximate number of marks of a line.
 const MARKS: usize = 7;
 
-/// A range with readable steps in it. On a logarithmic axis all of them are logarithms.
+/// The range of an axis, with ticks at readable steps. On a logarithmic axis all these numbers are
+/// logarithms.
 struct Axis {
     is_log: bool,
     low: f64,
@@ -115,7 +116,7 @@ impl Axis {
     /// Ticks at 1, 3, 10, 30 …; at powers of ten alone if there are more than four.
     fn logarithmic(low: f64, high: f64) -> Self {
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
-        // A tick has a number. There are two ticks for each power of ten.
+        // Ticks are numbered: there are two for each power of ten.
         let place = |tick: i32| {
             let power = f64::from(tick.div_euclid(2));
             if tick.rem_euclid(2) == 0 {
@@ -472,7 +473,8 @@ mod tests {
             svg.matches(&format!("stroke-dasharray=\"{dashes}\""))
                 .count()
         };
-        // Each is a curve and its line in the legend.
+        // A curve has its dashes twice: in the plot and in the legend. The single point of the
+        // paper has them only in the legend.
         assert_eq!((dashes("none"), dashes("9 5"), dashes("3 3")), (2, 2, 1));
         assert!(
             svg.contains(COLOURS[1]) && !svg.contains(COLOURS[2]),

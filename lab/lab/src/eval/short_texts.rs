@@ -208,7 +208,8 @@ impl FoundByMethods {
         name: &str,
         oracles: &mut Oracles<'_>,
     ) -> Result<(Table, [Draws; 2]), LabError> {
-        // For each row, by any, by each method, by one to four of them.
+        // Three rows, each with the pairs found by any method, by each method, and by exactly one
+        // to four methods.
         let mut cells: [[Draws; 9]; 3] = Default::default();
         let (mut sampled, mut shares) = (1, <[Draws; 2]>::default());
         for similar in &self.similar {

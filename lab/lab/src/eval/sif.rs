@@ -73,7 +73,7 @@ fn substituted(text: &[u8], count: usize, size: usize, random: &mut Random) -> (
     (changed, share / touched.len().max(1) as f64)
 }
 
-/// One file, edited and asked for [`RUNS`] times.
+/// A file that is edited and searched for [`RUNS`] times.
 struct EditedFile {
     number: usize,
     /// The number of other files that share [`THRESHOLD`] with it before it is edited.
@@ -85,7 +85,8 @@ struct EditedFile {
     alone: usize,
 }
 
-/// The share of fingerprints of 50 bytes that no substitution overlaps, if none occurs twice.
+/// The expected share of fingerprints of 50 bytes that no substitution overlaps. Each fingerprint
+/// occurs only once.
 fn expected(bytes: usize) -> f64 {
     (1.0 - 99.0 / bytes.max(99) as f64).powi(SUBSTITUTIONS as i32)
 }
@@ -233,7 +234,7 @@ fn edited_files(
     (table, text)
 }
 
-/// Counts the files for which all runs find the right file and no other.
+/// Counts the files for which all runs find only the right file.
 fn found_files(files: &[EditedFile]) -> Table {
     let columns = [
         "files",
@@ -263,7 +264,7 @@ fn found_files(files: &[EditedFile]) -> Table {
     table
 }
 
-/// The scores of the files, and those of the paper's.
+/// Plots the scores of the edited files, and those of the paper's file.
 fn scores_plot(files: &[EditedFile], among: &[&Text]) -> Plot {
     let mut plot = Plot::new(
         "query",
@@ -437,7 +438,7 @@ fn by_name(collection: &Collection) -> Result<Section, LabError> {
         let name = name.to_string_lossy().to_lowercase();
         NAMES.iter().any(|start| name.starts_with(start))
     };
-    // The number of files with such a name, for each text.
+    // For each text, the number of files with a name like README.
     let mut files = vec![0usize; collection.texts.len()];
     let first = collection.texts.iter().map(|text| &text.name).zip(0..);
     let copies = collection
@@ -485,7 +486,7 @@ fn by_name(collection: &Collection) -> Result<Section, LabError> {
     Ok(Section::new("READMEs, licences, FAQs", text).table(table))
 }
 
-/// Counts the fingerprints in any set, once for each file.
+/// Counts the fingerprints of all sets, each once for each file of its set.
 fn shared(collated: &Collated) -> u64 {
     let sets = collated.sets();
     sets.map(|(counter, members)| u64::from(counter) * members.len() as u64)

@@ -1,9 +1,9 @@
 //! Clusters over sweeps of one collection: the clusters of Broder et al. 1997, and the evolution of
 //! clusters that Cherkasova et al. 2009 leave to later work (section 7).
 //!
-//! A document is followed from a sweep to the next by its name. If the name is gone, the document
-//! continues in the most similar one whose name is new, if they are as similar as a cluster
-//! demands. A cluster continues in each cluster that has one of its documents.
+//! A document is followed from a sweep to the next by its name. If the name is gone, it continues
+//! as the most similar document with a new name. Both must be as similar as a cluster demands. A
+//! cluster continues in each cluster that has one of its documents.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -35,7 +35,8 @@ const COUNTS: [&str; 10] = [
     "split",
 ];
 
-/// The clusterings: the name of the table, the method, and the share of features that it keeps.
+/// The clusterings: the name of the table, the method, and its rate (one feature in this many is
+/// kept).
 const CLUSTERINGS: [(&str, Method, u32); 3] = [
     ("all-shingles", Method::Shingle, 1),
     ("shingle", Method::Shingle, 25),
@@ -46,7 +47,7 @@ const CLUSTERINGS: [(&str, Method, u32); 3] = [
 pub fn report(sweeps: &[Sweep], seeds: u64) -> Result<Page, LabError> {
     let sections = CLUSTERINGS.into_iter();
     let sections = sections.map(|(name, method, rate)| {
-        // A sample of all shingles is no draw.
+        // If all shingles are kept, no sample is drawn, so one seed is enough.
         let seeds = if rate == 1 { 1 } else { seeds };
         section(sweeps, name, method, rate, seeds)
     });
@@ -95,7 +96,7 @@ fn section(
     let mut table = Table::new(name, &columns);
     for ((sweep, _), draws) in sweeps.iter().zip(&all) {
         let counts = draws.iter().map(|draws| {
-            // The first sweep has none before it.
+            // The first sweep has no earlier one to compare it with.
             if *draws == Draws::default() {
                 "–".to_owned()
             } else {
@@ -114,7 +115,7 @@ fn section(
     Ok(Section::new(&format!("Clusters by {name}"), text).table(table))
 }
 
-/// The method with another sample for each seed. The sample of `mod` is chosen by the bytes, which
+/// The method with another sample for each seed. `mod` samples by the bytes themselves, so these
 /// are renamed instead.
 fn params(method: Method, rate: u32, seed: u64) -> Result<MethodParams, LabError> {
     if method == Method::Mod {
@@ -198,7 +199,7 @@ impl<'a> ClusteredSweep<'a> {
         members
     }
 
-    /// For each document of this sweep that an earlier one had, its name then.
+    /// For each document that continues from the sweep `before`, its name there.
     fn followed<'b>(
         &self,
         before: &ClusteredSweep<'b>,

@@ -59,7 +59,7 @@ pub(super) fn equal(
 ///
 /// # Errors
 ///
-/// This never fails; work that is spread over threads returns a result.
+/// This never fails. It returns a result because work that is spread over threads does.
 pub fn all_pairs(
     params: &MethodParams,
     signatures: &[MethodSignature],
@@ -67,7 +67,8 @@ pub fn all_pairs(
 ) -> Result<Vec<ScoredPair>, LabError> {
     let lists = KeyLists::of(signatures);
     let least = match params.method() {
-        // The figure is at most the number of common keys over that of the larger signature.
+        // The figure is at most the number of common keys, divided by the number of keys of the
+        // larger signature.
         Method::BswMin | Method::Mod | Method::Min | Method::Sketch => threshold.least_figure(),
         // The count gives no bound for these methods. Two samples V_i are compared at one modulus,
         // and the score of super shingles counts shingles.
@@ -206,7 +207,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against every pair scored.
+        /// Compares the pairs found with those of scoring every pair.
         #[test]
         fn no_pair_is_missed_and_none_made_up(
             files in prop::collection::vec(prop::collection::vec(0u64..60, 0..40), 0..14),
@@ -214,7 +215,7 @@ mod tests {
         ) {
             for method in Method::ALL {
                 let params = MethodParams::paper(method);
-                // These multiples of n are in the sample of Mod_n. Hashes of them would not be.
+                // Multiples of n are in the sample of Mod_n without being hashed.
                 let signatures: Vec<_> = files
                     .iter()
                     .map(|file| {

@@ -336,7 +336,7 @@ mod tests {
         let (register, _) = touched(&snapshot, &id()).expect("read");
         assert_eq!(register[0].1, BTreeSet::from([0, 1]));
 
-        // No content has these ids: the next question forgets them.
+        // The index has no contents with these ids, so the next question removes their signatures.
         let mut cached = CachedSignatures::new(&snapshot, id(), cache);
         cached.store(new(5 * BLOCK));
         let snapshot = index.snapshot().expect("a snapshot");

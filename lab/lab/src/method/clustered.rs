@@ -34,7 +34,7 @@ use resemble_relate::bytes_of;
 use resemble_relate::scope::ScopedFile;
 use tempfile::TempDir;
 
-/// Stands for no document.
+/// The number of a content that has no document.
 const NONE: u32 = u32::MAX;
 
 /// The maximum number of work folders that are kept.
@@ -121,7 +121,7 @@ impl ScopedContents {
             .ok()
     }
 
-    /// For each content the number of its document, or [`NONE`]. There is no list if the content of
+    /// For each content the number of its document, or [`NONE`]. Returns no list if the content of
     /// some document is gone.
     fn numbers(&self, documents: &[ContentDigest]) -> Option<Vec<u32>> {
         let mut numbers = vec![NONE; self.all.len()];

@@ -91,7 +91,8 @@ pub fn interesting_sets(
 
 /// Groups of files that are connected by similar pairs.
 fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> {
-    // Out-of-core clusters name their files by place instead, and may have millions of them.
+    // Only out-of-core clusters have no pairs. They name their files by place, and may have
+    // millions of them.
     let places: HashMap<&[u8], u32> = if grouping.pairs.is_empty() {
         HashMap::new()
     } else {
@@ -130,8 +131,8 @@ fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFil
     let mut groups: Vec<SimilarFiles> = together
         .into_values()
         .map(|files| {
-            // Of several files with equally many links it is the one with the least path:
-            // `max_by_key` returns the last maximum.
+            // The reference is the file with most links; of several such files, the one with the
+            // least path. `max_by_key` returns the last maximum, so the order is reversed.
             let most = files.iter().rev().max_by_key(|file| around[file].len());
             let reference = most.copied().unwrap_or_default();
             let scores: HashMap<u32, Figure> = around[&reference].iter().copied().collect();

@@ -7,7 +7,7 @@
 //!                fingerprint TAB number, for each occurrence, in the order of the files
 //! ```
 //!
-//! **Paper** of the list: Manber 1994, section 3, which has the names in a file beside it.
+//! **Paper** for `All_Fingers`: Manber 1994, section 3. There the names are in a file of their own.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Signatures of a folder in a file: questions by a method without the files themselves.
+//! Signatures of a folder in a file, for questions without the files themselves.
 //!
 //! Broder et al. 1997, section 3: "the sketch … suffices; the original documents are not needed".
 //!
@@ -32,7 +32,7 @@ use crate::error::ExportError;
 
 use super::cache::{CachedSignatures, NewSignature, SignatureCache};
 
-/// How the first line begins.
+/// The start of the first line.
 const HEAD: &[u8] = b"{\"sketches\":";
 
 /// The version of the format.
@@ -134,11 +134,11 @@ impl Exported {
         &self.index
     }
 
-    /// Refuses a question by other parameters.
+    /// Refuses a question with other parameters.
     ///
     /// # Errors
     ///
-    /// If an export has sketches by other parameters.
+    /// If an export has sketches with other parameters.
     pub fn check(&self, asked: &str) -> Result<(), ExportError> {
         let other = self.params.iter().find(|(_, kept)| kept != asked);
         other.map_or(Ok(()), |(path, kept)| {

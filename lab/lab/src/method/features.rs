@@ -48,7 +48,7 @@ pub fn pairs(
 }
 
 /// The sets that are similar to the set of this name, best first; `top` is left to the caller.
-/// `None`: no set has this name. `contained` is that of a question about files.
+/// `None`: no set has this name. `contained` is the least containment that also makes a row.
 pub fn find(
     params: &MethodParams,
     sets: &[NamedFeatures],
@@ -72,7 +72,7 @@ pub fn find(
     Some(sorted_rows(rows))
 }
 
-/// What groups of sets are made of. The size of a set is the number of its features.
+/// The rows from which groups of sets are made. The size of a set is the number of its features.
 ///
 /// # Errors
 ///

@@ -49,7 +49,7 @@ pub(super) fn find(
     Ok(Answer::fresh(rows.collect(), errors).cut(question.limits.top))
 }
 
-/// The row of the subject and another name, which are not known to have equal bytes.
+/// Makes the row of two names. Their bytes are not known to be equal.
 pub(super) fn named(
     (file, path): (PathText, PathText),
     (scores, interval): (PairScores, Option<MethodInterval>),

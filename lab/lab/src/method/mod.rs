@@ -132,7 +132,7 @@ pub fn answer(
         MethodQuestion::Dump(form) => dump::dump(&context, *form)?,
     };
     answer.header.looked = Some(scoped.looked(snapshot));
-    // A sample may miss a common run of any length.
+    // No least length of a common run is sure to be found, because a sample may miss any run.
     if let Some(looked) = &mut answer.header.looked {
         looked.least_run = 0;
     }

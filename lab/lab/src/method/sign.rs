@@ -76,7 +76,7 @@ impl Signing {
                 hasher.update_zeros(count);
             }
         });
-        // Finishes also after a failure, so that nothing of this file is left for the next one.
+        // Finishes even after a failure, so that nothing of this file is left for the next one.
         self.size = *read.as_ref().unwrap_or(&0);
         let signed = self.finish();
         match read {

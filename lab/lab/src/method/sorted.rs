@@ -216,7 +216,7 @@ pub(super) struct ArrangedDocument {
 pub(super) enum Values {
     /// In the arrays, where the document has this number.
     Arrays(u32),
-    /// In this signature, because the index has another content.
+    /// In this signature, because the index has another content of the file.
     Here(MethodSignature),
 }
 
@@ -342,7 +342,8 @@ pub(super) fn pairs(
                 Values::Arrays(number) => of_arrays.get(number).copied().unwrap_or(0),
                 Values::Here(other) => common_of(signature, other),
             };
-            // Two documents outside the arrays occur twice, and each occurs with itself.
+            // Without this check, two documents outside the arrays would be counted twice, and each
+            // with itself.
             let is_second = matches!(document.values, Values::Here(_)) && other >= place;
             if common_of > 0 && !is_second {
                 common.push((place.min(other), place.max(other), common_of));

@@ -55,7 +55,7 @@ impl Policy {
     }
 }
 
-/// Two documents that a policy links; each represents all with its sketch.
+/// Two documents that a policy links. Each represents all documents with its sketch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterLink {
     /// The first document.
@@ -231,7 +231,8 @@ impl PhaseResults {
         Ok(())
     }
 
-    /// The ignored shingles that sketches hold. Super shingles are not in sketches.
+    /// The ignored shingles that sketches have. There are none for super shingles, which are not in
+    /// sketches.
     fn in_sketches(&self) -> &[u64] {
         match self.plan.params.scheme {
             Scheme::SuperShingle(_) => &[],
@@ -349,7 +350,8 @@ impl PhaseResults {
                         }
                     }
                 } else if !is_common {
-                    // The first by digest, because the answer must not depend on numbers.
+                    // The first document is chosen by its digest, because the answer must not
+                    // depend on numbers.
                     let first = list.iter().copied().min_by_key(|&id| digests[id as usize]);
                     for (&id, first) in list.iter().zip(first.into_iter().cycle()) {
                         if id != first {

@@ -34,7 +34,7 @@ const LONGEST_ID: usize = 1 << 10;
 /// The number of bytes that are read or written at a time.
 const PIECE: usize = 1 << 18;
 
-/// Names one state of a folder; all of its files carry it.
+/// The name of one state of a folder, which the headers of all its files have.
 pub(super) type Generation = [u8; 16];
 
 /// The files of a folder.
@@ -360,8 +360,8 @@ impl RecordReader {
         &self.header
     }
 
-    /// Fills `into` with the next bytes. Returns `false` at the end, where the digest must be
-    /// right.
+    /// Fills `into` with the next bytes. Returns `false` at the end, and fails there if the digest
+    /// is wrong.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Result<bool, PhaseError> {
         let mut filled = 0;
         while filled < into.len() {
@@ -380,7 +380,7 @@ impl RecordReader {
         Ok(true)
     }
 
-    /// Reads on. Returns `false` at the end, where the digest must be right.
+    /// Reads on. Returns `false` at the end, and fails there if the digest is wrong.
     fn fill(&mut self) -> Result<bool, PhaseError> {
         let now = self.left.min(PIECE as u64) as usize;
         if now == 0 {
@@ -444,7 +444,7 @@ mod tests {
         assert!(open(&path, PhaseFile::Shingles).is_err());
     }
 
-    /// Every bit that is turned, and every length that is cut to, is noticed.
+    /// Each flipped bit and each truncation is noticed.
     #[test]
     fn what_is_damaged_is_told() {
         let folder = tempfile::tempdir().expect("a folder");

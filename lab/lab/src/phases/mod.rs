@@ -77,7 +77,7 @@ impl ClusterPlan {
         }
     }
 
-    /// Names everything that could change a byte of the files in the work folder.
+    /// Returns an id of everything that could change a byte of the files in the work folder.
     pub fn id(&self) -> String {
         let common = match self.common {
             Some(common) => common.to_string(),

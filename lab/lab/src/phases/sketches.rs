@@ -1,4 +1,4 @@
-//! The file of the sketches, which are read one at a time where they are.
+//! The file of the sketches. Each is read from its place when it is needed.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

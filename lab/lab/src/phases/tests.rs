@@ -50,7 +50,7 @@ fn signature(params: &MethodParams, set: &BTreeSet<u64>) -> MethodSignature {
 }
 
 fn document(params: &MethodParams, made: &Made) -> SketchedDocument {
-    // The same shingles under another name are another content.
+    // Documents with equal shingles and different names have different contents.
     let name: Vec<u8> = made.0.iter().flat_map(|x| x.to_le_bytes()).collect();
     SketchedDocument {
         content: digest(&[&name[..], &[made.1]].concat()),
@@ -94,7 +94,7 @@ fn fresh(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
     clusters(&settled(folder.path(), plan, made, &[]), policy).0
 }
 
-/// The clusters by comparing every pair, which is the definition.
+/// The clusters by the definition: every pair is compared.
 fn naive(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
     let params = &plan.params;
     let signed: Vec<MethodSignature> = made.iter().map(|one| signature(params, &one.0)).collect();
@@ -105,7 +105,7 @@ fn naive(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
             _ => values.to_vec(),
         }
     };
-    // Of documents with equal sketches only one is processed.
+    // Only one of several documents with equal sketches is processed.
     let running: BTreeSet<Vec<u8>> = signed.iter().map(MethodSignature::encode).collect();
     let mut lists: BTreeMap<u64, usize> = BTreeMap::new();
     for encoded in &running {
@@ -220,8 +220,8 @@ proptest! {
         prop_assert_eq!(fresh(&plan, &made, &policy), naive(&plan, &made, &policy));
     }
 
-    /// Without a limit for common shingles, running one document of each sketch makes the clusters
-    /// of running all.
+    /// Without a limit for common shingles, processing one document of each sketch makes the same
+    /// clusters as processing all.
     #[test]
     fn elimination_changes_nothing_without_a_cut_off(
         made in collections(),
@@ -282,7 +282,7 @@ proptest! {
         prop_assert_eq!(sets(&made), sets(&reversed));
     }
 
-    /// All pairs of a list make the clusters that its first document makes.
+    /// Linking all pairs of a list makes the same clusters as linking all with its first document.
     #[test]
     fn every_link_of_super_shingles_adds_nothing(made in collections()) {
         let plan = plan(super_of(2), Some(6));

@@ -327,7 +327,8 @@ fn sets_of_other_programs() {
         };
         let fields: Vec<&str> = row.split('\t').collect();
         assert_eq!(fields[..2], ["a", "b"]);
-        // The common part is 3000 of 5000. For sif and for chunks it is 3000 of 4000.
+        // The two sets have 3000 common features of 5000 in all. sif and the methods of chunks give
+        // the share of one set, which has 4000.
         let score: f64 = fields[2].parse().unwrap();
         let expected = if matches!(method, "tttd" | "bsw" | "sif" | "sif-anchors") {
             0.75
@@ -413,7 +414,7 @@ fn a_second_question_reads_no_file() {
     assert_eq!(by_stdin.lines().count(), by_name.text().lines().count() + 1);
 }
 
-/// Lists of words come from files and decide which words count.
+/// A dictionary and a table of basic forms decide which words count.
 #[test]
 fn words_of_a_dictionary_and_basic_forms() {
     let env = environment();
@@ -516,14 +517,15 @@ fn shards_work_without_a_cache() {
             assert_eq!((ran.code, ran.text()), (0, alone.text()), "{ran:?}");
         }
         assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
-        // Without a folder, processes have nothing to share.
+        // Without a folder, the processes cannot share arrays, so the question fails.
         let ran = ask(question, &["--no-cache", "--shards", "3"], &without);
         assert_eq!((ran.code, ran.text().as_str()), (2, ""));
         assert!(ran.err.contains("/nonexistent"), "{ran:?}");
     }
 }
 
-/// The list of sif's paper has every occurrence of a fingerprint, so searching it is `find`.
+/// The list of sif's paper has every occurrence of a fingerprint, so a search in it finds the files
+/// that `find` finds.
 #[test]
 fn all_fingers_finds_what_find_finds() {
     let env = collection();

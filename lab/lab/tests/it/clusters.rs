@@ -15,7 +15,8 @@ fn collection() -> Environment {
         format!("<html><body>{page}</body></html>"),
     );
     env.write("docs/edited.txt", text.replacen("river", "brook", 40));
-    // A part this small shares a run of the sorted sketch with the whole only by accident.
+    // A part this small has no run of the sorted sketch in common with the whole, except by
+    // accident.
     env.write("docs/part.txt", &text[..text.len() / 16]);
     env.write("docs/stranger.txt", paragraphs(2, 200));
     env
@@ -175,7 +176,7 @@ fn only_the_group_of_a_file_is_printed() {
     let other = paragraphs(3, 200);
     env.write("docs/other.txt", &other);
     env.write("docs/other too.txt", other.replacen("river", "brook", 20));
-    // The least name is in the rows.
+    // A row has the least name of a file with several: `other.txt`.
     std::fs::hard_link(env.path("docs/other.txt"), env.path("docs/zzz.txt")).unwrap();
     let all = groups(&env, &["--method", "shingle"]);
     assert_eq!(all.len(), 2);
@@ -211,7 +212,7 @@ fn only_the_group_of_a_file_is_printed() {
     );
 }
 
-/// The paper's figure of a small part is below the threshold, and so is that of its whole.
+/// The paper's figure of a small part and its whole is below the threshold, in both directions.
 #[test]
 fn a_text_that_lies_in_another_is_found_by_containment() {
     let env = collection();

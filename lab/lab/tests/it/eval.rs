@@ -12,8 +12,8 @@ use crate::environment;
 use resemble_testutil::Environment;
 use resemble_testutil::prose::paragraphs;
 
-/// Versions of texts of all sizes, and a file that is not text. The largest texts have the least
-/// sizes that the experiments look at, some 10 KB.
+/// Versions of texts of all sizes, and a file that is not text. The largest texts have some 10 KB,
+/// the least size that the experiments look at.
 fn texts() -> Environment {
     let env = environment();
     for seed in 1..=4 {
@@ -298,7 +298,7 @@ fn text(files: &Written, name: &str) -> String {
 fn every_experiment_writes_a_page_and_what_it_names() {
     for experiment in EXPERIMENTS {
         let page = text(&ALONE, &format!("{experiment}/{experiment}.md"));
-        // No section is without words, and no type of ours is among them.
+        // Each section begins with a sentence, not with a table or a plot.
         for section in page.split("\n## ").skip(1) {
             let words = section.split("\n\n").nth(1).unwrap_or_default();
             assert!(
@@ -344,7 +344,7 @@ fn an_experiment_is_the_same_on_every_run() {
     }
 }
 
-/// Returns the cells of a table that are not times: from each row those of these columns.
+/// Returns the cells of these columns of a table. Columns of times are not asked for.
 fn cells(results: &str, table: &str, columns: &[&str]) -> String {
     let mut blocks = results.split("\n\n");
     let head = format!("# {table}\n");

@@ -12,7 +12,7 @@ fn answer(env: &Environment, args: &[&str], place: &str) -> (i32, String) {
         .map(|arg| if *arg == "PLACE" { place } else { arg });
     let ran = env.run(args.chain(["--format", "jsonl"]));
     assert_eq!(ran.err, "", "{place}");
-    // The head names the arguments.
+    // The first line has the arguments, which differ.
     let rows: Vec<String> = ran.text().lines().skip(1).map(str::to_owned).collect();
     (
         ran.code,

@@ -26,7 +26,7 @@ fn collection() -> Environment {
     env
 }
 
-/// With cached signatures, with new ones, and without a cache.
+/// Answers are made with cached signatures, with new ones, and without a cache.
 #[test]
 fn methods_have_the_same_bytes_whoever_kept_what() {
     let env = collection();

@@ -1,6 +1,7 @@
 //! The laboratory as scripts and people use it: the built program, in an environment of its own.
 
-// Clippy knows test functions, not what they call: a stage that cannot be set is a failed test.
+// Clippy lets test functions unwrap, but not the functions that they call. Here, too, a failure to
+// prepare a test is a failed test.
 #![allow(clippy::unwrap_used)]
 
 mod asked; // methods: find, pairs, dump

@@ -1,7 +1,7 @@
 //! `docs/papers.md`: made from the results of experiments.
 //!
 //! `lab/results/NAME.tsv` is the `results.tsv` of `resemble lab eval all`, one file for each
-//! collection. A folder in `lab/results` has a file for each size of a run of scale.
+//! collection. A folder in `lab/results` has a file for each size of a run at scale.
 //! `lab/results/papers.md` is the page without figures of ours. Some of its lines are filled in:
 //!
 //! ```text
@@ -79,7 +79,7 @@ fn leading(cell: &str) -> Option<f64> {
     cell[..end.unwrap_or(cell.len())].parse().ok()
 }
 
-/// The last cell over the one before it, if both begin with a number.
+/// The last cell divided by the one before it, if both begin with a number.
 fn growth(cells: &[String]) -> String {
     let [.., before, last] = cells else {
         return String::new();

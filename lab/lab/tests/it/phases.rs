@@ -152,7 +152,7 @@ fn families_are_found_and_a_policy_repeats_the_last_phase_alone() {
     let files = kept_files(folder.path());
     let before = numbers_of(&files);
     assert_eq!(files.len(), 2 * 6, "{files:?}");
-    // No file is read, and none is written.
+    // The next question must read no file, and write none.
     for name in ["1", "2", "stranger"] {
         std::fs::rename(scene.path(name), scene.temp.path(name)).expect("moved");
     }
@@ -306,7 +306,8 @@ fn common_shingles_are_ignored_and_listed_with_their_words() {
                 .rows,
         )
     };
-    // Each text has 91 shingles, of which 31 are the header's: 21 % of those of both together.
+    // Each text has 91 shingles, of which 31 are the header's. So two texts share 31 of 151, which
+    // is 21 %.
     let all = ask(0);
     assert!(
         all.common.is_empty() && all.links.len() == 66,

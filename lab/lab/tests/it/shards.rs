@@ -65,8 +65,8 @@ fn lists(files: &[PathBuf]) -> Vec<Vec<u32>> {
     (0..1 << 14).map(list).collect()
 }
 
-/// However many processes make and search the arrays, the lists and the bytes of the answers are
-/// the same.
+/// The number of processes that make and search the arrays changes neither the lists nor the bytes
+/// of the answers.
 #[test]
 fn shards_have_the_same_bytes_as_one_process() {
     let env = environment();

@@ -114,8 +114,8 @@ fn what_was_signed_once_is_not_read_again() {
     }
 }
 
-/// Two questions that began on the same state of the index: what one of them has cached is not lost
-/// to the other, though both write to the same records.
+/// Two questions that began on the same state of the index write to the same records. Neither
+/// removes signatures that the other has cached.
 #[test]
 fn two_questions_at_a_time_cache_what_both_have_signed() {
     let mut scene = Scene::new();

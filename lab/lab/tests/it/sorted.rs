@@ -168,7 +168,7 @@ fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
         same_answers(&scene, cache);
         assert_eq!(std::fs::read(part()).expect("read"), whole);
     }
-    // Damage that the headers do not show is noticed when it is read, and mended for the next
+    // Damage that the headers do not show is noticed when it is read, and repaired for the next
     // question.
     let mut damaged = whole.clone();
     let last = damaged.len() - 1;
@@ -184,7 +184,7 @@ fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
     assert_eq!(std::fs::read(part()).expect("read"), whole);
     std::fs::write(state().join("current"), "nonsense").expect("written");
     same_answers(&scene, cache);
-    // A file where the folder should be.
+    // A file is in the place of the folder.
     let blocked = folder.path().join("blocked");
     std::fs::write(&blocked, "").expect("written");
     same_answers(&scene, with_arrays(&scene, &blocked));
@@ -234,8 +234,8 @@ fn copies_need_no_signatures() {
     std::fs::rename(folder.path().join("away"), scene.root()).expect("renamed back");
 }
 
-/// If processes fail and the arrays are only for them, the question fails and no file stays. (A
-/// process of this program is the test harness, which ends without having made anything.)
+/// If processes fail and the arrays are only for them, the question fails and no file stays. (Here
+/// each process runs the test program, which makes no arrays.)
 #[test]
 fn a_temporary_folder_goes_also_after_a_failure() {
     let mut scene = Scene::new();
@@ -277,7 +277,7 @@ fn many_documents_are_compared_by_temporary_arrays() {
     scene.scan();
     let question = || questions().remove(1);
     let by_arrays = ask(&scene, "", question(), temporary(folder.path()));
-    // The folder has changed, so the arrays were there.
+    // The date of the folder has changed, so arrays were made in it.
     assert!(modified().expect("a date") > before);
     let left = std::fs::read_dir(folder.path()).expect("listed");
     assert_eq!(left.count(), 0);

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// The number of offsets that share one offset stored in full.
 const BLOCK: usize = 64;
 
-/// Differences of this size and more are in the list.
+/// Differences of this size and more are in the separate list.
 const LARGE: u8 = u8::MAX;
 
 /// Offsets, stored as differences.

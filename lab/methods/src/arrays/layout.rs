@@ -62,13 +62,13 @@ pub enum ArrayError {
         /// The length of the file.
         found: u64,
     },
-    /// A value in them is impossible.
+    /// A value in the arrays is impossible.
     #[error("they are damaged ({0}); remove the file, and it is made again")]
     Damaged(&'static str),
     /// The parts do not belong together.
     #[error("the parts do not belong together ({0}); remove the files, and they are made again")]
     Parts(&'static str),
-    /// There are more than the numbers of the format can count.
+    /// There is more of something, such as letters of the params id, than the format has room for.
     #[error("there are too many {0} for arrays of this format")]
     TooMany(&'static str),
 }

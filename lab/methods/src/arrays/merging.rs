@@ -1,6 +1,6 @@
 //! The documents that arrays have after a merge, and their numbers.
 
-/// Stands for the number of a document that leaves.
+/// The new number of a document that leaves.
 pub const GONE: u32 = u32::MAX;
 
 /// The merge of old and new documents.

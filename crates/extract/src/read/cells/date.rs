@@ -6,7 +6,7 @@ pub(in crate::read) enum Epoch {
     /// Day 1 is 1 January 1900. Day 60 is the 29 February of that year, which did not exist.
     #[default]
     Of1900,
-    /// 0 is 1 January 1904.
+    /// Day 0 is 1 January 1904.
     Of1904,
 }
 
@@ -66,7 +66,7 @@ const DAYS: [&str; 7] = [
 ];
 
 impl Moment {
-    /// Makes the moment, rounded to this many decimals of its seconds.
+    /// Converts a count of days, and rounds it to this many decimals of a second.
     pub(super) fn of(value: f64, epoch: Epoch, decimals: usize) -> Option<Self> {
         if !(0.0..LAST_DAY).contains(&value) {
             return None;
@@ -94,7 +94,8 @@ impl Moment {
         })
     }
 
-    /// Returns a unit in the width of the format. `twelve` means a clock of twelve hours.
+    /// Formats a unit that the format writes with `width` letters. `twelve` means a clock of twelve
+    /// hours.
     pub(super) fn part(&self, unit: Unit, width: usize, twelve: bool) -> String {
         let seconds = self.of_day / self.rate;
         let name =

@@ -127,7 +127,7 @@ impl NumberFormat {
             while characters.peek().is_some() || sections.is_empty() {
                 sections.push(section(&mut characters));
             }
-            // The last section is empty.
+            // A format that ends in `;` has an empty last section.
             if code.ends_with(';') {
                 sections.push(Section::default());
             }
@@ -155,7 +155,7 @@ impl NumberFormat {
         section.number(value)
     }
 
-    /// Returns whether texts are shown.
+    /// Returns whether cells with this format show texts.
     pub(in crate::read) fn shows_texts(&self) -> bool {
         let of_texts = self.sections.get(3);
         of_texts.is_none_or(|section| !section.tokens.is_empty())
@@ -206,7 +206,7 @@ fn section(from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Section {
                 from.next();
                 tokens.push(FormatToken::Literal(" ".to_owned()));
             }
-            // The next character is repeated to fill the cell.
+            // The character after `*` is repeated to fill the cell; it is left out.
             '*' => drop(from.next()),
             '[' => {
                 let inner: String = from.by_ref().take_while(|&c| c != ']').collect();
@@ -246,7 +246,7 @@ fn section(from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Section {
                 }
                 tokens.push(FormatToken::Part(unit(character), width));
             }
-            // The text of the cell.
+            // `@` shows the text of the cell.
             '@' => tokens.push(FormatToken::General),
             other => tokens.push(FormatToken::Literal(other.into())),
         }
@@ -266,7 +266,7 @@ fn unit(letter: char) -> Unit {
     }
 }
 
-/// Takes the rest of a word, if it follows; returns whether it does.
+/// Takes the rest of a word, if it is next. Returns whether it was.
 fn word(from: &mut std::iter::Peekable<std::str::Chars<'_>>, rest: &str) -> bool {
     let mut ahead = from.clone();
     let is_there = rest.chars().all(|wanted| {
@@ -329,7 +329,7 @@ fn bracket(inner: &str) -> Bracket {
     Bracket::Token(FormatToken::Elapsed(unit, inner.len()))
 }
 
-/// Converts months after hours or before seconds to minutes.
+/// Turns months after hours or before seconds into minutes, because `m` means both.
 fn minutes(tokens: &mut [FormatToken]) {
     let is_clock = |token: Option<&FormatToken>, unit: Unit| {
         token.is_some_and(|token| match token {
@@ -349,7 +349,7 @@ fn minutes(tokens: &mut [FormatToken]) {
     }
 }
 
-/// Converts month, day and year in digits, the default date, to year, month and day.
+/// Reorders the default date (month, day and year in digits) to year, month and day.
 fn default_date(tokens: &mut [FormatToken]) {
     let sign = |token: &FormatToken| match token {
         FormatToken::Literal(sign) => sign == "/" || sign == "-",

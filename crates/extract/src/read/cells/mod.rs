@@ -26,7 +26,7 @@ struct Decimal {
     exponent: i32,
 }
 
-/// The digits that are shown of a number.
+/// The number of significant digits that are shown.
 const SIGNIFICANT: usize = 15;
 
 impl Decimal {

@@ -107,8 +107,8 @@ impl Section {
         }
         let mut power = 0;
         if places.has_exponent && !decimal.is_zero() {
-            // In engineering notation, the exponent is a multiple of the placeholders before the
-            // point.
+            // In engineering notation, the exponent is a multiple of the number of placeholders
+            // before the point.
             let step = places.whole.max(1) as i32;
             power = (decimal.exponent - 1).div_euclid(step) * step;
             decimal.exponent -= power;
@@ -230,7 +230,8 @@ impl Digits {
         self.seen += 1;
         match phase {
             Phase::Whole => {
-                // Counted from the point. The first placeholder takes all remaining digits.
+                // Places are counted leftward from the point. The first placeholder takes all
+                // digits that are left of its place, too.
                 let last = self.places.whole - 1 - at;
                 let first = if at == 0 {
                     self.whole.len().max(last + 1)

@@ -30,7 +30,7 @@ enum Holder {
     },
 }
 
-/// The value of a cell beside its text.
+/// The stored value of a cell, which has the shown text beside it.
 #[derive(Debug, Default)]
 struct Value {
     kind: String,
@@ -47,7 +47,7 @@ pub(super) struct Body<'w> {
     notes: u64,
     paragraphs: Vec<Paragraph>,
     holders: Vec<Holder>,
-    /// For each open section and span, whether it is hidden.
+    /// One entry for each open section and span: true if it is hidden.
     stretches: Vec<bool>,
     /// The last column of each run of columns, and the style of its cells.
     columns: Vec<(u64, Option<String>)>,
@@ -59,7 +59,7 @@ const MOST_COLUMNS: u64 = 16_384;
 
 const MOST_ROWS: u64 = 1 << 20;
 
-/// The maximum number of bytes of a row to which repeated cells are written out.
+/// The maximum number of bytes of a row that repeated cells may make.
 const LONGEST_ROW: usize = 1 << 20;
 
 impl<'w> Body<'w> {
@@ -119,8 +119,8 @@ impl<'w> Body<'w> {
                 column: 0,
             }),
             "table:table-cell" | "table:covered-table-cell" => self.open_cell(element),
-            // These are the number of a note, deleted text of a change, the description of a
-            // picture, and the author of a comment.
+            // These elements are the number of a note, deleted text of a change, the description of
+            // a picture, and the author of a comment.
             "text:note-citation"
             | "text:tracked-changes"
             | "svg:title"

@@ -13,7 +13,7 @@ use hayro_syntax::reader::{Reader, ReaderExt};
 
 use super::Faults;
 
-/// The maximum number of operands; of more, only the last ones count.
+/// The maximum number of operands; if there are more, only the last ones count.
 const MOST_OPERANDS: usize = 512;
 
 /// The maximum number of unterminated strings, arrays, dictionaries and images whose end is
@@ -157,10 +157,9 @@ pub(super) fn text(dict: &Dict<'_>, key: &str) -> Option<String> {
     in_unicode(&dict.get(key)?)
 }
 
-/// Converts a string to Unicode. UTF-16 and UTF-8 have a mark.
+/// Converts a string to Unicode. UTF-16 and UTF-8 begin with a byte order mark.
 pub(super) fn in_unicode(value: &Object<'_>) -> Option<String> {
-    // The characters from 0x80 to 0xa0. The others are those of Latin-1, except for separate
-    // accents.
+    // The characters from 0x80 to 0xa0 in PDFDocEncoding. All others are read as Latin-1.
     const HIGH: &str = "•†‡…—–ƒ⁄‹›−‰„“”‘’‚™ﬁﬂŁŒŠŸŽıłœšž\u{fffd}€";
     let bytes = match value {
         Object::String(string) => string.as_bytes().to_vec(),

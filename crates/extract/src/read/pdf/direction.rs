@@ -66,8 +66,8 @@ pub(super) fn to_reading_order(line: &mut [OnLine]) {
         turn(line);
         return;
     }
-    // Reverses from the first to the last letter of each stretch without letters of the other
-    // direction.
+    // Reverses each stretch without left-to-right letters, from its first to its last right-to-left
+    // letter.
     for stretch in line.split_mut(|glyph| class(glyph) == Class::LeftToRight) {
         if let Some(first) = stretch.iter().position(is_right_to_left)
             && let Some(last) = stretch.iter().rposition(is_right_to_left)

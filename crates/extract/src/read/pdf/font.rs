@@ -1,7 +1,7 @@
 //! Fonts: the letters of the codes in a string, and their widths.
 //!
-//! hayro-font reads the fonts with one byte for each code. Composite fonts need only their code
-//! maps, so their programs, which are large, are not read.
+//! hayro-font reads the fonts whose codes have one byte. Composite fonts need only their code maps,
+//! so their font programs, which are large, are not read.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,8 +19,8 @@ const MOST_FONTS: usize = 128;
 /// The last code of a simple font. A table of widths that begins later is damaged.
 const LAST_CODE: u32 = 255;
 
-/// A font without tables, used for fonts that are not in the file. Their letters and widths are
-/// known by name.
+/// An empty font program for fonts that are not in the file. Their names determine their letters
+/// and widths.
 const NO_FONT: &[u8] = &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// The glyph of a code.
@@ -51,7 +51,7 @@ enum FontKind<'a> {
 struct Composite {
     encoding: CMap,
     to_unicode: Option<CMap>,
-    /// True if the map to Unicode has no letters. The codes are then Unicode.
+    /// True if the map to Unicode has no letters: then the codes themselves are Unicode.
     is_unicode: bool,
     /// Maps the characters of a known collection to Unicode.
     collection: Option<Rc<CMap>>,
@@ -122,7 +122,7 @@ impl<'a> Fonts<'a> {
         };
         let encoding = encoding.unwrap_or_else(CMap::identity_h);
         let to_unicode = dict.get::<Object<'_>>("ToUnicode");
-        // A map with a name maps codes to themselves.
+        // A map that is only named (`Identity-H`) maps codes to themselves.
         let (to_unicode, says) = match &to_unicode {
             Some(Object::Stream(stream)) => parsed(stream).unzip(),
             other => (None, Some(!matches!(other, Some(Object::Name(_))))),
@@ -210,8 +210,8 @@ impl Font<'_> {
         glyph.clone()
     }
 
-    /// Returns the height of letters in fonts of drawings, whose size is defined by the font: about
-    /// twice their width.
+    /// Returns the height of letters in a font of drawings (Type 3), which defines its own units.
+    /// It is about twice their width.
     fn height(&self) -> f64 {
         let widths = (0..=LAST_CODE).map(|code| self.glyph(code, 1).advance.abs());
         let widths: Vec<f64> = widths.filter(|width| *width > 0.0).collect();
@@ -231,7 +231,7 @@ impl Composite {
                 return (code, at + 1);
             }
         }
-        // The map does not have the code.
+        // The map lacks the code, so its first byte decides how long it is.
         match bytes {
             [first @ (0 | 0x80..), second, ..] => (u32::from(*first) << 8 | u32::from(*second), 2),
             _ => (bytes.first().map_or(0, |&byte| u32::from(byte)), 1),

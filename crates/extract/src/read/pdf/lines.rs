@@ -18,7 +18,8 @@ use resemble_core::words::letters_of_shape;
 
 use super::direction::{OnLine, is_right_to_left, to_reading_order};
 
-/// The gaps that are blanks, relative to the letters' size: between strings and within one.
+/// The least gaps that count as blanks, relative to the letters' size: between strings and within
+/// one.
 const BLANK: [f64; 2] = [0.15, 0.2];
 
 /// The distance from the line, relative to the letters' size, from which a glyph begins another
@@ -60,7 +61,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Adds a glyph with its letters. They are empty if an earlier glyph had the text already.
+    /// Adds a glyph with its letters. `letters` is empty if an earlier glyph already had the text.
     pub(super) fn put(&mut self, letters: &Rc<str>, placed: Placed) {
         if self.is_drawn(letters, placed) {
             return;
@@ -91,7 +92,8 @@ impl Lines {
             size,
             blank_before,
         });
-        // A value that is not finite is harmless: no glyph is off the line or far from it.
+        // If a value is not finite, comparisons with it are false: no glyph is off the line or far
+        // from it.
         self.end = Some((placed.at + placed.advance * placed.along, placed.along));
     }
 
@@ -131,7 +133,7 @@ impl Lines {
         }
     }
 
-    /// Begins another sheet.
+    /// Ends the line and forgets the drawn glyphs: what follows may lie over them.
     pub(super) fn begin_sheet(&mut self) {
         self.end_line();
         self.drawn.clear();

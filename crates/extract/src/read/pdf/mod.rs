@@ -45,7 +45,7 @@ const NO_LETTERS: &str = "the fonts do not map these characters to letters";
 
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let mut bytes = walk.all(&source)?;
-    // The bytes before the mark are not part of the file.
+    // The bytes before the mark `%PDF-` are not part of the document.
     let start = memchr::memmem::find(&bytes[..bytes.len().min(1024)], b"%PDF-").unwrap_or(0);
     bytes.drain(..start);
     // If the table of objects cannot be read, only this mark shows that the file is encrypted.

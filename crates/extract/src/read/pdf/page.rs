@@ -17,7 +17,7 @@ const DEEPEST: usize = 24;
 /// The maximum number of forms of a page, counted each time they are drawn.
 const MOST_FORMS: u32 = 20_000;
 
-/// The maximum number of saved states, and of marks. Only damaged pages have more.
+/// The maximum depth of saved states, and of marked content. Only damaged pages have more.
 const MOST_SAVED: usize = 512;
 
 #[derive(Clone, Default)]
@@ -37,7 +37,7 @@ pub(super) struct Page<'f, 'd> {
     lines: Lines,
     faults: Faults,
     state: State<'d>,
-    /// The texts that replace the glyphs of marked content. A text that was emitted is empty here.
+    /// For each open marked content, the text that replaces its glyphs; empty after it was emitted.
     marks: Vec<Option<Rc<str>>>,
     matrix: Affine,
     line_matrix: Affine,
@@ -85,7 +85,8 @@ impl<'f, 'd> Page<'f, 'd> {
         match page.get::<Object<'d>>("Contents") {
             Some(Object::Array(array)) => {
                 streams.extend(array.iter::<Object<'d>>());
-                // An annotation whose object is missing is not among those that the array yields.
+                // The iterator passes over a stream whose object is missing, so the numbers are
+                // compared.
                 self.faults.damaged |= streams.len() < array.raw_iter().count();
             }
             None => self.faults.damaged |= page.contains_key("Contents"),
@@ -122,7 +123,7 @@ impl<'f, 'd> Page<'f, 'd> {
             match operator {
                 b"Tj" | b"TJ" => match operands.last() {
                     Some(Object::Array(array)) => self.show(&array.iter().collect::<Vec<_>>()),
-                    // A string without its array brackets.
+                    // The brackets of the array may be missing.
                     _ => self.show(&operands),
                 },
                 b"'" | b"\"" => {
@@ -240,7 +241,8 @@ impl<'f, 'd> Page<'f, 'd> {
             let placed = Placed {
                 at: matrix * Point::new(0.0, self.state.rise),
                 along: line / line.hypot() * size.signum(),
-                // The space after a glyph may turn out to be a blank.
+                // The space after the glyph is not part of its advance, because it may turn out to
+                // be a blank.
                 advance: (line * along).hypot(),
                 size: up.hypot() * size.abs() * font.scale,
                 within_string: at > 0,
@@ -292,8 +294,8 @@ impl<'f, 'd> Page<'f, 'd> {
         (self.state, self.matrix, self.line_matrix) = outside;
     }
 
-    /// Reads an annotation: its appearance, or else its text. A note shows its text in a window of
-    /// its own.
+    /// Reads an annotation: its appearance, or else its text. A note has both: its text is shown in
+    /// a window of its own.
     fn annotation(&mut self, dict: &Dict<'d>, resources: &Resources<'d>) {
         const HIDDEN: u32 = 2;
         if self.lines.len() as u64 > self.most {

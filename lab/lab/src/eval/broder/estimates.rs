@@ -15,7 +15,7 @@ const TEXTS: usize = 120;
 const SKETCHES: [(&str, Sample); 6] = [
     ("MOD_25", Sample::Mod(25)),
     ("MOD_5", Sample::Mod(5)),
-    // The classes as printed keep 100 to 200 shingles; the text says 50 to 100.
+    // The paper's printed classes keep 100 to 200 shingles; its text says 50 to 100.
     ("V_i, 100-200", Sample::Sizes(100)),
     ("V_i, 50-100", Sample::Sizes(50)),
     ("MIN_100", Sample::Min(100)),
@@ -110,8 +110,8 @@ impl SketchErrors {
         }
     }
 
-    /// Returns for each permutation the mean error, its root mean square, and the share in the
-    /// interval.
+    /// Returns for each permutation the mean error, its root mean square, and the share of pairs
+    /// whose interval has the true value.
     fn draws(errors: &[Vec<f64>], held: &[u32]) -> [Draws; 3] {
         let errors = || errors.iter().filter(|errors| !errors.is_empty());
         let shares = errors().zip(held);

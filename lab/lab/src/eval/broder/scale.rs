@@ -51,7 +51,7 @@ fn sections(
         stream::made(texts, documents, &plan.params, costs, take)
     };
     let mut whole = phases(read, work, &plan, meters)?;
-    // The first phase includes the making of the texts, which the paper does not have.
+    // The first phase includes the making of the texts. The paper's first phase does not.
     whole.stages[0].cpu -= making.cpu;
     whole.stages[0].wall -= making.wall;
     Ok(vec![

@@ -21,7 +21,7 @@ const LINKS: u64 = 60_000;
 /// The number of texts that parts are cut from.
 const TEXTS: usize = 300;
 
-/// A part is the first of this many equal ones.
+/// Divisors of the length of a text: a part is the first of this many equal pieces.
 const PARTS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// The parameters of super shingles of the default length.
@@ -30,7 +30,8 @@ pub(super) fn params() -> Result<MethodParams, LabError> {
     Ok(MethodParams::new(Method::SuperShingle, &settings).map_err(MethodError::from)?)
 }
 
-/// Begins a batch in another folder, with super shingles made of the sketches that are there.
+/// Begins a batch in another folder. Its sketches are super shingles, made of the sketches in
+/// `results`.
 pub(super) fn batch(
     results: &PhaseResults,
     folder: &std::path::Path,
@@ -68,7 +69,8 @@ pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabE
             ));
         }
     })?;
-    // For each class of lengths of the shorter sketch: the links, and how many each length finds.
+    // For each class of lengths of the shorter sketch: the number of links, and how many of them
+    // super shingles of each length find.
     let mut classes: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
     let mut by_share: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
     for &(a, b, resemblance) in &chosen {

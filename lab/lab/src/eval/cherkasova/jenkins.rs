@@ -1,7 +1,7 @@
 //! `Sketch_n` as the paper has it: n string hashes of each window, one seed each.
 //!
 //! [`resemble_methods::sketch_n`] hashes a window once and puts that hash through n functions. This
-//! experiment asks whether the paper's `Sketch_n` is low because of its hashes.
+//! experiment asks whether the hashes are the reason why the paper's `Sketch_n` finds little.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ fn jenkins(key: &[u8], seed: u32) -> u32 {
     }
     a = a.wrapping_add(word(rest));
     b = b.wrapping_add(word(rest.get(4..).unwrap_or_default()));
-    // The first byte of c is for the length.
+    // The lowest byte of c is for the length.
     let last = rest.get(8..).unwrap_or_default();
     c = c
         .wrapping_add(key.len() as u32)
@@ -61,7 +61,8 @@ fn hashes(window: &[u8]) -> WindowHashes {
     std::array::from_fn(|seed| jenkins(window, seed as u32))
 }
 
-/// The least hash of each function over the windows of a text. Windows of the original are known.
+/// The least hash of each function over the windows of a text. `known` has the hashes of the
+/// original's windows.
 fn sketch(text: &[u8], known: &HashMap<&[u8], WindowHashes>) -> WindowHashes {
     let mut least = [u32::MAX; FUNCTIONS];
     for window in text.windows(WINDOW) {
@@ -147,7 +148,7 @@ pub(super) fn section(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> 
 mod tests {
     use super::*;
 
-    /// The family estimates the share of common windows: 40 of 60 windows of both.
+    /// The hash functions estimate the share of common windows: 40 of the 60 windows of both texts.
     #[test]
     fn string_hashes_agree_as_often_as_windows_are_common() {
         let mut random = super::super::super::Random(1);
@@ -164,7 +165,8 @@ mod tests {
             let equal = a.iter().zip(&b).filter(|(a, b)| a == b).count();
             found.push(equal as f64 / FUNCTIONS as f64);
         }
-        // These are 3,000 coins of two thirds: one standard deviation is 0.0086.
+        // Each of 3,000 trials succeeds with a chance of two thirds: the standard deviation is
+        // 0.0086.
         let share = mean(&found);
         assert!((share - 2.0 / 3.0).abs() < 0.03, "{share}");
     }

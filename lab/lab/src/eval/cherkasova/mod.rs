@@ -207,7 +207,7 @@ impl EditedCorpus {
             .collect()
     }
 
-    /// The mean over the documents, a seed each.
+    /// The means over the documents, one for each seed.
     fn end(&self, end: usize) -> Draws {
         self.ends[end].iter().map(|values| mean(values)).collect()
     }
@@ -232,8 +232,8 @@ const fn change_seed(document: usize, seed: u64) -> u64 {
     SEED + document as u64 + 1000 * seed
 }
 
-/// Edits all documents and compares them with themselves by each method. Evenly spread changes need
-/// no second seed.
+/// Edits all documents and compares them with the originals by each method. Evenly spread changes
+/// need no second seed.
 fn after_changes(
     corpus: &ResearchCorpus<'_>,
     methods: &[MethodParams],

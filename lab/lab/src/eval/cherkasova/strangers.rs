@@ -124,7 +124,7 @@ fn cdf(values: &[f64]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Similarities are between hundredths of a percent and all, so their axis is logarithmic.
+/// Similarities range from hundredths of a percent to 100 %, so their axis is logarithmic.
 fn cdf_plot(name: &str, title: &str) -> Plot {
     Plot {
         log_x: true,

@@ -2,9 +2,9 @@
 //!
 //! A chunk of A that B does not have is in B by accident if its n bits are those of a chunk of B.
 //! The chance is at most b/2^n, where b is the number of B's chunks. So the hits of A's a chunks
-//! are at most binomially distributed. By Chernoff, h or more hits have at most the chance
-//! e^-λ (eλ/h)^h, where λ = ab/2^n. The bound is the least h that all pairs together reach in
-//! [`CHANCE`] of all collections.
+//! are at most binomially distributed. By Chernoff, h or more hits have at most the chance e^-λ
+//! (eλ/h)^h, where λ = ab/2^n. The bound is the least h for which this chance, times the number of
+//! pairs, is at most [`CHANCE`].
 
 use super::super::Table;
 
@@ -29,7 +29,7 @@ impl ArrayEstimate {
     }
 }
 
-/// Returns a share in points.
+/// Formats a share in percentage points.
 pub(super) fn points(share: f64) -> String {
     format!("{:.3}", share * 100.0)
 }

@@ -10,12 +10,12 @@ use super::{Corpus, THRESHOLD, arrays, lists, params, signatures};
 use crate::arrays::{CommonChunks, pairs};
 use crate::error::LabError;
 
-/// The most (chunk, document) pairs of the texts that few bits are tried on: with 12 bits nearly
+/// The maximum number of (chunk, document) pairs in experiments with few bits: with 12 bits nearly
 /// every list has nearly every document.
 const FEW: u64 = 400_000;
 
-/// The share of the 2^n values above which a document is large: its accidental hits are counted
-/// separately.
+/// A document is large if it has chunks for more than this share of the 2^n values. Its accidental
+/// hits are counted separately.
 const LARGE: f64 = 0.01;
 
 /// The errors of estimates. Each pair counts twice, as A to B and as B to A.
@@ -203,7 +203,7 @@ fn as_set(bits: u32, signature: &MethodSignature) -> Result<MethodSignature, Lab
     ))
 }
 
-/// The bits that are tried under all seeds. The arrays of more take a second to write.
+/// The bits that are tried under all seeds. Arrays of more bits take a second to write.
 const SEEDED: [u32; 3] = [12, 16, 20];
 
 /// The errors of the estimates at one n under all seeds.
@@ -254,7 +254,7 @@ pub(super) fn small(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError
         let tried = if SEEDED.contains(&bits) { seeds } else { 1 };
         let mut draws: [ErrorDraws; 2] = Default::default();
         for seed in 0..tried {
-            // This is another hash of the same chunks. Seed 0 is MD5 itself.
+            // Each further seed makes another hash of the same chunks. Seed 0 is MD5 itself.
             let key = Random(seed).draw();
             let of_seed = |chunk: &u64| match seed {
                 0 => *chunk,

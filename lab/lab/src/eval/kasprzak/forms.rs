@@ -37,7 +37,7 @@ fn joined(words: &[Box<[u8]>]) -> Vec<u8> {
     words.join(&b' ')
 }
 
-/// The distinct runs of five words, in their order in the text.
+/// The distinct runs of five words, ascending. The words of a run are not sorted.
 fn unsorted(words: &[Box<[u8]>]) -> Vec<Vec<u8>> {
     let mut runs: Vec<Vec<u8>> = words.windows(5).map(|run| run.join(&b' ')).collect();
     runs.sort_unstable();
@@ -70,7 +70,8 @@ pub(super) fn known<'a>(texts: impl IntoIterator<Item = &'a Text>) -> Vec<Box<[u
     known.into_iter().map(|(_, word)| word).collect()
 }
 
-/// Families of several words, each given with what its family has in common. Their order stays.
+/// Groups words into families. Each word is given with what its family has in common, such as a
+/// stem. Families of one word are dropped, and words keep their order.
 pub(super) fn families(
     words: impl IntoIterator<Item = (Box<[u8]>, Box<[u8]>)>,
 ) -> Vec<Vec<Box<[u8]>>> {
@@ -93,7 +94,7 @@ fn stem_families<'a>(
     families(known.into_iter().zip(stems))
 }
 
-/// For each word of a family, its commonest other word.
+/// Returns for each word of a family the commonest other word of this family.
 pub(super) fn others_of(families: Vec<Vec<Box<[u8]>>>) -> HashMap<Box<[u8]>, Box<[u8]>> {
     let mut others = HashMap::new();
     for family in families {
@@ -104,7 +105,7 @@ pub(super) fn others_of(families: Vec<Vec<Box<[u8]>>>) -> HashMap<Box<[u8]>, Box
     others
 }
 
-/// A way to count the words of a sorted chunk: its name, and its parameters, if there are such.
+/// A way to make sorted chunks: its name, and its parameters if the language has it.
 pub(super) type Way<'a> = (&'a str, Option<MethodParams>);
 
 /// The words of a text, and its chunks: unsorted, then sorted in each way.
@@ -149,12 +150,12 @@ pub(super) fn chosen(texts: &[Text]) -> Vec<&Text> {
     texts.iter().filter(is_edited).take(EDITED).collect()
 }
 
-/// Two neighbours change places.
+/// Swaps the word at this place with the next one.
 pub(super) fn swap(words: &mut Words, at: usize) {
     words.swap(at, at + 1);
 }
 
-/// The next word that has another form takes it.
+/// Replaces the next word that has another form by that form.
 pub(super) fn other_form(others: &HashMap<Box<[u8]>, Box<[u8]>>, words: &mut Words, at: usize) {
     let mut behind = words[at..].iter_mut();
     let found = behind.find_map(|word| Some((others.get(word)?, word)));
@@ -163,8 +164,8 @@ pub(super) fn other_form(others: &HashMap<Box<[u8]>, Box<[u8]>>, words: &mut Wor
     }
 }
 
-/// How much of the texts is found in their edited versions: the number of texts, a table with a row
-/// for each edit, and what it says.
+/// Measures how much of the texts is found in their edited versions. Returns the number of texts, a
+/// table with a row for each edit, and a sentence about it.
 pub(super) fn after_edits(
     chosen: &[&Text],
     ways: &[Way<'_>],
@@ -277,7 +278,7 @@ pub(super) fn forms(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError
     Ok(Section::new("Words that change places and forms (sections 2.2, 5)", text).table(table))
 }
 
-/// Sorted chunks of words as they stand, of their stems, and of their lemmas.
+/// Ways to make sorted chunks: of the words themselves, of their stems, and of their lemmas.
 pub(super) fn ways(
     stem: Option<Language>,
     lemmas: Arc<Lemmas>,

@@ -96,7 +96,7 @@ fn words(of: &InflectedTexts, members: usize, others: &HashMap<Box<[u8]>, Box<[u
     Section::new("The words of the texts", text).table(table)
 }
 
-/// What lemmas find of edited texts.
+/// Measures how much of edited texts lemmas find.
 fn edited(
     of: &InflectedTexts,
     ways: &[Way<'_>],
@@ -120,7 +120,7 @@ fn edited(
     Ok(Section::new("Words that change places and forms", text).table(table))
 }
 
-/// What lemmas find among the texts as they are.
+/// Counts the pairs that lemmas find among the unedited texts.
 fn found(of: &InflectedTexts, ways: &[Way<'_>]) -> Result<Section, LabError> {
     let columns = THRESHOLDS.map(|least| format!("pairs from {least} % on"));
     let columns = ["words", &columns[0], &columns[1], &columns[2]];

@@ -44,14 +44,14 @@ impl Spent {
     }
 }
 
-/// What the steps were given and have found.
+/// The input of the steps, and a sample of its chunks.
 #[derive(Debug, Default)]
 struct ThesesTotals {
     bytes: u64,
     postings: u64,
     /// The chunks of the sample.
     sampled: u64,
-    /// The first 64 bits of their hashes.
+    /// The first 64 bits of the hashes of these chunks.
     sample: Vec<u64>,
 }
 

@@ -17,7 +17,7 @@ use crate::arrays::{
 use crate::error::LabError;
 use crate::method::sorted::real_chunks;
 
-/// Section 2.3.
+/// Describes the data as section 2.3 does.
 pub(super) fn data(corpus: &Corpus<'_>) -> Section {
     let mut table = Table::new("data", &["", "here", "paper"]);
     let documents = corpus.chunks.len();
@@ -41,7 +41,7 @@ pub(super) fn data(corpus: &Corpus<'_>) -> Section {
     Section::new("The data (section 2.3)", text).table(table)
 }
 
-/// Section 4.6, on one thread throughout.
+/// Measures the times of section 4.6, on one thread throughout.
 pub(super) fn times(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "stages",
@@ -99,7 +99,7 @@ pub(super) fn times(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, La
     Ok(Section::new("Times by stage (section 4.6)", text).table(table))
 }
 
-/// Sections 4.3 and 4.6.
+/// Measures the sizes of sections 4.3 and 4.6.
 pub(super) fn sizes(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "sizes",
@@ -165,7 +165,7 @@ fn contents(set: &MappedParts) -> Result<Vec<u8>, ArraysError> {
     Ok(ids)
 }
 
-/// Section 4.5: several processes.
+/// Measures several processes (section 4.5).
 pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "shards",
@@ -225,7 +225,7 @@ pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
     Ok(Section::new("Shards (section 4.5)", text).table(table))
 }
 
-/// Section 4.4, step 3.
+/// Measures how new documents are merged (section 4.4, step 3).
 pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "increments",
@@ -298,7 +298,7 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
     Ok(Section::new("Incremental runs (section 4.4)", text).table(table))
 }
 
-/// Section 4.2: exact similarities of preselected pairs.
+/// Measures exact similarities of preselected pairs (section 4.2).
 pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "preselected",
@@ -364,7 +364,7 @@ pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Secti
     .table(table))
 }
 
-/// Section 5: differences instead of offsets.
+/// Measures differences instead of offsets (section 5).
 pub(super) fn offsets(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     const LOOKS: usize = 4_000_000;
     const OFFSETS_SEED: u64 = 2008;

@@ -13,7 +13,7 @@ use crate::arrays::pairs;
 use crate::error::LabError;
 use crate::method::sorted::real_chunks;
 
-/// About how many distinct chunks a bucket has in the test of uniformity.
+/// The approximate number of distinct chunks of a bucket in the test of uniformity.
 const BUCKET: u64 = 256;
 
 /// The deviation of the counts of chunks in 2^n buckets, by their upper bits, from those of a
@@ -197,7 +197,7 @@ mod tests {
         assert!(deviations.abs() < 4.0, "{deviations}");
         let half: Vec<u64> = good.iter().map(|hash| hash >> 1).collect();
         assert!(uniformity(&half).1 > 1000.0);
-        // One chunk in thirty moves to the first bucket.
+        // One chunk in thirty moves to the first buckets.
         let skewed = good.iter().enumerate().map(|(at, &hash)| match at % 30 {
             0 => hash >> 8,
             _ => hash,

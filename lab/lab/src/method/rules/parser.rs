@@ -34,11 +34,11 @@ pub(super) fn parse(text: &str) -> Result<Rule, RuleError> {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
-    /// The number of open brackets and nots.
+    /// The number of open brackets and `not`s.
     depth: usize,
 }
 
-/// The maximum depth of brackets and `not`s in each other; people need less.
+/// The maximum depth of nested brackets and `not`s, which is more than people need.
 const DEEPEST: usize = 64;
 
 impl Parser<'_> {
