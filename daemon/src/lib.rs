@@ -194,9 +194,7 @@ impl Daemon {
             cache_bytes: INDEX_CACHE,
             boilerplate_limit: config.boilerplate,
         };
-        let roots_file = config.state.join(ROOTS_FILE);
-        let (index, roots) = open_with_roots(config, &path, &options, &roots_file)?;
-        let kept_rules = roots::kept_alert_rules(&index.snapshot()?);
+        let (index, roots) = open_with_roots(config, &path, &options)?;
         let source = NotifySource::new(&config.state.join(COOKIES))?;
         let runtime = runtime().map_err(StartError::Thread)?;
         // From here on a signal ends the daemon cleanly, even during its start.
@@ -204,24 +202,12 @@ impl Daemon {
             .block_on(async { signals() })
             .map_err(StartError::Thread)?;
 
-        let store = Store::new(&config.state, &config.params);
         let formats = match &entered {
             Some(entered) => Formats::by_starter(entered.starter.clone(), config.limits),
             None => Formats::new(config.limits, config.converters.clone()),
         };
         let part_reader: Arc<dyn PartReader> = Arc::new(formats);
-        let shared = Shared::new(index)
-            .with_templates(store)
-            .with_acks(AckStore::open(&config.state.join(ACKS_FILE)))
-            .with_roots_file(roots_file)
-            .with_part_reader(Arc::new(RecentParts::new(Arc::clone(&part_reader))));
-        let shared = Arc::new(shared);
-        for (root, rules) in kept_rules {
-            shared.set_alert_rules(&root, rules);
-        }
-        for (root, rules) in &config.alert_rules {
-            shared.set_alert_rules(root, rules.clone());
-        }
+        let shared = shared_state(config, index, &part_reader)?;
         shared.set_roots(roots);
         shared.set_rebuilding(roots::rebuilding(&shared));
         let log = Arc::new(Mutex::new(AlertLog::open(&places::alerts_file(
@@ -232,28 +218,17 @@ impl Daemon {
         let overlays = overlays_of(config, &shared, &commands, &own);
         let (news, alert_messages) = crossbeam_channel::unbounded();
         let stop = StopFlag::default();
+        let documents = match &entered {
+            Some(_) => DocumentTurns::LaterByUser,
+            None => DocumentTurns::LaterByFolder,
+        };
         let indexer = Indexer::new(
             Arc::clone(&shared),
             Box::new(source),
             orders,
             news,
             opener(path, config.params, options),
-            indexer::Options {
-                timing: coalesce::Timing::default(),
-                reconcile: config.reconcile,
-                exclude: overlays::excluded_always(&own)
-                    .into_iter()
-                    .chain(config.mount.as_deref().map(overlays::resolved))
-                    .collect(),
-                catalogues: Some(places::catalogues_dir(&config.state)),
-                catalogue_folders: config.catalogues.clone(),
-                part_reader: Some(part_reader),
-                documents: match &entered {
-                    Some(_) => DocumentTurns::LaterByUser,
-                    None => DocumentTurns::LaterByFolder,
-                },
-                stop: stop.clone(),
-            },
+            indexer_options(config, &own, part_reader, documents, stop.clone()),
         );
         let (alive, indexer_gone) = oneshot::channel::<()>();
         let mut handle = Handle {
@@ -315,6 +290,52 @@ impl Daemon {
     }
 }
 
+/// Makes the state that all threads share, from the index, the stored files and the configuration.
+fn shared_state(
+    config: &Config,
+    index: Arc<Index>,
+    part_reader: &Arc<dyn PartReader>,
+) -> Result<Arc<Shared>, StartError> {
+    let kept_rules = roots::kept_alert_rules(&index.snapshot()?);
+    let shared = Shared::new(index)
+        .with_templates(Store::new(&config.state, &config.params))
+        .with_acks(AckStore::open(&config.state.join(ACKS_FILE)))
+        .with_roots_file(config.state.join(ROOTS_FILE))
+        .with_part_reader(Arc::new(RecentParts::new(Arc::clone(part_reader))));
+    // The rules of the configuration replace those of the index.
+    for (root, rules) in kept_rules {
+        shared.set_alert_rules(&root, rules);
+    }
+    for (root, rules) in &config.alert_rules {
+        shared.set_alert_rules(root, rules.clone());
+    }
+    Ok(Arc::new(shared))
+}
+
+/// Makes the options of the indexer. `own` are the folders of [`own_folders`].
+fn indexer_options(
+    config: &Config,
+    own: &[PathBuf],
+    part_reader: Arc<dyn PartReader>,
+    documents: DocumentTurns,
+    stop: StopFlag,
+) -> indexer::Options {
+    let mount = config.mount.as_deref().map(overlays::resolved);
+    indexer::Options {
+        timing: coalesce::Timing::default(),
+        reconcile: config.reconcile,
+        exclude: overlays::excluded_always(own)
+            .into_iter()
+            .chain(mount)
+            .collect(),
+        catalogues: Some(places::catalogues_dir(&config.state)),
+        catalogue_folders: config.catalogues.clone(),
+        part_reader: Some(part_reader),
+        documents,
+        stop,
+    }
+}
+
 /// Starts the threads that answer.
 fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
@@ -330,10 +351,10 @@ fn open_with_roots(
     config: &Config,
     path: &Path,
     options: &IndexOptions,
-    roots_file: &Path,
 ) -> Result<(Arc<Index>, Vec<Root>), StartError> {
+    let roots_file = config.state.join(ROOTS_FILE);
     let index = open_index(config, path, options)?;
-    roots::restore(&index, roots_file);
+    roots::restore(&index, &roots_file);
     let roots = all_roots(config, &index);
     // Opening the index does not read all records of the roots. Damage in them shows here.
     let Some(damage) = index.damage() else {
@@ -341,7 +362,7 @@ fn open_with_roots(
     };
     index.set_aside().map_err(|_| damage)?;
     let index = open_index(config, path, options)?;
-    roots::restore(&index, roots_file);
+    roots::restore(&index, &roots_file);
     let roots = all_roots(config, &index)?;
     Ok((index, roots))
 }

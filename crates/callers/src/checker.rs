@@ -97,7 +97,8 @@ impl AccessCheck for CheckedSight {
         let mut all = Vec::with_capacity(paths.len());
         let mut rest = paths;
         while !rest.is_empty() {
-            // The paths get half of a frame. The other half has room for the ids, at most 65,536 groups.
+            // The paths get half of a frame. The other half has room for the ids, which are those
+            // of at most 65,536 groups.
             let mut bytes = MOST / 2;
             let fits = |path: &&PathBuf| {
                 bytes = bytes.saturating_sub(4 + path.as_os_str().len());

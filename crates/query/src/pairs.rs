@@ -39,7 +39,7 @@ use resemble_relate::nominate::families::LARGE;
 use resemble_relate::parallel::{in_a_step, named, ordered};
 use resemble_relate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
 use resemble_relate::prove::cost::COMPARED;
-use resemble_relate::prove::many::PairProver;
+use resemble_relate::prove::many::{MeasuredPair, PairProver};
 use resemble_relate::prove::read::LARGEST_READ;
 use resemble_relate::prove::texts::{TEXTS_READ, Texts};
 use resemble_relate::renditions::owners::RenditionOwners;
@@ -102,11 +102,7 @@ pub fn pairs_to<R>(
         texts: &texts,
         outside_templates: &outside_templates,
     };
-    let FoundPairs {
-        mut by_thread,
-        drafts,
-        kinships,
-    } = search.found(&large)?;
+    let mut found = search.found(&large)?;
     let unread_texts = std::mem::take(&mut texts.unread);
     let in_large_families = std::mem::take(&mut texts.in_large_families);
     let were_read: Vec<bool> = (0..block.kept.len())
@@ -120,38 +116,15 @@ pub fn pairs_to<R>(
         PairsRequest { exact: true, .. } => ByteLen(u64::MAX),
         _ => COMPARED,
     };
-    let (measured, unread) = prover.measure_best(&wanted, &drafts, budget)?;
+    let (measured, unread) = prover.measure_best(&wanted, &found.drafts, budget)?;
     drop(prover);
-    let mut further = WorkerPairs::default();
-    for (draft, measured) in drafts.iter().zip(measured) {
-        snapshot.stop().go_on()?;
-        // The block has only some samples of a text that was read. If the pair was not measured,
-        // its estimate needs all of them.
-        let whole = |place: usize| {
-            let kept = &block.kept[place];
-            if measured.is_some() || !were_read[place] {
-                return Ok(Cow::Borrowed(kept));
-            }
-            kept.whole_again(snapshot).map(Cow::Owned)
-        };
-        let (a, b) = (whole(draft.a)?, whole(draft.b)?);
-        let pair = (&*a, &*b);
-        let kinship = kinships.get(&(draft.a, draft.b)).copied();
-        further.others(&question, pair, measured, kinship);
-    }
-    for content in &block.kept {
-        snapshot.stop().go_on()?;
-        further.same_content(&question, content);
-    }
-    by_thread.push(further);
+    let drafts = of_drafts(&question, (&block, &were_read), &found, measured)?;
+    found.by_thread.push(drafts);
 
     let mut cut = in_large_families;
     let large = large.into_iter().flat_map(|(_, members)| members);
     large.for_each(|place| cut.insert(place));
-    let near_copies = cut
-        .iter()
-        .map(|place| scoped.holders(block.kept[place as usize].id).count());
-    let near_copies = near_copies.sum::<usize>() as u64;
+    let cut = cut.iter().map(|place| block.kept[place as usize].id);
     let mut errors = scoped.errors.clone();
     if request.exact {
         errors.extend(unread);
@@ -159,9 +132,9 @@ pub fn pairs_to<R>(
     }
     errors.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
     errors.dedup();
-    let matched = by_thread.into_iter().flat_map(|part| part.matched);
-    let matched = question.best_of(matched.collect());
     let part_reader = part_reader.filter(|_| !request.estimate);
+    let matched = found.by_thread.into_iter().flat_map(|part| part.matched);
+    let matched = question.best_of(matched.collect());
     let matched = question.by_members(matched, part_reader)?;
     let siblings = question.siblings(part_reader)?;
     let mut rows = Vec::new();
@@ -174,16 +147,51 @@ pub fn pairs_to<R>(
     PairDraft::sort(&mut rows, request.order);
     let mut answer = Answer::fresh(rows, errors).cut(request.top);
     answer.header.looked = Some(scoped.looked(snapshot));
-    answer.header.near_copies = (near_copies > 0).then_some(near_copies);
-    let unopened = renditions
-        .unopened()
-        .map(|owner| scoped.holders(owner).count());
-    let unopened = unopened.sum::<usize>() as u64;
-    answer.header.unopened = (unopened > 0).then_some(unopened);
+    answer.header.near_copies = files_of(&scoped, cut);
+    answer.header.unopened = files_of(&scoped, renditions.unopened());
     let mut known = RowTexts::of(stated);
     let rows = answer.rows.iter();
     let mut rows = rows.map(|row| row.to_answer(&mut known));
     Ok(take(answer.header, &mut rows, answer.errors))
+}
+
+/// Returns the drafts as pairs, with their measures or else their estimates, and the files with
+/// equal contents.
+fn of_drafts(
+    question: &Question<'_>,
+    (block, were_read): (&PostingBlock, &[bool]),
+    found: &FoundPairs,
+    measured: Vec<MeasuredPair>,
+) -> Result<WorkerPairs, AskError> {
+    let snapshot = question.snapshot;
+    let mut pairs = WorkerPairs::default();
+    // The block has only some samples of a text that was read. If the pair was not measured, its
+    // estimate needs all of them.
+    let whole = |place: usize, is_measured: bool| {
+        let kept = &block.kept[place];
+        if is_measured || !were_read[place] {
+            return Ok(Cow::Borrowed(kept));
+        }
+        kept.whole_again(snapshot).map(Cow::Owned)
+    };
+    for (draft, measured) in found.drafts.iter().zip(measured) {
+        snapshot.stop().go_on()?;
+        let is_measured = measured.is_some();
+        let (a, b) = (whole(draft.a, is_measured)?, whole(draft.b, is_measured)?);
+        let kinship = found.kinships.get(&(draft.a, draft.b)).copied();
+        pairs.others(question, (&*a, &*b), measured, kinship);
+    }
+    for content in &block.kept {
+        snapshot.stop().go_on()?;
+        pairs.same_content(question, content);
+    }
+    Ok(pairs)
+}
+
+/// Counts the files with these contents; `None` if there are none.
+fn files_of(scoped: &ScopedFiles, contents: impl Iterator<Item = ContentId>) -> Option<u64> {
+    let files: usize = contents.map(|one| scoped.holders(one).count()).sum();
+    (files > 0).then_some(files as u64)
 }
 
 /// Returns the contents that can be compared: those of the members and their representations. They

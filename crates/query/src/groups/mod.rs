@@ -130,6 +130,24 @@ impl<'a> KnownPairs<'a> {
             Self::None | Self::Given(_) => None,
         }
     }
+
+    /// Opens the pairs of another program, if there are any.
+    fn accounts(
+        self,
+        request: &GroupsRequest,
+        files: (&'a Snapshot, &ScopedFiles, &'a Table),
+        limit: u32,
+        place: (MemoryBudget, &'a Path),
+    ) -> Result<Option<Accounts<'a>>, AskError> {
+        match self {
+            Self::Given(given) if !reaches(request.min.score()) => {
+                tracing::debug!(?given, "not made for so low a score");
+                Err(AskError::Given(ExternalError::TooLittle))
+            }
+            Self::Given(given) => Accounts::of(given, files, limit, place).map(Some),
+            Self::None | Self::Cached(_) => Ok(None),
+        }
+    }
 }
 
 /// The subject of the question.
@@ -196,17 +214,8 @@ impl Collection {
             renditions: &renditions,
             part_reader,
         };
-        let mut accounts = match known {
-            KnownPairs::Given(given) if !reaches(request.min.score()) => {
-                tracing::debug!(?given, "not made for so low a score");
-                return Err(AskError::Given(ExternalError::TooLittle));
-            }
-            KnownPairs::Given(given) => {
-                let files = (snapshot, &scoped, &table);
-                Some(Accounts::of(given, files, limit, (room, dir))?)
-            }
-            KnownPairs::None | KnownPairs::Cached(_) => None,
-        };
+        let files = (snapshot, &scoped, &table);
+        let mut accounts = known.accounts(request, files, limit, (room, dir))?;
         let measured = accounts.as_ref().map(Accounts::measured).transpose()?;
         let terms = LinkTerms::of(request);
         let prover = PairProver::new(reader, room.part(3))

@@ -13,7 +13,7 @@ use std::path::Path;
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, Relation};
 use resemble_proto::documents::CompareDocument;
-use resemble_proto::message::{CompareClass, CompareRow, SoftError, TreeRow};
+use resemble_proto::message::{CompareClass, CompareRow, OtherRow, SoftError, TreeRow};
 use resemble_proto::path::PathText;
 
 use super::fold::{Line, fold};
@@ -325,20 +325,7 @@ fn entries(
     }
     let shown = room.last().copied().unwrap_or(0).min(others);
     for other in &body.others[..shown] {
-        let what = match (&other.a, &other.b) {
-            (Some(a), Some(b)) if a == b => format!("{a}, not the same"),
-            (Some(a), Some(b)) => format!("{a} in A, {b} in B"),
-            (Some(a), None) => format!("{a}, only in A"),
-            (None, Some(b)) => format!("{b}, only in B"),
-            (None, None) => String::new(),
-        };
-        lines.push(vec![
-            Cell::left("! ", Tint::Notable),
-            Cell::right("", Tint::Plain),
-            Cell::right("", Tint::Plain),
-            style.name(&other.path, Tint::Plain),
-            Cell::prose(crate::quote::harmless(&what), Tint::Plain),
-        ]);
+        lines.push(other_entry(style, other));
     }
     hidden_files += (others - shown) as u64;
     let mut rest = Vec::new();
@@ -355,13 +342,29 @@ fn entries(
             counted(in_trees, "file")
         ));
     }
-    let rest = if rest.is_empty() && !is_folded {
-        None
-    } else {
-        rest.push("--all shows everything".to_owned());
-        Some(rest.join("; "))
+    if rest.is_empty() && !is_folded {
+        return (lines, None);
+    }
+    rest.push("--all shows everything".to_owned());
+    (lines, Some(rest.join("; ")))
+}
+
+/// Formats an entry that is not a regular file on both sides.
+fn other_entry(style: TextStyle, other: &OtherRow) -> Vec<Cell> {
+    let what = match (&other.a, &other.b) {
+        (Some(a), Some(b)) if a == b => format!("{a}, not the same"),
+        (Some(a), Some(b)) => format!("{a} in A, {b} in B"),
+        (Some(a), None) => format!("{a}, only in A"),
+        (None, Some(b)) => format!("{b}, only in B"),
+        (None, None) => String::new(),
     };
-    (lines, rest)
+    vec![
+        Cell::left("! ", Tint::Notable),
+        Cell::right("", Tint::Plain),
+        Cell::right("", Tint::Plain),
+        style.name(&other.path, Tint::Plain),
+        Cell::prose(crate::quote::harmless(&what), Tint::Plain),
+    ]
 }
 
 /// Returns the path that a row is folded by.
