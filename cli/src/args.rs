@@ -317,7 +317,7 @@ pub enum Command {
     /// Add, remove or list the directories that the daemon watches
     #[command(after_long_help = daemon::WATCH_EXAMPLES)]
     Watch(WatchArgs),
-    /// Mount the overlay, or take it away: `ls VIEW/FILE/.similar`
+    /// Mount or unmount the overlay, in which `ls VIEW/FILE/.similar` lists similar files
     View(ViewArgs),
     /// Show when a change made a file resemble another
     ///

@@ -14,9 +14,9 @@ pub fn zone() -> Zone {
     }
 }
 
-/// Parses a day (`2026-11-23`) or a time (`2026-11-23T18:30:00`), which are local, or in UTC with a
-/// `Z`. Returns seconds since 1970. An hour that occurs twice is the first one. An hour that was
-/// skipped is the following one.
+/// Parses a day (`2026-11-23`) or a time (`2026-11-23T18:30:00`): local, or UTC if it ends with
+/// `Z`. Returns seconds since 1970. A time that occurs twice when clocks are set back means its
+/// first occurrence. A time that is skipped when clocks are set forward is taken an hour later.
 pub fn seconds(text: &str) -> Option<u64> {
     let (day, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
     let (clock, is_utc) = match clock.strip_suffix('Z') {

@@ -250,8 +250,8 @@ pub struct Config {
     pub similar_name: SimilarName,
     /// The state folder.
     pub state: PathBuf,
-    /// Cache folder of the command `resemble`, which every run writes to. It is excluded like the
-    /// state folder.
+    /// The cache folder of the command `resemble`. It is excluded like the state folder, because a
+    /// run without the daemon writes to it.
     pub cache: Option<PathBuf>,
     /// The socket.
     pub socket: PathBuf,

@@ -47,7 +47,7 @@ fn open(path: &Path, params: &Params, options: &IndexOptions) -> Result<Arc<Inde
     Ok(Arc::new(index))
 }
 
-/// Opens the index again after a failure.
+/// Makes a function that opens the index again after a failure.
 pub(crate) fn opener(path: PathBuf, params: Params, options: IndexOptions) -> indexer::Opener {
     Box::new(move || {
         open(&path, &params, &options).map_err(|error| {

@@ -69,7 +69,7 @@ pub enum View {
     Files,
 }
 
-/// The places where `readdir` lists `.similar`. It can be looked up everywhere in any case.
+/// The places where `readdir` lists `.similar`. It can be looked up everywhere else, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Show {
     /// Only in a file's folder of the folders view.

@@ -88,8 +88,8 @@ impl StrictSchema {
                 "{place} has another type"
             );
             let is_refused = !self.document.is_valid(&missing);
-            // With `--conflicts`, a row without another file has no figures. A row must have a
-            // relation, but parameters need not.
+            // With `--conflicts`, a row without another file has no figures. Rows must have
+            // the field `relation`, but parameters need not have it.
             let may_lack = what.contains("--conflicts") || object == "/parameters";
             let is_owed = ALWAYS.contains(&&*name) && !may_lack;
             assert!(is_refused || !is_owed, "{place} is missing");

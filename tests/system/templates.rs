@@ -113,7 +113,7 @@ fn a_template_takes_effect_everywhere_at_once_and_reads_nothing() {
         ["page-1.html"],
         "an open would have been heard"
     );
-    // The pairs of texts are proved on the files.
+    // To list a pair of texts, both files are read. So this question follows the check above.
     assert_eq!(asked(&sandbox, &questions[2], &[]).lines().count(), 1);
 
     let after = both("with a template");

@@ -48,7 +48,7 @@ pub struct PairsArgs {
     /// The selection of files and rows.
     #[command(flatten)]
     pub selection: Selection,
-    /// The relations of rows; `--only` is an old name of it.
+    /// The option `--relation`, whose old name is `--only`.
     #[command(flatten)]
     pub filter: RelationFilter,
     /// The options of the measures.

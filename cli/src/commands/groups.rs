@@ -323,7 +323,7 @@ fn links(groups: &Groups) -> Vec<(PathText, u64)> {
     counted.filter(|(_, links)| *links > 1).collect()
 }
 
-/// Returns whether the report is a page or a workbook, which shows more than the answer.
+/// Returns whether the report is an HTML page or a workbook, which also show similar folders.
 const fn is_page(args: &GroupsArgs) -> bool {
     matches!(args.output.format, ReportFormat::Html | ReportFormat::Xlsx)
 }

@@ -67,8 +67,8 @@ fn a_plan_for_a_disk_that_is_not_here() {
     assert_eq!(snapshot(&place), before);
 }
 
-/// A covered file is removed only after its bytes were compared with those on the disk. DIR itself
-/// may be that disk.
+/// A plan removes a covered file only after its bytes were compared with those on the catalogued
+/// disk. The directory of `covered` may be that disk itself.
 #[test]
 fn a_plan_for_what_a_catalogue_covers() {
     let env = environment();

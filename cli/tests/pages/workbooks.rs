@@ -12,7 +12,7 @@ use crate::pages::HOSTILE;
 use resemble_testutil::Environment;
 use resemble_testutil::prose::paragraphs;
 
-/// Returns a workbook as flat XML, to which `LibreOffice` has converted it.
+/// Converts a workbook to flat XML with `LibreOffice`, and returns that.
 fn opened_by_office(env: &Environment, workbook: &Path) -> String {
     let profile = env.path("office-profile");
     let mut command = Command::new("soffice");

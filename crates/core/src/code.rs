@@ -53,7 +53,7 @@ pub(crate) struct CodeSampler {
 enum CodeState {
     /// The beginning is not complete yet.
     Beginning,
-    /// Not an executable.
+    /// Not an executable whose code can be filtered.
     Other,
     Code(CallFilter),
 }

@@ -119,7 +119,7 @@ impl DateSource {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// Returns the name of the property in its format.
+    /// Returns the property's name in files of its format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OfficeModified => "dcterms:modified",

@@ -342,7 +342,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Compares parts with their containers and with the contents' places as parts.
+    /// Checks that each part is in a known content and after its parent, and that the table of the
+    /// places of contents has exactly the parts.
     fn parts(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let mut held = 0;

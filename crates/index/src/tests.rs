@@ -136,8 +136,8 @@ fn open(disk: &SharedDisk) -> Index {
 
 const BATCHES: u64 = 8;
 
-/// Returns batch `n`, which adds ten files and removes some older ones. After it the index has
-/// [`files`].
+/// Returns batch `n`, counted from 0. Each batch adds ten files, and every third one removes the
+/// ten files of the batch before.
 fn batch(n: u64) -> Vec<Change> {
     let mut changes: Vec<_> = (n * 10..n * 10 + 10).map(file).collect();
     if n % 3 == 2 {
@@ -146,6 +146,7 @@ fn batch(n: u64) -> Vec<Change> {
     changes
 }
 
+/// Counts the files after this number of batches.
 fn files(committed: u64) -> u64 {
     committed * 10 - committed / 3 * 10
 }

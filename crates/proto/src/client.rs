@@ -142,7 +142,7 @@ impl Client {
     /// # Errors
     ///
     /// [`ClientError::NoDaemon`] if no socket exists, no process listens, or no hello line arrives.
-    /// [`ClientError::Failed`] if the daemon refuses because it is busy or belongs to another user.
+    /// [`ClientError::Failed`] if the daemon refuses, for example because it is another user's.
     /// [`ClientError::Protocol`] if the daemon has another version of the protocol.
     pub fn connect(socket: &Path, timeouts: Timeouts) -> Result<Self, ClientError> {
         let (ready, hello) = greet(socket, timeouts)?;

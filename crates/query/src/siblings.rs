@@ -387,7 +387,7 @@ impl NominatedMembers {
         })
     }
 
-    /// Returns the match of two members, if it is known.
+    /// Measures or estimates two members. Returns `None` if they share nothing that counts.
     fn judged(
         &self,
         siblings: &SiblingPairs<'_>,

@@ -123,7 +123,7 @@ pub(super) struct CatalogueFolders {
     taken: BTreeMap<String, TakenFrom>,
     /// Unusable files, until they are replaced.
     refused: BTreeMap<PathBuf, (Stamp, Unusable)>,
-    /// Files known to be complete since the last check of the folders.
+    /// Files to import at the next check of the folders. An event showed that they are complete.
     complete: BTreeSet<PathBuf>,
     told: Troubles,
 }

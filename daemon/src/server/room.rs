@@ -98,7 +98,7 @@ impl Guests {
         all.filter(|(_, guest)| guest.sent_away.is_some())
     }
 
-    /// Returns the number of incomplete requests of each process, and their bytes.
+    /// Returns the number of incomplete requests of each process or user, and their bytes.
     fn by_one(&self) -> BTreeMap<i64, (usize, usize)> {
         let mut all = BTreeMap::new();
         for (_, guest) in self.unfinished() {

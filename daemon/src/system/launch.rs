@@ -73,7 +73,7 @@ pub enum SystemError {
     Fence(String),
 }
 
-/// Resources that the daemon can use but not acquire behind its restrictions.
+/// Resources that the daemon acquires before it restricts itself. It could not acquire them later.
 #[derive(Debug)]
 pub struct Entered {
     /// Decides which users may see which files.

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The parameters are checked before any file is read. A parameter or a measure that the method
-//! does not have is refused with exit code 2. Every question is answered by this process, from a
-//! cache of the laboratory's own. No daemon is asked.
+//! does not have is refused with exit code 2. No daemon is asked: this process answers from a
+//! cache of the laboratory's own. With `--shards` it starts further processes.
 
 mod args;
 mod backend;

@@ -76,7 +76,7 @@ impl Machine {
         }
     }
 
-    /// Returns the path here of a path in the machine.
+    /// Returns the path by which the host reaches a path inside the machine.
     fn path(&self, inside: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{inside}", self.first))
     }

@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_licence_is_no_kin_of_what_it_covers_but_versions_stay() {
-        // The weight of text that half of 400 files have: a licence of 1,100 bytes.
+        // A source file and a stub of 1,200 bytes share a licence of 1,100 bytes. Text that some
+        // 200 files have weighs about 0.03.
         let stub_in_source = sharing((1_200, 12_000), (0.92, 0.092), 0.03);
         assert!(stub_in_source < 10_000, "{stub_in_source}");
         let hundred_versions = sharing((20_000, 20_100), (0.97, 0.965), 0.227);

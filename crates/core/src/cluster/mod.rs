@@ -91,7 +91,7 @@ impl Tie {
 
 /// An undirected graph of similar contents that need not fit into memory.
 pub trait Network {
-    /// The error of reading links; [`std::convert::Infallible`] in memory.
+    /// The error of reading links. For links in memory it is [`std::convert::Infallible`].
     type Error;
 
     /// Returns the number of nodes: they are `0..nodes()`.

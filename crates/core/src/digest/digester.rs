@@ -83,9 +83,9 @@ pub struct Digester {
     recorder: Option<Box<Recorder>>,
 }
 
-/// The state of a [`Digester`] inside a content. Of the chunks before it only the last is included.
-/// A file that grows is digested from here on ([`Digester::resume`]). Only the current chunk is
-/// scanned again.
+/// The state of a [`Digester`] at a position in a content. If the file has grown,
+/// [`Digester::resume`] continues there, and only the new bytes are scanned. Of the chunks before
+/// the position, the state has the last run, which the next bytes may extend.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     digester: Box<Digester>,

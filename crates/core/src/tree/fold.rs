@@ -51,8 +51,8 @@ pub fn fold(forest: &Forest, pairs: &[Pair]) -> Vec<Pair> {
         .collect()
 }
 
-/// Finds the positions of the pairs above a pair. Ancestors keep the preorder of the two sides,
-/// unless one contains the other.
+/// Calls `found` with the position of each pair above this one. The first side of a pair precedes
+/// the second one in preorder. So do their ancestors, unless one of these contains the other.
 fn above(
     forest: &Forest,
     places: &HashMap<(Node, Node), usize>,

@@ -14,7 +14,8 @@ pub(crate) struct CollectedWords {
     pub(crate) ends: Vec<u32>,
     /// The digest of all words in order, if they are enough to judge.
     pub(crate) digest: Option<WordsDigest>,
-    /// The share of its words that recur: the keys and frames of records.
+    /// The share of the words that recur. It is high in tables and dumps, whose records repeat the
+    /// same words.
     pub(crate) recurring: f32,
     /// The number of words for each value of the first bits of a word's hash.
     pub(super) counts: Vec<u32>,

@@ -1,7 +1,7 @@
 //! The order of contents in a large segment.
 //!
 //! Lists of near-copies contain the same contents again and again. If these have adjacent numbers,
-//! a list is its first member and a few one bits. But ids are assigned in the order in which files
+//! a list takes two bits for each member after the first one. But ids are assigned in the order in which files
 //! were found, and copies may be anywhere. So a segment may identify contents by *rank* instead, if
 //! that makes it smaller. The segment stores the ids in the order of the ranks.
 //!

@@ -70,8 +70,8 @@ fn digest(n: u64) -> Digest {
             .collect()
     };
     let mut chunks: Vec<u32> = some(6).into_iter().map(|key| key as u32).collect();
-    // From number 8 on, each content has grown from the one four numbers before: it has another
-    // end. Contents 5, 9 and 13 have a list of several parts.
+    // From 8 on, content n is content n - 4 with another end: up to three chunks are cut off, and
+    // others are appended. The lists of contents 5, 9 and 13 are stored in several parts.
     if n == 5 {
         chunks.extend(100..1500);
     } else if n >= 8 {

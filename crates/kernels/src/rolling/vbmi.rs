@@ -78,8 +78,8 @@ fn is_intel() -> bool {
         == b"GenuineIntel"
 }
 
-/// Passes the windows of `bytes` that meet the criteria to `found`, by number and hash. It may pass
-/// a few that do not.
+/// Calls `found` with the number and hash of each window of `bytes` that meets the criteria, and
+/// perhaps of a few that do not.
 pub(super) fn find(
     bytes: &[u8],
     criteria: &Criteria,

@@ -231,7 +231,7 @@ pub struct FindRequest {
     pub options: FindOptions,
 }
 
-/// Selection of the rows of a `find`.
+/// The options of a `find`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FindOptions {
     /// The files to compare with. The subject itself need not be one of them.

@@ -15,7 +15,7 @@ pub(super) struct Countable<'a> {
     pub(super) least: Option<LeastCommon>,
 }
 
-/// The minimum of the larger containment of two directories, and of the bytes that they share.
+/// The thresholds for a pair of directories: of its larger containment, and of its shared bytes.
 pub(super) type LeastCommon = (Share, u64);
 
 impl Countable<'_> {

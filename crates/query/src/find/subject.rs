@@ -128,9 +128,10 @@ impl Subject {
         }
     }
 
-    /// Returns the indexed file at `path`, as it is now; `None` if the index has no such file. If
-    /// the part of the path before a `!` leads to a file, the path names a member, which is as the
-    /// index has it.
+    /// Returns the indexed file at `path`; `None` if the index has none. A file that has changed is
+    /// read again. If no file has this path, the part before a `!` may be a file, and the rest name
+    /// a member of it. A member is returned as the index has it, and not if its file has changed. A
+    /// partial snapshot reads nothing: see [`Self::remembered`].
     pub fn indexed(
         snapshot: &Snapshot,
         path: &Path,

@@ -1,4 +1,5 @@
-//! Checks that given candidates are complete, and adds the pairs that the engine must leave out.
+//! Checks that the candidate pairs of an external SQL engine (docs/scale.md) are complete. Adds the
+//! pairs that the engine leaves out because their common piece is boilerplate for it.
 //!
 //! While [`super::common`] scans all pieces, it reports the number of contents with each piece.
 //! This gives the number of common pieces that each content has with all others. Those of the given

@@ -233,7 +233,7 @@ impl Solver<'_> {
         Ok((places, kept))
     }
 
-    /// Returns a content of a problem. Pieces of a family's leader nominate none of its members.
+    /// Adds the pieces of its family's leader to a content. These pieces do not nominate it.
     fn content(&self, place: u32, kept: StoredSketch) -> StoredSketch {
         StoredSketch {
             of_leader: self.families.of_leader(place),

@@ -129,7 +129,7 @@ impl<'a> OpenedContainer<'a> {
     }
 }
 
-/// Returns the side of a member in a comparison with one that holds members.
+/// Returns a member as one side of a comparison in which at least one side holds members.
 fn compared(member: &MemberLayout) -> ComparedSide {
     match member.side {
         MemberSide::Held(wholes) => ComparedSide::Held(wholes),

@@ -24,7 +24,7 @@ const LIMIT: u32 = 5;
 /// The content of a file.
 #[derive(Clone, Debug)]
 enum Says {
-    /// The content is one of a few texts, with this many edits.
+    /// The content is one of a few texts, with five times this many edits.
     Version(u64, usize),
     /// A unique text under a header that others have.
     Headed(u64),

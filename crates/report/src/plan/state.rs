@@ -27,7 +27,8 @@ pub struct FileState {
     pub owner: (u32, u32),
     /// Its permissions: the last twelve bits of the mode.
     pub mode: u32,
-    /// True if the file has an access control list or other extended attributes.
+    /// True if the file has an access control list or other extended attributes. The label of
+    /// `SELinux` does not count.
     pub has_attributes: bool,
     /// The date that the document states, in seconds since 1970. It is set only if it decides which
     /// of several files is newer.

@@ -39,7 +39,7 @@ pub(super) struct Stretch {
     /// The length of the stretch in bytes. It is a number of whole blocks, except at the end of the
     /// content, and where bytes were inserted or removed before the next stretch.
     pub(super) len: u64,
-    /// The blocks of the stretch, counted from its beginning.
+    /// The digests of the stretch's blocks. The first block begins where the stretch begins.
     pub(super) blocks: Vec<BlockRun>,
     /// The runs of chunks that end in the stretch; `None` if no chunk ends there.
     pub(super) runs: Option<RunSpan>,

@@ -9,9 +9,9 @@
 //!
 //! Two files of *encoded data* are measured in bytes without their line ends.
 //!
-//! The content alone decides whether it is a table or encoded data. The kinds of both contents
-//! decide the measure, so exchanging the contents exchanges the sides of the measure. Compared with
-//! any other content, a table is a text, and encoded data are bytes.
+//! Only two tables are measured by rows, and only two files of encoded data without their line
+//! ends. In any other pair a table is measured as a text, and encoded data as bytes. So exchanging
+//! the contents of a pair only exchanges the sides of its measure.
 
 use std::sync::OnceLock;
 

@@ -105,7 +105,7 @@ fn all(body: &Groups) -> impl Iterator<Item = (u64, Group<'_>)> {
     })
 }
 
-/// Returns a line each for the scanned files, for sets and for clusters.
+/// Returns a line for the sets and a line for the clusters, if there are any.
 fn totals(body: &Groups, groups: &[(u64, Group<'_>)]) -> Vec<Cell> {
     let sum = &body.summary;
     let mut head = Vec::new();
@@ -135,8 +135,8 @@ fn totals(body: &Groups, groups: &[(u64, Group<'_>)]) -> Vec<Cell> {
     head
 }
 
-/// Returns the common folder of all files of all groups, with its `/`. Returns an empty one if it
-/// is short enough to be printed with each file.
+/// Returns the common folder of all files of all groups, with its `/`. If that is short
+/// enough to be printed with each file, returns only a leading `./`, or nothing.
 fn prefix(groups: &[(u64, Group<'_>)]) -> Vec<u8> {
     let mut paths = groups.iter().flat_map(|(_, group)| group.paths());
     let Some(first) = paths.next() else {

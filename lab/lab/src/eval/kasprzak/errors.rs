@@ -10,8 +10,8 @@ use super::{Corpus, THRESHOLD, arrays, lists, params, signatures};
 use crate::arrays::{CommonChunks, pairs};
 use crate::error::LabError;
 
-/// The maximum number of (chunk, document) pairs in experiments with few bits: with 12 bits nearly
-/// every list has nearly every document.
+/// The maximum number of (chunk, document) pairs in experiments with few bits. With 12 bits nearly
+/// every list has nearly every document, so nearly all pairs of documents are counted.
 const FEW: u64 = 400_000;
 
 /// A document is large if it has chunks for more than this share of the 2^n values. Its accidental

@@ -167,7 +167,8 @@ mod tests {
     use super::super::super::Text;
     use super::*;
 
-    /// The share found after words took other forms: without rules, by stems, by lemmas.
+    /// Returns the row for words in other forms: the shares found by sorted chunks of the words, of
+    /// their stems and of their lemmas.
     fn found(lemmas: &str) -> [String; 3] {
         let texts = (1..=3).map(|seed| Text {
             name: seed.to_string(),
