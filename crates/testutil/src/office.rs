@@ -70,7 +70,7 @@ fn styles() -> Vec<u8> {
     names.collect::<Vec<_>>().concat().into_bytes()
 }
 
-/// Returns a document with this text in OpenDocument format, with the same styles and font in each.
+/// Returns a text document in `OpenDocument` format. All of them have the same styles and font.
 pub fn odt(text: &str) -> Vec<u8> {
     let paragraphs = text
         .lines()
