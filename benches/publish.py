@@ -168,7 +168,7 @@ def of_two(bench, a, b, peers):
 
 def trees(bench):
     git = ["git", "diff", "--no-index", "-M", "-C", "--name-status"]
-    yield f"Two versions of one source tree: {size_of(bench.kernel)}, and {size_of(bench.other)}."
+    yield f"The trees are two versions of one source tree: {size_of(bench.kernel)}, and {size_of(bench.other)}."
     yield ""
     yield from of_two(bench, bench.kernel, bench.other, [("`git diff --no-index -M -C`", git)])
 
@@ -179,7 +179,7 @@ def documents(bench):
         shutil.copytree(bench.docs, copy, ignore_dangling_symlinks=True)
     # The `stat` of a file that changed just before it was read is not trusted.
     time.sleep(40)
-    yield f"Two equal copies of documentation: {size_of(copies[0])} each."
+    yield f"The trees are two equal copies of documentation: {size_of(copies[0])} each."
     yield ""
     yield from of_two(bench, *copies, [])
     for copy in copies:
@@ -236,7 +236,7 @@ def tree(bench):
             rows.append(
                 [f"`{verb}`", "daemon, again", *row(bench.least([*ask, verb, other], of=running))]
             )
-    yield f"One source tree: {size_of(other)}. The daemon has scanned it when it is asked first."
+    yield f"The source tree has {size_of(other)}. The daemon has scanned it before the first question."
     yield ""
     yield from table(["", "", "seconds", "CPU, s", "memory of the command"], rows)
     view = bench.folder / "view"
@@ -255,7 +255,7 @@ def tree(bench):
                 os.listdir(view / path.relative_to(other) / ".similar")
                 runs.append(time.monotonic() - began)
             rows.append(["listing of `FILE/.similar`", name, percentiles(runs)])
-    yield f"{len(asked)} files spread over it, one by one: median, 90th and 99th percentile."
+    yield f"The next table asks about {len(asked)} files, one by one: median, 90th and 99th percentile."
     yield ""
     yield from table(["", "", "time"], rows)
     shutil.rmtree(some)
@@ -337,18 +337,18 @@ def scan(bench):
         ]
     )
     content = size_of(bench.other)
-    yield f"{content}; medians and ranges of {runs} scans and {3 * runs} restarts."
+    yield f"The tree has {content}. Figures are medians and ranges of {runs} scans and {3 * runs} restarts."
     yield ""
     yield from table(["", "seconds", "ratio", "CPU, s", "memory"], rows)
     index = statistics.median(read["now: index, MB"])
-    yield f"The index takes {index:.1f} MB on disk when the daemon has ended ({content})."
+    yield f"The index takes {index:.1f} MB on disk after the daemon has ended."
     yield ""
 
 
 def large(bench):
     figures = daemons.large({"now": bench.programs}, bench.other, 3, bench.folder)
     rows = [[name.removeprefix("now: "), spread(values)] for name, values in figures.items()]
-    yield "One text of 1 GiB alone in a folder; medians and ranges of three."
+    yield "The folder holds one text of 1 GiB. Figures are medians and ranges of three runs."
     yield ""
     yield from table(["", ""], rows)
 
@@ -357,8 +357,7 @@ def small(bench):
     copy = bench.folder / "small"
     made.families(copy, 100_000)
     (told,) = daemons.small({"now": bench.programs}, copy, 25, bench.folder)
-    yield "A line is appended to one of 100,000 small texts, each time another, every two seconds."
-    yield ""
+    yield "Every two seconds a line is appended to another one of 100,000 small texts. A change takes"
     yield f"{told.removeprefix('now: a small change: ')}."
     yield ""
     shutil.rmtree(copy)
@@ -399,7 +398,7 @@ def texts(bench):
                 f"{top:.0f} MB",
             ]
         )
-    yield "Texts of some 150 words in families of eight, each an edit of the one before."
+    yield "The texts have some 150 words and are in families of eight, each an edit of the one before."
     yield ""
     yield from table(
         [
@@ -442,8 +441,8 @@ def machine():
     )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
     return (
-        f"{date.today().isoformat()}; {os.cpu_count()} cores of {cpu}, {memory} GiB, Linux "
-        f"{platform.release().split('-')[0]}; a load of {os.getloadavg()[0]:.1f} at the beginning."
+        f"Measured on {date.today().isoformat()}: {os.cpu_count()} cores of {cpu}, {memory} GiB, Linux "
+        f"{platform.release().split('-')[0]}; the load at the start was {os.getloadavg()[0]:.1f}."
     )
 
 

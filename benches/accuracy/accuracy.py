@@ -104,7 +104,7 @@ def figure(pattern, text):
 
 
 def edit_curves(harness, _peers):
-    """T1: one document, i words inserted; found at a resemblance of 70 %, and the error of the estimate."""
+    """Each pair is a document and a copy with i inserted words. Found pairs are shown with 70 % resemblance or more."""
     truth = truth_of(harness, "T1")
     top = harness.corpora / "T1" / "files"
     yield "| i | found of 100 (exact) | false pairs | MAE of resemblance | with `--exact` |"
@@ -123,7 +123,7 @@ def edit_curves(harness, _peers):
 
 
 def mutations(harness, peers):
-    """T2: recall at no more than one false pair, by kind of change."""
+    """The table has the recall at no more than one false pair, by kind of change."""
     truth = truth_of(harness, "T2")
     top = harness.corpora / "T2" / "files"
     runs = {"resemble": harness.resemble(top, "--all")}
@@ -144,20 +144,20 @@ def mutations(harness, peers):
     errors = [abs(score - max(float(truth[pair]["long_ab"]), float(truth[pair]["long_ba"])))
               for pair, score in scores.items() if pair in truth and truth[pair]["kind"] not in ("case", "space", "html")]
     yield ""
-    yield f"Mean error of the score against the truth, of the pairs found of all kinds but case, space and html: {sum(errors) / len(errors):.4f}."
+    yield f"Mean error of the score, over the pairs found (kinds case, space and html left out): {sum(errors) / len(errors):.4f}."
 
 
 MARKUP = re.compile(rb"(?i)</[a-z]|<br|<p>|<html|&[a-z]+;")
 
 
 def natural(task):
-    """Texts that nobody made for this: resemblance of at least one half. The oracle counts tags as words, so files with
-    tags are left out."""
+    """A pair of these natural texts is related if its resemblance is at least one half. The oracle counts tags as words, so
+    files with tags are left out."""
     def table(harness, peers):
         top = harness.corpora / task / "files"
         files = [path for path in top.rglob("*") if path.is_file()]
         without = {str(path.relative_to(top)) for path in files if MARKUP.search(path.read_bytes())}
-        yield f"{len(files) - len(without):,} of {len(files):,} files:"
+        yield f"{len(files) - len(without):,} of {len(files):,} files are compared:"
         yield ""
         yield "| | average precision | best F1 | precision and recall at .5 | MAE | seconds |"
         yield "|---|---|---|---|---|---|"
@@ -176,7 +176,7 @@ def natural(task):
 
 
 def versions(harness, peers):
-    """T6: the same page in another version, among pages that share its template."""
+    """The task is to find the other version of each page, among pages that share one template."""
     yield "| | average precision, Django | seconds | guide | seconds |"
     yield "|---|---|---|---|---|"
     for name in ["resemble", "resemble --exact", *peers]:

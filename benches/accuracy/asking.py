@@ -198,7 +198,7 @@ class Asked:
                 ][:1]
         slow.sort()
         self.notes.append(
-            f"`.similar` of {len(names)} files: p50 {slow[len(slow) // 2] * 1000:.1f} ms, p99 {slow[len(slow) * 99 // 100] * 1000:.1f} ms; other percents: {wrong}"
+            f"`.similar` of {len(names)} files: median {slow[len(slow) // 2] * 1000:.1f} ms, 99th percentile {slow[len(slow) * 99 // 100] * 1000:.1f} ms; wrong percents: {wrong}"
         )
         return rows
 
@@ -231,7 +231,7 @@ class Asked:
             }
             kinds = {said["kind"] for said in answer["alerts"]}
             self.notes.append(
-                f"alerts: {len(answer['alerts'])} about {len(new)} arriving files ({', '.join(sorted(kinds))})"
+                f"`alerts`: {len(answer['alerts'])} about {len(new)} arriving files (kinds: {', '.join(sorted(kinds))})"
             )
         finally:
             daemon.end()

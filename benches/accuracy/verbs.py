@@ -249,7 +249,8 @@ def quotations(corpus, binary):
         ]
         yield f"| {size:,} bytes | {how} | " + " | ".join(cells) + " |"
     yield ""
-    yield f"{len(asked)} questions in one command, {seconds:.1f} s from nothing; in brackets: in any row."
+    yield "Shares of extracts whose source is in the first row (in brackets: in any row)."
+    yield f"One command asked {len(asked)} questions in {seconds:.1f} s, without a cache."
 
 
 def family(corpus, binary):

@@ -182,8 +182,8 @@ def small(builds, tree, runs, folder):
     for build, daemon in daemons.items():
         change, idle = figures[build, False], figures[build, True]
         lines.append(
-            f"{build}: a small change: {change - idle:.2f} ms of CPU (and {idle:.2f} ms in "
-            f"that time without one; {len(files)} changes)"
+            f"{build}: a small change: {change - idle:.2f} ms of CPU. In the same time without "
+            f"a change the daemon takes {idle:.2f} ms (means of {len(files)})"
         )
         daemon.end()
     for path, content in before.items():
