@@ -43,7 +43,7 @@ def sentences():
         text = (ROOT / name).read_text(encoding="utf-8")
         text = re.sub(r"```.*?```", "\n\n", text, flags=re.S)
         for paragraph in text.split("\n\n"):
-            if paragraph.lstrip().startswith(("|", "#", "    ")):
+            if paragraph.strip("\n").startswith(("|", "#", "    ", "<!--", "@")):
                 continue
             for sentence in re.split(r"(?<=[.:;])\s+(?=[A-Z*`])", " ".join(paragraph.split())):
                 if len(sentence.split()) > 3:

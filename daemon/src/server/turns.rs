@@ -1,7 +1,7 @@
 //! Limits the slots for answers and questions, in total and for each client.
 //!
-//! A request takes one slot. In a daemon of one user a process may take all slots. In system mode an
-//! account may take at most a quarter of the slots for answers, and of those for questions.
+//! A request takes one slot. In a daemon of one user a process may take all slots. In system mode
+//! an account may take at most a quarter of the slots for answers, and of those for questions.
 
 use std::collections::HashMap;
 use std::sync::Arc;

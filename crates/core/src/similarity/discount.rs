@@ -25,8 +25,8 @@
 //!
 //! So 0 ≤ discounted ≤ raw, and it falls with every df. It is equal to raw if no shared piece is
 //! common. A hundred versions of one text stay a family: where nothing is missing, the score is
-//! still 1. The frequencies of pieces that are *not* shared are not needed. So the discount needs no
-//! further look-up: nomination already knows the frequencies of the subject's pieces.
+//! still 1. The frequencies of pieces that are *not* shared are not needed. So the discount needs
+//! no further look-up: nomination already knows the frequencies of the subject's pieces.
 //!
 //! # Choice of FREE and POWER
 //!

@@ -1,9 +1,9 @@
 //! The order of contents in a large segment.
 //!
 //! Lists of near-copies contain the same contents again and again. If these have adjacent numbers,
-//! a list takes two bits for each member after the first one. But ids are assigned in the order in which files
-//! were found, and copies may be anywhere. So a segment may identify contents by *rank* instead, if
-//! that makes it smaller. The segment stores the ids in the order of the ranks.
+//! a list takes two bits for each member after the first one. But ids are assigned in the order in
+//! which files were found, and copies may be anywhere. So a segment may identify contents by *rank*
+//! instead, if that makes it smaller. The segment stores the ids in the order of the ranks.
 //!
 //! 1. **The order is computed from a sample of the lists.** A new content is inserted after a
 //!    member of its list that is in the order already. If there is no such member, it is appended.

@@ -121,8 +121,8 @@ pub(super) struct PartnerQuestion<'a> {
 pub(super) struct Partners {
     /// Links that pass the question's thresholds, sorted by (a, b).
     pub(super) links: Vec<Link>,
-    /// The pairs of unequal files with the same relative path, even if they share nothing. Sorted by
-    /// (a, b).
+    /// The pairs of unequal files with the same relative path, even if they share nothing, sorted
+    /// by (a, b).
     pub(super) twins: Vec<Link>,
     /// The share of a content that lies in all its partners together, if it has several.
     pub(super) covered: HashMap<u32, Score>,

@@ -28,7 +28,8 @@ pub(super) struct SharedChains {
     lengths: Vec<u32>,
 }
 
-/// Holders of the shingles of one part that several texts have. Shingles are numbered within their part.
+/// For each shingle that several texts have, the numbers of these texts. Shingles are numbered
+/// within their part.
 #[derive(Debug, Default)]
 struct SharedShingles {
     /// Start of each shingle's texts in `holders`.
