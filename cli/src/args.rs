@@ -317,7 +317,7 @@ pub enum Command {
     /// Add, remove or list the directories that the daemon watches
     #[command(after_long_help = daemon::WATCH_EXAMPLES)]
     Watch(WatchArgs),
-    /// Mount or unmount the overlay, in which `ls VIEW/FILE/.similar` lists similar files
+    /// Mount or unmount the overlay, for `ls VIEW/FILE/.similar`
     View(ViewArgs),
     /// Show when a change made a file resemble another
     ///
