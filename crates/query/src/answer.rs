@@ -41,38 +41,40 @@ use crate::templates::{Store, TemplateError};
 use crate::groups::KnownPairs;
 use crate::{compare, covered, dirs, find, groups, pairs, templates, unread};
 
-/// The data that a question is answered from.
+/// The data from which a question is answered.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// The index, with the templates to ignore and the flag that cancels the question.
+    /// The index as of one commit, with the templates to ignore and the flag that cancels the
+    /// question.
     pub snapshot: Snapshot,
-    /// The default scope: roots, and the places of catalogues.
+    /// The scope of a question that names no files: the roots, and the places of catalogues.
     pub roots: Vec<PathBuf>,
-    /// Extracts the texts of documents again, for exact measures.
+    /// Reads the texts of documents again when a question measures pairs exactly.
     pub part_reader: Option<Arc<dyn PartReader>>,
     /// The store of templates, if there is one.
     pub templates: Option<&'a Store>,
     /// A folder for data that does not fit into memory.
     pub scratch: &'a Path,
-    /// The findings of earlier comparisons.
+    /// The stored results of earlier comparisons.
     pub findings: &'a dyn FindingsCache,
-    /// A cache for the pairs that `groups` nominated. The pairs take megabytes, so it should be in
-    /// memory: in a cache file of 151 MB they took 49 MB.
+    /// Keeps the pairs that `groups` nominated, for the next question. It should be in memory,
+    /// because the pairs are large: they took 49 MB of a cache file of 151 MB.
     pub drafts: Option<&'a dyn FindingsCache>,
 }
 
 /// Receives an answer: a header, then rows, then errors. [`ControlFlow::Break`] ends the answer.
 pub trait Reply {
-    /// Receives the header of the answer; once, before all else.
+    /// Receives the header, once and before anything else.
     fn header(&mut self, header: Header) -> ControlFlow<()>;
 
-    /// Receives a row, in the order of the answer.
+    /// Receives one row. Rows arrive in the order of the answer.
     fn row(&mut self, row: AnyRow) -> ControlFlow<()>;
 
     /// Receives an error about a path that could not be checked.
     fn error(&mut self, error: SoftError) -> ControlFlow<()>;
 
-    /// Receives a piece of a dump. By default the answer ends, because no other answer has pieces.
+    /// Receives a piece of a dump. The default implementation ends the answer, because only dumps
+    /// have pieces.
     fn piece(&mut self, piece: &[u8]) -> ControlFlow<()> {
         let _ = piece;
         ControlFlow::Break(())
@@ -83,7 +85,7 @@ pub trait Reply {
 ///
 /// # Errors
 ///
-/// [`AskError::Cancelled`] also if `reply` breaks.
+/// Returns [`AskError::Cancelled`] also if a method of `reply` returns [`ControlFlow::Break`].
 pub fn answer(
     context: &Context<'_>,
     request: Request,
@@ -102,11 +104,12 @@ pub fn answer(
     reply.end()
 }
 
-/// Passes an answer on and adds its gaps: those left out to the header, errors after the rows.
+/// Passes an answer on to `reply`. Adds the list of what was left out to the header of the answer,
+/// and sends the errors after the last row.
 struct Completed<'a> {
     reply: &'a mut dyn Reply,
     left_out: Vec<LeftOut>,
-    /// Sent after the rows, by path.
+    /// The errors to send after the rows. They are sorted by path first.
     errors: Vec<SoftError>,
 }
 
@@ -160,7 +163,7 @@ fn answer_of_files(
     Ok(())
 }
 
-/// Answers without adding the errors of unreadable documents.
+/// Answers a request, except for the errors of unreadable documents, which the caller adds.
 fn answer_without(
     context: &Context<'_>,
     request: Request,
@@ -256,7 +259,8 @@ fn find(context: &Context<'_>, request: FindRequest) -> Result<Answer<FindRow>, 
     find::find(&context.snapshot, &subject, &name, &request.options)
 }
 
-/// Returns the subject as the index has it or as it was sent, and its name in rows.
+/// Returns the subject of a question and the name that rows show for it. The digest of the subject
+/// is in the request, or it is looked up in the index.
 fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, PathText), AskError> {
     let snapshot = &context.snapshot;
     match subject {
@@ -295,8 +299,8 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             if let Some(bytes) = bytes {
                 subject = subject.with_bytes(name.as_path(), bytes);
             }
-            // The path will be read with our rights. So a caller who does not see everything must
-            // see a file with this content there.
+            // This process will open the path with its own rights. So a caller who may not see all
+            // files may name only a path where they see a file with this content.
             if let Some(path) = path
                 && (!snapshot.is_partial() || is_at(snapshot, path.as_path(), &whole)?)
             {
@@ -310,7 +314,7 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
     }
 }
 
-/// Returns whether the index has this content at a path.
+/// Returns whether the index has a file with this content at `path`.
 fn is_at(snapshot: &Snapshot, path: &Path, content: &ContentDigest) -> Result<bool, ReadError> {
     let row = snapshot.file_at(path)?;
     let held = row.and_then(|row| row.state.content());
@@ -321,9 +325,10 @@ fn is_at(snapshot: &Snapshot, path: &Path, content: &ContentDigest) -> Result<bo
     Ok(held.is_some_and(|held| held.digest == *content))
 }
 
-/// Returns the renditions of a subject beyond its bytes, as they were sent.
+/// Decodes the renditions of the subject that the request has in addition to its bytes.
 fn renditions(others: &[WireRendition]) -> Result<Vec<(Rendition, Digest)>, AskError> {
-    /// The maximum number of renditions: one of each kind, and several nested packed contents.
+    /// The maximum number of renditions: one of each kind, and several for files that are packed in
+    /// one another.
     const MOST: usize = 16;
     if others.len() > MOST {
         let text = format!("more than {MOST} contents stand for the file");
@@ -359,7 +364,7 @@ fn holders(context: &Context<'_>, request: &HoldersRequest) -> Result<Answer<Hol
     find::holders::candidates(&context.snapshot, &digests, own, scope, roots, request.all)
 }
 
-/// Returns the indexed file with this inode, if a root is on its file system.
+/// Returns the indexed file with this inode. Only a root on the same file system can identify it.
 fn file_of(context: &Context<'_>, inode: Inode) -> Option<FileId> {
     let mut ids = FsIds::default();
     for root in &context.roots {
@@ -375,8 +380,8 @@ fn file_of(context: &Context<'_>, inode: Inode) -> Option<FileId> {
     None
 }
 
-/// Writes a dump piece by piece, because that of a large tree does not fit into memory. The number
-/// of pieces is unknown until the end, so the header has no count.
+/// Writes a dump piece by piece, because the dump of a large tree does not fit into memory. The
+/// number of pieces is unknown until the end, so the header has no count.
 fn dump(
     context: &Context<'_>,
     roots: &[PathText],

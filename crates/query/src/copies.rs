@@ -1,5 +1,5 @@
-//! Finds families of near-copies by indexed data, which needs few reads. Selects the two of several
-//! identical files that represent all of them.
+//! Finds families of near-copies by indexed data, which needs few reads. Also selects two of
+//! several identical files to represent all of them.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -16,8 +16,8 @@ use resemble_relate::nominate::families::{
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::scope::ScopedFile;
 
-/// Returns the families of contents by their indexed data. If that does not decide about a pair,
-/// its contents are read, provided that there is a `prover`.
+/// Returns the families of contents by their indexed data. If that data does not decide about a
+/// pair, both contents are read, provided that there is a `prover`.
 pub(crate) fn families(
     kept: &[StoredSketch],
     snapshot: &Snapshot,
@@ -34,7 +34,7 @@ pub(crate) fn families(
     })
 }
 
-/// Like [`families`], but `are_near` decides about the contents at two places.
+/// Like [`families`], but `are_near` decides about the contents at two places of `kept`.
 pub(crate) fn families_by(
     kept: &[StoredSketch],
     stop: &StopFlag,
@@ -53,8 +53,8 @@ pub(crate) fn families_by(
     Families::of(&names, FREE, &copies)
 }
 
-/// Marks the pieces of the leader in the members of large families. By these pieces, a member
-/// nominates no content.
+/// Marks, in each member of a large family, the pieces that the leader has. A member nominates no
+/// content by these pieces.
 pub(crate) fn leave_to_leaders(
     kept: &mut [StoredSketch],
     families: &Families,
@@ -67,8 +67,8 @@ pub(crate) fn leave_to_leaders(
     }
 }
 
-/// Returns the pairs that connect large families: each member with its leader, and neighbours in
-/// the order of paths. The lesser place is first.
+/// Returns the pairs that connect the members of each large family: a member with its leader, and
+/// neighbours in the order of paths. The lesser place is first in a pair.
 pub(crate) fn held_together(
     large: &[(u32, Vec<u32>)],
 ) -> impl Iterator<Item = (usize, usize)> + '_ {
@@ -84,7 +84,7 @@ pub(crate) fn held_together(
     })
 }
 
-/// The contents of a question, among which families are searched.
+/// The contents among which families are searched, with what decides about a pair.
 struct KeptCopies<'a> {
     kept: &'a [StoredSketch],
     stop: &'a StopFlag,
@@ -114,7 +114,7 @@ pub(crate) fn named_alike<'a>(
         (names.collect::<Vec<Component<'a>>>(), *file)
     };
     let mut endings: Vec<_> = files.iter().map(ending).collect();
-    // Sorting makes those with the longest common ending neighbours.
+    // Sorting makes the paths with the longest common ending neighbours.
     endings.sort_by(|a, b| a.0.cmp(&b.0));
     let common = |a: &[Component<'_>], b: &[Component<'_>]| {
         let names = a.iter().zip(b);

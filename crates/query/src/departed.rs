@@ -11,7 +11,7 @@ use resemble_relate::renditions::{self, occurrences};
 
 use crate::find;
 
-/// Returns the known facts about each of the paths.
+/// Returns a row for each path whose removal is known, with the places where its file is now.
 ///
 /// A caller who does not see everything learns about a path only if they can see a remaining copy.
 pub(crate) fn departed(
@@ -68,7 +68,7 @@ fn renamed(snapshot: &Snapshot, departed: &Departed) -> Result<Option<PathBuf>, 
     Ok(is_it.then(|| to.path.clone()))
 }
 
-/// Returns the paths that have this digest now, in order.
+/// Returns the paths of the files and members that have this digest now, in order.
 fn places(snapshot: &Snapshot, digest: &ContentDigest) -> Result<Vec<PathText>, AskError> {
     let row = match snapshot.content_by_digest(digest)? {
         Some(content) => snapshot.content(content)?,

@@ -1,4 +1,5 @@
-//! `dump --canonical`: the indexed state of a tree, equal for two indexes of one tree.
+//! `dump --canonical`: writes the indexed state of a tree. Two indexes of one tree give the same
+//! dump.
 //!
 //! There is one line for each path (each hard link has its own), in the order of the raw paths. Its
 //! fields are separated by tabs: path, type, size, content digest, chunks, link target. Nothing
@@ -19,11 +20,12 @@ mod chunks;
 
 pub(crate) use chunks::{chunks, files};
 
-/// Longer runs of equal chunks are written once with their number: `MD5:length*count`.
+/// The maximum number of equal chunks in a row that are written one by one. A longer run is written
+/// once, with its number: `MD5:length*count`.
 pub const LONGEST_RUN: u64 = 4096;
 
-/// Passes the lines of everything at and below `roots` to `line`, without the line feed, until it
-/// breaks. Nested roots are dumped once.
+/// Calls `line` with the line of each entry at and below `roots`, without the line feed, until
+/// `line` breaks. Nested roots are dumped once.
 pub fn dump(
     snapshot: &Snapshot,
     roots: &[PathBuf],
@@ -189,7 +191,7 @@ pub fn name_of(path: &Path) -> String {
     }
 }
 
-/// Returns the bytes as printable ASCII: everything else, and the backslash, as `\xNN`.
+/// Returns the bytes as printable ASCII. Any other byte, and the backslash, is written as `\xNN`.
 pub fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for &byte in bytes {

@@ -2,7 +2,7 @@
 //!
 //! 1. **Subject.** An indexed file is compared by its indexed digest if its `stat` is still the
 //!    indexed one. A file that changed a moment ago is read now, so the answer is about its present
-//!    bytes. Other files and standard input arrive as a digest.
+//!    bytes. For other files and standard input, the request has the digest.
 //! 2. **Nomination** by posting lists (`evidence`).
 //! 3. **A cheap bound.** A nominee is dropped if its common pieces cannot reach the threshold under
 //!    any distribution of edits. Its signature need not be read. Thousands of files share a phrase;
@@ -57,41 +57,43 @@ use resemble_relate::scope::{self, ScopedFiles};
 /// A similar file before it is a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Similar {
-    /// The least path of the file.
+    /// The first path of the file, in order.
     pub path: PathBuf,
-    /// The names that lead to the member; empty: the file itself.
+    /// The names that lead to the member inside the file; empty if the row is about the file
+    /// itself.
     pub names: Vec<u8>,
     /// The path and the names as one path: `mail.eml!report.zip!a.txt`.
     pub shown: PathBuf,
-    /// The content of the member; `None`: the file itself.
+    /// The content of the member; `None` if the row is about the file itself.
     pub member: Option<ContentId>,
-    /// The relation; `None` if the pair is below every threshold.
+    /// The relation; `None` if the pair shares too little for any relation.
     pub relation: Option<Relation>,
-    /// The layer of the measures.
+    /// The layer, such as bytes or text, on which both files were compared.
     pub layer: Layer,
     /// The unit of the measures.
     pub unit: Unit,
     /// True if the measures are estimates, false if they were made on the contents.
     pub is_estimate: bool,
-    /// The measures; a is the subject.
+    /// The measures of the pair, in which the subject is `a`.
     pub measures: Measures,
-    /// The score after the discount for common text. A listing has none.
+    /// The score after the discount for common text. A listing of the overlay has none.
     pub discount: Discount,
     /// The rarity of the shared pieces; `None` if none of them is common.
     pub rarity: Option<Rarity>,
-    /// The range of the measures in 19 cases of 20, if they are estimates of two contents.
+    /// The range that contains the true measures in 19 cases of 20, if these are estimates of two
+    /// contents.
     pub interval: Option<Interval>,
     /// The date that the file states, if it is a document with a date.
     pub date: Option<DocumentDate>,
     /// The last change of the file, in seconds since 1970.
     pub changed: i64,
-    /// The number of differing numbers, if both texts are known to be equal otherwise.
+    /// The number of numbers that differ, if both texts are known to be equal except for numbers.
     pub numbers: Option<u64>,
 }
 
 impl Similar {
-    /// Returns the least measures within the interval. They determine the rank of the row and the
-    /// name of its relation.
+    /// Returns the measures at the lower end of the interval. They determine the rank of the row
+    /// and the name of its relation.
     pub fn least(&self) -> Measures {
         let interval = self.interval;
         interval.map_or(self.measures, |interval| interval.least(&self.measures))
@@ -106,7 +108,7 @@ impl Similar {
         }
     }
 
-    /// Returns the key by which the rows of an answer are sorted.
+    /// Returns the key by which the rows of an answer are sorted: score, measures, path.
     fn place(&self) -> (Score, &Measures, &[u8]) {
         (
             self.least().containment().unwrap_or(Score::ZERO),
@@ -155,7 +157,7 @@ pub fn find(
         document_date: similar.date.map(Into::into),
     });
     let mut answer = Answer::fresh(rows.collect(), errors).cut(options.top);
-    // The near-copies that were not compared are counted as rows with the relation `near`.
+    // Further near-copies that were not compared are counted as rows with the relation `near`.
     if options.min.is_none() && PairRelation::accept(&options.relation, Some(Relation::Near)) {
         answer.header.total += further.entries(&[]) as u64;
     }
@@ -170,9 +172,9 @@ pub fn find(
     Ok(answer)
 }
 
-/// Returns the listing of the overlay: at most [`LISTED`] of the listed files, best first, and
-/// their number. Copies of one content inside archives and mails count as one, the best. `text`:
-/// also compare texts and members of archives.
+/// Returns the listing of the overlay: the best of the listed files, at most [`LISTED`], and the
+/// number of all listed files. Copies of one content inside archives and mails count as one file,
+/// the best. With `text`, texts and members of archives are compared, too.
 pub fn listing(
     snapshot: &Snapshot,
     subject: &Subject,
@@ -201,7 +203,7 @@ enum Wanted {
     Listed,
 }
 
-/// The results, and the scope if it was less than everything.
+/// The rows that were found, and the scope unless it was everything.
 type Searched = (FoundRows, Option<Looked>);
 
 fn search(
@@ -231,7 +233,7 @@ struct Payload<'a> {
     size: ByteLen,
     chunks: Cow<'a, ChunkList>,
     signature: Cow<'a, Signature>,
-    /// The further samples by which nominees are found.
+    /// Samples beyond the signature, which only find nominees.
     besides: &'a [Fingerprint],
 }
 
@@ -263,7 +265,7 @@ impl<'a> Payload<'a> {
         self
     }
 
-    /// Returns the payload with nothing borrowed.
+    /// Returns a copy that borrows nothing. It has no samples beyond the signature.
     fn into_owned(self) -> Payload<'static> {
         Payload {
             size: self.size,
@@ -320,7 +322,7 @@ fn nominated(
     Ok(nominees)
 }
 
-/// Returns the least path of each file in scope that has the content, and the time of its last
+/// Returns the first path of each file in scope that has the content, and the time of its last
 /// change in seconds since 1970.
 pub(crate) fn holders(
     snapshot: &Snapshot,

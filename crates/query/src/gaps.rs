@@ -1,4 +1,4 @@
-//! Gaps of an answer: names that could not be checked, and names that a root leaves out.
+//! Finds the gaps of an answer: names that could not be checked, and names that a root leaves out.
 //!
 //! The index stores both kinds by their paths ([`resemble_index::Gap`]). So the daemon and the
 //! command find them in the same way for every question: every gap at or below the requested
@@ -83,7 +83,7 @@ impl AskedPlaces {
         Ok(true)
     }
 
-    /// Returns the names in these places that could not be checked, by path.
+    /// Returns the names in these places that could not be checked, sorted by path.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl AskedPlaces {
         Ok(())
     }
 
-    /// Counts the names in these places that the roots leave out, by root and rule.
+    /// Counts, for each root and rule, the names in these places that the root leaves out.
     ///
     /// # Errors
     ///
@@ -186,8 +186,8 @@ pub fn is_kept(snapshot: &Snapshot, path: &Path) -> bool {
     }
 }
 
-/// Returns whether the rules admit a name of any type. Patterns for directories match the names
-/// below them.
+/// Returns whether the rules admit a name, whatever its type. Patterns for directories match the
+/// names below them.
 fn admit(rules: &[Rules], path: &Path) -> bool {
     rules.iter().any(|rules| {
         rules.base() == path

@@ -1,4 +1,4 @@
-//! The command line's own index: the paths of earlier questions, cached.
+//! The index of a command without a daemon. It caches the files of earlier questions.
 //!
 //! Every named path is checked again before an answer, so the answer is as reliable as a daemon's.
 //! The cache saves reading files whose `stat` has not changed. It affects only time:
@@ -11,7 +11,7 @@
 //!    [`LocalIndex::is_damaged`] reports that, and [`LocalIndex::begin_anew`] replaces the cache
 //!    and checks everything again. The question is then asked once more.
 //!
-//! [`LocalIndex::take_note`] returns the reason.
+//! [`LocalIndex::take_note`] returns the reason why the cache was not used or was replaced.
 
 mod from_catalogue;
 mod opened;
@@ -53,24 +53,25 @@ use resemble_relate::renditions;
 pub struct LocalOptions {
     /// The cache file; `None`: in memory.
     pub cache: Option<PathBuf>,
-    /// Size in bytes above which a cache file is begun anew.
+    /// The size in bytes above which a cache file is replaced by a new one.
     pub cache_bytes: u64,
     /// Parameters of chunking and sampling.
     pub params: Params,
     /// The folder of imported catalogues: see [`resemble_catalogue`].
     pub catalogues: Option<PathBuf>,
-    /// Further folders of our own, whose contents never take part.
+    /// Further folders of our own. Their files never take part in a question.
     pub own: Vec<PathBuf>,
-    /// The reader that takes documents and archives apart; `None`: every file is only its bytes.
+    /// The reader that takes documents and archives apart. Without it files are compared by their
+    /// bytes only.
     pub part_reader: Option<Arc<dyn PartReader>>,
 }
 
 impl LocalOptions {
-    /// Default size above which a cache is begun anew: 4 GiB, about three million small files.
+    /// The default size above which a cache is replaced: 4 GiB, about three million small files.
     pub const CACHE_BYTES: u64 = 4 << 30;
 }
 
-/// The reason why there is no local answer.
+/// The reason why a local index could not answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocalError {
@@ -107,7 +108,7 @@ pub struct LocalIndex {
     note: Option<String>,
     outgrown: bool,
     changes: u64,
-    /// The roots of catalogues in the index, for this question.
+    /// The roots of the catalogues that were loaded into the index for this question.
     attached: Vec<PathBuf>,
     /// All paths that were checked.
     looked_at: Vec<PathBuf>,
@@ -135,17 +136,18 @@ impl LocalIndex {
         self.outgrown
     }
 
-    /// Returns the reason why the cache is not used, or was replaced; only at the first call.
+    /// Returns the reason why the cache is not used or was replaced. Further calls return `None`.
     pub const fn take_note(&mut self) -> Option<String> {
         self.note.take()
     }
 
-    /// Returns whether damage was found in the cache. Answers since it was opened may be wrong.
+    /// Returns whether damage was found in the cache. Answers that were given since it was opened
+    /// may be wrong.
     pub fn is_damaged(&self) -> bool {
         self.index().damage().is_some()
     }
 
-    /// Replaces a damaged cache, and checks again everything that was checked.
+    /// Replaces a damaged cache, and brings it in line with all paths that were checked before.
     pub fn begin_anew(&mut self, observer: &mut dyn Observer) -> Result<Report, LocalError> {
         self.replace_cache()?;
         let paths = std::mem::take(&mut self.looked_at);
@@ -280,8 +282,8 @@ impl LocalIndex {
         self.ingest = Ingest::new(Arc::new(opened.index), options);
     }
 
-    /// Returns whether the index was brought in line with all of these paths before. Paths that
-    /// only a catalogue has count as well.
+    /// Returns whether the index was brought in line with all of these paths before. If one of them
+    /// is in a catalogue, the result is always true.
     ///
     /// If this is false, [`Self::compare`] and [`Self::identical`] are faster. The answers are the
     /// same.
@@ -297,8 +299,9 @@ impl LocalIndex {
         paths.iter().all(is_known)
     }
 
-    /// Returns whether the index is the fastest way to compare these trees. It must know both, and
-    /// no earlier comparison may have left an inventory of both.
+    /// Returns whether the index is the fastest way to compare these trees. It must know both. If
+    /// earlier comparisons left inventories of both, these are faster, except for a tree in a
+    /// catalogue.
     pub fn prefers_index(&self, trees: &[PathBuf; 2]) -> bool {
         let tree_cache = self.tree_cache();
         let has = |tree: &PathBuf| tree_cache.has(tree).unwrap_or(false);
@@ -354,7 +357,7 @@ impl LocalIndex {
     }
 
     /// Finds out whether every file of a directory has an equal one under the only root of the
-    /// request, without an index. `None` if the request has several roots.
+    /// request, without an index. Returns `None` if the request has several roots.
     pub fn covered(
         &mut self,
         request: &CoveredRequest,
@@ -383,7 +386,7 @@ impl LocalIndex {
         Ok(groups::direct::identical(request, terms, observer)?)
     }
 
-    /// Returns the paths of the last refresh, without those that lie in others.
+    /// Returns the paths of the last refresh, except those that lie in another one.
     pub fn roots(&self) -> Vec<PathBuf> {
         let roots = self.ingest.options().roots.iter();
         roots.map(|root| root.path.clone()).collect()
@@ -470,8 +473,8 @@ impl FindingsCache for LocalIndex {
     }
 }
 
-/// Returns the rules for reading. Only our own folders are left out. A `stat` that is too young is
-/// not trusted, since no event will report a later change.
+/// Returns the options with which files are read. Only our own folders are left out. A `stat` that
+/// is too young is not trusted, since no event will report a later change.
 fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOptions {
     let cache = options.cache.as_deref().and_then(Path::parent);
     let own = options.own.iter().map(PathBuf::as_path).chain(cache);
@@ -508,7 +511,7 @@ fn real(folder: &Path) -> Option<PathBuf> {
     Some(met.unwrap_or(absolute))
 }
 
-/// The record of the trees that the index was brought in line with, separated by NUL.
+/// The record that lists the trees with which the index was brought in line, separated by NUL.
 const TREES: &str = "local.trees";
 
 fn known_trees(snapshot: &Snapshot) -> Vec<PathBuf> {

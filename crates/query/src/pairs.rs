@@ -9,10 +9,10 @@
 //!    by one common chunk or two fingerprints. Contents that are not texts must share more than
 //!    unrelated ones do (`nominate::kinship`). Families of near-copies (`nominate::families`) count
 //!    once here as well. Those of more than 1,000 are connected by their leaders and by neighbours.
-//!    These pairs are then read, the best estimates first (`prove::many`). Pairs beyond the budget
-//!    keep their estimate and are marked.
-//! 3. The contents include the representations of files (`renditions`). Two files that meet in
-//!    several ways have the best match as their row (`meet`).
+//!    The nominated pairs are then read, the best estimates first (`prove::many`). Pairs beyond the
+//!    budget keep their estimate and are marked.
+//! 3. The contents include the renditions of files (`renditions`). If two files are matched in
+//!    several ways, the best match is their row (`ways`).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -50,9 +50,9 @@ use worker::WorkerPairs;
 /// The contents of two files, and their match.
 type PairMatch = ((ContentId, ContentId), Match);
 
-/// Passes on the pairs of the files in the request's scope, best first. `part_reader` extracts
-/// documents again, so that their common text is measured; without one it is estimated. Rows are
-/// passed on one by one and made on demand, since there may be very many.
+/// Calls `take` with the pairs of the files in the request's scope, best first. `part_reader`
+/// extracts documents again, so that their common text is measured; without one it is estimated.
+/// Each row is made when the iterator reaches it, since there may be very many.
 pub fn pairs_to<R>(
     snapshot: &Snapshot,
     request: &PairsRequest,
@@ -155,8 +155,8 @@ pub fn pairs_to<R>(
     Ok(take(answer.header, &mut rows, answer.errors))
 }
 
-/// Returns the drafts as pairs, with their measures or else their estimates, and the files with
-/// equal contents.
+/// Returns the pairs of the drafts, with their measures or else their estimates. Also returns the
+/// pairs of files with equal contents.
 fn of_drafts(
     question: &Question<'_>,
     (block, were_read): (&PostingBlock, &[bool]),
@@ -194,9 +194,10 @@ fn files_of(scoped: &ScopedFiles, contents: impl Iterator<Item = ContentId>) -> 
     (files > 0).then_some(files as u64)
 }
 
-/// Returns the contents that can be compared: those of the members and their representations. They
-/// are in the order of the least paths that lead to them. So nothing depends on when a file was
-/// read. Empty files are left out. The result includes the dates that documents among them state.
+/// Returns the contents that can be compared: those of the files in scope, and their renditions.
+/// They are in the order of the first path that leads to each. So nothing depends on when a file
+/// was read. Empty files are left out. The result includes the dates that documents among them
+/// state.
 fn keep(
     reader: ContentReader<'_>,
 ) -> Result<(Vec<StoredSketch>, Vec<WantedOfKind>, StatedDates), AskError> {
@@ -238,9 +239,9 @@ fn keep(
     named("reading the index", || in_a_step(count, read))
 }
 
-/// Returns the texts that are read at once, by place: all, if they fit, and data, if that fits in
-/// addition. Texts in other encodings are included unless a reader of documents has already
-/// converted them.
+/// Returns, by place, the texts that are read at once: all texts, or none if they do not fit into
+/// memory. Data is added if it fits, too. Texts in other encodings are included unless a reader of
+/// documents has already converted them.
 fn texts_among(
     request: &PairsRequest,
     reader: ContentReader<'_>,

@@ -1,13 +1,13 @@
-//! Members of one container that resemble each other: form letters in a mailbox, two versions of a
-//! document in an archive.
+//! Finds members of one container that resemble each other: form letters in a mailbox, two versions
+//! of a document in an archive.
 //!
 //! Questions about all pairs compare a container by all its content. They never compare two members
 //! of the same file. Similar members of one container are found here instead, one container at a
 //! time:
 //!
 //! 1. **Members.** The direct members of a container are compared with each other, each by its
-//!    usual content: a mail with attachments by all that it holds. The members of an archive within
-//!    an archive are compared there. Equal members count once.
+//!    usual content: a mail with attachments by all that it holds. The members of an inner archive
+//!    are compared only with each other. Equal members count once.
 //! 2. **Nomination** by the index data of their contents ([`PostingBlock`]). A container without
 //!    related members is never opened.
 //! 3. **Proof.** The container is taken apart once for all its pairs ([`OpenedContainer`]). Members
@@ -70,7 +70,7 @@ pub(crate) struct Siblings<'a> {
     terms: SiblingTerms,
     /// Bytes that may still be read.
     left: u64,
-    /// The pairs already found, by their contents.
+    /// The pairs of contents that already have a row.
     found: HashSet<(ContentId, ContentId)>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct SiblingPairs<'a> {
 pub(crate) struct Sibling {
     /// The member as a file: the path that names it, and the time of the container.
     pub(crate) file: ScopedFile,
-    /// The members that are equal to it.
+    /// The further members with the same bytes.
     pub(crate) copies: Vec<ScopedFile>,
     /// The match between the member and any of its copies.
     pub(crate) equal: Option<Match>,
@@ -153,7 +153,7 @@ impl<'a> Siblings<'a> {
         }
     }
 
-    /// Returns the contents of the files that hold members, ordered by their least paths.
+    /// Returns the contents of the files that hold members, in the order of the first path of each.
     pub(crate) fn holders(&self) -> Vec<ContentId> {
         let mut holders: Vec<(&ScopedFile, ContentId)> = Vec::new();
         for content in self.scoped.contents() {
@@ -168,7 +168,8 @@ impl<'a> Siblings<'a> {
         holders.into_iter().map(|(_, content)| content).collect()
     }
 
-    /// Returns the related pairs of each container within files of this content, itself included.
+    /// Returns the related members of each container in a file with this content. The file itself
+    /// is one of the containers.
     pub(crate) fn within(&mut self, content: ContentId) -> Result<Vec<SiblingPairs<'a>>, AskError> {
         let mut found = Vec::new();
         let Some(file) = self.scoped.holders(content).next() else {
@@ -206,7 +207,8 @@ impl<'a> Siblings<'a> {
                 size: layout.own.size,
                 ..file.clone()
             };
-            // A name always refers to the first member that has it.
+            // If several members have one name, the name refers to the first, and the others are
+            // left out.
             if !paths.insert(member.path.clone()) {
                 continue;
             }
@@ -241,7 +243,8 @@ impl<'a> Siblings<'a> {
         Ok(members)
     }
 
-    /// Returns whether no other row is about the members with these contents.
+    /// Returns whether no other row is about these two contents, as files of the question or as
+    /// members.
     fn is_new(&self, a: ContentId, b: ContentId) -> bool {
         let are_files = self.scoped.has_file_of(a) && self.scoped.has_file_of(b);
         !are_files && !self.found.contains(&(a.min(b), a.max(b)))
@@ -406,7 +409,8 @@ impl NominatedMembers {
         let rows = (&of_both.0.leaves[0], &of_both.1.leaves[0]);
         let sizes = (rows.0.size, rows.1.size);
         if rows.0.id == rows.1.id {
-            // Their contents are equal, but the members themselves may differ.
+            // The contents by which the members are compared are equal, but the members themselves
+            // may differ.
             let measures = all_words(&Measures::identical(sizes.0));
             let same = Match::new(Some(Relation::SameText), layer(in_a, in_b), measures, sizes);
             let same = Match {
@@ -459,7 +463,8 @@ fn with_rarity(found: Match, rarity: Option<Rarity>) -> Match {
     }
 }
 
-/// The members that have each sample.
+/// For each sample, the contents of members that have it. Samples of too many contents are left
+/// out.
 struct MemberSamples(HashMap<Fingerprint, Vec<ContentId>>);
 
 impl MemberSamples {

@@ -1,4 +1,4 @@
-//! Walks trees for one question without an index: selects the directories to enter.
+//! Selects the directories to enter, if trees are walked for one question without an index.
 //!
 //! Our own folders, and mounts of processes or of kernel file systems, are left out before any
 //! `stat`. A root is always entered, on any file system: the user named it.
@@ -21,7 +21,7 @@ pub(crate) struct DirChain {
 }
 
 impl DirChain {
-    /// Returns the chain of a directory below those above it.
+    /// Returns the chain that ends with `dir`. `above` is the chain of the directories above it.
     pub(crate) const fn of(dir: &OpenDir, above: Option<Arc<Self>>) -> Self {
         Self {
             inode: (dir.stat.dev, dir.stat.ino),
@@ -72,8 +72,8 @@ impl<'a> Unindexed<'a> {
         self.exclude.iter().any(|own| path.starts_with(own))
     }
 
-    /// Opens and lists a directory below the anchor. `above` is the chain from the root to it,
-    /// empty for the root.
+    /// Opens and lists a directory below the anchor. `above` is the chain of the directories above
+    /// it; `None` for the root.
     pub(crate) fn list(
         &self,
         anchor: &Anchor,

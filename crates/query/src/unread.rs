@@ -62,10 +62,10 @@ pub fn of_request(snapshot: &Snapshot, request: &Request) -> Result<Vec<SoftErro
     }
 }
 
-/// Returns the incomplete documents of the scope, and the subject if it is one.
+/// Returns the incomplete documents of the scope, and the subject if it is incomplete, too.
 fn of_find(snapshot: &Snapshot, find: &FindRequest) -> Result<Vec<SoftError>, AskError> {
     let scope = &find.options.scope;
-    // Only callers who see everything get the total count.
+    // Documents of the whole index are reported only to callers who may see everything.
     let is_everything = scope.within.is_empty();
     let mut errors = if is_everything && snapshot.is_partial() {
         Vec::new()
@@ -87,7 +87,8 @@ fn of_find(snapshot: &Snapshot, find: &FindRequest) -> Result<Vec<SoftError>, As
     Ok(errors)
 }
 
-/// Returns the documents of a scope whose contents pass `is_read`, by path.
+/// Returns the errors of the incomplete documents in a scope whose contents pass `is_read`, by
+/// path.
 fn within(
     snapshot: &Snapshot,
     scope: &Scope,
@@ -149,7 +150,7 @@ fn holds_members(snapshot: &Snapshot, content: ContentId) -> Result<bool, ReadEr
     Ok(parts.iter().any(|part| part.role == PartRole::Member))
 }
 
-/// Returns the error for a document with skipped parts. `None` if it has none.
+/// Returns the error for a document with skipped parts; `None` if no part was skipped.
 pub fn error(path: &Path, mut skipped: Vec<SkippedPart>) -> Option<SoftError> {
     let is_error = skipped.iter().any(|part| !part.is_on_purpose());
     skipped.sort_by_key(|part| (part.is_more().is_some(), part.is_on_purpose()));

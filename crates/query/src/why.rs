@@ -1,4 +1,4 @@
-//! Compares two files: their common and their differing ranges.
+//! Compares two files: finds their common and their differing ranges.
 //!
 //! Files of at most [`LARGEST_READ`] bytes each are read and compared byte by byte. For larger
 //! files the common chunks are shown. Their ranges end at cut points, not at the first differing
@@ -75,7 +75,7 @@ use tables::TableRows;
 /// much.
 const WORTH_NEW_LINES: f64 = 0.02;
 
-/// The maximum number of differing numbers named.
+/// The maximum number of differing numbers that are named.
 const MOST_NUMBERS: usize = 20;
 
 /// Two files that were compared.
@@ -83,7 +83,7 @@ const MOST_NUMBERS: usize = 20;
 pub struct Comparison {
     /// The common and the differing ranges.
     pub shared: Shared,
-    /// The bytes of both, if they were read whole.
+    /// The bytes of both files, if they were read whole.
     bytes: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -116,7 +116,7 @@ impl Comparison {
         }
     }
 
-    /// Compares two texts that represent files. Equal texts do not mean equal files.
+    /// Compares the texts of two files. If the texts are equal, the files may still differ.
     ///
     /// Line ends depend on the writer or the reader of the files. If they hide common content, both
     /// texts are broken into one line per sentence.
@@ -132,7 +132,8 @@ impl Comparison {
             let gain =
                 share(&anew).map_or(0.0, Score::get) - share(&comparison).map_or(0.0, Score::get);
             if anew.shared.identical || gain >= WORTH_NEW_LINES {
-                // The result for the pair does not depend on how it is shown.
+                // The relation and the measures in words are those of the original texts, however
+                // the pair is shown.
                 let said = comparison.shared;
                 comparison = anew;
                 let shared = &mut comparison.shared;
@@ -144,9 +145,9 @@ impl Comparison {
         comparison
     }
 
-    /// Marks the comparison as one of representations: if they are equal, the files may still
-    /// differ. With `is_made` (extracted text), equal texts of few words have neither a relation
-    /// nor measures.
+    /// Marks the comparison as one of renditions: if they are equal, the files may still differ.
+    /// With `is_made` (extracted text), equal texts of few words have neither a relation nor
+    /// measures.
     fn of_stand_ins(mut self, is_made: bool) -> Self {
         let shared = &mut self.shared;
         shared.layer = Layer::Text;
@@ -172,7 +173,7 @@ impl Comparison {
         self.bytes.as_ref().map(|(a, b)| (&a[..], &b[..]))
     }
 
-    /// Returns the line numbers of both, if both are texts that were read whole.
+    /// Returns the line numbers of both files, if both are texts that were read whole.
     fn lines(&self) -> Option<(Lines<'_>, Lines<'_>)> {
         let (a, b) = self.bytes().filter(|_| self.shared.text)?;
         Some((Lines::of(a), Lines::of(b)))
@@ -269,8 +270,8 @@ pub fn compare_with_parts(
     }
 }
 
-/// Returns the content that is compared with members if a file has no members: its text, or its
-/// bytes.
+/// Returns a file without members as a list of one content, its text or its bytes. So it can be
+/// compared with a file that has members.
 fn single(extracted: &Extracted) -> Vec<HeldContent> {
     let bytes = extracted
         .text()
@@ -283,7 +284,8 @@ fn single(extracted: &Extracted) -> Vec<HeldContent> {
     }]
 }
 
-/// Compares two files as they are now, texts in `unit`. The paths must not contain symbolic links.
+/// Compares two files as they are now. Texts are measured in `unit`. The paths must not contain
+/// symbolic links.
 pub fn compare(
     a: &Path,
     b: &Path,
@@ -354,7 +356,7 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
         };
         (whole(sizes.0), Vec::new(), found)
     } else {
-        // These three passes over both files are independent.
+        // These three passes over both files are independent, so they run at the same time.
         let (of_a, (of_b, found)) = both(
             || runs::common_runs(a, b),
             || both(|| runs::common_runs(b, a), || proof::Proven::of_bytes(a, b)),
@@ -384,7 +386,7 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
     .placed(Some((a, b)))
 }
 
-/// Returns the rows of two texts that are tables.
+/// Returns the rows of two texts, if both are tables.
 fn tables_of<'t>(a: &'t [u8], b: &'t [u8]) -> Option<(TableRows<'t>, TableRows<'t>)> {
     let is_text = |bytes: &[u8]| ContentKind::of_whole(bytes) == ContentKind::Text;
     if !(is_text(a) && is_text(b)) {
@@ -393,7 +395,7 @@ fn tables_of<'t>(a: &'t [u8], b: &'t [u8]) -> Option<(TableRows<'t>, TableRows<'
     TableRows::of(a).zip(TableRows::of(b))
 }
 
-/// Returns the only run of two equal files.
+/// Returns the only run of two equal files, which is all of each. Empty files have none.
 fn whole(size: ByteLen) -> Vec<CommonRun> {
     let all = 0..size.0;
     let run = CommonRun {
@@ -406,7 +408,7 @@ fn whole(size: ByteLen) -> Vec<CommonRun> {
 /// The common runs of both files before they are placed.
 struct FoundRuns {
     of_a: Vec<CommonRun>,
-    /// Runs of b in a. In each of them the field `a` is a range of b.
+    /// The runs of b that occur in a. In each of them the field `a` is a range of b.
     of_b: Vec<CommonRun>,
     ranges_of: RangesOf,
     identical: bool,
@@ -480,10 +482,10 @@ impl FoundRuns {
     }
 }
 
-/// Returns the common chunks, with neighbours joined. Each chunk of a is matched with the one that
-/// continues the range before. Otherwise it is matched with its first occurrence in b. If a chunk
-/// repeats itself more often in a than in b, the surplus is dropped. Padding (all bytes equal) is
-/// no evidence and is never returned.
+/// Returns the common chunks, with neighbours joined. A chunk of a is matched with the chunk of b
+/// that continues the previous range, if they are equal. Otherwise it is matched with its first
+/// occurrence in b. If a chunk repeats itself more often in a than in b, the surplus is dropped.
+/// Padding (all bytes equal) is no evidence and is never returned.
 fn by_chunks(a: &ChunkList, b: &ChunkList) -> Vec<CommonRun> {
     /// A chunk, and how often it repeats itself.
     type Repeated = ((ChunkHash, u32), u64);

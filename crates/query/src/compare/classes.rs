@@ -42,9 +42,10 @@ pub(super) struct ClassRow {
     pub(super) class: CompareClass,
     pub(super) a: Option<u32>,
     pub(super) b: Option<u32>,
-    /// `None` if the contents are equal or there is nothing to compare with.
+    /// The measures of the pair. `None` if the contents are equal or there is nothing to compare
+    /// with.
     pub(super) measures: Option<Measures>,
-    /// The figures that the measures provide.
+    /// The figures of the answer, which are computed from the measures.
     pub(super) told: PairFigures,
     pub(super) copy: bool,
     /// True if the row is about the file of B. Its further partners are then files of A.
@@ -52,23 +53,23 @@ pub(super) struct ClassRow {
 }
 
 impl ClassRow {
-    /// Returns whether this row is the one row of its file on this side. A row of a pair is the row
-    /// of both files. Any other row belongs to one file; the file beside it may have a row of its
-    /// own.
+    /// Returns whether this row is the row of its file on `side`. Every file has one. A row of a
+    /// pair is the row of both files. Any other row belongs to one file; the file beside it may
+    /// have a row of its own.
     pub(super) const fn is_about(&self, side: usize) -> bool {
         let of_one = matches!(self.class, CompareClass::Contained | CompareClass::Contains);
         (!self.copy && !of_one) || self.about_b == (side == 1)
     }
 }
 
-/// Two files of one path with unequal contents.
+/// Two files at the same path with unequal contents.
 struct Twins<'a> {
     files: [u32; 2],
     contents: [u32; 2],
     link: Option<&'a Link>,
 }
 
-/// The files with which a file that leaves its twin may be paired.
+/// The files that may become the partner of a file that is separated from the one at its own path.
 enum Free<'a> {
     Everybody,
     These(&'a [HashSet<u32>; 2]),
@@ -89,12 +90,12 @@ pub(super) struct Classes<'a> {
     holders: [&'a Holders; 2],
     options: &'a CompareOptions,
     links: &'a [Link],
-    /// Indexes into `links`, best first.
+    /// Indexes into `links`, the link of the best rank first.
     ranked: Vec<u32>,
     by: [Adjacent; 2],
-    /// True for each file that has its row; by side and entry.
+    /// By side and entry: true if the file already has its row.
     settled: [Vec<bool>; 2],
-    /// True for each file that contains a file of the other side; by side and entry.
+    /// By side and entry: true if the file contains a file of the other side.
     contains: [Vec<bool>; 2],
     rows: Vec<ClassRow>,
 }
@@ -182,7 +183,8 @@ impl<'a> Classes<'a> {
         !self.settled[side][at as usize]
     }
 
-    /// Returns the regular files of a side that have no row yet, each with its content.
+    /// Returns the regular files of a side that have no row yet, each with the number of its
+    /// content.
     fn open_files(&self, side: usize) -> Vec<(u32, u32)> {
         let all = 0..self.settled[side].len() as u32;
         let open = all.filter(|&at| self.is_open(side, at));
@@ -245,9 +247,9 @@ impl<'a> Classes<'a> {
                 self.settle(a, b, CompareClass::Edited, link);
             }
         }
-        // A file stays at its path if its better partner stays at its own. Each pair that stays may
-        // force others to stay. The loop ends with the largest set of pairs that can all be
-        // separated.
+        // The pairs in `leaving` are to be separated. A pair stays together after all if the better
+        // partner of one of its files stays at its own path, too. Each pair that stays may force
+        // others to stay. The loop ends with the largest set of pairs that can all be separated.
         loop {
             let files = [0, 1].map(|side| -> HashSet<u32> {
                 let alone = joined.alone[side].iter().copied();
@@ -333,8 +335,8 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Pairs files by name, then in order. Both lists are ascending. Also returns the unpaired
-    /// files of each list.
+    /// Pairs files of the same name first, then the others in order. Both lists are ascending. Also
+    /// returns the files of each list that remain without a partner.
     #[allow(clippy::type_complexity)]
     fn by_name(&self, a: &[u32], b: &[u32]) -> (Vec<(u32, u32)>, [Vec<u32>; 2]) {
         let may_pair = |a: u32, b: u32| self.entry(0, a).path != self.entry(1, b).path;
@@ -376,7 +378,7 @@ impl<'a> Classes<'a> {
     fn pairs(&mut self, wanted: impl Fn(&Link) -> bool) {
         let ranked = std::mem::take(&mut self.ranked);
         let links = self.links;
-        // Links of equal score that share a content on one side are ordered by name.
+        // Among links of equal score, files of the same name are paired first.
         let equal = |x: &u32, y: &u32| links[*x as usize].score() == links[*y as usize].score();
         for tied in ranked.chunk_by(equal) {
             if self.options.names {
@@ -453,8 +455,8 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Returns the partner that holds most of a file, if that is at least the share `least`. Of
-    /// equal shares, the first in the order of answers is taken.
+    /// Returns the partner that holds the largest share of a file, if that share is at least
+    /// `least`. If several hold the same share, the first in the order of answers is taken.
     fn best_inside(
         &self,
         side: usize,
@@ -514,11 +516,11 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Returns the file of the other side with this content that the row names. A file of the same
+    /// Returns the file of the other side that a row names for this content. A file of the same
     /// name is preferred; otherwise it is the first one. Files at the same path are excluded. If
     /// suffixes count, files of another suffix are excluded, too.
     fn pick(&self, side: usize, at: u32, other_content: u32) -> Option<u32> {
-        /// If more files than this have one content, no further names are compared.
+        /// At most this many files of one content are searched for a file of the same name.
         const LOOKED_AT: usize = 1000;
         let own = self.entry(side, at);
         let held = self.holders[1 - side].of_content(other_content);
@@ -537,7 +539,7 @@ impl<'a> Classes<'a> {
     }
 }
 
-/// The files of one content, beside which surplus copies are listed.
+/// The files of one content. Each surplus copy is listed beside one of them.
 struct Originals {
     by_name: HashMap<Vec<u8>, u32>,
     all: Vec<u32>,

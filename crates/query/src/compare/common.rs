@@ -1,8 +1,10 @@
-//! Boilerplate among the contents of a comparison, counted exactly in bounded memory.
+//! Finds boilerplate among the contents of a comparison: keys that more contents have than the
+//! limit. The counts are exact, and the memory is bounded.
 //!
-//! A kernel tree has 90 keys per content, and a few hundred of them are common. Keys of subjects
-//! are counted one by one ([`super::wanted::WantedKeys`]). All others are counted in buckets during
-//! the first scan. In the second scan, the keys of buckets above the limit are counted exactly. The
+//! A key is a chunk or a fingerprint. In the source tree of a kernel each content has 90 keys, and
+//! a few hundred keys are common. Keys of subjects, the contents that are looked up, are counted
+//! one by one ([`super::wanted::WantedKeys`]). All other keys are counted in buckets during the
+//! first scan. In the second scan, the keys of buckets above the limit are counted exactly. The
 //! memory does not grow with the trees.
 
 use std::collections::{HashMap, HashSet};
@@ -14,16 +16,16 @@ use resemble_relate::nominate::evidence::CHUNK;
 
 use super::wanted::spread;
 
-/// The maximum number of bits of a bucket's number. This many buckets take 16 MiB.
+/// The maximum number of bits of a bucket's number. With all bits, the buckets take 16 MiB.
 const BUCKETS: u32 = 22;
 
-/// Buckets for each content. A content of a source tree has 90 keys.
+/// The number of buckets for each content. A content of a source tree has 90 keys.
 const BUCKETS_FOR_EACH: usize = 64;
 
-/// The filter in front of the set has 2 to the power of this many bits.
+/// The filter that is checked before the set has 2 to the power of this many bits.
 const FILTER: u32 = 16;
 
-/// Counters, each shared by several keys.
+/// Counters of keys. Several keys share a counter.
 #[derive(Debug)]
 pub(super) struct Buckets {
     counts: Vec<AtomicU32>,
@@ -32,8 +34,8 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// Returns counters for this many contents. If there are no more contents than the limit,
-    /// nothing is counted.
+    /// Returns counters for this many contents. If there are at most `limit` contents, no key can
+    /// be common, so nothing is counted.
     pub(super) fn new(contents: usize, limit: u32) -> Self {
         let all = contents.saturating_mul(BUCKETS_FOR_EACH);
         let bits = all.max(BUCKETS_FOR_EACH).ilog2().min(BUCKETS);
@@ -54,7 +56,7 @@ impl Buckets {
         self.counts.get((spread(key) >> (64 - self.bits)) as usize)
     }
 
-    /// Counts one more content that has the key.
+    /// Counts one more content in the counter of a key that it has.
     pub(super) fn count(&self, key: u64) {
         if let Some(bucket) = self.of(key) {
             bucket.fetch_add(1, Ordering::Relaxed);
@@ -92,7 +94,7 @@ impl Suspects {
     }
 }
 
-/// The keys of more contents than the limit.
+/// The keys that more contents have than the limit.
 #[derive(Debug, Default)]
 pub(super) struct CommonKeys {
     keys: HashSet<u64>,
@@ -100,7 +102,7 @@ pub(super) struct CommonKeys {
 }
 
 impl CommonKeys {
-    /// Returns the keys whose total counts over all parts exceed the limit.
+    /// Returns the keys whose counts, added up over all parts, exceed the limit.
     pub(super) fn of(parts: impl IntoIterator<Item = HashMap<u64, u32>>, limit: u32) -> Self {
         let mut counts: HashMap<u64, u32> = HashMap::new();
         for part in parts {
@@ -149,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_key_is_common_from_one_more_than_the_limit_on() {
-        // Content n has the keys 0 ..= n: key k is in all contents from k on.
+        // Content n has the keys from 0 to n. So key k is in every content from content k on.
         let keys = |content: u64| (0..=content).map(|key| key | CHUNK);
         let buckets = Buckets::new(50, 10);
         (0..50).flat_map(keys).for_each(|key| buckets.count(key));

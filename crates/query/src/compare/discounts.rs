@@ -31,7 +31,6 @@ fn pair_of(sides: &Sides, row: &ClassRow) -> Option<((u32, u32), Score)> {
 }
 
 impl Discounts {
-    /// Computes the discounts of these rows.
     pub(super) fn of(
         question: &PartnerQuestion<'_>,
         counts: &Counts,

@@ -1,11 +1,13 @@
-//! The contents by which the files of two sides are compared.
+//! Finds the contents by which the files of two sides are compared.
 //!
-//! A file is represented by its own content. Its other representations, the text of a document or
-//! its packed content, are contents as well. They are looked up like any other and nominate their
-//! files. Two files are compared as everywhere ([`Faces`]). If both have texts, they are compared
-//! by their texts. If one of them holds members, they are compared by all their contents. Otherwise
-//! they are compared by their bytes. So a pair may be nominated by one content and measured by
-//! another.
+//! A file is compared by its own content, or by another rendition of it: the text of a document, or
+//! its packed content. Renditions are contents as well. They are looked up like any other content,
+//! and they nominate their files.
+//!
+//! Two files are compared by the same rule as in every question ([`Faces`]). If both have texts,
+//! they are compared by their texts. If one of them holds members, they are compared by all their
+//! contents. Otherwise they are compared by their bytes. So a pair may be nominated by one content
+//! and measured by another.
 
 use resemble_core::{ContentId, ContentKind};
 use resemble_relate::prove::members::AloneSide;
@@ -15,13 +17,13 @@ use resemble_relate::renditions::owners::{RenditionOwners, StandIn};
 
 use super::sides::Sides;
 
-/// The files of both sides, by their contents, and their representations.
+/// The files of both sides, each named by its content, with their renditions.
 pub(super) struct ComparedFiles<'a> {
     sides: &'a Sides,
     pub(super) renditions: RenditionOwners,
 }
 
-/// The way in which two files are compared.
+/// The contents by which two files are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FilesMeet {
     /// The files are compared by this pair of contents.
@@ -43,7 +45,7 @@ impl<'a> ComparedFiles<'a> {
         Self { sides, renditions }
     }
 
-    /// Returns whether no file has a further representation.
+    /// Returns whether no file has a rendition beyond its bytes.
     pub(super) fn are_plain(&self) -> bool {
         self.sides.apart.is_empty()
     }
@@ -56,27 +58,28 @@ impl<'a> ComparedFiles<'a> {
         self.renditions.faces(ContentId(file), self.kind(file))
     }
 
-    /// Returns the content that is this rendition of a file. Without such a rendition, returns the
-    /// file's own content.
+    /// Returns the content that is this rendition of a file, or the file's own content if it has no
+    /// such rendition.
     fn rendition(&self, file: u32, rendition: Rendition) -> u32 {
         let mut stand_ins = self.renditions.stand_ins(ContentId(file)).iter();
         let found = stand_ins.find(|one| one.rendition == rendition);
         found.map_or(file, |one| one.content.0)
     }
 
-    /// Returns the representations of a file.
+    /// Returns the contents that are renditions of a file beyond its bytes.
     pub(super) fn stand_ins(&self, file: u32) -> impl Iterator<Item = u32> {
         let stand_ins = self.renditions.stand_ins(ContentId(file)).iter();
         stand_ins.map(|one| one.content.0)
     }
 
-    /// Returns the files that have a content as a rendition beyond their own bytes.
+    /// Returns the files that have a content as a rendition beyond their own bytes, each with the
+    /// kind of that rendition.
     pub(super) fn owners(&self, content: u32) -> impl Iterator<Item = (u32, Rendition)> {
         let owners = self.renditions.owners(ContentId(content)).iter();
         owners.map(|&(owner, rendition)| (owner.0, rendition))
     }
 
-    /// Returns the way in which two files are compared.
+    /// Returns the contents by which two files are compared.
     pub(super) fn meeting(&self, a: u32, b: u32) -> FilesMeet {
         if self.are_plain() {
             return FilesMeet::Contents(a, b);
@@ -89,10 +92,11 @@ impl<'a> ComparedFiles<'a> {
         FilesMeet::Contents(self.rendition(a, one), self.rendition(b, other))
     }
 
-    /// Returns whether these renditions nominate two files. Without members, only the renditions by
-    /// which the files are compared nominate. A file with members is nominated by its wholes and
-    /// the text of a mail. A single file is nominated by the rendition by which it is compared,
-    /// which a member of the other file may match, too.
+    /// Returns whether a match of these two renditions nominates their files. If neither file has
+    /// members, the renditions must be those by which the files are compared. A file with members
+    /// is nominated by its wholes and by the text of a mail. A file without members is nominated by
+    /// the rendition by which it is compared. A member of the other file may match that rendition,
+    /// too.
     pub(super) fn nominate(&self, a: (u32, Rendition), b: (u32, Rendition)) -> bool {
         let (of_a, of_b) = (self.faces(a.0), self.faces(b.0));
         if !(of_a.holds_members() || of_b.holds_members()) {
@@ -111,14 +115,14 @@ impl<'a> ComparedFiles<'a> {
         speaks(of_a, a.1) && speaks(of_b, b.1)
     }
 
-    /// Returns the content by which a file is compared with an archive; `None` if the file holds
-    /// members itself.
+    /// Returns the content by which a file without members is compared with an archive; `None` if
+    /// the file has members.
     pub(super) fn alone(&self, file: u32) -> Option<u32> {
         let faces = self.faces(file);
         (!faces.holds_members()).then(|| self.rendition(file, faces.alone()))
     }
 
-    /// Returns the members of a file that nominate it.
+    /// Returns the members of a file that can nominate it.
     pub(super) fn members(&self, file: u32) -> impl Iterator<Item = u32> {
         let stand_ins = self.renditions.stand_ins(ContentId(file)).iter();
         let members = stand_ins.filter(|one| one.rendition == Rendition::Member);

@@ -1,10 +1,12 @@
-//! Findings about two sets of contents, stored for repeated questions.
+//! Stores what a comparison found out about two sets of contents, so that a repeated question need
+//! not find it again.
 //!
 //! Users compare two trees repeatedly: first as text, then as a table, one class only, or as a
 //! page. The common content is the same each time, and finding it is most of the work. So the
-//! findings are stored under a name derived from all inputs: the contents in their order, their
-//! holders, the looked-up ones, and the options that affect partners. If an input changes, the name
-//! differs. So stored findings are never out of date, and only damage must be detected.
+//! findings are stored under a name derived from all inputs. The inputs are the contents in their
+//! order, the files that hold them, the contents that are looked up, and the options that affect
+//! partners. If an input changes, the name differs. So stored findings are never out of date, and
+//! only damage must be detected.
 //!
 //! No findings are stored if `--exact` measures the bytes of files, or if templates are marked.
 
@@ -26,7 +28,8 @@ use super::partners::{Link, Partners};
 use super::sides::{Holders, Sides};
 use crate::compare::record;
 
-/// The version is part of every name. It is raised with every change of the layout below.
+/// The version of the layout below, which is part of every name. It is raised with every change of
+/// the layout.
 const VERSION: u64 = 6;
 
 /// A store of findings. A command keeps them in its cache, the daemon in memory.
@@ -99,30 +102,30 @@ pub(super) fn name_of(
 /// The findings as stored.
 #[derive(Serialize, Deserialize)]
 struct Findings {
-    /// The links and the twins.
+    /// The links, then the twins: the pairs of unequal files at one path.
     links: [Vec<FoundLink>; 2],
     covered: Vec<(u32, f64)>,
-    /// For each pair the score after the discount, in millionths, and the number of contents that
-    /// have the common text.
+    /// For each pair of contents: the score after the discount, in millionths, and the number of
+    /// contents that have the common text.
     discounts: Vec<FoundDiscount>,
 }
 
 type FoundDiscount = ((u32, u32), Option<(Option<u32>, u32)>);
 
-/// Shares are stored with all their bits, so that computed and stored findings give the same
-/// figures.
+/// A link as it is stored. The shares keep all their bits, so that computed and stored findings
+/// give the same figures.
 #[derive(Serialize, Deserialize)]
 struct FoundLink {
     a: u32,
     b: u32,
     shared_bytes: u64,
     shares: [Option<f64>; 3],
-    /// The index in [`Relation::ALL`].
+    /// The index of the relation in [`Relation::ALL`].
     relation: Option<u8>,
     unit: MeasureUnit,
     estimate: bool,
-    /// The interval in millionths. The type that answers use omits empty fields, which this
-    /// encoding cannot do.
+    /// The interval of an estimate, in millionths. The type that answers use omits empty fields,
+    /// which this encoding cannot do.
     interval: Option<[FoundInterval; 3]>,
 }
 
@@ -148,7 +151,7 @@ impl FoundLink {
         }
     }
 
-    /// Returns `None` if one of the two numbers is not below `contents`.
+    /// Returns the link, or `None` if the number of one of its contents is not below `contents`.
     fn link(self, contents: usize) -> Option<Link> {
         if self.a as usize >= contents || self.b as usize >= contents {
             return None;
@@ -185,7 +188,7 @@ impl FoundLink {
     }
 }
 
-/// Returns a score, unless the share is not a number.
+/// Returns the share as a score; `None` if it is not a number.
 fn score(share: f64) -> Option<Score> {
     (!share.is_nan()).then(|| Score::new(share))
 }
@@ -210,7 +213,8 @@ pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
     })
 }
 
-/// Returns the findings that [`encode`] wrote about this many contents; `None` for any other bytes.
+/// Returns the findings that [`encode`] wrote about this many contents. Returns `None` for any
+/// other bytes.
 pub(super) fn decode(bytes: &[u8], contents: usize) -> Option<(Partners, Discounts)> {
     let findings: Findings = record::decode(bytes)?;
     let is_content = |number: u32| (number as usize) < contents;
@@ -245,11 +249,11 @@ pub(super) fn decode(bytes: &[u8], contents: usize) -> Option<(Partners, Discoun
 pub struct MemoryCache(Mutex<VecDeque<(String, Arc<[u8]>)>>);
 
 impl MemoryCache {
-    /// The maximum number of comparisons kept.
+    /// The maximum number of comparisons whose findings are kept.
     const MOST: usize = 8;
 
-    /// The maximum number of bytes of all comparisons. The drafts of `groups` fit for a million
-    /// texts in families of eight, with 1.7 drafts per text.
+    /// The maximum number of bytes of all findings together. The pairs that `groups` nominates fit
+    /// for a million texts in families of eight, with 1.7 pairs per text.
     pub const MOST_BYTES: usize = 64 << 20;
 }
 
@@ -322,7 +326,7 @@ mod tests {
         };
         assert_eq!(seen(&found), seen(&partners));
         assert_eq!(discounted, discounts);
-        // For fewer contents the findings are invalid.
+        // The findings are about six contents, so they do not decode for fewer.
         assert!(decode(&bytes, 5).is_none());
         assert!(decode(&bytes[1..], 6).is_none());
     }

@@ -20,14 +20,14 @@ use rustix::io::Errno;
 
 use super::sides::{Content, Entry, Numbering, Pieces, Side, Sides, What, inner_of};
 
-/// Reads the sketch of a content from the index, by its number in the comparison.
+/// Reads the chunks and the signature of a content from the index, by its number in the comparison.
 pub(crate) struct Indexed<'a> {
     snapshot: &'a Snapshot,
     ids: Vec<ContentId>,
 }
 
 impl Indexed<'_> {
-    /// Returns the contents of both sides, by number.
+    /// Returns the ids of the contents of both sides, by their number in the comparison.
     pub(crate) fn ids(&self) -> &[ContentId] {
         &self.ids
     }
@@ -48,7 +48,8 @@ impl Pieces for Indexed<'_> {
     }
 }
 
-/// Reads both sides of a question, and returns the source of their pieces.
+/// Reads both sides of a comparison. Also returns the reader of the chunks and signatures of their
+/// contents.
 pub(crate) fn sides<'a>(
     snapshot: &'a Snapshot,
     request: &CompareRequest,
@@ -64,7 +65,7 @@ pub(crate) fn sides<'a>(
     joined(snapshot, of_a?, of_b?, request.options.text)
 }
 
-/// Reads both sides and numbers their contents together. With `text`, also reads the renditions of
+/// Joins both sides and numbers their contents together. With `text`, also reads the renditions of
 /// the files.
 pub(crate) fn joined(
     snapshot: &Snapshot,
@@ -113,7 +114,7 @@ pub(crate) fn joined(
     Ok((sides, Indexed { snapshot, ids }))
 }
 
-/// Adds the renditions of the files.
+/// Adds the renditions of the files, and the parts that were skipped.
 fn take_apart(
     snapshot: &Snapshot,
     sides: &mut Sides,
@@ -160,7 +161,7 @@ fn take_apart(
     Ok(())
 }
 
-/// One side, whose contents have their own numbers.
+/// One side as it was read. Its contents have numbers of their own until both sides are joined.
 #[derive(Default)]
 pub(crate) struct ListedSide {
     side: Side,
@@ -221,7 +222,7 @@ fn listed(
     let mut known_files: HashMap<FileId, What> = HashMap::new();
     for (path, known) in found {
         let (what, inode) = match known {
-            // The answer already lists this gap among its errors.
+            // The module `gaps` reports this path, so it is skipped here.
             Known::Gap(_) => continue,
             Known::Dir(_) => (What::Dir, (0, 0)),
             Known::Symlink(target) => (What::Link(target), (0, 0)),
@@ -251,7 +252,7 @@ fn listed(
 }
 
 impl ListedSide {
-    /// Creates a side of these files, each with its path below the root.
+    /// Creates a side from these files. Each path is relative to the root.
     pub(crate) fn of_files<'p>(
         snapshot: &Snapshot,
         root: &Path,
@@ -313,7 +314,7 @@ impl ListedSide {
     }
 }
 
-/// Returns the raw bytes of a path below a root.
+/// Returns the raw bytes of `path` relative to `root`.
 fn relative<'a>(root: &Path, path: &'a Path) -> &'a [u8] {
     let (root, path) = (root.as_os_str().as_bytes(), path.as_os_str().as_bytes());
     let below = path.get(root.len()..).unwrap_or_default();

@@ -10,21 +10,22 @@
 //!    path. Files with equal contents at one path need nothing more. For two copies of a tree that
 //!    is all: nothing is measured.
 //! 2. **The remaining files are looked up once among all files of the other side** (`partners`), by
-//!    content. A file with most of its content at its own path is looked up only for a better
-//!    partner.
-//! 3. **Every file gets one class** (`classes`), which documents the order of decisions.
+//!    content. If a file has most of its content at its own path, only a better partner is
+//!    searched.
+//! 3. **Every file gets one class.** The module `classes` documents the order of decisions.
 //! 4. **The totals** cover all files, whatever the rows: the bytes of one side that lie in any file
 //!    of the other. For a file with several partners the common pieces are united, so a piece of
 //!    two partners counts once.
 //!
-//! Both suppliers (`indexed` and `crate::compare::cache`) fill one model (`sides`). Candidates and
-//! boilerplate are counted over the contents of these two trees alone. So a daemon with a million
-//! other files and a command that has just read the two trees give the same bytes.
+//! The index (`indexed`) and the scan of the disk (`crate::compare::cache`) fill one model
+//! (`sides`). Candidates and boilerplate are counted over the contents of these two trees alone. So
+//! a daemon with a million other files and a command that has just read the two trees give the same
+//! bytes.
 //!
 //! A repeated comparison of the same contents uses stored findings (`findings`).
 //!
-//! Pairs beyond `MOST_WORK` bytes are not read; the pairs with the best estimates come first
-//! (`partners::budget`). The rows of unread pairs are marked as estimates.
+//! A comparison reads at most `MOST_WORK` bytes: first the pairs at one path, then the pairs with
+//! the best estimates (`partners::budget`). The rows of unread pairs are marked as estimates.
 //!
 //! Documents are compared by their texts, archives by their members, as everywhere (`files`). The
 //! extracted parts of a file are looked up in addition to its own content.
@@ -103,22 +104,22 @@ pub(crate) struct Terms<'a> {
     pub(crate) options: &'a CompareOptions,
     pub(crate) templates: &'a Templates,
     pub(crate) params: &'a Params,
-    /// The number of contents above which a common piece is boilerplate.
+    /// A piece is boilerplate if more contents than this have it.
     pub(crate) limit: u32,
     /// Takes documents and archives apart again.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
-    /// The maximum bytes to read, as in `groups`. Pairs beyond them keep their estimates.
+    /// The maximum number of bytes to read, as in `groups`. Pairs beyond it keep their estimates.
     pub(crate) work: u64,
 }
 
 impl Terms<'_> {
-    /// Returns the default limit, for comparisons without an index.
+    /// Returns the limit of boilerplate for comparisons without an index.
     pub(crate) fn default_limit() -> u32 {
         Options::default().boilerplate_limit
     }
 }
 
-/// Compares two sides, whichever supplier filled them.
+/// Compares two sides, whether an index or a scan filled them.
 pub(crate) fn of_sides(
     sides: &Sides,
     pieces: &dyn Pieces,
@@ -168,7 +169,8 @@ pub(crate) fn of_sides(
     {
         let (rows, known) =
             Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
-        // The stored discounts may lack a pair, because the pairs in rows depend on the paths, too.
+        // Stored findings do not depend on paths, but the pairs that get rows do. So the discount
+        // of a pair may be missing.
         if discounts.has_all(sides, &rows) {
             tracing::debug!("compared before");
             return answer(rows, &known, &partners, &discounts);
@@ -185,7 +187,8 @@ pub(crate) fn of_sides(
         Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
     let discounts = Discounts::of(&question, &counts, &rows)?;
     std::thread::scope(|threads| {
-        // Unreadable contents may be readable the next time, so these findings are not stored.
+        // Unreadable contents may be readable the next time. So findings are not stored if a
+        // content could not be read.
         let is_final = !question.has_unread.load(Ordering::Relaxed);
         if let Some((cache, name)) = cache.as_ref().filter(|_| is_final) {
             threads.spawn(|| cache.put(name, &findings::encode(&partners, &discounts)));

@@ -1,8 +1,8 @@
-//! Finds the file of a tree that contains most of a file, for several files at once.
+//! Finds, for each of several files, the file of a tree that contains most of it.
 //!
-//! `covered` asks this about missing files. It is a comparison in which only one side is looked up,
-//! so all files are in one join. A file with its best known partner at its own path is paired with
-//! another one only if that is better.
+//! `covered` asks this about files that are missing in the tree. The search is a comparison in
+//! which only one side is looked up, all its files in one scan. If the best known partner of a file
+//! is at its own path, another file is its partner only if it is better.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -27,18 +27,18 @@ use super::sides::{Holders, Pieces, Sides};
 
 /// The files in question, and the tree in which they are searched for.
 pub(crate) struct NearestQuestion<'a> {
-    /// The files in question are side A.
+    /// The files in question are side A, and the tree is side B.
     pub(crate) sides: &'a Sides,
     pub(crate) pieces: &'a dyn Pieces,
     pub(crate) templates: &'a Templates,
-    /// The number of contents above which a common piece is boilerplate.
+    /// A piece is boilerplate if more contents than this have it.
     pub(crate) limit: u32,
-    /// The frames of all contents, by the ids that `id_of` returns.
+    /// The frames of all contents, which know a content by the id that `id_of` returns.
     pub(crate) frames: &'a Frames<'a>,
     pub(crate) id_of: &'a (dyn Fn(u32) -> ContentId + Sync),
     /// Takes documents and archives apart again.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
-    /// The bound of [`CompareOptions::memory`].
+    /// The bound of the memory, as in [`CompareOptions::memory`].
     pub(crate) memory: Option<u64>,
 }
 
@@ -51,7 +51,8 @@ pub(crate) struct NearestFile {
 }
 
 impl NearestQuestion<'_> {
-    /// Returns for each file of A the listed partner that contains most of it, by path.
+    /// Returns, for each file of A, the file of B that contains most of it, if that pair is listed.
+    /// The results are in the order of the paths of A.
     pub(crate) fn ask(&self) -> Result<(Vec<NearestFile>, Vec<SoftError>), AskError> {
         let sides = self.sides;
         let holders = [&sides.a, &sides.b].map(|side| Holders::of(side, sides.contents.len()));
@@ -95,8 +96,8 @@ impl NearestQuestion<'_> {
             };
             let (x, y) = (load(x)?, load(y)?);
             let rarity = counts.rarity(&x.sketch(), &y.sketch());
-            // Boilerplate and frames can only lower the score, so a pair that fails here stays
-            // unlisted.
+            // Boilerplate and frames can only lower the score. So a pair that is not listed here
+            // would not be listed with frames either.
             if !is_listed(rarity) {
                 return Ok(false);
             }
@@ -115,7 +116,7 @@ impl NearestQuestion<'_> {
     }
 }
 
-/// Returns the file that contains most of this entry of A.
+/// Returns the file of B that contains most of the entry `at` of A.
 fn nearest_of(
     question: &PartnerQuestion<'_>,
     at: usize,
@@ -165,8 +166,8 @@ fn nearest_of(
     Ok(None)
 }
 
-/// Returns a path in B of this content: the same path, else a path with the same name, else the
-/// least one.
+/// Returns the path of a file of B with this content: the same path, else a path with the same
+/// name, else the first in order.
 fn place_of<'s>(sides: &'s Sides, holders: &Holders, path: &[u8], link: &Link) -> Option<&'s [u8]> {
     let held = holders.of_content(link.b);
     let paths = || held.iter().map(|&at| &*sides.b.entries[at as usize].path);

@@ -1,12 +1,13 @@
 //! Finds the contents of one side that resemble contents of the other.
 //!
-//! The comparison by paths and digests leaves some contents over. They are looked up in *all*
-//! contents of the other side, settled ones included. That takes one scan in total, instead of one
-//! question per file.
+//! The comparison by paths and digests leaves some contents without an equal one. They are looked
+//! up in *all* contents of the other side, including those of files that have a partner. That takes
+//! one scan in total, instead of one question per file.
 //!
-//! 1. Subjects are contents, not files. A file with ten copies is looked up once. A content that
-//!    the other side has as well is not looked up. The representations of a file are looked up with
-//!    it. They nominate the pairs of files that are then measured ([`ComparedFiles`]).
+//! 1. The subjects of the search are contents, not files. A file with ten copies is looked up once.
+//!    A content that the other side has as well is not looked up. The renditions of a file are
+//!    looked up with it. They nominate the pairs of files that are then measured
+//!    ([`ComparedFiles`]).
 //! 2. The pieces of a batch of subjects form one table ([`WantedKeys`]). One scan counts what each
 //!    content of both sides shares with each subject. Pieces of more than 1,000 contents are
 //!    ignored ([`CommonKeys`]). So a piece concerns at most 1,000 subjects, and the work is
@@ -15,11 +16,12 @@
 //!    any distribution of edits. Boilerplate counts neither as common nor as missing. If most of
 //!    two contents is boilerplate, few samples remain: one common sample is enough. Two contents
 //!    that are not texts must share more than unrelated contents do (`kin`).
-//! 4. Two subjects of different sides meet once, when the content of B is scanned.
+//! 4. Two subjects of different sides are compared once, when the content of B is scanned.
 //! 5. Pairs with members are measured one after the other, because the members are kept from one
 //!    pair to the next.
 //! 6. Batches bound the memory, by [`CompareOptions::memory`] if it is given. Otherwise there is
-//!    one batch for trees that differ in fewer than 65,536 contents. The links are the same.
+//!    one batch for trees that differ in fewer than 65,536 contents. The number of batches does not
+//!    change the links.
 
 mod bound;
 mod budget;
@@ -76,7 +78,8 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Returns the link of two files, by their contents. `estimate` is the interval of an estimate.
+    /// Returns the link of two files, which are named by their contents. `estimate` is the interval
+    /// if the measures are estimated, else `None`.
     fn of((a, b): (u32, u32), found: &Proven, estimate: Option<Interval>) -> Self {
         Self {
             a,
@@ -98,7 +101,6 @@ impl Link {
     }
 }
 
-/// The inputs of the search for partners.
 pub(super) struct PartnerQuestion<'a> {
     pub(super) sides: &'a Sides,
     pub(super) files: &'a ComparedFiles<'a>,
@@ -108,11 +110,11 @@ pub(super) struct PartnerQuestion<'a> {
     pub(super) options: &'a CompareOptions,
     pub(super) better: Better,
     pub(super) holders: [&'a Holders; 2],
-    /// The number of contents above which a common piece is boilerplate.
+    /// A piece is boilerplate if more contents than this have it.
     pub(super) limit: u32,
     /// The maximum number of bytes to read.
     pub(super) work: u64,
-    /// True if a content to be measured could not be read, so that an estimate is used.
+    /// True if a content that was to be measured could not be read, so that an estimate is used.
     pub(super) has_unread: AtomicBool,
 }
 
@@ -121,7 +123,7 @@ pub(super) struct PartnerQuestion<'a> {
 pub(super) struct Partners {
     /// Links that pass the question's thresholds, sorted by (a, b).
     pub(super) links: Vec<Link>,
-    /// The pairs of unequal files with the same relative path, even if they share nothing, sorted
+    /// The links of unequal files with the same relative path, even if they share nothing. Sorted
     /// by (a, b).
     pub(super) twins: Vec<Link>,
     /// The share of a content that lies in all its partners together, if it has several.
@@ -150,7 +152,8 @@ impl PartnerQuestion<'_> {
         })
     }
 
-    /// Collects the evidence keys of a content, without templates. Returns the size of the rest.
+    /// Fills `keys` with the evidence keys of a content, except those of templates. Returns the
+    /// size of the content without templates.
     fn keys(&self, content: u32, keys: &mut Vec<u64>) -> Result<ByteLen, AskError> {
         if self.templates.is_empty() && self.pieces.keys(content, keys) {
             return Ok(self.content(content).size);
@@ -160,8 +163,8 @@ impl PartnerQuestion<'_> {
         Ok(kept.size)
     }
 
-    /// Looks the subjects up and measures the twins. Also counts how common the subjects' pieces
-    /// are.
+    /// Looks up the subjects among the contents of the other side, and measures the twins. Also
+    /// counts the contents that have each piece of a subject.
     ///
     /// `subjects`: contents that A alone has, then contents that B alone has, both ascending.
     /// `alone`: the contents of files without a file at their own path, of A and of B, ascending.
@@ -193,7 +196,8 @@ impl PartnerQuestion<'_> {
         };
         let is_looked_up = looked_up.map(|side| flags(&side));
         let mut found = FoundCandidates::default();
-        // The first batch may be empty: twins without subjects also need the common pieces.
+        // The first batch is looked up even if it is empty, because twins need the boilerplate,
+        // too.
         let mut batches = all.chunks(self.batch());
         self.look_up(
             batches.next().unwrap_or_default(),
@@ -237,7 +241,7 @@ impl PartnerQuestion<'_> {
         Ok((partners, counts))
     }
 
-    /// Returns contents and the representations of their files, ascending.
+    /// Returns these contents and the renditions of their files, in ascending order.
     fn with_stand_ins(&self, files: &[u32]) -> Vec<u32> {
         let stand_ins = files.iter().flat_map(|&file| self.files.stand_ins(file));
         let mut all: Vec<u32> = files.iter().copied().chain(stand_ins).collect();
@@ -246,7 +250,7 @@ impl PartnerQuestion<'_> {
         all
     }
 
-    /// Measures the pairs at one path, which have rows whatever they share.
+    /// Measures the twins. They have rows even if they share nothing.
     fn measure_twins(
         &self,
         twins: &[(u32, u32)],
@@ -293,7 +297,7 @@ impl PartnerQuestion<'_> {
         (common, beyond): (&CommonKeys, &BeyondBudget),
         partners: &mut Partners,
     ) -> Result<(), AskError> {
-        // Groups by the content of A, so that its pieces are unpacked once.
+        // Candidates are grouped by the content of A, so that its pieces are unpacked once.
         let groups: Vec<&[Candidate]> = candidates.chunk_by(|x, y| x.met.0 == y.met.0).collect();
         let room = self.ready_room();
         let measured = in_parallel(groups.len(), Measured::default, |at, state| {
@@ -317,7 +321,7 @@ impl PartnerQuestion<'_> {
                     Reading::IfPartners
                 };
                 let (found, estimate) = self.measure((&a, b), reading, common, errors);
-                // An estimate already leaves boilerplate out.
+                // An estimate already leaves boilerplate out, so only measured pairs are checked.
                 if estimate.is_none() && !self.has_own((&a, b), &found, common, errors) {
                     continue;
                 }
@@ -361,8 +365,9 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// Returns the relation of two contents, and the intervals if it is an estimate. It uses
-    /// earlier measures, or the bytes if both can be read.
+    /// Returns the relation of two contents, and the intervals if it is an estimate. Stored
+    /// measures are used if there are any, else both contents are read. The pair is estimated if
+    /// `reading` does not allow that, or if a content cannot be read.
     fn measure(
         &self,
         (a, b): (&Ready, &Ready),
@@ -385,8 +390,8 @@ impl PartnerQuestion<'_> {
             return (same, None);
         }
         let estimate = LazyCell::new(|| a.estimate(b, self.unit(), common));
-        // Two contents are partners only if they are without boilerplate, which this estimate
-        // leaves out. The figures that are shown include it, as in every question.
+        // Two contents are partners only if they are partners without boilerplate, which `estimate`
+        // leaves out. The figures that are shown include boilerplate, as in every question.
         let estimated = |reading: Reading| {
             let least = self.min_shared();
             let relation = |of: &Measures| similarity::relation(false, sizes.0, sizes.1, of, least);
@@ -422,7 +427,8 @@ impl PartnerQuestion<'_> {
         if !is_read {
             return estimated(reading);
         }
-        // Exact questions read the contents, and report unreadable ones.
+        // An exact question uses no stored measures. It reads the contents, and reports those that
+        // it cannot read.
         let digest = |ready: &Ready| &self.content(ready.kept.id.0).digest;
         let digests = (digest(a), digest(b));
         let measured = self.pieces.measured();
@@ -445,8 +451,8 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// Returns a content in the form for proofs. It is read by the first call; `None`: it cannot be
-    /// read.
+    /// Returns a content in the form for proofs. The first call reads the content. Returns `None`
+    /// if it cannot be read.
     fn content_of<'r>(
         &self,
         ready: &'r Ready,
@@ -456,8 +462,9 @@ impl PartnerQuestion<'_> {
         content.as_ref()
     }
 
-    /// Returns whether two texts that are mostly boilerplate would be partners without it. A chunk
-    /// of the boilerplate, or a sample at its edge, may have nominated them.
+    /// Returns whether two texts would still be partners without their boilerplate. Only texts that
+    /// are mostly boilerplate are checked. A chunk of the boilerplate, or a sample at its edge, may
+    /// have nominated them.
     fn has_own(
         &self,
         (a, b): (&Ready, &Ready),
@@ -465,7 +472,7 @@ impl PartnerQuestion<'_> {
         common: &CommonKeys,
         errors: &mut Vec<SoftError>,
     ) -> bool {
-        // The check reads contents, so it is limited to partners.
+        // The check reads contents, so it is made only for pairs that would be partners.
         let is_partner = found.measures.containment() >= Some(Score::new(self.least()));
         if self.options.exact || !is_partner || !(a.is_header() && b.is_header()) {
             return true;
@@ -487,7 +494,7 @@ impl PartnerQuestion<'_> {
         has_own(a, measures.a_in_b) != Some(false) && has_own(b, measures.b_in_a) != Some(false)
     }
 
-    /// Returns the path of a file with this content, on either side.
+    /// Returns the path of the first file with this content, in A or else in B.
     fn path(&self, file: u32) -> Option<PathBuf> {
         let sides = [&self.sides.a, &self.sides.b].into_iter();
         let mut held = sides.zip(self.holders).filter_map(|(side, holders)| {
@@ -523,7 +530,8 @@ impl PartnerQuestion<'_> {
         match read {
             Ok(bytes) => bytes.map(|bytes| provable(self.templates, content.kept.kind, bytes)),
             Err(error) => {
-                // An exact question reports why these measures are not exact.
+                // A file that has vanished is always reported. Other errors are reported only by an
+                // exact question, whose measures are then not exact.
                 if error.means_vanished() {
                     errors.push(SoftError::vanished(path.into()));
                 } else if self.options.exact {
@@ -534,8 +542,8 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// Returns whether the true share of an estimated pair may suffice for partners. Boilerplate
-    /// samples are neither in the estimate nor in its interval.
+    /// Returns whether the true share of an estimated pair may be large enough for partners. The
+    /// estimate and its interval leave boilerplate samples out.
     fn could_pass(&self, estimate: &Measures, a: &Ready, b: &Ready) -> bool {
         let least = self.least();
         let level = a.kept.signature.level.max(b.kept.signature.level);
@@ -546,7 +554,7 @@ impl PartnerQuestion<'_> {
         could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
     }
 
-    /// Returns the least containment of partners.
+    /// Returns the least containment that makes two contents partners.
     fn least(&self) -> f64 {
         let least = self.options.min.score();
         least.map_or(Relation::PARTLY, Score::get)
@@ -574,22 +582,22 @@ impl PartnerQuestion<'_> {
     }
 }
 
-/// Selects which pairs are measured.
+/// The condition under which the contents of a pair are read to measure it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reading {
     Always,
-    /// Only pairs that may be partners according to the index.
+    /// The pair is read if its estimate allows that the contents are partners.
     IfPartners,
-    /// The bytes of the pair are beyond the budget.
+    /// The pair is not read, because its bytes are beyond the budget.
     Never,
 }
 
-/// The results of one thread.
 #[derive(Default)]
 struct Measured {
     ready: ReadyContents,
     links: Vec<Link>,
-    /// Covers of files, by the file and the content by which it was compared with its partners.
+    /// The covers of files. The key is the file, and the content by which it was compared with its
+    /// partners.
     covers: HashMap<(u32, u32), Cover>,
     errors: Vec<SoftError>,
 }

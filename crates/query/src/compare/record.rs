@@ -1,4 +1,4 @@
-//! Records of the cache as bytes: postcard.
+//! Encodes and decodes records of the cache, in the format `postcard`.
 
 use serde::{Deserialize, Serialize};
 

@@ -17,10 +17,9 @@ use super::partners::{PartnerQuestion, Partners, is_settled};
 use super::sides::{Side, Sides, What, path_text};
 use super::trees::{self, Vote};
 
-/// The maximum number of further partners of a row: the number that the overlay lists for a file.
+/// The maximum number of further partners of a row. The overlay lists this many for a file, too.
 const OTHERS: usize = resemble_relate::judge::listing::LISTED;
 
-/// Builds the answer.
 pub(super) fn answer(
     question: &PartnerQuestion<'_>,
     params: &Params,
@@ -74,7 +73,8 @@ pub(super) fn answer(
     };
     let mut errors = sides.errors.clone();
     errors.extend(partners.errors.iter().cloned());
-    // Documents of equal sides are not taken apart.
+    // If both sides have the same contents, their documents were not taken apart, so none is
+    // reported.
     let [a, b] = question.holders;
     if (0..sides.contents.len() as u32).any(|content| a.has(content) != b.has(content)) {
         errors.extend(sides.unread_documents());
@@ -93,8 +93,8 @@ pub(super) fn answer(
     })
 }
 
-/// Counts each file once, by the class of its own row. A container without one has only the rows of
-/// its parts, and gets their class.
+/// Counts each file once, by the class of its own row. A container may have no row of its own, but
+/// only the rows of the files that it contains. It gets the class of the first of those rows.
 fn count(sides: &Sides, rows: &[ClassRow], summary: &mut CompareSummary) {
     let mut counted = [&sides.a, &sides.b].map(|side| vec![false; side.entries.len()]);
     let own = rows.iter().map(|row| (row, true));
@@ -111,7 +111,7 @@ fn count(sides: &Sides, rows: &[ClassRow], summary: &mut CompareSummary) {
 }
 
 /// Returns the sort key of a row. Rows with a file of A are sorted by its path, then by the path of
-/// B. Rows without one follow.
+/// B. Rows without a file of A follow.
 fn place<'a>(sides: &'a Sides, row: &ClassRow) -> (bool, Option<&'a [u8]>, Option<&'a [u8]>) {
     let path = |side: &'a Side, at: Option<u32>| at.map(|at| &*side.entries[at as usize].path);
     let a = path(&sides.a, row.a);
@@ -210,7 +210,7 @@ fn bytes(
     summary: &mut CompareSummary,
 ) {
     let sides = question.sides;
-    // Two related files at one path count even if they were not nominated.
+    // Two related files at one path count even if no common piece nominated them.
     let mut twins: [Vec<(u32, Score)>; 2] = Default::default();
     let related = partners.twins.iter();
     for twin in related.filter(|twin| twin.told.relation.is_some()) {
@@ -251,7 +251,7 @@ fn bytes(
     (summary.files_b, summary.bytes_b, summary.bytes_b_in_a) = of_b;
 }
 
-/// Returns the files without an equal or similar file on the other side.
+/// Counts the files without an equal or similar file on the other side.
 fn not_found(
     question: &PartnerQuestion<'_>,
     rows: &[ClassRow],
@@ -284,8 +284,8 @@ fn not_found(
     }
 }
 
-/// Returns the differing entries of which at least one is no readable regular file, and counts all
-/// such entries.
+/// Returns the entries that differ, if at least one of the two is no readable regular file. Also
+/// counts all entries of that kind, equal ones included.
 fn others(sides: &Sides, joined: &Joined, summary: &mut CompareSummary) -> Vec<OtherRow> {
     let mut rows = Vec::new();
     for &(a, b) in &joined.others {
@@ -294,7 +294,8 @@ fn others(sides: &Sides, joined: &Joined, summary: &mut CompareSummary) -> Vec<O
         let is_dir = |what: &What| *what == What::Dir;
         let counter = match (a.map(|a| &a.what), b.map(|b| &b.what)) {
             (Some(a), Some(b)) if is_dir(a) && is_dir(b) => continue,
-            // An empty directory holds nothing that could be elsewhere.
+            // A directory of one side only is not listed. Its files are, and an empty directory
+            // holds nothing that could be elsewhere.
             (Some(one), None) | (None, Some(one)) if is_dir(one) => continue,
             (Some(What::Unread), Some(What::Unread)) => &mut summary.other.differ,
             (Some(a), Some(b)) if a == b => {

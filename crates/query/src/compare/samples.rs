@@ -1,7 +1,8 @@
-//! The holders of samples among the contents of two sides, for frames.
+//! Finds the contents of both sides that have a sample, to find frames.
 //!
-//! An index has them in its posting lists. Without one, a first pass counts all samples in buckets.
-//! A second pass lists the holders of the few samples whose buckets count a dozen or more.
+//! An index has the holders of a sample in its posting lists. Without an index, a first pass counts
+//! all samples in buckets. A second pass lists the holders of the few samples whose buckets count a
+//! dozen or more.
 
 use std::collections::HashMap;
 

@@ -1,10 +1,10 @@
-//! The two sides of a comparison in memory, independent of their source.
+//! The two sides of a comparison in memory, in the same form whatever their source.
 //!
 //! Two suppliers fill this model: an index ([`super::indexed`]) and a scan of the disk
-//! ([`crate::compare::cache`]). All decisions are made on the model. Both must give the same bytes
-//! of answer, so nothing may depend on the supplier. Contents are numbered in the order of their
-//! paths ([`Sides::put_in_order`]). The sketch of a content is fetched by its number on demand
-//! ([`Pieces`]). Two equal trees need no sketch.
+//! ([`crate::compare::cache`]). All decisions are made on the model. Answers must have the same
+//! bytes with both suppliers, so nothing may depend on the supplier. Contents are numbered in the
+//! order of their paths ([`Sides::put_in_order`]). The chunks and the signature of a content are
+//! fetched by its number on demand ([`Pieces`]). Two equal trees need none.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -23,7 +23,7 @@ use crate::unread;
 /// The kind of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A regular file that was read: the number of its content.
+    /// A regular file that was read, with the number of its content.
     File(u32),
     /// A regular file that could not be read.
     Unread,
@@ -31,7 +31,7 @@ pub(crate) enum What {
     Link(Vec<u8>),
     /// A pipe, a socket, a device.
     Special(SpecialKind),
-    /// A directory. It counts only where the other side has an entry of another kind.
+    /// A directory. It is listed only if the other side has an entry of another kind at its path.
     Dir,
 }
 
@@ -59,7 +59,7 @@ impl What {
     }
 }
 
-/// A path of one side.
+/// A path of one side, and what is there.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// The raw path relative to the side's root.
@@ -69,7 +69,7 @@ pub(crate) struct Entry {
     pub(crate) inode: (u64, u64),
 }
 
-/// One of the two trees (or files).
+/// One of the two trees or files that are compared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Side {
     /// The path as requested.
@@ -99,30 +99,30 @@ pub(crate) struct Content {
     pub(crate) kind: ContentKind,
 }
 
-/// Fetches the sketch of a content for comparison.
+/// Fetches the chunks and the signature of a content for comparison.
 pub(crate) trait Pieces: Sync {
     /// Returns the chunks and the signature of a content, by its number.
     fn pieces(&self, content: u32) -> Result<(ChunkList, Signature), AskError>;
 
-    /// Adds the evidence keys of a content, as [`super::wanted::evidence_keys`] does. Returns
-    /// `false` if that is not cheaper than fetching its pieces.
+    /// Fills `keys` with the evidence keys of a content, as [`super::wanted::evidence_keys`] does.
+    /// Returns `false` if that is not cheaper than fetching its pieces.
     fn keys(&self, content: u32, keys: &mut Vec<u64>) -> bool {
         let (_, _) = (content, keys);
         false
     }
 
-    /// Returns the snapshot that stores measures between comparisons, if there is one.
+    /// Returns the snapshot with the measures of earlier comparisons, if there is one.
     fn measured(&self) -> Option<&Snapshot> {
         None
     }
 
-    /// Fails if the caller has stopped waiting.
+    /// Fails if the caller no longer waits for the answer.
     fn go_on(&self) -> Result<(), Stopped> {
         Ok(())
     }
 }
 
-/// The renditions of files, by the contents of the files.
+/// The renditions of each content that was taken apart: the kind and the number of each.
 pub(crate) type Apart = BTreeMap<u32, Vec<(Rendition, u32)>>;
 
 /// Both sides.
@@ -146,8 +146,8 @@ pub(crate) struct Sides {
 
 impl Sides {
     /// Sorts the entries and numbers the contents by their first path, all of A before B.
-    /// Renditions are numbered after them; unused contents are dropped. Returns the old number of
-    /// each new one.
+    /// Renditions are numbered after them; unused contents are dropped. Returns, for each new
+    /// number, the old one.
     pub(crate) fn put_in_order(&mut self) -> Vec<u32> {
         const NONE: u32 = u32::MAX;
         let mut new_of = vec![NONE; self.contents.len()];
@@ -166,8 +166,8 @@ impl Sides {
                 *content = *new;
             }
         }
-        // So far only contents of files have new numbers. The renditions of contents that are
-        // renditions themselves are therefore dropped.
+        // So far only the contents of files have new numbers. A content that is only a rendition
+        // has none, so renditions of it are dropped.
         let apart = std::mem::take(&mut self.apart).into_iter();
         let apart: Apart = apart
             .map(|(owner, stand_ins)| (new_of[owner as usize], stand_ins))
@@ -217,7 +217,8 @@ impl Sides {
         Some(&self.contents[entry.what.content()? as usize])
     }
 
-    /// Counts regular files, their bytes, and the files too small to judge; hard links once.
+    /// Returns the number of regular files, their bytes, and the number of those that are too small
+    /// to judge. Hard links count as one file.
     pub(crate) fn distinct_files(&self) -> (u64, ByteLen, u64) {
         let mut seen = HashSet::new();
         let (mut bytes, mut small) = (ByteLen::ZERO, 0);
@@ -232,7 +233,7 @@ impl Sides {
         (seen.len() as u64, bytes, small)
     }
 
-    /// Counts the regular files that could not be read; hard links once.
+    /// Counts the regular files that could not be read. Hard links count as one file.
     pub(crate) fn unread(&self) -> u64 {
         let both = self.a.entries.iter().chain(&self.b.entries);
         let unread = both.filter(|entry| entry.what == What::Unread);
@@ -243,7 +244,7 @@ impl Sides {
     }
 }
 
-/// The entries of a side that hold each content, by path.
+/// The entries of a side that have each content, in the order of their paths.
 #[derive(Debug)]
 pub(crate) struct Holders {
     starts: Vec<u32>,
@@ -272,7 +273,7 @@ impl Holders {
         Self { starts, entries }
     }
 
-    /// Returns the indexes of the holders in [`Side::entries`].
+    /// Returns the entries that have a content, as indexes into [`Side::entries`].
     pub(crate) fn of_content(&self, content: u32) -> &[u32] {
         let at = content as usize;
         &self.entries[self.starts[at] as usize..self.starts[at + 1] as usize]
@@ -307,7 +308,8 @@ impl Numbering {
     }
 }
 
-/// Returns the path that is excluded from the outer of two nested trees.
+/// Returns the path of `inner` relative to `outer` if it lies in it. That path is left out of the
+/// outer tree.
 ///
 /// If one tree lies in the other, its files would match themselves. So the inner tree is excluded
 /// from the outer one. The comparison then shows whether the rest has the files of the inner tree.

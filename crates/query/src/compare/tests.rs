@@ -11,8 +11,8 @@ use resemble_testutil::prose::sentences;
 
 use super::*;
 
-/// Writes files of about 12 KB, each with an edited version at another path, and two versions of
-/// one path.
+/// Writes six files of about 12 KB, each with an edited version at another path, and two unrelated
+/// files at one path. Returns the index of all.
 fn snapshot(temp: &TempTree) -> Snapshot {
     let root = temp.folder("tree");
     for n in 0..6u64 {

@@ -1,11 +1,13 @@
-//! Sub-trees of A that are elsewhere in B.
+//! Finds sub-trees of A that are elsewhere in B.
 //!
-//! A renamed directory has a row for each file, but a person wants one line. Every row with another
-//! path votes for pairs of directories: one above each of its files. The weight of a vote is the
-//! row's shared bytes. A directory of A has moved if 70 % of its bytes lie below one directory of B
-//! elsewhere. Of the directories that hold (nearly) as much, the deepest is named, on both sides.
-//! In A only the topmost of the named ones is listed: `src/net` has moved to `code/net`, not all of
-//! A.
+//! A renamed directory has a row for each file, but a person wants one line. Every row of two
+//! different paths votes for pairs of directories: each directory above its file of A, with each
+//! directory above its file of B. The weight of a vote is the row's shared bytes. A directory of A
+//! has moved if 70 % of its bytes lie below one directory of B elsewhere.
+//!
+//! If directories above each other hold (nearly) the same bytes, the deepest of them is named, both
+//! in A and in B. Of the named directories of A, those below another one are not listed. So
+//! `src/net` has moved to `code/net`, not all of A.
 //!
 //! Files at their old path cast no vote: a sub-tree that is still in its place, and has a further
 //! copy, has not moved.
@@ -19,7 +21,7 @@ use resemble_proto::number::Fraction;
 
 use super::sides::{Side, Sides, path_text};
 
-/// A directory has moved if this share of its bytes has.
+/// A directory has moved if this share of its bytes lies in one directory elsewhere.
 const MOVED: f64 = 0.7;
 
 /// A deeper directory is named instead of its ancestor if it has this share of the ancestor's moved
@@ -53,7 +55,7 @@ impl<'a> DirTotals<'a> {
     }
 }
 
-/// A row of two paths: the entries, and the bytes of each that lie in the other.
+/// The vote of a row with two paths: its two entries, and the bytes of each that lie in the other.
 pub(super) struct Vote {
     pub(super) a: u32,
     pub(super) b: u32,
@@ -61,7 +63,7 @@ pub(super) struct Vote {
     pub(super) bytes_b: u64,
 }
 
-/// Returns the directories above a path, the nearest first, the root (empty) last.
+/// Returns the directories above a path, the nearest first. The root, an empty path, is the last.
 fn dirs_above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(path);
     std::iter::from_fn(move || {
@@ -78,7 +80,8 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     if votes.is_empty() || sides.a.single || sides.b.single {
         return Vec::new();
     }
-    // For each directory of A and each directory of B, the bytes of each that lie in the other.
+    // For each pair of a directory of A and a directory of B, the bytes of each that lie in the
+    // other.
     let mut found: BTreeMap<&[u8], BytesByDir<'_>> = BTreeMap::new();
     for vote in votes {
         let a = &sides.a.entries[vote.a as usize].path;
@@ -98,7 +101,7 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     );
     let mut named: Vec<&[u8]> = Vec::new();
     let mut rows = Vec::new();
-    // Ascending: a directory comes before those below it.
+    // The order is ascending, so a directory comes before those below it.
     for (dir, into) in &found {
         let below_named = named.iter().any(|above| is_below(dir, above));
         let (files, bytes) = totals_a.at(dir);

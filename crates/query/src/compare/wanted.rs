@@ -1,4 +1,5 @@
-//! The pieces of a batch of contents, as a lookup table for all other contents.
+//! A table of the pieces of a batch of contents, in which the pieces of all other contents are
+//! looked up.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,31 +8,35 @@ use resemble_core::similarity::Sketch;
 use resemble_relate::nominate::evidence::{CHUNK, chunk_keys};
 use resemble_relate::parallel::threads;
 
-/// Fills `keys` with the distinct evidence of a content: fingerprints unchanged, and chunks marked
-/// with [`CHUNK`].
+/// Fills `keys` with the distinct evidence keys of a content: fingerprints unchanged, and chunks
+/// marked with [`CHUNK`].
 pub(super) fn evidence_keys(sketch: &Sketch<'_>, keys: &mut Vec<u64>) {
     keys.clear();
     keys.extend(chunk_keys(sketch).iter().map(|key| key | CHUNK));
     keys.extend(sketch.signature.fingerprints.iter().map(|f| f.0));
 }
 
-/// Spreads a key: it is already a hash, so one multiplication mixes its bits into the top.
+/// Spreads a key over all values of `u64`, so that its top bits can select a slot. A key is already
+/// a hash, so one multiplication is enough.
 pub(super) const fn spread(key: u64) -> u64 {
     (key ^ (key >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// All keys of a batch of contents, and the contents that have each.
+/// All keys of a batch of contents, and the contents that have each key.
 pub(super) struct WantedKeys {
     /// The distinct keys.
     pub(super) keys: Vec<u64>,
     starts: Vec<u32>,
-    /// The places in the batch of each key, ascending, with the size of the piece in bytes.
+    /// For each key in turn, the places in the batch of the contents that have it, ascending. Each
+    /// has the size of the piece in bytes.
     places: Vec<(u32, u32)>,
-    /// The number of contents with each key, counted while all contents are visited.
+    /// For each key, the number of contents that have it. It is counted while all contents are
+    /// visited.
     counts: Vec<AtomicU32>,
-    /// The boilerplate keys, by place; filled after counting.
+    /// The indexes in `keys` of the boilerplate keys; filled after counting.
     common: BitSet,
-    /// Indexes into `keys` plus one, by open addressing, at most half full; 0 is a free slot.
+    /// A hash table with open addressing, at most half full. A slot has an index into `keys` plus
+    /// one; 0 is a free slot.
     slots: Vec<u32>,
     shift: u32,
     /// A bit is set for each wanted key. Most keys of most contents are not wanted, and this table
@@ -43,10 +48,11 @@ pub(super) struct WantedKeys {
 const FILTER: u32 = 24;
 
 impl WantedKeys {
-    /// Takes unordered (key, place in the batch, bytes of the piece); a key occurs once per place.
+    /// Builds the table from unordered triples: a key, a place in the batch, and the bytes of the
+    /// piece. A key occurs once per place.
     pub(super) fn new(pairs: Vec<(u64, u32, u32)>) -> Self {
-        // Sorting is half of the work. Each thread sorts the keys that have its number in their low
-        // bits.
+        // Sorting is half of the work. The threads divide the keys by some bits of their hash, and
+        // each sorts its part.
         let threads = threads().next_power_of_two();
         let mut parts: Vec<Vec<(u64, u32, u32)>> = vec![Vec::new(); threads];
         for part in &mut parts {
@@ -98,7 +104,7 @@ impl WantedKeys {
         }
     }
 
-    /// Returns the place of a key in [`Self::keys`].
+    /// Returns the index of a key in [`Self::keys`].
     pub(super) fn find(&self, key: u64) -> Option<usize> {
         let hash = spread(key);
         let bit = hash >> (64 - FILTER);
@@ -115,17 +121,17 @@ impl WantedKeys {
         }
     }
 
-    /// Counts one more content with the key at this place.
+    /// Counts one more content that has the key with this index.
     pub(super) fn count(&self, at: usize) {
         self.counts[at].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the count of the key at this place.
+    /// Returns the number of contents that were counted for the key with this index.
     pub(super) fn counted(&self, at: usize) -> u32 {
         self.counts[at].load(Ordering::Relaxed)
     }
 
-    /// Marks as boilerplate each key for whose place `is_common` returns true.
+    /// Decides which keys are boilerplate: those for whose index `is_common` returns true.
     pub(super) fn decide(&mut self, is_common: impl Fn(&Self, usize) -> bool) {
         let mut common = BitSet::default();
         for at in (0..self.keys.len()).filter(|&at| is_common(self, at)) {
@@ -134,12 +140,13 @@ impl WantedKeys {
         self.common = common;
     }
 
-    /// Returns whether the key at a place is boilerplate.
+    /// Returns whether the key with this index is boilerplate.
     pub(super) fn is_common(&self, at: usize) -> bool {
         self.common.has(at as u32)
     }
 
-    /// Returns the contents of the batch that have the key at this place.
+    /// Returns the places in the batch of the contents that have the key with this index. Each has
+    /// the bytes of the piece.
     pub(super) fn places(&self, at: usize) -> &[(u32, u32)] {
         &self.places[self.starts[at] as usize..self.starts[at + 1] as usize]
     }

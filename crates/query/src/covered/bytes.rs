@@ -56,9 +56,9 @@ enum Tried {
     Equal,
     /// Another name of the same file.
     Link,
-    /// The index lists the candidate as equal. But it is not, or can no longer be read.
+    /// The candidate was nominated as equal, but it is not, or can no longer be read.
     Changed,
-    /// The candidate lies in the directory after all, or in an excluded place.
+    /// The candidate is in the checked directory by another path, or in an excluded place.
     DoesNotCount,
     /// The checked file itself changed meanwhile.
     Moving,
@@ -99,7 +99,9 @@ impl Verifier {
         after.unchanged_since(&before).then(|| hasher.finish())
     }
 
-    /// Returns the verdict on a file: the first candidate that covers it decides.
+    /// Compares a file with the candidates in turn, and returns the verdict. The first candidate
+    /// with equal bytes decides. Another name of the file itself counts only if no candidate is
+    /// equal.
     pub(super) fn verdict(
         &mut self,
         listing: &Listing,
@@ -147,7 +149,8 @@ impl Verifier {
         }
     }
 
-    /// Fails if the checked file itself cannot be read.
+    /// Compares the checked file, `ours`, with one candidate. Fails if the checked file cannot be
+    /// read.
     fn try_one(
         &mut self,
         path: &Path,
@@ -165,15 +168,16 @@ impl Verifier {
         let Ok(theirs) = open_regular_in(folder, name) else {
             return Ok(Tried::Changed);
         };
-        // A candidate on a mount of our own does not count, because it is a view of a watched file.
+        // A candidate on a mount without real files does not count. The overlay, for example, shows
+        // views of watched files.
         let real = theirs.1.dev == root.stat().dev
             || class_of(theirs.0.as_fd()).is_ok_and(|class| class == FsClass::Real);
         if inside || !real {
             return Ok(Tried::DoesNotCount);
         }
         if (theirs.1.dev, theirs.1.ino) == (ours.1.dev, ours.1.ino) {
-            // With a single name, the candidate is the checked file itself, reached by another
-            // path.
+            // If the file has only one name, the candidate is the checked file itself, reached by
+            // another path.
             let other = theirs.1.nlink > 1 && candidate != path;
             return Ok(if other {
                 Tried::Link

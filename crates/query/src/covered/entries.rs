@@ -1,4 +1,4 @@
-//! Lists the present entries below the directory.
+//! Lists the entries that are now below the checked directory.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -25,7 +25,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Returns whether the index has read the file in this state.
+    /// Returns whether the file is still in the state in which the index read it.
     pub(super) fn is_as(&self, row: &FileStat) -> bool {
         let now = &self.stat;
         (now.ino, now.size, now.mtime, now.ctime) == (row.ino, row.size.0, row.mtime, row.ctime)
@@ -44,16 +44,16 @@ pub(super) struct Listing {
     pub(super) anchor: Anchor,
     /// Regular files, by raw path.
     pub(super) files: Vec<Listed>,
-    /// Everything else but directories.
+    /// All other entries except directories. Nothing covers them.
     pub(super) missing: Vec<MissingRow>,
     pub(super) errors: Vec<SoftError>,
-    /// The directory itself and all directories below it.
+    /// The identities of the directory itself and of all directories below it.
     pub(super) inside: HashSet<Identity>,
     /// For a single file: its folder, and its name in it.
     pub(super) single: Option<(Identity, OsString)>,
 }
 
-/// A directory that waits to be listed.
+/// A directory that is still to be listed.
 struct Waiting {
     path: PathBuf,
     device_above: u64,
@@ -131,7 +131,7 @@ impl Listing {
             self.lost(path, 0, "directory met twice");
             return Ok(());
         }
-        // Mount points of hung or pseudo file systems are not even passed to stat.
+        // `stat` is not even called for mount points of hung or pseudo file systems.
         let never = mounts.left_out_in(path);
         let passed = RefCell::new(Vec::new());
         let skip = |name: &OsStr| {

@@ -18,11 +18,11 @@ use super::known::{KnownFiles, KnownPlace};
 /// is tried only if the bytes of all earlier candidates differ by now.
 const TRIES: usize = 64;
 
-/// The roots, except the part that lies in the directory.
+/// The roots under which an equal file counts, except the part that lies in the checked directory.
 #[derive(Debug)]
 pub(super) struct Outside<'a> {
     pub(super) listing: &'a Listing,
-    /// The roots by raw path.
+    /// The open roots, in the order of their raw paths.
     pub(super) roots: Vec<Anchor>,
 }
 
@@ -57,8 +57,8 @@ impl<'a> Outside<'a> {
         Self { listing, roots }
     }
 
-    /// Returns the root of a path. The path must lie neither in the directory nor in a trash of the
-    /// root. A trash may hold the files of the directory.
+    /// Returns the root that contains a path. Returns `None` if the path is in the checked
+    /// directory, or in a trash below the root, which may hold files of the directory.
     pub(super) fn root_of(&self, path: &Path) -> Option<&Anchor> {
         if path.starts_with(&self.listing.dir) {
             return None;
@@ -69,9 +69,9 @@ impl<'a> Outside<'a> {
             .find(|root| path.starts_with(root.path()) && (!is_trash || is_in_trash(root.path())))
     }
 
-    /// Returns whether a file is inside the directory, whatever its path. Its folder is then one of
-    /// the directory's folders. If `covered` checks a single file, folder and name must be those of
-    /// that file.
+    /// Returns whether the file `name` in `folder` is inside the checked directory, by whatever
+    /// path it was found. Then `folder` is one of the directory's own folders. If `covered` checks
+    /// a single file, folder and name must be those of that file.
     pub(super) fn is_really_inside(&self, folder: &OpenDir, name: &OsStr) -> bool {
         let identity = (folder.stat.dev, folder.stat.ino);
         let is_it = |(above, single): &(_, OsString)| *above == identity && *single == *name;
@@ -79,14 +79,14 @@ impl<'a> Outside<'a> {
     }
 }
 
-/// The places of one content, by raw path.
+/// The paths of the files with one content, in the order of raw paths.
 #[derive(Debug, Default)]
 struct ContentPlaces {
     places: Vec<KnownPlace>,
     by_name: HashMap<OsString, Vec<usize>>,
 }
 
-/// The places of all contents in question that lie under a root and outside of the directory.
+/// The paths of all contents in question that lie under a root and outside of the directory.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     by_content: HashMap<ContentId, ContentPlaces>,
@@ -116,8 +116,8 @@ impl Places {
         Ok(Self { by_content })
     }
 
-    /// Returns the places to try for a file, best first: at most [`TRIES`] of other files, then as
-    /// many other names of the file itself (`own`).
+    /// Returns the paths to try for a file, best first. The first ones, at most [`TRIES`], are
+    /// paths of other files. Then follow at most as many other names of the file itself (`own`).
     pub(super) fn in_order(
         &self,
         outside: &Outside<'_>,

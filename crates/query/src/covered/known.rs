@@ -1,4 +1,4 @@
-//! Files that may be equal, by their contents.
+//! Finds the files that may be equal to a file, by their contents.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use resemble_relate::AskError;
 
 use super::entries::Listed;
 
-/// A path that has a content.
+/// The path of a file with the content in question.
 #[derive(Debug)]
 pub(super) struct KnownPlace {
     pub(super) path: PathBuf,
@@ -18,10 +18,10 @@ pub(super) struct KnownPlace {
 /// A file, and its content if that is known.
 pub(super) type FileContent = (FileId, Option<ContentId>);
 
-/// Nominates equal files. Its answers may be out of date.
+/// Nominates files that may be equal to a checked file. Its answers may be out of date.
 pub(super) trait KnownFiles: Sync {
-    /// Returns a file, and its content if the file was read in its present state. Hard links are
-    /// one file.
+    /// Returns the id of a file, and its content if the file was read in its present state. Hard
+    /// links are one file.
     fn of(&self, file: &Listed) -> Result<Option<FileContent>, AskError>;
 
     /// Returns the content at a path, if it has this size.
@@ -29,7 +29,8 @@ pub(super) trait KnownFiles: Sync {
 
     fn content_by_digest(&self, digest: &ContentDigest) -> Result<Option<ContentId>, AskError>;
 
-    /// Returns the places of a content; those in the directory itself may be among them.
+    /// Returns the paths of the files with a content; those in the directory itself may be among
+    /// them.
     fn places(&self, content: ContentId) -> Result<Vec<KnownPlace>, AskError>;
 }
 

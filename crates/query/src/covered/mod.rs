@@ -10,8 +10,8 @@
 //! 2. **An index or a scan nominates** (`known`, `equals`) files with the same content, under a
 //!    root and outside the directory. A command without an index scans both trees as `compare` does
 //!    (`scanned`). Nominations that are out of date cost time and no accuracy.
-//! 3. **The bytes decide** (`bytes`): both files are opened as carefully as everywhere and compared
-//!    to the last byte. Then they are checked again: neither may have changed meanwhile.
+//! 3. **The bytes decide** (`bytes`): both files are opened with the usual care, and all their
+//!    bytes are compared. Then they are checked again: neither may have changed meanwhile.
 //! 4. **Outside means outside.** A root may contain the directory. A root inside it does not count,
 //!    and the answer says so. Bind mounts are recognised by device and inode. A candidate whose
 //!    folder is one of the directory's own folders is inside, whatever its path. The same inode
@@ -20,9 +20,9 @@
 //!    catalogue has is listed separately. It counts only if the user accepts a digest as proof.
 //! 6. **Near copies are not safe** (`near`). They are listed separately, for missing files.
 //!
-//! The choice of the equal file is deterministic: first one with the same relative path below a
-//! root, then one with the same name, then the least path. Other files are preferred to further
-//! names of the checked file.
+//! If several files are equal to a checked file, the choice is deterministic. A file with the same
+//! relative path below a root is preferred, then one with the same name, then the first path in
+//! order. Other files are preferred to further names of the checked file.
 
 mod bytes;
 mod entries;
@@ -52,7 +52,7 @@ use resemble_relate::AskError;
 use resemble_relate::parallel::ordered;
 use resemble_relate::scope::{ScopedFiles, least_run};
 
-/// The cover of a file, or the reason why it has none.
+/// The result for a checked file: another file that covers it, or the reason why nothing does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Verdict {
     /// Another file with the same bytes.
@@ -79,7 +79,8 @@ pub fn covered(
     let mut whole =
         verdicts.with_near(|lost| near::rows(snapshot, part_reader, lost, request.memory))?;
     if snapshot.totals()?.unreadable_files > 0 {
-        // An unreadable file outside may be the missing equal one, so it is reported.
+        // An unreadable file outside of the directory may be equal to a missing one, so it is
+        // reported.
         let scoped = ScopedFiles::of(snapshot, &near::scope_of(&request.by))?;
         let is_outside =
             |error: &SoftError| !error.path.as_path().starts_with(request.dir.as_path());
@@ -105,7 +106,7 @@ struct LostFiles<'a> {
 #[derive(Debug)]
 struct Verdicts {
     listing: Listing,
-    /// The roots that count, without catalogues.
+    /// The roots that are no catalogues. Only files below them can cover a file.
     live: Vec<PathText>,
     /// The catalogues among the roots; they list files, but cover none.
     recorded: Vec<PathText>,
@@ -140,7 +141,7 @@ impl Verdicts {
         let mut inodes = HashSet::new();
         let mut looked = Looked {
             unreadable: errors.len() as u64,
-            // This limit is only that of near copies. An equal file is found whatever its size.
+            // This limit applies only to near copies. An equal file is found whatever its size.
             least_run: least_run(params),
             ..Looked::default()
         };
@@ -210,7 +211,7 @@ impl Verdicts {
         near: impl FnOnce(&LostFiles<'_>) -> Result<(Vec<NearRow>, Vec<SoftError>), AskError>,
     ) -> Result<Whole<Coverage>, AskError> {
         let (mut body, mut errors) = (self.body, self.errors);
-        // Errors of opening were already reported.
+        // Roots that cannot be opened were already reported, so these errors are dropped.
         let outside = Outside::of(&self.listing, &self.live, &mut Vec::new());
         let lost = self.lost.iter().map(|&at| &self.listing.files[at]);
         let live = outside.roots.iter();
@@ -246,8 +247,8 @@ impl Verdicts {
     }
 }
 
-/// Returns the least path at which a catalogue has a content. A catalogue is no proof, so it covers
-/// nothing unless that was requested.
+/// Returns the first path, in order, at which a catalogue has a content. A catalogue is no proof,
+/// so it covers nothing unless that was requested.
 fn recorded_at(
     known: &dyn KnownFiles,
     recorded: &[PathText],
@@ -263,8 +264,8 @@ fn recorded_at(
 
 /// Returns the content of each file of the listing, if it is known, and the verdict on the file.
 ///
-/// A file whose content is not known is first compared with its counterpart of equal size under a
-/// root. Most are equal, and need no digest.
+/// A file whose content is not known is first compared with a file of the same size, at the same
+/// relative path under a root. Most are equal to it, and need no digest.
 fn verdicts(
     known: &dyn KnownFiles,
     outside: &Outside<'_>,

@@ -22,8 +22,8 @@ use super::LostFiles;
 use crate::compare::indexed::{ListedSide, joined};
 use crate::compare::{NearestFile, NearestQuestion};
 
-/// Returns a row for each missing file that has a listed partner under one of the roots `by`. The
-/// row names the partner that contains most of the file.
+/// Returns a row for each missing file that has a similar file under one of the roots `by`, if that
+/// pair is listed. The row names the file that contains most of the missing one.
 pub(super) fn rows(
     snapshot: &Snapshot,
     part_reader: Option<&dyn PartReader>,

@@ -55,8 +55,8 @@ pub(crate) fn covered(
             let terms = (templates, part_reader, request.memory);
             near(trees, lost, terms)
         })?;
-        // The directory may lie under the root, and the answer has the directory's own errors
-        // already.
+        // Only errors outside of the directory are added. The directory may lie under the root, and
+        // the answer already has the errors in the directory.
         let outside = sides.errors.iter().filter(|error| {
             let path = error.path.as_path();
             path.starts_with(by) && !path.starts_with(request.dir.as_path())
@@ -144,7 +144,7 @@ impl KnownFiles for ScannedFiles<'_> {
     }
 }
 
-/// Returns the near copies of lost files, as the index would.
+/// Returns the near copies of files without an equal one, as the question with an index does.
 fn near(
     trees: &ScannedTrees<'_>,
     lost: &LostFiles<'_>,
@@ -193,10 +193,11 @@ fn near(
     })
 }
 
-/// The pieces of some contents of two scanned trees.
+/// Reads the pieces of some contents of two scanned trees. These contents have numbers of their
+/// own.
 struct RenumberedPieces<'a> {
     trees: &'a ScannedTrees<'a>,
-    /// For each content, its number in the trees.
+    /// For each content, its number in the scanned trees.
     of_trees: Vec<u32>,
 }
 

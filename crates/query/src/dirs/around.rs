@@ -3,19 +3,21 @@
 //! A person waits for a listing of the overlay, and the index may hold a million files. So the only
 //! directories considered are those with a file equal or similar to one below the given directory:
 //!
-//! 1. Every content below it leads to its other files, unless more than the limit have it
-//!    (boilerplate). The [`NEAR`] largest contents also lead to similar files; contents without
-//!    other files come first. The common bytes are added to all directories above each such file.
-//! 2. The other bytes below each of these directories are counted, from the lowest up. Counting
-//!    ends when a directory is too large to be listed. Then too little of it lies in the given
-//!    directory, or a directory below it fits much better. In the latter case the rules of
+//! 1. Every content below it leads to the other files with that content, unless there are too many
+//!    of them (boilerplate). The [`NEAR`] largest contents also lead to similar files; contents
+//!    that no other file has come first. The common bytes are added to all directories above each
+//!    file that was found.
+//! 2. The other bytes below each of these directories are counted, from the lowest directory up.
+//!    Counting ends when a directory is too large to be listed. Then too little of it lies in the
+//!    given directory, or a directory below it fits much better. In the latter case the rules of
 //!    [`resemble_core::tree::fold`] would drop it. So the walk up from `copy/src` ends soon after
 //!    the copy, and never counts the whole disk.
 //! 3. The remaining directories are measured like in any question about them.
 //!
-//! The work is bounded: [`MOST_FILES`] below the directory and [`MOST_ENTRIES`] counted around. A
-//! directory with more files has an empty listing. If candidates exceed the bound, the largest are
-//! missed. `resemble dirs` has no such bounds.
+//! The work is bounded: a listing counts [`MOST_FILES`] files below the directory, and
+//! [`MOST_ENTRIES`] entries elsewhere. A directory with more files has an empty listing. If the
+//! candidates have more entries, the largest of them are missed. `resemble dirs` has no such
+//! bounds.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -35,14 +37,14 @@ const MOST_FILES: usize = 100_000;
 /// The maximum number of entries of other directories that one listing counts.
 const MOST_ENTRIES: usize = 100_000;
 
-/// Contents whose similar files are looked up.
+/// The number of contents whose similar files are looked up.
 const NEAR: usize = 16;
 
 /// The maximum number of directories that one listing measures.
 const MOST_DIRS: usize = 1000;
 
-/// Bytes that a candidate may hold beyond its known common bytes, because not all similar files are
-/// looked up.
+/// The number of bytes that a candidate may have beyond its known common bytes. Not all similar
+/// files are looked up, so more bytes may be common.
 const SLACK: u64 = 64 << 10;
 
 /// A content below the directory.
@@ -53,12 +55,12 @@ struct OwnContent {
     path: PathBuf,
 }
 
-/// The known common content of a directory elsewhere.
+/// The content that a directory elsewhere is known to share with the given one.
 #[derive(Clone, Copy, Default)]
 struct DirCommon {
-    /// Bytes of the given directory that are in this one, too.
+    /// The number of bytes of the given directory that this directory has, too.
     to: u64,
-    /// Bytes of this directory that are in the given one, too.
+    /// The number of bytes of this directory that the given one has, too.
     from: u64,
     /// The content and the file that were counted last, so that neither counts twice.
     last: (Option<ContentId>, Option<FileId>),
@@ -158,7 +160,7 @@ fn common(
             largest.push((elsewhere, content, of));
         }
     }
-    // Contents without other holders come first.
+    // Contents that no other file has come first.
     largest.sort_unstable_by(|(elsewhere_a, _, a), (elsewhere_b, _, b)| {
         let order = (elsewhere_a, Reverse(a.size)).cmp(&(elsewhere_b, Reverse(b.size)));
         order.then_with(|| a.path.cmp(&b.path))
@@ -167,7 +169,8 @@ fn common(
         let Some(subject) = Subject::remembered(snapshot, &of.path)? else {
             continue;
         };
-        // Directories with an equal file have been counted already.
+        // Directories above an equal file have counted this content already, so it must not count
+        // again.
         for path in paths_of(snapshot, content)? {
             climb(dir, &path, &mut common, &mut |common| {
                 common.last = (Some(content), None);
@@ -236,7 +239,8 @@ fn complete(
     own_bytes: u64,
     common: &HashMap<PathBuf, DirCommon>,
 ) -> Result<Vec<PathBuf>, ReadError> {
-    // The deepest come first, and at equal depth those with most in common, until entries run out.
+    // The deepest directories come first, and at equal depth those with most in common. Counting
+    // ends after [`MOST_ENTRIES`] entries.
     let mut order: Vec<(&Path, DirCommon)> = common
         .iter()
         .map(|(path, common)| (path.as_path(), *common))
@@ -286,7 +290,7 @@ fn complete(
         .collect())
 }
 
-/// Returns the maximum number of bytes that a listed directory can have.
+/// Returns the number of bytes above which a directory is not listed.
 fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u64 {
     let inside = if common.to.saturating_mul(4) >= own {
         u64::MAX
@@ -311,8 +315,8 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
     inside.min(most.saturating_add(SLACK))
 }
 
-/// Counts the bytes below a directory, and returns whether the count is complete. Counting ends at
-/// `most` bytes or when entries run out.
+/// Counts the bytes below a directory, and returns whether the count is complete. Counting ends
+/// above `most` bytes, or after `room` entries.
 fn count(
     snapshot: &Snapshot,
     dir: &Path,

@@ -1,4 +1,4 @@
-//! Decides before any proof which links of contents can count for directories.
+//! Decides, before any file is read, which links between contents can count for directories.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,11 +11,12 @@ pub(super) struct Countable<'a> {
     pub(super) held: &'a [Held],
     /// The directories that directly hold each content.
     pub(super) holders: Vec<Vec<Node>>,
-    /// The minimum that pairs of directories must share; `None`: any amount.
+    /// The thresholds that pairs of directories must reach; `None`: all pairs count.
     pub(super) least: Option<LeastCommon>,
 }
 
-/// The thresholds for a pair of directories: of its larger containment, and of its shared bytes.
+/// The thresholds for a pair of directories: the least larger containment, and the least shared
+/// bytes.
 pub(super) type LeastCommon = (Share, u64);
 
 impl Countable<'_> {
@@ -27,8 +28,8 @@ impl Countable<'_> {
         of_a.iter().any(is_apart)
     }
 
-    /// Returns the links whose directories would share enough if each content were wholly in the
-    /// other.
+    /// Returns for each link whether its directories would reach the thresholds if each content
+    /// were wholly in the other.
     pub(super) fn needed(&self, links: &[(u32, u32)]) -> Vec<bool> {
         let Some((min, min_shared)) = self.least else {
             return vec![true; links.len()];

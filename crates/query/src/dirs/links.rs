@@ -1,9 +1,9 @@
-//! Finds pairs of contents of which one lies partly in the other. Through them, similar files count
-//! for the similarity of directories.
+//! Finds pairs of contents, one of which lies partly in the other. By these pairs, similar files
+//! count for the similarity of directories.
 //!
-//! These pairs are the links of `groups`, with the same figures, between the contents of the
-//! question. Each content keeps its best [`MOST`] links: a file that resembles hundreds indicates
-//! little about directories.
+//! The pairs are the links of `groups`, with the same figures, between the contents of the
+//! question. Each content keeps its best [`MOST`] links: a file that resembles hundreds of others
+//! indicates little about directories.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -23,7 +23,8 @@ use crate::groups::near::{NearTerms, near_links};
 /// Links kept per content.
 const MOST: usize = 64;
 
-/// The places of a content's files, if only the pairs of one directory are requested.
+/// The position of a content's files relative to a directory, if only the pairs of that directory
+/// are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum WhichSide {
     /// All pairs are requested. A content may be linked with any other.
@@ -32,8 +33,8 @@ pub(super) enum WhichSide {
     Inside,
     /// The content is only elsewhere. It may be linked with contents below the directory.
     Outside,
-    /// The content is in both places. It may still need a further link. If there are too many
-    /// contents, such contents are dropped first.
+    /// The content is in both places, so it counts as equal. It may still be linked with another
+    /// content. If there are too many contents, those in both places are dropped first.
     Both,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct LinkEffort<'a> {
     pub(super) memory: Option<(u64, &'a Path)>,
 }
 
-/// Links between contents, as indices into the list of the question.
+/// Links between contents. A content is named by its index in the list of the question.
 #[derive(Debug, Default)]
 pub(super) struct FoundLinks {
     pub(super) links: Vec<Link>,
@@ -62,7 +63,7 @@ pub(super) struct FoundLinks {
     pub(super) estimates: Vec<EstimatedLink>,
 }
 
-/// Two places with an estimated link.
+/// The two contents of a link whose shares are estimates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EstimatedLink {
     pub(super) of: u32,
@@ -166,7 +167,7 @@ fn largest(
     Ok(Some(largest.collect()))
 }
 
-/// Returns the best links of each content, by content.
+/// Returns the [`MOST`] best links of each content, sorted by content.
 fn best(mut links: Vec<Link>) -> Vec<Link> {
     links.sort_unstable_by(|a, b| {
         let place = |link: &Link| (link.of, Reverse(link.share), link.to);

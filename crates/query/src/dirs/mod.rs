@@ -36,10 +36,11 @@ use resemble_relate::prove::cost::MOST_WORK;
 use resemble_relate::scope::ScopedFiles;
 use trees::Trees;
 
-/// The default minimum of the larger containment of a pair.
+/// By default, the larger containment of a pair must be at least this share.
 const MIN: Share = Share::HALF;
 
-/// The default minimum of the bytes that a pair shares, unless the directories are identical.
+/// By default, a pair must share at least this number of bytes, unless its directories are
+/// identical.
 const MIN_SHARED: u64 = 256;
 
 /// The limits of a question.
@@ -49,16 +50,17 @@ const EVERYTHING: LinkEffort<'_> = LinkEffort {
     memory: None,
 };
 
-/// The limits of a listing, which every `ls` asks for.
+/// The limits of a listing in the overlay, which every `ls` asks for.
 const LISTING: LinkEffort<'_> = LinkEffort {
     contents: 20_000,
     work: 16 << 20,
     memory: None,
 };
 
-/// Returns the similar directories of a scope, biggest saving first. `part_reader` takes documents
-/// apart again to measure their common text; without it that is estimated. `scratch` holds the data
-/// beyond [`DirsRequest::memory`]; without a bound it is not used.
+/// Returns the pairs of similar directories in a scope, most shared bytes first. `part_reader`
+/// takes documents apart again to measure their common text; without it that is estimated.
+/// `scratch` is the folder for data beyond [`DirsRequest::memory`]; without that bound it is not
+/// used.
 pub fn dirs_with_parts(
     snapshot: &Snapshot,
     request: &DirsRequest,
@@ -104,9 +106,9 @@ pub fn dirs_with_parts(
     Ok(answer)
 }
 
-/// Lists a directory for the overlay. Returns at most [`LISTED`] directories that hold a quarter of
-/// it or lie in it, and their total number. The biggest saving comes first. The work is bounded:
-/// see `around`. `part_reader` is as in [`dirs_with_parts`].
+/// Lists a directory for the overlay. Returns at most [`LISTED`] directories, most shared bytes
+/// first, and the number of all that qualify. Each holds a quarter of `dir`, or has most of itself
+/// in `dir`. The work is bounded: see `around`. `part_reader` is as in [`dirs_with_parts`].
 pub fn listing(
     snapshot: &Snapshot,
     dir: &Path,
@@ -142,7 +144,7 @@ pub fn listing(
     Ok((rows, total))
 }
 
-/// Returns the relation of a row's directories, as a relation of files.
+/// Returns the relation of the two directories of a row, as if they were files.
 pub fn relation(row: &DirRow) -> Relation {
     let share = |fraction: Fraction| fraction.score().map_or(0.0, Score::get);
     let mostly = |fraction| share(fraction) >= Relation::MOSTLY;
@@ -179,7 +181,7 @@ fn trees(
     })
 }
 
-/// Returns the sides that the files of each content lie on.
+/// Returns for each content whether its files are below `dir`, elsewhere, or in both places.
 fn sides(scoped: &ScopedFiles, dir: &Path) -> HashMap<ContentId, WhichSide> {
     let mut sides: HashMap<ContentId, WhichSide> = HashMap::new();
     for file in &scoped.files {
@@ -198,7 +200,8 @@ fn sides(scoped: &ScopedFiles, dir: &Path) -> HashMap<ContentId, WhichSide> {
     sides
 }
 
-/// Returns whether the overlay lists the other directory of a pair, by the rule for files.
+/// Returns whether the overlay lists the other directory of a pair when `of` is listed. The rule is
+/// that for files.
 fn is_listed(trees: &Trees, pair: &Pair, of: Node) -> bool {
     let pair = if pair.a == of { *pair } else { pair.swapped() };
     let at_least = |share: Share, least: f64| f64::from(share.millionths()) >= least * 1e6;
@@ -207,7 +210,8 @@ fn is_listed(trees: &Trees, pair: &Pair, of: Node) -> bool {
     (much && pair.passes(Share::ZERO, MIN_SHARED)) || trees.identical(pair.a, pair.b)
 }
 
-/// Returns the topmost useful pairs as rows. If `first` is given, it is the `a` of each row.
+/// Returns the rows of the pairs that remain after folding, which are the topmost useful ones. If
+/// `first` is given, it is the `a` of each row.
 fn rows(trees: &Trees, pairs: &[Pair], first: Option<Node>) -> Vec<DirRow> {
     fold(trees.holdings.forest(), pairs)
         .iter()
@@ -240,8 +244,8 @@ fn row(trees: &Trees, pair: &Pair, first: Option<Node>) -> DirRow {
     }
 }
 
-/// Returns the interval of both shares if an estimate is part of them. All errors are assumed to
-/// have the same sign.
+/// Returns the interval of both shares if an estimate is part of them. The errors of all estimates
+/// are assumed to have the same sign, so they are added up.
 fn interval(trees: &Trees, pair: &Pair) -> Option<EstimateInterval> {
     if !trees.is_estimate(pair.a, pair.b) {
         return None;
@@ -259,7 +263,8 @@ fn interval(trees: &Trees, pair: &Pair) -> Option<EstimateInterval> {
     })
 }
 
-/// Compares by saving (biggest first), larger containment, containment of a, and paths.
+/// Compares rows by their shared bytes (most first), larger containment, containment of `a`, and
+/// paths.
 fn by_saving(one: &DirRow, other: &DirRow) -> Ordering {
     let place = |row: &DirRow| (row.shared_bytes, row.a_in_b.max(row.b_in_a), row.a_in_b);
     place(other)

@@ -1,4 +1,4 @@
-//! The files of a question as a forest of directories.
+//! Arranges the files of a question as a forest of directories.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::groups::near::MOST_ESTIMATES;
 /// such chains would pair every level with every other.
 const LEVELS: usize = 64;
 
-/// A forest with the names of its directories, which the arithmetic does not need.
+/// The forest of directories, with their names. The shares are computed without the names.
 #[derive(Debug)]
 pub(super) struct Trees {
     pub(super) holdings: Holdings,
@@ -34,9 +34,9 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    /// Returns the directories at and below `bases` that contain files of `scoped`. `links` returns
-    /// the links between the contents, as indices into the slice that it receives. Its second
-    /// argument selects the links that can count.
+    /// Builds the forest of the directories at and below `bases` that contain files of `scoped`.
+    /// `links` is called with the contents of the files, and returns the links between them, as
+    /// indexes into that slice. Its second argument decides which links can count.
     pub(super) fn of(
         snapshot: &Snapshot,
         scoped: &ScopedFiles,
@@ -124,9 +124,9 @@ impl Trees {
                 .any(|link| self.counts(a, link, b) || self.counts(b, link, a))
     }
 
-    /// Returns the possible error of the shared bytes of each directory, which comes from
-    /// estimates. It is the number of bytes by which the true value may be lower, and by which it
-    /// may be higher. `None`: unknown.
+    /// Returns the possible error of the shared bytes of each directory, which is that of the
+    /// estimates among its links. Each error has two numbers of bytes: the true value may be lower
+    /// by the first, and higher by the second. `None`: unknown.
     pub(super) fn slack(&self, a: Node, b: Node) -> Option<[(u64, u64); 2]> {
         if self.estimates.len() > MOST_ESTIMATES {
             return None;
@@ -172,7 +172,7 @@ impl Trees {
     }
 }
 
-/// The directories in the order in which they are met.
+/// Numbers the directories in the order in which files lead to them.
 struct Growing<'a> {
     bases: Vec<&'a Path>,
     parents: Vec<Option<usize>>,

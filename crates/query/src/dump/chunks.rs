@@ -1,5 +1,5 @@
-//! `dump --chunks` and `dump --files`: the metadata that Forman, Eshghi and Chiocchetti sort (2005,
-//! section 2.5, step 1).
+//! `dump --chunks` and `dump --files` write the metadata that Forman, Eshghi and Chiocchetti sort
+//! (2005, section 2.5, step 1).
 //!
 //! Each chunk has a line: its length in bytes, its MD5, and the number of its file, separated by
 //! blanks. Repeated chunks are included ("we record multiple forward edges"). `sort -k2,2` brings
@@ -8,7 +8,8 @@
 //! canonical dump.
 //!
 //! Files are numbered from 1 in the order of their first raw paths. Hard links are one file, with a
-//! line each in the table. Both forms use the same numbers, and only include regular files.
+//! line for each path in the table. Both forms use the same numbers, and only include regular
+//! files.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

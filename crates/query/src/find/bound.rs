@@ -1,5 +1,5 @@
-//! A cheap bound on the measures: thousands of files share a phrase with a file, few share most of
-//! it.
+//! Computes a cheap upper bound on the measures of a nominee. Thousands of files share a phrase
+//! with a file, but few share most of it.
 
 use resemble_core::similarity::proof::are_text_and_data;
 use resemble_core::{ByteLen, ContentKind, Relation, Score};

@@ -1,9 +1,10 @@
-//! Pairs with at least one container: an archive or a mail.
+//! Estimates pairs with at least one container: an archive or a mail.
 //!
-//! Such a pair is compared by the entire contents of both, whatever nominated it. It is nominated
-//! by common samples of the wholes, by the text of a mail, or by samples of members. Through
-//! samples of members, a search for an archive finds edited files and parts of files that lie in
-//! it. A search for a file finds the member instead, which is more precise than the archive.
+//! A pair with a container is compared by the entire contents of both sides, whatever nominated it.
+//! There are three ways of nomination: common samples of the wholes, the text of a mail, and
+//! samples of members. Through samples of members, a search for an archive finds edited files and
+//! parts of files that lie in it. A search for a file finds the member instead, which is more
+//! precise than the archive.
 
 use resemble_core::similarity::{self, Unit};
 use resemble_core::{ByteLen, Measures, Score};
@@ -14,23 +15,24 @@ use resemble_relate::nominate::members::MemberNominee;
 use resemble_relate::prove::members::{ComparedSide, unit_of};
 use resemble_relate::renditions::{Occurrence, WholeDigest};
 
-/// The evidence for a place that holds members, or for one that matches members of the subject.
+/// The evidence that nominated a place, if the place or the subject holds members.
 #[derive(Default)]
 pub(super) struct HeldNominee {
-    /// The matches of both kinds of wholes: the measures, and the digest of the other whole.
+    /// For each kind of whole, texts and other parts: the measures of its match, and the digest of
+    /// the place's whole.
     pub(super) wholes: [Option<(Measures, WholeDigest)>; 2],
-    /// The part number of one of those wholes.
+    /// The number that one of the place's wholes has among the parts of its file.
     pub(super) number: Option<u32>,
     /// The single content of the place, if it holds no members.
     pub(super) alone: Option<(Occurrence, ContentRow)>,
     /// The mail text's match with the other side: the measures and the size of that text.
     pub(super) text: Option<(Measures, ByteLen)>,
-    /// The match between the subject's members and the single content.
+    /// The match between the subject's members and the single content of the place.
     pub(super) in_members: Option<MemberNominee>,
 }
 
 impl HeldNominee {
-    /// Estimates the match of the pair without reading it.
+    /// Estimates the match of both sides from this evidence, without reading them.
     pub(super) fn estimate(
         &self,
         ours: &ComparedSide,
@@ -77,7 +79,8 @@ fn related(measures: Measures, sizes: (ByteLen, ByteLen), least: ByteLen) -> Mat
     Match::new(relation, Layer::Text, measures, sizes)
 }
 
-/// Estimates the match of an archive, a, and a file with this share in it.
+/// Estimates the match of an archive, `a`, and a file, `b`, of which this share lies in the
+/// archive.
 fn contained(share: Score, sizes: (ByteLen, ByteLen), least: ByteLen) -> Match {
     let shared = share.get() * sizes.1.0 as f64;
     let of = |all: f64| Some(Score::new(shared / all.max(1.0)).min(Score::ALL_BUT_IDENTICAL));

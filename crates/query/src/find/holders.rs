@@ -42,8 +42,8 @@ use resemble_scan::parts::PartReader;
 /// The maximum number of samples of the file that are looked up.
 const SAMPLES: u32 = 1 << 14;
 
-/// Returns the parameters to digest the file with: the chunks of the index, and as many samples as
-/// can be looked up.
+/// Returns the parameters for the digest of the searched file: the chunks of the index, and as many
+/// samples as can be looked up.
 pub const fn fine(params: &Params) -> Params {
     Params {
         chunk: params.chunk,
@@ -59,7 +59,7 @@ pub struct SearchedContent {
     extracted: Extracted,
     /// True if all of the content was read.
     whole: bool,
-    /// The digests of the bytes, and of the text that represents them.
+    /// The digests of the bytes and, if the file has one, of its text.
     pub digests: Vec<Digest>,
 }
 
@@ -98,9 +98,9 @@ impl SearchedContent {
     }
 }
 
-/// Returns the places with a chunk or a sample of the file, sorted by path. Each has the ranges of
-/// common chunks. `roots` is the default scope. With `all`, returns every place, no matter what the
-/// index has of it.
+/// Returns the places that share a chunk or a sample with the file, sorted by path. Each row has
+/// the ranges of the common chunks. `roots` is the scope of a question that names none. With `all`,
+/// returns every place in scope, no matter what the index has of it.
 pub fn candidates(
     snapshot: &Snapshot,
     digests: &[Digest],
@@ -208,7 +208,7 @@ struct Held {
     ranges: Vec<[u64; 2]>,
 }
 
-/// Returns the ranges of the digest's chunks that are also among these chunks.
+/// Returns the ranges of the digest's chunks that `theirs` has, too.
 fn common_chunks(digest: &Digest, theirs: &[resemble_core::ChunkRun]) -> Vec<[u64; 2]> {
     let theirs: HashSet<(ChunkHash, u32)> = theirs
         .iter()
@@ -262,8 +262,8 @@ fn paths(
 /// The maximum number of members of one archive that are read together.
 const TOGETHER: usize = 64;
 
-/// Returns the candidates that hold at least `least` bytes of the content, those with most first.
-/// They are proven by their bytes where these can be read. `looked_at` is called with the number of
+/// Returns the candidates that hold at least `least` bytes of the content, those with most first. A
+/// candidate is proven by its bytes if they can be read. `looked_at` is called with the number of
 /// candidates that were just read.
 pub fn prove(
     sought: &SearchedContent,
@@ -324,8 +324,8 @@ pub fn prove(
     (rows, errors)
 }
 
-/// Drops archives that hold no more in their own bytes than in their members. An archive without
-/// compression has the bytes of its members.
+/// Drops the row of an archive if its own bytes hold no more of the content than its members do. An
+/// archive without compression has the bytes of its members.
 fn let_members_speak(rows: &mut Vec<HolderRow>) {
     let is_member = |row: &HolderRow| row.path != row.container;
     let mut members: HashMap<PathText, Vec<[u64; 2]>> = HashMap::new();
@@ -348,7 +348,8 @@ fn let_members_speak(rows: &mut Vec<HolderRow>) {
     });
 }
 
-/// Returns the texts and members of candidates in one file that can be read whole.
+/// Reads the candidates in one file. The result of a candidate is `None` if it cannot be read
+/// whole.
 fn theirs(
     rows: &[HolderRow],
     part_reader: Option<&dyn PartReader>,
@@ -370,7 +371,7 @@ fn theirs(
     Ok(rows.iter().map(extracted).collect())
 }
 
-/// Returns the common part of both files: ranges of the requested bytes. If the text shows more,
+/// Returns the common part of both files, as ranges of the bytes of `ours`. If the text shows more,
 /// and enough of it, ranges of the text are returned instead.
 fn in_common(ours: &Extracted, theirs: &Extracted, least: u64) -> (Layer, Vec<[u64; 2]>) {
     let of = |ours: &[u8]| {

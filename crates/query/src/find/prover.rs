@@ -1,7 +1,7 @@
-//! Proof: measures rows on the contents of the files.
+//! Measures rows on the contents of the files.
 //!
-//! Every pair can be measured. The representations and members of a file are extracted anew, and
-//! count only if they still are the indexed ones. A question reads a limited number of bytes
+//! Every pair can be measured. The renditions and members of a file are extracted again, and count
+//! only if they still are the indexed ones. A question reads a limited number of bytes
 //! ([`Budget`]). Rows beyond that keep their estimate and are marked. The index stores measures, so
 //! no pair is read again.
 
@@ -35,9 +35,10 @@ mod members;
 pub(super) struct Budget(pub(super) ByteLen);
 
 impl Budget {
-    /// The budget of a question for which a person waits: some tenths of a second.
+    /// The budget of a question for which a person waits. It lasts for some tenths of a second.
     pub(super) const QUESTION: Self = Self(ByteLen(256 << 20));
-    /// The budget of a listing, which every `ls` requests: some hundredths of a second.
+    /// The budget of a listing, which every `ls` requests. It lasts for some hundredths of a
+    /// second.
     pub(super) const LISTING: Self = Self(ByteLen(16 << 20));
     /// No limit.
     pub(super) const NONE: Self = Self(ByteLen(u64::MAX));
@@ -55,8 +56,9 @@ impl Budget {
 /// The number of threads that measure for one question. Other questions wait for answers, too.
 pub(super) const THREADS: usize = 2;
 
-/// Returns whether reading these files takes long enough for a second thread: several times the 50
-/// µs of starting one. Opening a file costs as much as reading 16 KiB.
+/// Returns whether reading these files takes so long that a second thread pays. Starting one takes
+/// 50 µs, and reading must take several times as long. Opening a file costs as much as reading 16
+/// KiB.
 const fn is_worth_a_thread(files: usize, bytes: ByteLen) -> bool {
     files > 1 && files as u64 * (16 << 10) + bytes.0 >= 256 << 10
 }
@@ -81,7 +83,8 @@ impl SubjectSide {
     }
 }
 
-/// A pair to be measured: a rendition of the subject and a content that represents another place.
+/// A pair to be measured: a rendition of the subject, and a content by which another file or member
+/// is compared.
 pub(super) type UnmeasuredPair<'p> = (&'p SubjectSide, &'p Occurrence, &'p ContentRow);
 
 /// Reads and measures pairs.
@@ -93,9 +96,10 @@ pub(super) struct Prover<'a> {
     min_shared: ByteLen,
     budget: Budget,
     /// The members of the subject, or its single content if it has none, once they are read. The
-    /// inner `None`: they cannot be read.
+    /// inner option is `None` if they cannot be read.
     held: OnceLock<Option<ProvableMembers>>,
-    /// The bytes of the subject, if they were read and must still be measured.
+    /// The bytes of the subject, if they were read before the first measure, which takes them from
+    /// here.
     own: Option<Vec<u8>>,
     subjects: ReadSubjects,
     pub(super) errors: Vec<SoftError>,
@@ -127,8 +131,8 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Measures these pairs, the most important first. `None`: one of the two cannot be read, or
-    /// the pair is beyond the budget, and the estimate is kept.
+    /// Measures these pairs, the most important first. The result of a pair is `None` if one of its
+    /// contents cannot be read, or if it is beyond the budget. Its estimate is then kept.
     ///
     /// The budget is allotted before anything is read, in the order of the pairs. A pair with
     /// stored measures also takes its part. So the choice of estimates depends neither on threads
@@ -246,7 +250,7 @@ impl<'a> Prover<'a> {
     }
 
     /// Returns the share of the subject's words that are nearest to these samples, weighted by the
-    /// worth of the samples. `None`: it is not a text, or cannot be read now.
+    /// worth of the samples. `None`: the subject is not a text, or cannot be read now.
     pub(super) fn share_nearest(
         &mut self,
         subject: &SubjectSide,
@@ -263,8 +267,9 @@ impl<'a> Prover<'a> {
         Ok(text.map(|text| text.share_nearest(level, worth)))
     }
 
-    /// Returns the bytes of this rendition of the subject, unless an archive must be opened for
-    /// them. The bytes are kept, because they are measured later.
+    /// Reads the bytes of the subject and keeps them, because they are measured later. Returns
+    /// `None` for any other rendition, and if the subject is a member, whose archive would have to
+    /// be opened.
     pub(super) fn subject_bytes(
         &mut self,
         rendition: Rendition,
@@ -279,9 +284,8 @@ impl<'a> Prover<'a> {
         Ok(self.own.as_deref())
     }
 
-    /// Returns the cost of reading a content, in bytes of a file that is only read. A
-    /// representation or a member must be extracted again, which takes the file apart from its
-    /// beginning.
+    /// Returns the cost of reading a content, in bytes. A rendition or a member costs more than a
+    /// file, because its file must be read and taken apart from its beginning.
     fn cost(&self, occurrence: &Occurrence, row: &ContentRow) -> Result<ByteLen, AskError> {
         let place = occurrence.place;
         if occurrence.rendition == Rendition::Own && place.member.is_none() {
@@ -341,8 +345,8 @@ impl<'a> Prover<'a> {
         Ok(self.here(read.ok().flatten()))
     }
 
-    /// Returns the content that was read from a file, if it is the indexed one. Otherwise the
-    /// answer must not be cached: the file may differ again without a change of the index.
+    /// Passes on the content that was read from a file. If it was not read, or is not the indexed
+    /// one, the answer must not be cached: the file may differ again without a change of the index.
     fn here<T>(&self, read: Option<T>) -> Option<T> {
         if read.is_none() {
             self.snapshot.note_outside();
@@ -350,8 +354,8 @@ impl<'a> Prover<'a> {
         read
     }
 
-    /// Records a file that vanished. If everything had to be read, an unreadable file is recorded,
-    /// too.
+    /// Records a file that vanished. An exact question, which has to read everything, also records
+    /// unreadable files.
     fn note(&self, path: &Path, error: &AskError, errors: &mut Vec<SoftError>) {
         if error.means_vanished() {
             errors.push(SoftError::vanished(path.into()));
@@ -360,7 +364,7 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Returns the bytes of a content at its place.
+    /// Reads the content of the other side of a pair, from the first file in scope that has it.
     fn other(
         &self,
         occurrence: &Occurrence,
@@ -381,7 +385,8 @@ impl<'a> Prover<'a> {
         Ok(self.say(&path, extract, (occurrence.rendition, digest), errors))
     }
 
-    /// Returns the representation of the file or member at a path, if it is this content.
+    /// Extracts a rendition of the file or member at a path, and returns it if it still has this
+    /// digest.
     fn say(
         &self,
         path: &Path,

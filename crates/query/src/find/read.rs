@@ -20,7 +20,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::unread;
 
-/// A file, or a member of one, that was read.
+/// A file, or a member of a file, that was read for a question.
 #[derive(Clone, Debug)]
 pub struct ReadSubject {
     /// The digest of its bytes.
@@ -102,7 +102,7 @@ pub(super) fn read_until(
         .map_err(|failure| unreadable(path, failure))?;
     match read.content {
         Content::New(digest) => Ok(*digest),
-        // These variants occur only with an index, so this code is not reached. It would read the
+        // Only a read with an index returns these, so this code is not reached. It would read the
         // file again.
         Content::Known(_) | Content::InFlight(_) | Content::Edited(_) => {
             Ok(Digest::of(&bytes_of(path)?, params))
@@ -169,7 +169,7 @@ fn read(
         .map_err(|failure| unreadable(path, failure))?;
     let digest = match read.content {
         Content::New(digest) => *digest,
-        // These variants occur only with an index, so this code is not reached. It would read the
+        // Only a read with an index returns these, so this code is not reached. It would read the
         // file again.
         Content::Known(_) | Content::InFlight(_) | Content::Edited(_) => read_now(path, params)?,
     };
@@ -204,7 +204,7 @@ pub struct Stream<'a> {
     digester: Digester,
     part_reader: Option<&'a dyn PartReader>,
     head: Vec<u8>,
-    /// All bytes, as long as they do not exceed [`Self::FEW`].
+    /// All bytes, unless they exceed [`Self::FEW`].
     few: Option<Vec<u8>>,
     /// All bytes, if the content can be taken apart and is not too long.
     kept: Option<File>,
@@ -215,8 +215,8 @@ impl<'a> Stream<'a> {
     /// The maximum number of bytes of a pipe that are kept in memory: 256 MiB. A longer content is
     /// not taken apart.
     const MOST: usize = 256 << 20;
-    /// The maximum number of bytes of a content that are sent with a question. If they are sent,
-    /// the measures can be proven.
+    /// The maximum number of bytes of a content that are sent with a question. With them, the
+    /// measures can be proven.
     pub const FEW: usize = 4 << 20;
 
     /// Returns an empty stream.
@@ -267,7 +267,7 @@ impl<'a> Stream<'a> {
             }
         };
         if kept.is_err() {
-            // A content that is not in memory is not taken apart.
+            // The bytes could not be kept in memory, so the content is not taken apart.
             self.part_reader = None;
             self.kept = None;
         }

@@ -1,4 +1,4 @@
-//! The search itself: compares every rendition of the subject with its nominees.
+//! Searches for similar files: compares every rendition of the subject with its nominees.
 //!
 //! Several pairs of renditions can lead to one place (a file, or a member of one). For example, a
 //! scanned image matches by its bytes, a letter by its text. The row shows the best pair. A subject
@@ -45,7 +45,7 @@ use self::promise::ListingPromise;
 /// The result of a search.
 #[derive(Debug, Default)]
 pub(super) struct FoundRows {
-    /// The rows that pass, best first.
+    /// The rows of the answer, best first.
     pub(super) similar: Vec<Similar>,
     /// Near-copies of the subject that were not compared.
     pub(super) further: FurtherCopies,
@@ -62,7 +62,7 @@ const AT_ONCE: usize = 1 << 13;
 /// Fewer pairs than this are estimated on one thread, which takes a millisecond or two.
 const WORTH_A_THREAD: usize = 48;
 
-/// Searches these files, or the whole index.
+/// Searches the files of `scoped`, or the whole index if that is `None`.
 pub(super) fn search_in(
     snapshot: &Snapshot,
     subject: &Subject,
@@ -116,7 +116,8 @@ pub(super) fn search_in(
     search.finish()
 }
 
-/// Returns the place of the subject in the index. No row may lie in it or around it.
+/// Returns the place of the subject in the index. No row may be a part of the subject, or contain
+/// it.
 fn own_place(snapshot: &Snapshot, subject: &Subject) -> Result<Option<Place>, AskError> {
     if subject.member.is_some() {
         return Ok(subject.place);
@@ -149,20 +150,20 @@ struct Search<'a> {
     min_shared: ByteLen,
     prover: Prover<'a>,
     own_place: Option<Place>,
-    /// A content that occurs only in the subject's file.
+    /// The content that occurs only in the subject's file.
     own_content: Option<ContentId>,
     /// The renditions of the subject.
     faces: Faces,
-    /// Pairs to be measured on the contents.
+    /// Pairs that are to be measured on their contents.
     drafts: Vec<Draft>,
     rows: HashMap<Place, Match>,
     /// The near-copies that are not compared: see [`FoundRows::further`].
     further: FurtherCopies,
     /// The renditions of the subject that were compared.
     compared: HashMap<Rendition, ComparedRendition>,
-    /// Members to compare, of the subject or of the place.
+    /// For each place, the evidence for a pair in which the subject or the place holds members.
     held: HashMap<Place, HeldNominee>,
-    /// Members of the subject that nominate others.
+    /// The members of the subject, which nominate other files.
     members: HeldMembers,
 }
 
@@ -213,7 +214,7 @@ impl Search<'_> {
             digest,
             sketch,
             own,
-            // Windows exist only for files that are represented by their own bytes.
+            // Kinship is judged by windows, which only files compared by their own bytes have.
             kin: kin.filter(|_| rendition == Rendition::Own),
             promise,
             counts: &counts,
@@ -247,14 +248,14 @@ impl Search<'_> {
         Ok(known.failure()?)
     }
 
-    /// Returns whether the options select the rows of a listing.
+    /// Returns whether the options select the same rows as a listing of the overlay.
     fn are_rows_listed(&self) -> bool {
         let options = self.options;
         !options.all && !options.exact && options.min.is_none()
     }
 
-    /// Returns a bound that rejects nominees that cannot be in a listing. It exists only for texts,
-    /// and only while no template is marked.
+    /// Returns a check that rejects nominees that cannot be in a listing of the overlay. It exists
+    /// only for texts, and only while no template is marked.
     fn promise<'a>(
         &self,
         digest: &Digest,
@@ -283,8 +284,8 @@ impl Search<'_> {
             };
             let is_equal = row.digest == digest.content;
             let same = is_equal || same_words(row.words, digest.words);
-            // A whole always passes, because one of the two wholes alone decides nothing. Both are
-            // evaluated together later.
+            // A whole of an archive always passes, because one of its two wholes alone decides
+            // nothing. Both are judged together later.
             let is_in_words = [digest.kind, row.kind].contains(&ContentKind::Text);
             let passage = nominee.passage;
             let passage = (is_in_words && passage.is_rare()).then_some(passage);
@@ -307,8 +308,8 @@ impl Search<'_> {
         Ok(met)
     }
 
-    /// Returns the digest with all samples that have posting lists. It is made again if the index
-    /// has fewer samples and the content can be read. The text of a document cannot be read here.
+    /// Returns a digest of the subject with all samples that have posting lists, if `digest` lacks
+    /// some of them. The content must be read for that. The text of a document cannot be read here.
     fn dense(&mut self, rendition: Rendition, digest: &Digest) -> Result<Option<Digest>, AskError> {
         if !digest.kind.has_lines() || rendition != Rendition::Own {
             return Ok(None);
@@ -332,7 +333,8 @@ impl Search<'_> {
         }))
     }
 
-    /// Returns the places of a content outside the subject.
+    /// Returns the places of a content outside the subject, and how the subject is compared with
+    /// each.
     fn occurrences(
         &self,
         rendition: Rendition,

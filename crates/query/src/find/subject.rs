@@ -20,19 +20,19 @@ pub struct Subject {
     pub(super) digest: Arc<Digest>,
     pub(super) file: Option<FileId>,
     pub(super) path: Option<PathBuf>,
-    /// Its bytes, if they have no file.
+    /// The bytes of the subject, if it has no file.
     pub(super) sent: Option<SentBytes>,
-    /// Its place in the index, if the index has its current state.
+    /// The place of the subject in the index, if the index has its current state.
     pub(super) place: Option<Place>,
-    /// The names that lead to it, if it is a member of `path`.
+    /// The names that lead to the subject, if it is a member of the file at `path`.
     pub(super) member: Option<Vec<u8>>,
-    /// Its last change, and the date that it states.
+    /// The last change of the subject, and the date that it states.
     pub(super) dates: FileDates,
-    /// Its other renditions, if the index does not have them.
+    /// The other renditions of the subject, if the index does not have them.
     pub(super) others: Vec<(Rendition, Arc<Digest>)>,
-    /// Its members, if the index does not have them.
+    /// The members of the subject, if the index does not have them.
     pub(super) held: Option<HeldMembers>,
-    /// Extracts the texts of documents again for exact measures; `None`: these remain estimates.
+    /// Extracts the texts of documents again for exact measures; without it they are estimated.
     pub(super) part_reader: Option<Arc<dyn PartReader>>,
 }
 
@@ -119,7 +119,7 @@ impl Subject {
         }
     }
 
-    /// Excludes this file from the answer: it is the source of the digest.
+    /// Excludes this file from the answer, because the digest is that of this file.
     #[must_use]
     pub fn is_file(self, file: FileId) -> Self {
         Self {
@@ -130,8 +130,8 @@ impl Subject {
 
     /// Returns the indexed file at `path`; `None` if the index has none. A file that has changed is
     /// read again. If no file has this path, the part before a `!` may be a file, and the rest name
-    /// a member of it. A member is returned as the index has it, and not if its file has changed. A
-    /// partial snapshot reads nothing: see [`Self::remembered`].
+    /// a member of it. A member is returned as the index has it; if its file has changed, the
+    /// result is `None`. A partial snapshot reads nothing: see [`Self::remembered`].
     pub fn indexed(
         snapshot: &Snapshot,
         path: &Path,
@@ -253,7 +253,7 @@ fn dates(snapshot: &Snapshot, content: ContentId, changed: i64) -> Result<FileDa
     Ok(FileDates::of(changed, stated.map(|date| date.seconds)))
 }
 
-/// Returns whether the file still has the `stat` of the index.
+/// Returns whether the file still has the `stat` that the index recorded.
 fn is_current(path: &Path, row: &FileRow) -> bool {
     let Ok(anchor) = anchor_of(path) else {
         return false;
@@ -264,7 +264,7 @@ fn is_current(path: &Path, row: &FileRow) -> bool {
     })
 }
 
-/// Returns the part of a content that the index keeps.
+/// Returns the digest of a content, with the pieces that the index stores.
 fn stored(snapshot: &Snapshot, content: ContentId) -> Result<Option<Digest>, ReadError> {
     let Some(row) = snapshot.content(content)? else {
         return Ok(None);

@@ -2,14 +2,16 @@
 //! pairs that the engine leaves out because their common piece is boilerplate for it.
 //!
 //! While [`super::common`] scans all pieces, it reports the number of contents with each piece.
-//! This gives the number of common pieces that each content has with all others. Those of the given
-//! pairs must add up to that number: docs/scale.md explains why this finds any mistake. The engine
-//! counts every content that has a piece. The question counts a family of near-copies as one. So a
-//! piece may be boilerplate for the engine and not for the question. The pairs with such a piece
-//! are added here.
+//! From these numbers follows how many common pieces each content has with all others together. The
+//! common pieces of the given pairs must add up to the same number: docs/scale.md explains why this
+//! finds any mistake.
 //!
-//! Some contents are known only to the engine (parts that represent no file). Their places follow
-//! those of the [`Table`], and they are counted.
+//! The engine counts every content that has a piece. The question counts a family of near-copies as
+//! one. So a piece may be boilerplate for the engine and not for the question. The pairs with such
+//! a piece are added here.
+//!
+//! Some contents are known only to the engine (parts that are not renditions of a file). Their
+//! places follow those of the [`Table`], and they are counted.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +30,7 @@ use super::measured::{MeasuredPairs, MeasuredSorter};
 use super::pair_lists::{CandidatePair, PairLists};
 use super::table::Table;
 
-/// The counts that check candidates.
+/// The counts by which the given candidate pairs are checked.
 #[derive(Debug)]
 pub(super) struct Accounts<'a> {
     given: &'a dyn ExternalPairs,
@@ -36,7 +38,7 @@ pub(super) struct Accounts<'a> {
     table: &'a Table,
     /// Contents that are counted and not compared.
     pub(super) others: Vec<ContentId>,
-    /// The places of all contents by their names.
+    /// The names that the engine has for all contents, each with the content's place.
     names: Vec<(i64, u32)>,
     /// The number of common samples and of common chunks that no given pair has accounted for yet,
     /// by place.
@@ -48,7 +50,7 @@ pub(super) struct Accounts<'a> {
 
 impl<'a> Accounts<'a> {
     /// Returns the accounts of the contents of a question. `limit` is the number of contents that
-    /// may have a piece.
+    /// may have a piece before it is boilerplate.
     pub(super) fn of(
         given: &'a dyn ExternalPairs,
         (snapshot, scoped, table): (&'a Snapshot, &ScopedFiles, &'a Table),
@@ -92,7 +94,7 @@ impl<'a> Accounts<'a> {
         })
     }
 
-    /// Returns the given measures for the pairs of the question.
+    /// Returns the measures that were given for pairs of the question.
     pub(super) fn measured(&self) -> Result<MeasuredPairs, AskError> {
         let mut measured = MeasuredSorter::new(self.room, self.dir)?;
         for row in self.given.measured() {
@@ -119,8 +121,8 @@ impl<'a> Accounts<'a> {
         }
     }
 
-    /// Adds all pairs of the compared contents with a piece that is boilerplate for the engine
-    /// only.
+    /// Adds all pairs of compared contents that have this piece, which is boilerplate for the
+    /// engine only.
     pub(super) fn pair_up(
         &mut self,
         (kind, key): (PostingKind, u64),
@@ -142,7 +144,7 @@ impl<'a> Accounts<'a> {
         Ok(())
     }
 
-    /// Reads the candidates and checks the counts.
+    /// Reads the given candidates and checks the counts. Returns them with the added pairs.
     pub(super) fn close(mut self) -> Result<PairLists, AskError> {
         let given = self.given;
         for pair in given.pairs() {

@@ -52,7 +52,8 @@ pub(super) fn clusters(
     let mut groups: Vec<Group> = Vec::new();
     let mut members: Vec<u32> = Vec::new();
     if let About::Content(place) = collection.about {
-        // The group of the file. If it is in none, the files that are linked with it.
+        // Only the group of the requested file is shown. If the file is in no group, the files that
+        // are linked with it are shown.
         let center = stars.center(place);
         members = match center {
             Some(center) => (0..table.len())
@@ -216,7 +217,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
         rows = by_time.into_iter().map(|(_, member)| member).collect();
         mark_newest(&mut rows);
     }
-    // The members furthest from the centre come first.
+    // The members that are least similar to the centre come first.
     let mut far: Vec<u32> = members.to_vec();
     far.sort_by_cached_key(|&place| {
         let score = to_center(place).map(|half| half.tie().containment());
@@ -249,22 +250,22 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     .with_contradictions())
 }
 
-/// Marks the youngest member, unless another is as young. File times are only a hint, because
-/// copying may lose them.
+/// Marks the youngest member as newest, unless another one is as young. File times are only a hint,
+/// because copying may lose them.
 pub(super) fn mark_newest(members: &mut [Member]) {
     if let Some(at) = newest_of(&times_of(members.iter().map(Member::dates))) {
         members[at].newest = true;
     }
 }
 
-/// Returns the least path of a content's files.
+/// Returns the first path of a content's files.
 pub(super) fn path(collection: &Collection, place: u32) -> PathText {
     let first = collection.table.first(&collection.scoped, place);
     PathText::from(first.path.as_path())
 }
 
-/// Returns a content as a member. `shares` are its share in the centre, and that of the centre in
-/// it.
+/// Returns a content as a member. `shares` has the share of the content that lies in the centre,
+/// and the share of the centre that lies in the content.
 pub(super) fn member(
     snapshot: &Snapshot,
     collection: &Collection,
@@ -321,7 +322,7 @@ pub(super) fn short_id(snapshot: &Snapshot, content: ContentId) -> Result<String
     Ok(id)
 }
 
-/// Returns the mean of the larger containments.
+/// Returns the mean of the larger containments of these links.
 pub(super) fn average(links: &[HalfLink]) -> Fraction {
     let sum: u64 = links
         .iter()
@@ -330,7 +331,7 @@ pub(super) fn average(links: &[HalfLink]) -> Fraction {
     Fraction::from_millionths((sum / (links.len() as u64).max(1)) as u32)
 }
 
-/// Returns links as rows, best first; `a` has the lesser path.
+/// Returns links as rows, best first. In each, `a` is the file with the lesser path.
 fn in_words(shown: &Shown<'_>, links: Vec<HalfLink>) -> Result<Vec<Link>, AskError> {
     let rank = |place: u32| shown.collection.table.rank(place);
     let mut links: Vec<HalfLink> = links
@@ -355,7 +356,7 @@ fn in_words(shown: &Shown<'_>, links: Vec<HalfLink>) -> Result<Vec<Link>, AskErr
     links.iter().map(|link| row(shown, link)).collect()
 }
 
-/// Returns a link as a row. `a` is the end that the link is seen from.
+/// Returns a link as a row, in which `a` is the end that the link is seen from.
 pub(super) fn row(shown: &Shown<'_>, link: &HalfLink) -> Result<Link, AskError> {
     let shares = shown.of_link(link)?;
     Ok(Link {

@@ -1,7 +1,7 @@
 //! Finds common pieces and connected contents: one pass over the sorted (piece, content) records.
 //!
-//! The method is Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3. The chunks of the
-//! paper are both kinds of evidence here, and its files are contents. In the sorted records the
+//! The method is Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3. Here the files of
+//! the paper are contents, and its chunks are chunks and samples. In the sorted records the
 //! contents of each piece are adjacent, so one pass
 //!
 //! * counts the contents of each piece. Pieces of too many contents are ignored, as in the paper's
@@ -35,7 +35,7 @@ use super::table::Table;
 /// A piece of a content: the kind in the top bit, then the key, then the content's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Posting {
-    // Two halves: 12 bytes instead of the 16 that a u64 would be padded to.
+    // The key is in two halves, so that the record takes 12 bytes. A `u64` would pad it to 16.
     high: u32,
     low: u32,
     place: u32,
@@ -86,7 +86,7 @@ pub(super) struct CommonPieces {
     pub(super) sets: Vec<u32>,
     /// Families of many near-copies.
     pub(super) families: Families,
-    /// The samples that frames consist of.
+    /// The samples of which frames may consist.
     pub(super) samples: CommonSamples,
 }
 
@@ -103,11 +103,12 @@ impl CommonPieces {
 /// The samples that at least a dozen contents have.
 #[derive(Debug)]
 pub(super) struct CommonSamples {
-    /// The number of such samples that each content has, by place.
+    /// By place, the number of common samples that a content has.
     counts: Vec<u16>,
     /// The start and the length of each sample's run in `places`.
     at: HashMap<Fingerprint, (usize, usize)>,
-    /// The places of samples that not too many contents have, concatenated.
+    /// The places of the contents that have each sample, one sample after the other. Samples of too
+    /// many contents are left out.
     places: Vec<u32>,
 }
 
@@ -137,7 +138,7 @@ impl CommonSamples {
     }
 }
 
-/// The holders of each sample, by the pieces that were read.
+/// Looks up the holders of samples among the pieces that were read.
 pub(super) struct TableHolders<'a> {
     samples: &'a CommonSamples,
     table: &'a Table,
@@ -160,12 +161,12 @@ impl SampleHolders for TableHolders<'_> {
     }
 }
 
-/// Contents whose pieces are read at once.
+/// The number of contents that a thread reads before it takes the next ones.
 const BATCH: usize = 256;
 
-/// Reads the pieces of all contents. More than `few` near-copies form a family. A piece of more
-/// than `limit` unrelated contents is ignored. If pairs were given, `accounts` receives the holders
-/// of each piece.
+/// Reads the pieces of all contents. More than `few` near-copies form a family. A piece that more
+/// than `limit` unrelated contents have is ignored. If candidate pairs were given, `accounts`
+/// receives the holders of each piece.
 pub(super) fn common_pieces(
     of: (&Table, &PairProver<'_>),
     limits: (u32, u32),
@@ -179,9 +180,9 @@ pub(super) fn common_pieces(
 
 /// The indexed pieces of the contents of a question, read once.
 struct TakenPieces {
-    /// The holders of pieces, sorted by pieces.
+    /// The records of pieces and of the contents that have them, sorted by piece.
     runs: Vec<SortedRun<Posting>>,
-    /// The keys of families of near-copies, by place.
+    /// For each content, the keys by which its family of near-copies is found.
     names: Vec<FamilyNames>,
     /// For each place: whether the content is a text, and the level of its signature. `None`: the
     /// content is gone.
@@ -189,8 +190,8 @@ struct TakenPieces {
 }
 
 impl TakenPieces {
-    /// Reads the contents that are compared, and other contents. The pieces of the others are only
-    /// counted.
+    /// Reads the pieces of the contents that are compared, and of other contents. The pieces of the
+    /// others are only counted.
     fn of(
         snapshot: &Snapshot,
         table: &Table,

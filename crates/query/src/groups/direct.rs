@@ -1,12 +1,12 @@
-//! Identical files of trees that no index has.
+//! Finds identical files in trees that no index has.
 //!
-//! An index reads and chunks every file. Sets of identical files only need the few that may be
-//! equal:
+//! An index reads and chunks every file. To find sets of identical files, only the few that may be
+//! equal must be read:
 //!
 //! 1. **The trees are walked** (`walk`) by all cores. Only the path and the `stat` of each file are
 //!    in memory until the answer.
-//! 2. **A file with a unique size is not opened.** Its read permission is still checked, since an
-//!    answer reports unreadable files, whichever program gives it.
+//! 2. **A file with a unique size is not opened.** Its read permission is still checked, because
+//!    every answer reports unreadable files.
 //! 3. **Files of equal size are read** (`read`), with all the care of [`resemble_scan::read`]. Of
 //!    long files the beginnings are read first; then those that may still be equal are read whole.
 //!    Two files are identical if their content digests are equal, as everywhere.
@@ -54,7 +54,7 @@ pub(crate) fn identical(
     });
     let is_asked = |place: u32| of.is_none_or(|(_, inode)| inode == Some(file(place).inode));
 
-    // Each file is read by one of its names, the least.
+    // A file with several names is read by the first of them.
     let mut distinct: Vec<u32> = (0..files.len() as u32).collect();
     distinct.sort_unstable_by_key(|&place| (file(place).size, file(place).inode, place));
     distinct.dedup_by_key(|place| file(*place).inode);
@@ -101,7 +101,7 @@ pub(crate) fn identical(
     })
 }
 
-/// Returns the names of all files of a scope as they are now, sorted, and the errors of listing.
+/// Returns the present paths of all files in a scope, sorted, and the errors of the walk.
 pub fn names(
     scope: &Scope,
     observer: &mut dyn Observer,
@@ -111,7 +111,7 @@ pub fn names(
     Ok((names.collect(), walked.errors))
 }
 
-/// Returns the long files with equal beginnings.
+/// Returns the long files whose beginnings are equal, so that they must be read whole.
 fn may_still_be_equal(done: &mut Done, size: impl Fn(u32) -> u64) -> Vec<(u32, How)> {
     let mut heads = std::mem::take(&mut done.heads);
     heads.sort_unstable_by_key(|&(head, place)| (size(place), head, place));

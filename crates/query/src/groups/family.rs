@@ -1,11 +1,12 @@
 //! The family of a file: all versions that links lead to, in order.
 //!
-//! A group has no chains of links; a family is such a chain. A text that was edited for years
-//! shares nothing with its first version. But each version shares text with the one before. A
-//! request for all versions means this chain. Members are sorted by time. The links are the steps.
-//! Each member but the first has one, from the most similar member on the way (the maximum spanning
-//! tree). File times only suggest which version is newest, because copying may lose them. If all
-//! versions state a date in their content, that date is used.
+//! In a group, every member is linked with the centre. A family is a chain of links. A text that
+//! was edited for years shares nothing with its first version. But each version shares text with
+//! the one before. A request for all versions means this chain.
+//!
+//! Members are sorted by time. Each member but the first has one link, from the most similar member
+//! on the way (the maximum spanning tree). File times only suggest which version is newest, because
+//! copying may lose them. If all versions state a date in their content, that date is used.
 //!
 //! A part of a file is no version of it. Otherwise, through a book, an archive or a mail, one
 //! family could include a third of a home directory. So no step leads from a part to its whole or

@@ -1,9 +1,9 @@
 //! Links of containers.
 //!
-//! These links are nominated by samples of the containers' entire contents, and by the texts of
-//! mails. The figures are measured on the members ([`Archives`]), one pair at a time. The links of
-//! a file are adjacent, so its contents are reused for the next pair. Pairs beyond the read budget
-//! keep their estimates.
+//! Links of containers are nominated by samples of the containers' entire contents, and by the
+//! texts of mails. The figures are measured on the members ([`Archives`]), one pair at a time. The
+//! links of a file are adjacent, so its contents are reused for the next pair. Pairs beyond the
+//! read budget keep their estimates.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use super::links::{By, HalfLink};
 use super::table::Table;
 use super::terms::{LinkTerms, PairFound};
 
-/// Joins several links of one pair of files.
+/// Joins several links of one pair of files into one.
 pub(super) struct JoinedLinks<'a> {
     snapshot: &'a Snapshot,
     terms: LinkTerms,
@@ -29,8 +29,8 @@ pub(super) struct JoinedLinks<'a> {
     archives: Option<Archives<'a, (&'a Snapshot, &'a ScopedFiles)>>,
     /// Bytes that may still be read.
     left: u64,
-    /// Measures made for the lesser end of each pair. The other end uses them later, because both
-    /// must agree.
+    /// The links that were made for the lesser end of each pair. The other end uses them later,
+    /// because both must agree.
     measured: HashMap<(u32, u32), Option<HalfLink>>,
 }
 

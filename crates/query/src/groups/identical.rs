@@ -15,7 +15,7 @@ use resemble_relate::scope::ScopedFiles;
 pub(super) struct SameBytes {
     /// The size of each file.
     pub(super) size: u64,
-    /// Their indices in the order of paths, ascending.
+    /// The indexes of the files in the order of paths, ascending.
     pub(super) files: Vec<u32>,
 }
 
@@ -26,7 +26,8 @@ impl SameBytes {
     }
 }
 
-/// Returns the answer that consists of sets alone, from an index: contents of several files.
+/// Answers a question about identical files only, from an index. A set consists of the files of one
+/// content.
 pub(super) fn answer(
     snapshot: &Snapshot,
     request: &GroupsRequest,
@@ -47,8 +48,8 @@ pub(super) fn answer(
     })
 }
 
-/// Returns the answer that consists of the sets which `add_sets` adds. It has the scope and the
-/// errors of the scan, and the number of `pending` files.
+/// Returns an answer whose sets `add_sets` adds. The answer also has the scope and the errors of
+/// the scan, and the number of `pending` files.
 pub(super) fn whole(
     (looked, errors): (Looked, Vec<SoftError>),
     pending: u64,
@@ -78,7 +79,7 @@ pub(super) fn whole(
     })
 }
 
-/// Adds the sets of a scope to an answer, for the wanted contents, and their totals.
+/// Adds to an answer the sets of a scope whose contents are wanted, and their totals.
 pub(super) fn add_scoped(
     snapshot: &Snapshot,
     scoped: &ScopedFiles,

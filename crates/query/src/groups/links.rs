@@ -1,4 +1,4 @@
-//! The links between contents, by content.
+//! Stores the links between contents, by content.
 //!
 //! Every link is stored twice, once from each end, in the order of the ends. So the links of a
 //! content are one run, and only its start must be in memory. The run itself is in memory, too, or
@@ -50,7 +50,8 @@ pub(super) enum By {
     Bytes,
     /// A text or another rendition of at least one of the two files.
     Text,
-    /// The wholes of one kind: all texts (0) or all other parts (1). This is not a link yet.
+    /// The wholes of one kind: all texts (0) or all other parts (1). Both kinds are joined into one
+    /// link later.
     Whole(usize),
 }
 
@@ -77,8 +78,8 @@ impl HalfLink {
     /// Bits that do not depend on the renditions.
     const KEPT: u32 = Self::COUNT | Self::ESTIMATE | Self::SAME_TEXT;
 
-    /// Returns the link of two places with these measures; `score` as [`Tie::score`]. `rarity` is
-    /// that of the common part, if there is one.
+    /// Returns the link of two places with these measures and this [`Tie::score`]. `rarity` is that
+    /// of the common part, if there is one.
     pub(super) fn new(
         (from, to): (u32, u32),
         measures: &Measures,
@@ -131,7 +132,8 @@ impl HalfLink {
         }
     }
 
-    /// Returns the relation of its ends, seen from the first; `None`: below every relation.
+    /// Returns the relation of the two ends, seen from the first. Returns `None` if they share too
+    /// little for any relation.
     pub(super) fn relation(&self) -> Option<Relation> {
         let tie = self.tie();
         let is_mostly = |share: Option<u32>| share >= Some(Tie::MOSTLY);
@@ -231,7 +233,7 @@ impl HalfLink {
         if contents == 0 {
             return Discount::default();
         }
-        // The greatest count means: unknown.
+        // The greatest count means that the number is unknown.
         let contents = if contents == Self::COUNT {
             u32::MAX
         } else {
@@ -298,15 +300,15 @@ pub(super) struct Links {
     /// The halves of a content are those from `starts[place]` to `starts[place + 1]`.
     starts: Vec<u64>,
     halves: SortedRun<HalfLink>,
-    /// The least place of each place's connected component.
+    /// For each place, the least place in its connected component.
     pub(super) components: Vec<u32>,
-    /// The least place of each place's component by links of kin alone: see [`Links::kin`]. Empty
-    /// if no link has a kinship.
+    /// For each place, the least place in its component by links of kin alone: see [`Links::kin`].
+    /// Empty if no link has a kinship.
     kin: Vec<u32>,
 }
 
 impl Links {
-    /// Collects the halves of all links between `contents` contents. `join` merges the links of one
+    /// Collects the halves of all links between this many contents. `join` merges the links of one
     /// pair, seen from the lesser end.
     pub(super) fn of(
         runs: Vec<SortedRun<HalfLink>>,
@@ -416,8 +418,8 @@ impl Links {
 /// Merges all links of one pair into one.
 pub(super) type JoinLinks<'j> = dyn FnMut(&[HalfLink]) -> Result<Option<HalfLink>, AskError> + 'j;
 
-/// Returns the one link that the links of a pair are joined to. It is joined as seen from the
-/// lesser end, so both ends get the same.
+/// Joins the links of a pair into one. They are joined as seen from the lesser end, so both ends
+/// get the same link.
 fn joined(halves: &[HalfLink], join: &mut JoinLinks<'_>) -> Result<Option<HalfLink>, AskError> {
     match halves {
         [first, ..] if first.from <= first.to => join(halves),

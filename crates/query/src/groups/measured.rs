@@ -1,4 +1,4 @@
-//! Measures made elsewhere, indexed by the two contents of a pair.
+//! Stores measures that an external program made. They are looked up by the two contents of a pair.
 //!
 //! Pairs are sorted by their contents, in memory or in a scratch file. The first pair of each block
 //! of the file stays in memory, so a look-up reads one block.
@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every pair is found from both ends, but only in its own unit, in memory and on disk.
+        /// Every pair is found from both ends, in memory and on disk, but only in its own unit.
         #[test]
         fn pairs_are_found(
             pairs in prop::collection::btree_map((0u32..60, 60u32..90), any::<bool>(), 0..900),

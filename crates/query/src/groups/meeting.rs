@@ -1,4 +1,4 @@
-//! Measures of two files of a group that need not be linked.
+//! Measures two files of a group, even if no link connects them.
 //!
 //! A family has members that share nothing with the requested file. Of a group the worst pair is
 //! shown: the two members that share least. So figures are needed for files without a link.
@@ -71,7 +71,7 @@ impl MeetingShares {
 }
 
 impl Shown<'_> {
-    /// Returns the contents by which a place is compared: its own and its representations. Ignored
+    /// Returns the contents by which a place is compared: its own and its renditions. Ignored
     /// fingerprints are removed from them.
     pub(super) fn kept_of(&self, place: u32) -> Result<Vec<(Rendition, StoredSketch)>, AskError> {
         let table = &self.collection.table;
@@ -197,9 +197,9 @@ impl Shown<'_> {
         Ok(MeetingShares::new(best.0, best.1))
     }
 
-    /// Returns the least containment of two members, and whether it is an estimate. Pairs without a
-    /// link are compared by their estimates, among the first [`MEASURED`] of `members`. The pair
-    /// with the least containment is measured. Pairs too small to judge are skipped.
+    /// Returns the least containment of any two members, and whether it is an estimate. Pairs
+    /// without a link are estimated, among the first [`MEASURED`] of `members`, and the pair with
+    /// the least estimate is measured. Pairs too small to judge are skipped.
     pub(super) fn worst(
         &self,
         links: &[HalfLink],
@@ -250,7 +250,7 @@ impl Shown<'_> {
     }
 }
 
-/// Returns a content and, if requested, its representations.
+/// Returns a content and, if requested, its renditions.
 fn all_of(
     snapshot: &Snapshot,
     id: ContentId,
@@ -270,7 +270,7 @@ fn all_of(
 }
 
 /// Returns the figures that every question shows of two unread files, by the renditions that share
-/// most. `None`: no estimate.
+/// most. Returns `None` if no estimate is possible.
 pub(super) fn shown(
     (snapshot, table): (&Snapshot, &Table),
     (text, unit): (bool, Unit),

@@ -15,12 +15,12 @@
 //!    connected contents.
 //! 3. `solve` drops unconnected contents, packs the others into problems that fit, and estimates
 //!    pairs with something in common. A pair that may be a **link** by its estimate's interval
-//!    becomes a draft. `drafts` measures these on the contents, and `terms` decides which are
+//!    becomes a draft. `drafts` measures these pairs on the contents, and `terms` decides which are
 //!    links. Unreadable pairs and pairs beyond the budget keep their estimate and are marked.
 //! 4. `resemble_core::cluster` cuts the network of links into groups without chains. `--family` and
 //!    `order` follow the connected components.
-//! 5. The contents include the representations of files (`renditions`). A link of representations
-//!    is a link of their files. Of several links of two files the best counts. Containers are
+//! 5. The contents include the renditions of files (`renditions`). A link of two renditions is a
+//!    link of their files. If two files have several links, the best counts. Containers are
 //!    measured by their members (`held`), and each member nominates its container for single files.
 //! 6. `within` adds the groups of members of one container.
 //! 7. `answer` formats the groups that are shown, and only those.
@@ -35,7 +35,8 @@
 //!
 //! **Memory.** The path of each file, about 50 bytes per content, and the answer are always in
 //! memory. Everything else obeys [`GroupsRequest::memory`]: sorting, problems and links go to
-//! scratch files. Both ways are one code with the same result; without a bound nothing is written.
+//! scratch files. The code and the result are the same with and without a bound. Without a bound
+//! nothing is written.
 
 use std::path::Path;
 
@@ -131,7 +132,7 @@ impl<'a> KnownPairs<'a> {
         }
     }
 
-    /// Opens the pairs of another program, if there are any.
+    /// Opens the pairs that another program found, if they were given, to check them.
     fn accounts(
         self,
         request: &GroupsRequest,
@@ -224,7 +225,7 @@ impl Collection {
         let of = (&table, &prover);
         let common = common_pieces(of, (limit, FREE), accounts.as_mut(), (room, dir))?;
         let given = accounts.map(Accounts::close).transpose()?;
-        // Questions about one file, and bounded ones, are not stored.
+        // The drafts of a question about one file, or with bounded memory, are not stored.
         let is_kept = about == About::Everything && room.0.is_none();
         let known = known
             .findings()
@@ -283,7 +284,7 @@ impl Collection {
         })
     }
 
-    /// Measures shown pairs that are not links.
+    /// Returns the prover for pairs of the answer that are not links.
     fn prover<'a>(
         &'a self,
         snapshot: &'a Snapshot,
@@ -332,7 +333,7 @@ fn accepts(request: &GroupsRequest, link: &HalfLink) -> bool {
     PairRelation::accept_either(&request.relation, link.relation())
 }
 
-/// Returns the content of the requested file. Adds a soft error if the file takes no part.
+/// Returns the content of the requested file. Adds a soft error if the file is not in scope.
 fn asked(
     snapshot: &Snapshot,
     scoped: &ScopedFiles,
@@ -373,8 +374,8 @@ fn not_among(path: &PathText) -> SoftError {
 
 /// Returns the groups of a scope. `scratch` is a directory for data that does not fit into
 /// [`GroupsRequest::memory`]; without a bound it is not touched. `part_reader` extracts documents
-/// again, so that their common text is measured; without one it is estimated. With
-/// [`KnownPairs::Given`] the answer is the same, or it fails.
+/// again, so that their common text is measured; without one it is estimated. [`KnownPairs::Given`]
+/// does not change the answer. The question fails if given pairs are missing.
 pub fn groups_with_parts(
     snapshot: &Snapshot,
     request: &GroupsRequest,
@@ -425,7 +426,7 @@ pub fn groups_with_parts(
 }
 
 /// Returns all paths of a scope, similar files side by side, for an archive that is compressed. The
-/// request's `of`, `family` and `top` are ignored. `part_reader` and `known` as in
+/// request's `of`, `family` and `top` are ignored. `part_reader` and `known` are as in
 /// [`groups_with_parts`].
 pub fn order_with_parts(
     snapshot: &Snapshot,

@@ -68,7 +68,7 @@ pub(crate) struct NearTerms<'a> {
     pub(crate) memory: Option<(u64, &'a Path)>,
 }
 
-/// Returns the links between the files of a scope, by the places of their contents.
+/// Returns the links between the files of a scope. Files are named by their contents.
 pub(crate) fn near_links(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     scoped: &ScopedFiles,
@@ -87,8 +87,8 @@ pub(crate) fn near_links(
         part_reader,
     };
     let prover = PairProver::new(reader, room.part(3));
-    // Only families of more than `limit` near-copies are formed. In a family, a member is compared
-    // with the leader only, but here copies in other directories matter.
+    // In a family, a member is compared with the leader only, but here copies in other directories
+    // matter. So only families of more than `limit` near-copies are formed.
     let common = common_pieces((&table, &prover), (limit, limit), None, (room, dir))?;
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
     let holders = common.holders(&table);

@@ -24,7 +24,7 @@ pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {
         .filter(|&place| collection.links.degree(place) > 0)
         .collect();
     let forest = spanning_forest(&mut collection.network(), &linked)?;
-    // Each row of files is sorted by the least path in it.
+    // Each row of files takes its place in the answer by the first path in it.
     let mut rows: Vec<(&Path, Vec<&ScopedFile>)> = Vec::new();
     let mut add = |places: &[u32]| {
         let files = places

@@ -1,4 +1,4 @@
-//! Pairs of contents to check, by their places.
+//! Stores the pairs of contents that are to be checked, by their places.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ impl Record for CandidatePair {
     }
 }
 
-/// The greater places that each place is paired with.
+/// For each place, the greater places that it is paired with.
 #[derive(Debug)]
 pub(super) struct PairLists {
     /// The list of a place is from `starts[place]` to `starts[place + 1]`.
@@ -40,7 +40,7 @@ pub(super) struct PairLists {
 }
 
 impl PairLists {
-    /// Returns the lists of the pairs of this many contents.
+    /// Builds the lists from sorted runs of pairs. `contents` is the number of all contents.
     pub(super) fn of(
         runs: Vec<SortedRun<CandidatePair>>,
         contents: u32,
@@ -61,15 +61,15 @@ impl PairLists {
         Ok(Self { starts, greater })
     }
 
-    /// Reads the greater places that `place` is paired with into `greater`, ascending.
+    /// Fills `greater` with the greater places that `place` is paired with, ascending.
     pub(super) fn read(&self, place: u32, greater: &mut Vec<u32>) -> Result<(), AskError> {
         greater.clear();
         let (from, to) = (self.starts[place as usize], self.starts[place as usize + 1]);
         self.greater.read(from..to, greater)
     }
 
-    /// Returns the pairs among some contents: for each of `places`, by its index, the later places
-    /// that it is paired with, ascending.
+    /// Returns the pairs among some contents, which are named by their index in `places`. Element
+    /// `i` has the larger indexes that `i` is paired with, ascending.
     pub(super) fn among(&self, places: &[u32]) -> Result<Vec<Vec<u32>>, AskError> {
         let mut numbers: Vec<(u32, u32)> = places.iter().copied().zip(0..).collect();
         numbers.sort_unstable();

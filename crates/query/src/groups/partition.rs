@@ -1,5 +1,5 @@
-//! The contents of each sub-problem, in one file and in pieces (Forman, Eshghi & Chiocchetti 2005,
-//! section 2.5, step 6).
+//! Stores the contents of each sub-problem in pieces of one file (Forman, Eshghi & Chiocchetti
+//! 2005, section 2.5, step 6).
 //!
 //! The paper writes one file for each sub-problem in a linear pass. There may be more sub-problems
 //! than a process may have open files. So here all share one scratch file. Each has a buffer, and

@@ -1,4 +1,4 @@
-//! Packs sets of contents into problems, and reads the contents of these.
+//! Packs sets of contents into problems, and reads the contents of each problem.
 //!
 //! Small sets are packed together into problems of a suitable size. If memory is bounded, one pass
 //! through the index writes the contents of each problem to disk in one piece. Otherwise they are
@@ -109,7 +109,7 @@ impl ContentSource {
         Ok(Self::Disk(partition))
     }
 
-    /// Reads all contents of a problem with their places.
+    /// Reads all contents of a problem. Returns their places in the table, and the contents.
     pub(super) fn all(
         &self,
         problem: usize,

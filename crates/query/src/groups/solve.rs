@@ -1,4 +1,4 @@
-//! From connected contents to links: checks every pair with something in common.
+//! Checks every pair of connected contents with something in common, and makes the links.
 //!
 //! The sets of [`super::common`] are independent problems. Most contents share nothing with any
 //! other and are dropped. Small sets are packed into problems of a suitable size, and
@@ -50,8 +50,8 @@ use kin::MatchContext;
 pub(super) use known::KnownDrafts;
 pub(super) use needed::NeededLinks;
 
-/// Boilerplate for contents without their ignored fingerprints ([`stripped`]). No fingerprint is
-/// checked again, because that would cost as much as the estimate itself.
+/// The test for boilerplate in contents without their ignored fingerprints ([`stripped`]). It
+/// checks no fingerprint again, because that would cost as much as the estimate itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IgnoredPieces<'c>(pub(super) &'c Counts);
 
@@ -71,17 +71,17 @@ pub(super) struct Solver<'a> {
     pub(super) table: &'a Table,
     pub(super) counts: &'a Counts,
     pub(super) families: &'a Families,
-    /// The frames of the contents, and the samples that they consist of.
+    /// The frames of the contents, and the samples of which frames may consist.
     pub(super) frames: (&'a Frames<'a>, &'a CommonSamples),
     /// The cache of drafts, if there is one.
     pub(super) known: Option<KnownDrafts<'a>>,
-    /// The pairs to check; `None`: they are found here.
+    /// The pairs to check; `None`: they are searched among the contents.
     pub(super) given: Option<&'a PairLists>,
     pub(super) terms: LinkTerms,
     pub(super) prover: &'a PairProver<'a>,
-    /// Returns whether two files are compared, by their places.
+    /// Returns whether the files at two places are compared.
     pub(super) is_wanted: &'a (dyn Fn(u32, u32) -> bool + Sync),
-    /// The requested links; `None`: all.
+    /// Selects the requested links; `None`: all are requested.
     pub(super) needed: Option<NeededLinks<'a>>,
     /// The bytes to read: see [`resemble_relate::prove::cost::MOST_WORK`].
     pub(super) work: u64,
@@ -99,12 +99,12 @@ pub(super) struct SolvedLinks {
 /// If more files than this have one text, they are linked only with the first of them.
 const MOST_OF_ONE_TEXT: usize = 48;
 
-/// Bytes of a block if memory is not bounded. Large enough to be quick, small enough to occupy
-/// several threads.
+/// The size of a block in bytes if memory is not bounded. It is large enough to be quick, and small
+/// enough that there are blocks for several threads.
 const USUAL_BLOCK: u64 = 96 << 20;
 
 impl Solver<'_> {
-    /// Finds all links. `sets` has the least place of its set for each place. `only` restricts the
+    /// Finds all links. For each place, `sets` has the least place of its set. `only` restricts the
     /// links to one set.
     pub(super) fn solve(&self, sets: &[u32], only: Option<u32>) -> Result<SolvedLinks, AskError> {
         let (mut solved, links) = (SolvedLinks::default(), Sinks::default());
@@ -148,7 +148,8 @@ impl Solver<'_> {
             (self.room, self.dir),
         )?;
         let all: u64 = problems.weights.iter().sum();
-        // A problem that is most of the work gets all threads.
+        // A large problem, which is much of the work, gets all threads. Each small one gets one
+        // thread.
         let (large, small): (Vec<usize>, Vec<usize>) = (0..problems.weights.len())
             .partition(|&at| problems.weights[at] > capacity.min(all / 2));
 
@@ -220,7 +221,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Returns all contents of a problem and their places.
+    /// Returns the places and the contents of a problem.
     fn contents(
         &self,
         source: &ContentSource,
@@ -233,7 +234,8 @@ impl Solver<'_> {
         Ok((places, kept))
     }
 
-    /// Adds the pieces of its family's leader to a content. These pieces do not nominate it.
+    /// Adds the pieces of the leader of its family to a content. By these pieces the content is not
+    /// nominated.
     fn content(&self, place: u32, kept: StoredSketch) -> StoredSketch {
         StoredSketch {
             of_leader: self.families.of_leader(place),
@@ -241,7 +243,7 @@ impl Solver<'_> {
         }
     }
 
-    /// Links the files that have one content as a rendition.
+    /// Links the files that share a content as a rendition.
     fn same_texts(
         &self,
         sets: &[u32],
@@ -313,7 +315,7 @@ impl Solver<'_> {
         sink.push(link.swapped())
     }
 
-    /// Returns the sink of one thread.
+    /// Returns the sink of one thread: its own, an idle one, or a new one.
     fn own<'s, R: Record>(
         &self,
         sinks: &Sinks<R>,
@@ -427,7 +429,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Returns the frame of two texts.
+    /// Returns the frame that two texts have in common.
     pub(super) fn frame(
         &self,
         places: (u32, u32),
@@ -488,7 +490,7 @@ impl Solver<'_> {
         self.counts.rarity_of_all(&of_a, &of_b)
     }
 
-    /// Solves a problem block by block, each of at most `room` bytes. Returns the number of blocks.
+    /// Solves a problem in blocks of at most `room` bytes. Returns the number of blocks.
     fn piecewise(
         &self,
         source: &ContentSource,
@@ -559,7 +561,7 @@ const fn is_header((kept, ignored): BlockContent<'_>) -> bool {
     ignored.len() >= kept.signature.fingerprints.len() && !ignored.is_empty()
 }
 
-/// Splits a content into the content without its ignored fingerprints, and those fingerprints.
+/// Removes the ignored fingerprints from a content. Returns the content and those fingerprints.
 pub(super) fn stripped(
     counts: &Counts,
     mut kept: StoredSketch,
@@ -579,7 +581,8 @@ struct ProblemBlock {
     postings: PostingBlock,
     /// The ignored fingerprints of each.
     ignored: Vec<Vec<Fingerprint>>,
-    /// Distinguishes kin from unrelated contents, if all contents of the problem are here.
+    /// Separates kin from unrelated contents; `None` if the block lacks some contents of its
+    /// problem.
     kinships: Option<Kinships>,
 }
 
@@ -589,7 +592,7 @@ impl ProblemBlock {
     }
 }
 
-/// The sinks that no thread uses at the moment.
+/// The sinks that no thread uses at the moment. A sink sorts the records that a thread adds.
 #[derive(Debug)]
 pub(super) struct Sinks<R>(Mutex<Vec<Sorter<R>>>);
 

@@ -18,20 +18,20 @@ use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::renditions::{Rendition, WholeDigest};
 use resemble_relate::scope::{ScopedFile, ScopedFiles};
 
-/// All contents that can be compared, so all but the empty content.
+/// All contents that can be compared. The empty content is the only one that cannot.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<TableRow>,
-    /// The places in the order of the contents' ids, in which an index is read fastest.
+    /// The places in the order of the contents' ids. In this order an index is read fastest.
     pub(super) by_id: Vec<u32>,
     /// Bytes of all files.
     pub(super) bytes: u64,
     /// The number of rows that are contents of files. Later rows are only renditions.
     owners: u32,
-    /// For each content, the further files that it represents (the places of their contents), and
-    /// as which rendition.
+    /// For each content, the other files that have it as a rendition (the places of their own
+    /// contents), and the kind of the rendition.
     stand_ins: HashMap<u32, Vec<(u32, Rendition)>>,
-    /// By owner: the wholes of all its texts and of all its other parts.
+    /// By the place of a file's content: the wholes of all its texts and of all its other parts.
     wholes: HashMap<u32, [Option<WholeDigest>; 2]>,
     /// A digest of the contents and their data.
     name: Vec<u8>,
@@ -94,7 +94,8 @@ impl Table {
         Ok(table)
     }
 
-    /// Adds the renditions that no file has as its own bytes, also sorted by digest.
+    /// Adds the renditions that no file has as its own bytes. They are sorted by digest, as the
+    /// contents of files are.
     fn add_stand_ins(
         &mut self,
         snapshot: &Snapshot,
@@ -159,8 +160,8 @@ impl Table {
         }
     }
 
-    /// Writes all inputs of the comparison: the contents, and the files that they represent. Paths
-    /// are not among them.
+    /// Writes all inputs of the comparison: the contents, and the files that have them as
+    /// renditions. Paths are not among them.
     pub(super) fn put_name(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.name);
         put(out, u64::from(self.owners));
@@ -186,7 +187,7 @@ impl Table {
         self.rows.len() as u32
     }
 
-    /// Returns whether a content belongs to a file, and is no rendition of another file.
+    /// Returns whether a content is that of a file, and is no rendition of another file.
     pub(super) fn is_plain(&self, place: u32) -> bool {
         place < self.owners && !self.stand_ins.contains_key(&place)
     }
@@ -217,15 +218,14 @@ impl Table {
         self.rows[owner as usize].faces
     }
 
-    /// Returns the files that have a content as a rendition: its own file, if there is one, and
-    /// others.
+    /// Returns the files that have a content: as their bytes, or as another rendition.
     pub(super) fn owners(&self, place: u32) -> impl Iterator<Item = (u32, Rendition)> {
         let own = (place < self.owners).then_some((place, Rendition::Own));
         let others = self.stand_ins.get(&place).into_iter().flatten();
         own.into_iter().chain(others.copied())
     }
 
-    /// Returns the contents that represent other files, ascending.
+    /// Returns the contents that are renditions of other files, ascending.
     pub(super) fn stand_ins(&self) -> Vec<u32> {
         let mut stand_ins: Vec<u32> = self.stand_ins.keys().copied().collect();
         stand_ins.sort_unstable();
@@ -260,7 +260,7 @@ impl Table {
         u64::from(self.row(place).weight)
     }
 
-    /// Returns the file with the least path among those with these bytes.
+    /// Returns the first file, by path, among those with this content.
     pub(super) fn first<'m>(&self, scoped: &'m ScopedFiles, place: u32) -> &'m ScopedFile {
         &scoped.files[self.row(place).first as usize]
     }
@@ -294,8 +294,9 @@ impl Table {
     }
 }
 
-/// Returns the memory of a content while its block is compared. It has the content's lists and, for
-/// each key, the posting, its place in the lists and the overhead of sorting.
+/// Returns the memory that a content takes while its block is compared. It is the sum of the
+/// content's lists and, for each key, the posting, its place in the lists and the overhead of
+/// sorting.
 fn weight(fingerprints: u32, chunk_runs: u64) -> u32 {
     let keys = u64::from(fingerprints) + chunk_runs;
     let bytes = 300 + 8 * u64::from(fingerprints) + 40 * chunk_runs + 44 * keys;

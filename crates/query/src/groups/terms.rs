@@ -1,11 +1,11 @@
-//! The rule for links, applied to estimates and to proofs.
+//! Decides which pairs are links, by their estimates and by their measures.
 //!
 //! A pair is a **link** if it has a relation (or reaches `min`) and keeps a score without common
-//! text. That rule applies to the measures of the two contents. Three cheaper checks precede them,
-//! each more costly than the one before and for fewer pairs. Two look at how much both have in
-//! common ([`LinkTerms::could_be`], [`LinkTerms::is_worth_an_estimate`]). The third looks at the
-//! upper ends of the estimates' intervals ([`LinkTerms::may_link`]). None of them drops a possible
-//! link.
+//! text. That rule applies to the measures of the two contents. Three cheaper checks precede the
+//! measuring, each more costly than the one before and for fewer pairs. Two look at how much both
+//! have in common ([`LinkTerms::could_be`], [`LinkTerms::is_worth_an_estimate`]). The third looks
+//! at the upper ends of the estimates' intervals ([`LinkTerms::may_link`]). None of them drops a
+//! possible link.
 
 use resemble_core::cluster::Sharing;
 use resemble_core::similarity::discount::Rarity;
@@ -35,7 +35,7 @@ pub(super) struct LinkTerms {
 pub(super) struct PairFound {
     pub(super) sizes: (ByteLen, ByteLen),
     pub(super) measures: Measures,
-    /// The relation of the pair. For an estimate, the only known relation is the same text.
+    /// The relation of the pair. For an estimate, only `SameText` can be known.
     pub(super) relation: Option<Relation>,
     /// The measures are estimates.
     pub(super) is_estimate: bool,
@@ -57,8 +57,8 @@ impl PairFound {
 /// allows for the error of small samples.
 const MOST_PER_WINDOW: f64 = 8.0;
 
-/// Allowance for regular edits: the bound p·(1 − ln p) assumes random edits of windows. For texts
-/// the bound is [`similarity::words_in_runs`], which no estimate exceeds.
+/// The allowance for regular edits: the bound p·(1 − ln p) assumes random edits of windows. For
+/// texts the bound is [`similarity::words_in_runs`], which no estimate exceeds.
 const ROOM: f64 = 2.0;
 
 impl LinkTerms {
@@ -185,8 +185,8 @@ impl LinkTerms {
             weight: rarity.map_or(1.0, |rarity| rarity.weight),
         }
         .kinship();
-        // `of_both` is the smaller of both shares, so it links no licence to the code that it
-        // covers.
+        // The smaller of both shares decides, so a licence is not linked with the code that
+        // contains it.
         let of_both = Fraction::from(*of_both).millionths().unwrap_or(0);
         let score = score.max(of_both);
         if Fraction::from_millionths(score) < self.least() {
@@ -199,7 +199,8 @@ impl LinkTerms {
         Some(if *is_estimate { link.estimated() } else { link })
     }
 
-    /// Returns the link that the two wholes make together, judged without reading both.
+    /// Returns the link of two files by their wholes of both kinds, judged without reading the
+    /// files.
     pub(super) fn of_wholes(&self, halves: &[HalfLink], table: &Table) -> Option<HalfLink> {
         let mut parts = [None, None];
         for half in halves {

@@ -1,9 +1,9 @@
-//! Groups of members of one container: form letters in a mailbox, versions of a document in an
-//! archive.
+//! Finds groups of members of one container: form letters in a mailbox, versions of a document in
+//! an archive.
 //!
 //! These groups follow the rules for groups of files and are listed among them, with the paths of
-//! the members. Members are not files, so they are in no set of identical files; plans are made of
-//! these sets.
+//! the members. Members are not files, so they are in no set of identical files. Plans, which act
+//! on files, are made of those sets only.
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
@@ -77,7 +77,7 @@ pub(super) fn add(
 /// The members of one container with their links.
 struct MemberNetwork<'c> {
     container: &'c SiblingPairs<'c>,
-    /// The links of each member, from its side.
+    /// For each member, its links, in which the member is `from`.
     links: Vec<Vec<HalfLink>>,
 }
 
@@ -161,7 +161,7 @@ impl<'c> MemberNetwork<'c> {
         )
     }
 
-    /// Builds the cluster of a group. `members` ascend.
+    /// Builds the cluster of a group. `members` is in ascending order.
     fn cluster(
         &self,
         snapshot: &Snapshot,
@@ -233,7 +233,8 @@ impl<'c> MemberNetwork<'c> {
         })
     }
 
-    /// Returns the least containment of two members. Unlinked pairs among the first few count, too.
+    /// Returns the least containment of any two members. Pairs without a link count, too, among the
+    /// first [`MEASURED`] members.
     fn worst(&self, links: &[HalfLink], members: &[u32]) -> Fraction {
         let linked = |a: u32, b: u32| self.links[a as usize].iter().any(|half| half.to == b);
         let mut worst = links.iter().map(|link| link.tie().containment()).min();

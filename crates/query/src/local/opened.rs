@@ -81,7 +81,7 @@ impl OpenedIndex {
 /// The reason why a cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum Unusable {
-    /// Another command has locked it, or the disk is full.
+    /// Another command has locked the cache, or the disk is full.
     #[error("{0}")]
     Now(String),
     /// The file is not a cache, or it is damaged.

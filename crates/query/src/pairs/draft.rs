@@ -20,7 +20,7 @@ pub(super) struct PairDraft<'a> {
     score: Score,
     /// The least possible score, by which rows are ranked.
     rank: Score,
-    /// True if `b` is the first of the matched files.
+    /// True if `b` is the first of the two files that `matched` compares.
     is_swapped: bool,
     /// The number of files with these bytes, if the row represents a set of identical files.
     pub(super) copies: Option<u64>,
@@ -32,7 +32,8 @@ pub(super) struct RowTexts {
     /// The path of each file. The key is the file's address in memory, because a member of a
     /// container has no number of its own.
     paths: HashMap<*const ScopedFile, PathText>,
-    /// The reasons of discounts, by their values.
+    /// The reasons of discounts. The key has the percentages before and after the discount, and the
+    /// number of contents.
     reasons: HashMap<(Option<u8>, Option<u8>, u32), Arc<str>>,
     stated: StatedDates,
 }
@@ -106,7 +107,7 @@ impl PairDraft<'_> {
         })
     }
 
-    /// Returns the key of [`PairOrder::Worth`].
+    /// Returns the key by which [`PairOrder::Worth`] sorts rows.
     fn worth(&self) -> (u8, Reverse<u64>) {
         let class = match self.matched.relation {
             Some(Relation::Identical | Relation::SameText) => 1,
@@ -181,7 +182,7 @@ impl PairDraft<'_> {
     }
 }
 
-/// Returns the row of two files; the measures are those of (one, other).
+/// Returns the row of two files. `matched` has the measures of the pair (one, other).
 pub(super) fn row<'a>(
     (one, other): (&'a ScopedFile, &'a ScopedFile),
     (score, rank): (Score, Score),

@@ -37,8 +37,8 @@ impl<'a> Question<'a> {
             .map_or(Relation::MIN_SHARED, ByteLen)
     }
 
-    /// Returns the files that a content represents, by their contents, and the rendition that it
-    /// is.
+    /// Returns the files that have a content as a rendition, and the kind of that rendition. Files
+    /// are named by their own contents.
     pub(super) fn owners(
         &self,
         content: ContentId,
@@ -48,7 +48,8 @@ impl<'a> Question<'a> {
         own.chain(self.renditions.owners(content).iter().copied())
     }
 
-    /// Returns whether two files are compared by these renditions, which are of these kinds.
+    /// Returns whether two files are compared by these renditions. `kind` and `other_kind` are the
+    /// kinds of the two contents.
     pub(super) fn are_compared(
         &self,
         (one, kind): ((ContentId, Rendition), ContentKind),
@@ -60,7 +61,7 @@ impl<'a> Question<'a> {
         if self.renditions.is_unopened(one.0) || self.renditions.is_unopened(other.0) {
             return false;
         }
-        // The further renditions of a file decide by which of them it is compared.
+        // A file may have further renditions, which decide by which one the file is compared.
         let faces = |owner, kind| self.renditions.faces(owner, kind);
         let (ours, theirs) = (faces(one.0, kind), faces(other.0, other_kind));
         // A container is compared by its members. A member, or the text of one, only nominates its
@@ -82,8 +83,8 @@ impl<'a> Question<'a> {
         one.1.meets(other.1)
     }
 
-    /// Returns the estimate for an archive and a single file that share a member. It holds until
-    /// they are measured. `None`: neither rendition is a member.
+    /// Returns the estimate for an archive and a single file that share a member. It is used until
+    /// both are measured. `None`: neither rendition is a member.
     pub(super) fn of_member(
         &self,
         one: (ContentId, Rendition),
@@ -113,12 +114,12 @@ impl<'a> Question<'a> {
         })
     }
 
-    /// Returns whether two contents represent two files that are compared by them.
+    /// Returns whether any two files are compared by these two contents.
     pub(super) fn meet(&self, (a, b): (&StoredSketch, &StoredSketch)) -> bool {
         self.meetings((a, b)).next().is_some()
     }
 
-    /// Returns the pairs of files that two contents represent and that are compared by them.
+    /// Returns the pairs of files that are compared by these two contents.
     pub(super) fn meetings(
         &self,
         (a, b): (&StoredSketch, &StoredSketch),
@@ -141,12 +142,12 @@ impl<'a> Question<'a> {
         estimate_in(asked, (&one, a.kind), (&other, b.kind), self.counts)
     }
 
-    /// Returns the score that rows are sorted by, if it is known.
+    /// Returns the score of a row, if it is known.
     pub(super) fn score(&self, matched: &Match) -> Option<Score> {
         self.score_by(&matched.measures, matched)
     }
 
-    /// Returns the score that rows are ranked by. For an estimate it is the least possible score.
+    /// Returns the score by which rows are ranked. For an estimate it is the least possible score.
     pub(super) fn rank(&self, matched: &Match) -> Option<Score> {
         self.score_by(&matched.least(), matched)
     }
@@ -167,7 +168,7 @@ impl<'a> Question<'a> {
         })
     }
 
-    /// Returns whether a pair is shown.
+    /// Returns whether the answer shows a pair.
     pub(super) fn passes(&self, matched: &Match) -> bool {
         let equal = matches!(
             matched.relation,
@@ -198,12 +199,13 @@ impl<'a> Question<'a> {
         let mut archives = part_reader.map(|reader| Archives::of(files, self.renditions, reader));
         let is_measured = |(owners, matched): &&mut PairMatch| {
             let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
-            // Two archives with equal members have the same text.
+            // Two archives with equal members are known to have the same text, so they are not
+            // measured.
             let is_known = holds == (true, true) && matched.relation == Some(Relation::SameText);
             owners.0 != owners.1 && holds != (false, false) && !is_known
         };
         let mut measured: Vec<&mut PairMatch> = matched.iter_mut().filter(is_measured).collect();
-        // Each archive is read once for all its partners.
+        // In this order each archive is read once for all its partners.
         measured.sort_unstable_by_key(|met| met.0);
         for (owners, matched) in measured {
             self.snapshot.stop().go_on()?;
@@ -266,7 +268,8 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Returns the members of containers that resemble each other, if containers are opened.
+    /// Returns, for each container, the pairs of its members that resemble each other. Returns
+    /// nothing if containers are not opened.
     pub(super) fn siblings(
         &self,
         part_reader: Option<&'a dyn PartReader>,

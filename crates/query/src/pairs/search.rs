@@ -28,14 +28,15 @@ pub(super) struct PairSearch<'a> {
     pub(super) question: Question<'a>,
     pub(super) block: &'a PostingBlock,
     pub(super) texts: &'a Texts,
-    /// The words outside of templates, by place; empty if there are no templates.
+    /// The pieces of each content that lie outside of templates, by place. Empty if they need not
+    /// be checked.
     pub(super) outside_templates: &'a [HashSet<u64>],
 }
 
 /// The found pairs: measured ones by thread, and those that are still to be measured.
 pub(super) struct FoundPairs {
     pub(super) by_thread: Vec<WorkerPairs>,
-    /// Sorted by place, each pair once.
+    /// The pairs that are to be measured, sorted by place. Each pair is there once.
     pub(super) drafts: Vec<DraftPair>,
     /// The sort keys of the drafts that are not texts, if pairs are sorted by kinship.
     pub(super) kinships: HashMap<(usize, usize), Score>,
@@ -85,7 +86,8 @@ impl PairSearch<'_> {
             })
     }
 
-    /// Adds two texts by their common words. The words give the figures, unless the unit is bytes.
+    /// Adds two texts by their common words. The words give the figures. If the unit is bytes, the
+    /// pair becomes a draft instead.
     fn add_by_words(
         &self,
         found: &mut WorkerPairs,
@@ -125,8 +127,8 @@ impl PairSearch<'_> {
         self.block.nominees(threads(), WorkerPairs::default, add)
     }
 
-    /// Adds two contents with common samples. They are measured if they share more than unrelated
-    /// contents do, and their words have not settled the pair.
+    /// Adds two contents with common samples as a draft, if they share more than unrelated contents
+    /// do. Pairs that are judged by their words are left out.
     fn add_by_samples(
         &self,
         found: &mut WorkerPairs,

@@ -1,4 +1,5 @@
-//! The ways in which two files are matched. The best one is the row of the pair.
+//! Selects the best of the ways in which two files are matched. The best one is the row of the
+//! pair.
 
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Estimated, Unit};
@@ -33,8 +34,8 @@ impl Way {
 }
 
 impl Question<'_> {
-    /// Returns whether two contents are files' own bytes and neither is a text. Such pairs share
-    /// windows.
+    /// Returns whether two contents are files' own bytes and neither is a text. They are then
+    /// judged by their common windows.
     pub(super) fn are_judged_by_windows(&self, pair: (&StoredSketch, &StoredSketch)) -> bool {
         let is_text = |content: &StoredSketch| content.kind == ContentKind::Text;
         let of_files = |(one, other): ((ContentId, Rendition), (ContentId, Rendition))| {

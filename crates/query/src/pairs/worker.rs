@@ -1,4 +1,4 @@
-//! Collects the pairs of contents that one worker finds, for all files that they represent.
+//! Collects the pairs of contents that one worker finds, for all files that have these contents.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,6 @@ use resemble_relate::renditions::{Rendition, is_same_text, layer};
 use super::question::Question;
 use super::ways::{Pair, Way};
 
-/// The pairs that one worker found.
 #[derive(Default)]
 pub(super) struct WorkerPairs {
     pub(super) matched: Vec<Pair>,
@@ -87,7 +86,7 @@ impl WorkerPairs {
         self.meet(question, (a, b), &matched);
     }
 
-    /// Records the match of two contents for all files that they represent.
+    /// Records the match of two contents for all files that are compared by them.
     fn meet(
         &mut self,
         question: &Question<'_>,
@@ -97,7 +96,7 @@ impl WorkerPairs {
         for (one, other) in question.meetings((a, b)) {
             if one.1.is_whole() {
                 let at = usize::from(one.1 == Rendition::WholeBytes);
-                // The shares of equal words are certain, so there is no interval.
+                // Equal words have no interval, because their shares are certain.
                 let interval = found.interval.as_deref().copied();
                 let part = Estimated {
                     measures: found.measures,
@@ -110,7 +109,7 @@ impl WorkerPairs {
                 self.keep(one.0, other.0, Way::Whole(matched));
                 continue;
             }
-            // Matches that are not displayed are not stored.
+            // A match that the answer does not show is not stored.
             if !question.passes(found) {
                 continue;
             }
@@ -126,7 +125,7 @@ impl WorkerPairs {
         }
     }
 
-    /// Records a way in which two files meet. The lesser file comes first.
+    /// Records a way in which two files are matched. The lesser content comes first.
     fn keep(&mut self, a: ContentId, b: ContentId, way: Way) {
         let pair = if a <= b {
             ((a, b), way)
@@ -136,7 +135,7 @@ impl WorkerPairs {
         self.matched.push(pair);
     }
 
-    /// Records the pairs of files that one content represents.
+    /// Records the pairs of files that share one content, as their bytes or as another rendition.
     pub(super) fn same_content(&mut self, question: &Question<'_>, content: &StoredSketch) {
         let owners: Vec<(ContentId, Rendition)> = question.owners(content.id).collect();
         let measures = Measures::identical(content.whole);
@@ -165,7 +164,7 @@ impl WorkerPairs {
                     let part = Estimated { measures, interval };
                     Way::Part(usize::from(one.1 == Rendition::WholeBytes), part)
                 } else if is_same_text(one.1, other.1, content.whole) {
-                    // Their contents are equal, but the files themselves may differ.
+                    // The renditions are equal, but the files themselves may differ.
                     let measures = all_words(&measures);
                     let same = matched(Relation::SameText, layer(one.1, other.1));
                     Way::Whole(Match { measures, ..same })

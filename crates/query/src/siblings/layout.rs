@@ -1,4 +1,5 @@
-//! The direct members of the containers in a file, and the contents they are compared by.
+//! Finds the direct members of the containers in a file, and the contents by which members are
+//! compared.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -26,7 +26,7 @@ pub(super) struct OpenedContainer<'a> {
     held: OnceLock<HashMap<ContentDigest, (ContentKind, Vec<u8>)>>,
 }
 
-/// A member prepared for measuring, on first use.
+/// The prepared form of a member, which is made when the member is first measured.
 #[derive(Debug, Default)]
 pub(super) struct ReadyMember {
     alone: OnceLock<Option<Provable>>,
@@ -37,7 +37,8 @@ pub(super) struct ReadyMember {
 pub(super) type ReadySide<'m> = (&'m MemberLayout, &'m ReadyMember);
 
 impl<'a> OpenedContainer<'a> {
-    /// Refers to the file at a path. Without a part reader no member can be read.
+    /// Creates the container for the file at a path, without reading it. Without a part reader no
+    /// member can be read.
     pub(super) const fn new(
         snapshot: &'a Snapshot,
         part_reader: Option<&'a dyn PartReader>,

@@ -162,7 +162,7 @@ impl TemplateRecord {
     }
 }
 
-/// The format of the file; read first.
+/// The part of the file that is read first: its format.
 #[derive(Deserialize)]
 struct Version {
     format: u64,

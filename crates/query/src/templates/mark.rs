@@ -19,7 +19,7 @@ use crate::groups;
 
 /// Records the content that the request's files have in common as a template in `store`. Files with
 /// the same content count once. `scratch` and the document reader must be the same as for
-/// [`groups::groups_with_parts`], because a cluster is identified by the settings with which it was
+/// [`groups::groups_with_parts`]. Only then does the id of a cluster lead to the cluster that was
 /// shown.
 pub fn mark_with_parts(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
@@ -96,7 +96,7 @@ fn members(
         .collect())
 }
 
-/// A content that a template is made from.
+/// A content from which a template is made.
 struct MarkedContent<'f> {
     kept: StoredSketch,
     digest: ContentDigest,
@@ -138,8 +138,8 @@ fn marked<'f>(
     Ok(marked)
 }
 
-/// Returns the share of the contents' bytes that the template removes in addition to earlier ones.
-/// Readable texts are measured to the byte, if the template has their words.
+/// Returns the share of the contents' bytes that this template removes and earlier ones do not. The
+/// bytes of a readable text are counted exactly, if the template has shingles.
 fn taken(snapshot: &Snapshot, pieces: &Template, marked: &[MarkedContent<'_>]) -> Fraction {
     let before = snapshot.templates();
     let mut alone = Templates::new(snapshot.params());

@@ -9,8 +9,8 @@
 //! signatures that it reads ([`resemble_core::similarity::Templates::strip`]). No file is opened
 //! and the index is unchanged, so unmarking restores everything at once.
 //!
-//! **Marking** reads contents *without* the existing templates, so each template only has the
-//! content that it added. Removing either of two templates leaves the other complete.
+//! **Marking** leaves out the content of existing templates, so a template has only content that no
+//! earlier one has. Removing one template does not change the others.
 
 mod file;
 mod mark;

@@ -80,7 +80,8 @@ impl Store {
     /// [`Current::trouble`] has the reason for the user.
     pub fn current(&self) -> (Current, bool) {
         let mut seen = self.seen.lock();
-        // The stamp comes first: if the file is replaced now, the next call reads it again.
+        // The stamp is taken before the file is read. If the file is replaced in between, the next
+        // call reads it again.
         let stamp = FileStamp::of(&self.path);
         if let Some((then, current)) = &*seen
             && *then == stamp

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::why::layout::Stripe;
 
-/// Moves borders between stripes that would split a character. A character differs if any of its
-/// bytes does.
+/// Moves the borders between stripes so that none splits a character. A character differs if any of
+/// its bytes does.
 pub(super) fn whole_characters(bytes: &[u8], stripes: &mut [Stripe], within: &Range<u64>) {
     for next in 1..stripes.len() {
         let border = stripes[next].range.start;

@@ -18,8 +18,8 @@ pub(super) fn shown(c: char) -> char {
     }
 }
 
-/// Calls `each` with the position and the character of everything in `bytes`. An invalid UTF-8
-/// sequence is one replacement character.
+/// Calls `each` with the position, the length and the character of everything in `bytes`. An
+/// invalid UTF-8 sequence is one replacement character.
 pub(super) fn chars(bytes: &[u8], mut each: impl FnMut(usize, usize, char)) {
     let mut at = 0;
     for chunk in bytes.utf8_chunks() {

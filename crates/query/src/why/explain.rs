@@ -1,4 +1,4 @@
-//! The text of `.similar/.why/NAME`, and of the command without a terminal.
+//! Makes the text of `.similar/.why/NAME`, which the command also prints without a terminal.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ use crate::why::{Comparison, MemberMatch, Placing, RangesOf, Shared, compare_wit
 /// The number of lines shown in one explanation; the other lines are counted.
 const SHOWN: usize = 200;
 
-/// The maximum number of other places of one content that are named.
+/// The maximum number of other places of the same content that are named.
 const COPIES_SHOWN: usize = 20;
 
 /// Returns the text of `.similar/.why/NAME`: relation, scores, shared ranges, differences.
@@ -95,8 +95,8 @@ pub fn explain(
     Ok(text)
 }
 
-/// Returns the bytes of a visible file, if they are its indexed content: another file may be at its
-/// path by now.
+/// Returns the bytes of a visible file, if they are still its indexed content. Another file may be
+/// at its path by now.
 fn known_bytes(snapshot: &Snapshot, path: &Path) -> Result<Vec<u8>, AskError> {
     let row = snapshot.file_at(path)?;
     let content = row.and_then(|row| row.state.content());
@@ -201,7 +201,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// Describes the amount in shared ranges.
+    /// Describes the number of shared bytes and of shared ranges.
     fn shared_ranges(&self, moved: usize, ranges: &str) -> String {
         let mut shared = format!(
             "{} of {} bytes of a in {ranges}",
@@ -241,7 +241,6 @@ impl Shared {
 }
 
 impl MemberMatch {
-    /// Returns the line of this match in a list.
     fn line(&self) -> String {
         let side = |side: &Option<(Vec<u8>, ByteLen)>| match side {
             Some((names, _)) if names.is_empty() => "(its text)".to_owned(),
@@ -354,7 +353,7 @@ impl Comparison {
     }
 }
 
-/// Returns a sentence for a pair whose listed score leaves boilerplate out.
+/// Returns a note if the listed score of a pair leaves boilerplate out.
 fn boilerplate_note(snapshot: &Snapshot, a: &Path, b: &Path) -> Option<String> {
     let limit = snapshot.boilerplate_limit();
     let signature = |path: &Path| {

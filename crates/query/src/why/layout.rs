@@ -1,4 +1,4 @@
-//! Both files as stripes: every byte belongs to one shared run or to none.
+//! Divides both files into stripes. Every byte belongs to one shared run or to none.
 //!
 //! Ranges are made for accounting: they may overlap in b, and a repeat may cross several of them. A
 //! display needs stripes that cover each file without overlap, with equal stripes in one colour.
@@ -62,10 +62,10 @@ pub struct Block {
     pub kind: BlockKind,
     /// The bytes of a in this block.
     pub a: Option<Range<u64>>,
-    /// The bytes of b in this block. The other side of a one-sided shared block is elsewhere in the
-    /// other file.
+    /// The bytes of b in this block. If a shared block has the bytes of one file only, the equal
+    /// bytes are elsewhere in the other file.
     pub b: Option<Range<u64>>,
-    /// The range of the other file that equals a one-sided shared block.
+    /// The equal bytes in the other file, if a shared block has the bytes of one file only.
     pub elsewhere: Option<Range<u64>>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Layout {
     pub(super) a: Vec<Stripe>,
     /// The stripes of all of b, in order.
     pub(super) b: Vec<Stripe>,
-    /// The steps, which rise in both files.
+    /// The steps, in the same ascending order in both files.
     pub(super) steps: Vec<Step>,
     pub(super) runs: Vec<Run>,
 }
@@ -166,7 +166,8 @@ impl Runs {
     }
 }
 
-/// Returns the steps and the number of each range. Repeated ranges are numbered last.
+/// Returns the steps, and the number of the run of each range. Repeated ranges get their numbers
+/// later.
 fn steps_of(shared: &Shared, runs: &mut Runs) -> (Vec<Step>, Vec<Option<u32>>) {
     let mut steps: Vec<Step> = Vec::new();
     let mut numbers: Vec<Option<u32>> = Vec::with_capacity(shared.ranges.len());
@@ -285,7 +286,7 @@ fn stripes_of_b(
     b
 }
 
-/// Returns whether a piece apart from its equal is large enough to be coloured.
+/// Returns whether a piece that is not shown beside its equal is large enough to be coloured.
 fn is_seen(range: &Range<u64>) -> bool {
     range.end - range.start >= LEAST_RUN as u64
 }

@@ -2,8 +2,8 @@
 //!
 //! Equal members are found by their digests, first under the same name. The others are measured
 //! against each other, and the best pairs are matched; this is left out beyond [`MOST_TRIED`]
-//! comparisons. The rest is matched by name. The measures of the whole pair do not depend on this:
-//! they are those of all members together.
+//! comparisons. The rest is matched by name. The measures of the whole pair do not depend on the
+//! matching: they are those of all members together.
 
 use std::collections::HashMap;
 
@@ -59,7 +59,7 @@ impl Comparison {
         .placed(None);
         shared.layer = Layer::Text;
         shared.words = (found.unit == Unit::Words).then_some(measures);
-        // All differences lie in members, so there are no stretches.
+        // Differences are shown by members, so no stretches of bytes are listed.
         shared.differs_a.clear();
         shared.differs_b.clear();
         shared.members = members;
@@ -113,7 +113,8 @@ fn matches(a: &[HeldContent], b: &[HeldContent]) -> Vec<MemberMatch> {
             }
         }
     }
-    // The best come first, and among equals those with one name.
+    // The pairs that share most come first. Among pairs that share the same, those of one name come
+    // first.
     let named = |one: usize, other: usize| a[one].names == b[other].names;
     measured.sort_by(|x, y| {
         let order =
@@ -162,7 +163,6 @@ fn matches(a: &[HeldContent], b: &[HeldContent]) -> Vec<MemberMatch> {
     found
 }
 
-/// Returns the match of two members.
 fn matched(a: &HeldContent, b: &HeldContent, is_equal: bool) -> MemberMatch {
     let size = |content: &HeldContent| ByteLen(content.bytes.len() as u64);
     let (relation, measures, unit) = if is_equal {

@@ -23,7 +23,7 @@ use resemble_core::similarity::runs::{CommonRun, LEAST_RUN, common_runs};
 /// The placing of a shared range in the two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placing {
-    /// The range has the same position among the ranges in order in both files.
+    /// The range is on the backbone: ranges there are in the same order in both files.
     InOrder,
     /// The range is at another place in the order.
     Moved,
@@ -85,7 +85,7 @@ pub(super) fn place(
         .collect()
 }
 
-/// Returns which runs are on the heaviest chain that rises in both files.
+/// Returns for each run whether it is on the heaviest chain of runs that rise in both files.
 fn backbone(runs: &[CommonRun]) -> Vec<bool> {
     let mut ends: Vec<u64> = runs.iter().map(|run| run.b.end).collect();
     ends.sort_unstable();
@@ -162,8 +162,8 @@ impl PrefixBest {
     }
 }
 
-/// Compares the gaps between neighbours of the backbone separately. Returns whether that found
-/// anything.
+/// Compares the gaps between neighbours of the backbone separately. Returns whether new runs were
+/// found.
 fn look_between(runs: &mut Vec<CommonRun>, in_order: &mut Vec<bool>, a: &[u8], b: &[u8]) -> bool {
     let old = std::mem::take(runs);
     let was_in_order = std::mem::take(in_order);
@@ -245,7 +245,7 @@ pub(super) fn repeats(ranges: &[(CommonRun, Placing)], of_b: &[CommonRun]) -> Ve
     rest
 }
 
-/// Returns the same bytes as disjoint ranges in order.
+/// Joins ranges that overlap or touch, and returns them in ascending order.
 pub(super) fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| (range.start, range.end));
     let mut joined: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
@@ -258,7 +258,8 @@ pub(super) fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     joined
 }
 
-/// Returns the parts of a range outside of disjoint ranges in order.
+/// Returns the parts of a range that lie outside of `taken`, whose ranges are disjoint and
+/// ascending.
 pub(super) fn without(range: &Range<u64>, taken: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut parts = Vec::new();
     let mut from = range.start;
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(placings(runs), [InOrder, Again, InOrder]);
     }
 
-    /// Checks by exhaustive search that the chain is the heaviest.
+    /// Checks by exhaustive search that the backbone is the heaviest chain.
     #[test]
     fn the_backbone_is_the_heaviest_chain() {
         let mut random = Random::new(7);

@@ -6,8 +6,8 @@
 //! 2. **Between anchors** lie differing, moved and repeated lines. Lines that are equal by chance
 //!    (a brace, an empty line: too short to count as shared) align the two sides by a longest
 //!    common subsequence, as in `diff`. The others are paired from the top.
-//! 3. **Folds come before rows**: a stretch is counted, not walked. So a file of sixty million
-//!    bytes costs a pass of `memchr` and the rows that are shown.
+//! 3. **Folds are made before rows.** The lines of a folded stretch are counted, but not visited.
+//!    So a file of sixty million bytes costs a pass of `memchr` and the rows that are shown.
 //!
 //! Rows of bytes are made the same way; their units are pieces of a stripe instead of lines.
 
@@ -54,13 +54,15 @@ impl File<'_> {
         self.stripes.get(at)
     }
 
-    /// Returns the start of the line (or of `range`) that contains the byte at the end of `range`.
+    /// Returns the place after the last newline in `range`, or the start of `range` if it has no
+    /// newline.
     fn line_start(&self, range: &Range<u64>) -> u64 {
         memchr::memrchr(b'\n', self.slice(range))
             .map_or(range.start, |at| range.start + at as u64 + 1)
     }
 
-    /// Returns the end of the line that begins `range`, with its newline.
+    /// Returns the place after the first newline in `range`, or the end of `range` if it has no
+    /// newline.
     fn line_end(&self, range: &Range<u64>) -> u64 {
         memchr::memchr(b'\n', self.slice(range)).map_or(range.end, |at| range.start + at as u64 + 1)
     }
@@ -233,7 +235,8 @@ impl<'d> Builder<'d> {
         }
     }
 
-    /// Returns a range of one file as units, with its middle folded if it is long enough.
+    /// Returns a range of one file as units: lines, or rows of bytes. If the range is long enough,
+    /// its middle is folded.
     fn folded(
         &self,
         file: File<'d>,
@@ -274,7 +277,7 @@ impl<'d> Builder<'d> {
         count_lines(bytes) + u64::from(bytes.last().is_some_and(|&last| last != b'\n'))
     }
 
-    /// Appends the first `most` units, and returns where they end.
+    /// Appends the first `most` units of a range to `items`, and returns the place where they end.
     fn take(&self, file: File<'d>, range: Range<u64>, most: usize, items: &mut Vec<Item>) -> u64 {
         let mut at = range.start;
         for _ in 0..most {
@@ -294,7 +297,7 @@ impl<'d> Builder<'d> {
         at
     }
 
-    /// Returns where the last `most` units of a range begin.
+    /// Returns the place where the last `most` units of a range begin.
     fn back(&self, file: File<'d>, range: &Range<u64>, most: usize) -> u64 {
         let mut at = range.end;
         for _ in 0..most {
@@ -337,7 +340,8 @@ impl<'d> Builder<'d> {
         }
     }
 
-    /// Returns the units of one side of a gap, at most [`ViewOptions::gap`] and a fold.
+    /// Returns the units of one side of a gap: at most [`ViewOptions::gap`], then a fold of the
+    /// rest.
     fn items(&self, file: File<'d>, range: Range<u64>) -> Vec<Item> {
         let context = self.options.context;
         let mut items = Vec::new();
@@ -399,7 +403,7 @@ impl<'d> Builder<'d> {
                 && right[j].fold.is_none()
                 && self.a.slice(&left[i].range) == self.b.slice(&right[j].range)
         };
-        // The length of the best subsequence from (i, j) on.
+        // For each (i, j), the length of the longest common subsequence of the units from there on.
         let mut best = vec![0u16; (l + 1) * (r + 1)];
         for i in (0..l).rev() {
             for j in (0..r).rev() {

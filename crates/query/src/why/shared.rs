@@ -84,18 +84,19 @@ pub struct Shared {
     pub text: bool,
     /// For archives, the matched members; there are no ranges then.
     pub members: Vec<MemberMatch>,
-    /// The layer of all ranges, sizes and measures: the files' own bytes, or the texts that
-    /// represent them.
+    /// The layer of all ranges, sizes and measures: the files' own bytes, or their texts.
     pub layer: Layer,
     /// The differing numbers of two texts that are equal otherwise.
     pub numbers: Option<OnlyNumbers>,
-    /// The measures in words, if both are texts that were read: those of every other question.
+    /// The measures in words, if both are texts that were read. Every other question shows the
+    /// same.
     pub words: Option<Measures>,
     /// The measures in bytes of two texts that are not measured in words, such as encoded data
     /// without its line ends. With templates, the measures in bytes of any two contents, without
     /// the templates.
     pub payload: Option<Measures>,
-    /// The relation by the measures in words, or else in bytes; `None` below every threshold.
+    /// The relation by the measures in words, or else in bytes; `None` if the files share too
+    /// little for any relation.
     pub relation: Option<Relation>,
     /// The files have no relation, because most of their common part is a short piece that is
     /// repeated.
@@ -128,9 +129,9 @@ impl Shared {
         }
     }
 
-    /// Returns whether a is a part of b in order, and the same for b in a. All bytes must occur
-    /// there in their order, each at its own position. Returns false for texts of documents, for
-    /// members, and for files that were not compared whole.
+    /// Returns whether all of a occurs in b in order, and whether all of b occurs in a in order.
+    /// Each byte must have a place of its own in the other file. Returns false for texts of
+    /// documents, for members, and for files that were not compared whole.
     pub fn whole_in_order(&self) -> (bool, bool) {
         let pairs = self.ranges.windows(2);
         let is_ordered = self.layer == Layer::Bytes

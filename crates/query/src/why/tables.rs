@@ -1,4 +1,4 @@
-//! Tables: the shared ranges are rows.
+//! Finds the shared ranges of two tables, which are rows.
 //!
 //! Two tables with the same rows in another order have no common run of 64 bytes. So their figures
 //! count rows ([`resemble_core::similarity::proof`]), and so do the ranges. A row that counts is
@@ -13,7 +13,7 @@ use resemble_core::words::telling_rows;
 
 use crate::why::order::{union, without};
 
-/// A table, and the ranges of its rows that count.
+/// A table, with the ranges of those rows that count.
 pub(super) struct TableRows<'t> {
     bytes: &'t [u8],
     rows: Vec<Range<usize>>,
@@ -27,8 +27,9 @@ struct EqualRows {
 }
 
 impl EqualRows {
-    /// Returns the place that follows the last one, or otherwise a new place for each row of a. If
-    /// a has more equal rows than b, the surplus rows share the last place.
+    /// Returns the place in b of the next equal row of a. It is `next`, the place after the last
+    /// match, if an equal row is there; otherwise it is the first unmatched place. If a has more
+    /// equal rows than b, the surplus rows share the last place.
     fn place(&mut self, next: Option<usize>) -> usize {
         if let Some(next) = next.filter(|next| self.places.binary_search(next).is_ok()) {
             return next;
@@ -40,7 +41,7 @@ impl EqualRows {
 }
 
 impl<'t> TableRows<'t> {
-    /// Returns the counting rows of a table; `None` if the text is not a table.
+    /// Returns a table with the rows that count; `None` if the text is not a table.
     pub(super) fn of(bytes: &'t [u8]) -> Option<Self> {
         let rows = telling_rows(bytes)?;
         Some(Self { bytes, rows })
@@ -50,8 +51,8 @@ impl<'t> TableRows<'t> {
         &self.bytes[self.rows[at].clone()]
     }
 
-    /// Adds the rows that both tables have to the runs of this table in another one. The result is
-    /// in the order of this table, with each of its bytes at most once.
+    /// Returns the runs that this table shares with another one, and the rows that both have. The
+    /// result is in the order of this table, with each of its bytes at most once.
     pub(super) fn add_rows(&self, runs: Vec<CommonRun>, other: &TableRows<'_>) -> Vec<CommonRun> {
         let mut equal: HashMap<&[u8], EqualRows> = HashMap::new();
         for at in 0..other.rows.len() {

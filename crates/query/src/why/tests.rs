@@ -1,4 +1,4 @@
-//! Ranges of common chunks have equal bytes.
+//! Tests that ranges of common chunks have equal bytes.
 
 use resemble_testutil::random::noise;
 

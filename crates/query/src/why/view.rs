@@ -1,4 +1,4 @@
-//! Two columns, for a screen or a page.
+//! Shows two files in two columns, for a screen or a page.
 //!
 //! A [`View`] has the data of figure 4 of Forman et al. (2005). Lines of both files are side by
 //! side, each cut into spans. Equal spans have the number of their run on both sides. The printer
@@ -13,11 +13,11 @@ use crate::why::layout::Run;
 /// Limits of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewOptions {
-    /// Equal rows shown before and after a difference.
+    /// The number of equal rows that are shown before and after a difference.
     pub context: usize,
     /// The maximum number of rows.
     pub rows: usize,
-    /// The maximum number of rows of a stretch without anything equal in order.
+    /// The maximum number of rows of a stretch in which nothing is equal in order.
     pub gap: usize,
     /// The length of a span, in characters, beyond which its middle is left out.
     pub line: usize,
@@ -42,7 +42,7 @@ impl Default for ViewOptions {
 pub struct View {
     /// True for lines of text, false for rows of bytes.
     pub text: bool,
-    /// The shared runs; the run of number `id` at `id - 1`.
+    /// The shared runs. The run with the number `id` is at index `id - 1`.
     pub runs: Vec<Run>,
     /// The rows.
     pub rows: Vec<Row>,
@@ -53,7 +53,7 @@ pub struct View {
 /// One row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The side of a; `None`: empty.
+    /// The side of a; `None` if it is empty.
     pub left: Option<RowSide>,
     /// The side of b.
     pub right: Option<RowSide>,
@@ -73,7 +73,7 @@ pub enum RowSide {
 /// A line of text, or a row of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The number of the line, from 1; of bytes, the offset of the first.
+    /// The number of the line, from 1. For a row of bytes, the offset of its first byte.
     pub number: u64,
     /// Its parts in order.
     pub spans: Vec<Span>,
@@ -82,7 +82,8 @@ pub struct Line {
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The shared run that contains it; `None`: it occurs only in this file.
+    /// The number of the shared run that contains the span; `None` if the text occurs only in this
+    /// file.
     pub run: Option<u32>,
     /// The text that is shown, without control characters except tabs.
     pub text: String,
@@ -91,7 +92,7 @@ pub struct Span {
 /// An omitted stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fold {
-    /// Its lines; 0 if the files are not text.
+    /// The number of omitted lines; 0 if the files are not text.
     pub lines: u64,
     /// Its bytes.
     pub bytes: u64,
@@ -104,7 +105,7 @@ pub struct Fold {
 pub enum Folded {
     /// The same on both sides.
     Equal,
-    /// Part of a shared run that is elsewhere in the other file.
+    /// A part of the shared run with this number, which is elsewhere in the other file.
     Run(u32),
     /// Text that occurs mostly or only in this file.
     Only,

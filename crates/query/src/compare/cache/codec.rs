@@ -1,9 +1,11 @@
 //! Encodes inventories, in postcard format.
 //!
-//! A head names the tree and the pools that the inventory needs. The files are a separate record,
-//! in path order, each without the prefix shared with the previous path. The input is not trusted:
-//! lengths are checked against the available bytes before allocation. A number out of range makes
-//! the whole record unreadable.
+//! An inventory has two records. The head names the tree, and the pools where the packed pieces of
+//! its contents are. The other record lists the files in path order, and each path omits the prefix
+//! that it shares with the path before it.
+//!
+//! The input is not trusted: lengths are checked against the available bytes before allocation. A
+//! number out of range makes the whole record unreadable.
 
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
@@ -19,18 +21,18 @@ use super::known::{Inventory, KnownFile, KnownParts, Names, PackedPlace, Stamp, 
 use crate::compare::record::{decode, encode};
 use crate::compare::sides::Content;
 
-/// A head of another version is treated as missing.
+/// The version of the format. A head with another version is treated as missing.
 const VERSION: u64 = 6;
 
-/// The head of an inventory: its tree, and the pools that it needs.
+/// The first record of an inventory: its tree, and the pools that it needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct InventoryHead {
     version: u64,
     params: String,
-    /// The version name of the part reader; empty if nothing was taken apart.
+    /// The id of the part reader that took documents apart; empty if there was none.
     formats: String,
     root: Vec<u8>,
-    /// The names of the records with the packed pieces.
+    /// The names of the pools, which are records with packed pieces of contents.
     pub(super) pools: Vec<String>,
 }
 
@@ -71,13 +73,15 @@ struct PackedContent {
     digest: [u8; 32],
     size: u64,
     kind: u8,
-    /// The index of the content's pool in the head's list.
+    /// The pool with the packed pieces, as an index into [`InventoryHead::pools`].
     pool: u32,
     from: u64,
     length: u32,
-    /// The renditions of the content: the kind of each, and its index among the contents.
+    /// The renditions of the content: the kind of each, and the index of its own content in
+    /// [`FilesRecord::contents`].
     stand_ins: Vec<(u8, u32)>,
-    /// The parts that were skipped when the file was taken apart: the place and the reason of each.
+    /// The parts that were skipped when the file was taken apart: the name of each inside the file,
+    /// and the reason.
     skipped: Vec<(Vec<u8>, String)>,
     /// True for a document that no scan has taken apart yet.
     pending: bool,
@@ -88,17 +92,17 @@ struct PackedFile<'a> {
     /// The number of bytes that the path shares with the path before it.
     shared: u64,
     rest: &'a [u8],
-    /// The index of the file's file system.
+    /// The index of the file's file system in [`FilesRecord::file_systems`].
     fs: u32,
     ino: u64,
     mtime: (i64, u32),
-    /// The seconds are `ctime` minus `mtime`.
+    /// The change time. Its seconds are stored as the difference from those of `mtime`.
     ctime: (i64, u32),
     content: u32,
 }
 
-/// Encodes the files of an inventory, which must be in path order. Each of `contents` has the index
-/// of its pool in the head's list.
+/// Encodes the files of an inventory. `files` must be in path order. In `contents`, the second
+/// field is the index of the content's pool in the head's list.
 pub(super) fn encode_files<'a>(
     file_systems: &[FsId],
     contents: &[(Content, u32, PackedPlace)],
@@ -150,8 +154,8 @@ pub(super) fn encode_files<'a>(
     })
 }
 
-/// Decodes the output of [`encode_files`]. `pools` maps each pool of the head to its number in
-/// `names`.
+/// Decodes the output of [`encode_files`]. Element `i` of `pools` is the number that `names` gives
+/// to pool `i` of the head.
 pub(super) fn decode_files(
     record: &[u8],
     pools: &[u32],

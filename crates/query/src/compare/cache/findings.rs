@@ -1,4 +1,4 @@
-//! Findings of comparisons, stored in the cache.
+//! Stores in the cache what comparisons found out.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::compare::record::{decode, encode};
 /// The record that lists the names and sizes of stored findings, the oldest first.
 const REGISTER: &str = "comparison.register";
 
-/// The maximum number of comparisons stored.
+/// The maximum number of comparisons whose findings are stored.
 const MOST: usize = 8;
 
-/// The limit of the cache divided by this number is the limit of all findings together.
+/// All findings together take at most the limit of the cache divided by this number.
 const PART: u64 = 8;
 
 fn record_of(name: &str) -> String {

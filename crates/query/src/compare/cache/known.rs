@@ -1,4 +1,4 @@
-//! The state of a tree from an earlier scan.
+//! Holds what an earlier scan found in a tree.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,10 +9,10 @@ use resemble_scan::walk::Stat;
 
 use crate::compare::sides::Content;
 
-/// The place of a content's packed pieces.
+/// The record or the buffer that has the packed pieces of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Where {
-    /// The bytes that a thread of this scan has packed.
+    /// The buffer of a thread of this scan, by the number of the thread.
     Arena(u32),
     /// A pool of the cache, by its index in [`Names::pools`].
     Pool(u32),
@@ -25,8 +25,8 @@ pub(super) struct PackedPlace {
     pub(super) length: u32,
 }
 
-/// The names of pools and the ids of file systems. Inventories and scans refer to them by their
-/// indices, which are valid within this process.
+/// The names of pools and the ids of file systems. Inventories and scans refer to both by their
+/// index in these lists. An index is valid only within this process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     /// The names of the records with packed pieces.
@@ -52,7 +52,7 @@ fn number<T: PartialEq>(all: &mut Vec<T>, one: T) -> u32 {
     }) as u32
 }
 
-/// Together with the size, identifies a version of a file.
+/// The fields of a `stat` that, together with the size, identify a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// The index of the file system in [`Names::file_systems`].
@@ -80,28 +80,29 @@ pub(super) struct KnownFile {
     pub(super) content: u32,
 }
 
-/// The parts of the contents of an inventory, by the indices of the contents.
+/// The results of taking documents and archives apart. Each content is named by its index in
+/// [`Inventory::contents`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct KnownParts {
-    /// The representations of each extracted content.
+    /// The renditions of each content that was taken apart: the kind of each, and its own content.
     pub(super) apart: HashMap<u32, Vec<(Rendition, u32)>>,
-    /// The skipped parts of each extracted content that has any.
+    /// The skipped parts of each content that was taken apart, if it has any.
     pub(super) skipped: HashMap<u32, Vec<SkippedPart>>,
-    /// The documents that no scan has taken apart yet.
+    /// The documents that no scan has taken apart yet, as indexes of their contents.
     pub(super) pending: BTreeSet<u32>,
 }
 
-/// A tree as found by an earlier scan.
+/// The files and contents of a tree, as an earlier scan found them.
 #[derive(Debug, Default)]
 pub(super) struct Inventory {
-    /// The files by their raw relative paths.
+    /// The files, by their raw paths relative to the root.
     pub(super) files: HashMap<Box<[u8]>, KnownFile>,
     pub(super) contents: Vec<(Content, PackedPlace)>,
     pub(super) parts: KnownParts,
 }
 
 impl Inventory {
-    /// Returns the index of a file's content, if its `stat` is the recorded one.
+    /// Returns the index of a file's content, if the file still has the recorded `stat`.
     pub(super) fn content_of(&self, path: &[u8], stat: &Stat, fs: u32) -> Option<u32> {
         let file = self.files.get(path)?;
         let known = self.contents.get(file.content as usize)?;

@@ -1,22 +1,23 @@
 //! Compares two trees without an index of them.
 //!
-//! An index answers any question, at the cost of postings, rows by inode and transactions. A single
+//! An index answers any question, but it costs postings, rows by inode and transactions. A single
 //! comparison of two trees needs less, and should take no longer than reading the trees:
 //!
-//! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of one path and size are
-//!    read side by side and compared byte by byte; if they are equal, one of them is digested.
-//!    Every file is read once. Its sketch is packed at once, into about 650 bytes. Documents and
-//!    archives are taken apart afterwards if needed, and their renditions are packed as well.
-//! 2. **The comparison** is that of [`crate::compare`]. Sketches are unpacked only if some files
-//!    remain to be looked up.
+//! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of the same path and size
+//!    are read side by side and compared byte by byte. If they are equal, one of them is digested.
+//!    Every file is read once. Its chunks and fingerprints are packed at once, into about 650
+//!    bytes. Documents and archives are taken apart afterwards if needed, and their renditions are
+//!    packed as well.
+//! 2. **The comparison** is that of [`crate::compare`]. Packed pieces are unpacked only if a
+//!    partner must be searched for some files.
 //! 3. **An inventory of each tree is stored** ([`store`]) while the comparison runs. It holds
-//!    paths, stats and digests; the sketches are in pools that several inventories share. The next
-//!    comparison stats everything and reads only changed files. If nothing changed, it also reuses
-//!    the found pairs (`findings`). The inventory only saves time: one that does not decode is
-//!    ignored.
+//!    paths, stats and digests. The packed pieces are in pools that several inventories share. The
+//!    next comparison stats everything and reads only changed files. If nothing changed, it also
+//!    reuses the pairs that were found (`findings`). The inventory only saves time: one that does
+//!    not decode is ignored.
 //!
-//! An inventory trusts a stat by rule 5 of [`resemble_scan::read`]. A file that changed less than
-//! 35 seconds before it was read is not recorded and is read again next time.
+//! An inventory trusts a stat only under rule 5 of [`resemble_scan::read`]. So a file that changed
+//! less than 35 seconds before it was read is not recorded, and the next comparison reads it again.
 
 pub(crate) mod codec;
 mod findings;
@@ -48,7 +49,7 @@ use crate::compare::partners::Better;
 use crate::compare::sides::{Pieces, Sides};
 use crate::compare::{Terms, of_sides};
 
-/// The place of the inventories and their size limit.
+/// The cache of inventories, and the settings of the scans that fill it.
 #[derive(Debug)]
 pub(crate) struct TreeCache<'a> {
     pub(crate) index: &'a Arc<Index>,
@@ -56,7 +57,8 @@ pub(crate) struct TreeCache<'a> {
     pub(crate) cache_bytes: u64,
     /// Folders that are left out of every tree, such as the cache itself.
     pub(crate) exclude: &'a [PathBuf],
-    /// A stat is trusted if the inode had been unchanged for this long when the file was read.
+    /// The time for which an inode must have been unchanged when its file was read. Only then does
+    /// an inventory trust its stat.
     pub(crate) settle_window: Duration,
     /// Takes documents and archives apart.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
@@ -72,12 +74,12 @@ impl<'a> TreeCache<'a> {
             .is_some())
     }
 
-    /// Returns the part reader for a request, if the request needs one.
+    /// Returns the part reader, if the request compares documents by their texts.
     pub(crate) fn part_reader_for(&self, request: &CompareRequest) -> Option<&'a dyn PartReader> {
         self.part_reader.filter(|_| request.options.text)
     }
 
-    /// Returns the version name of the part reader; empty if nothing is taken apart.
+    /// Returns the id of the part reader; empty if the request takes nothing apart.
     fn formats_for(&self, request: &CompareRequest) -> String {
         let part_reader = self.part_reader_for(request);
         part_reader.map_or_else(String::new, PartReader::id)
@@ -104,9 +106,9 @@ impl<'a> TreeCache<'a> {
         })
     }
 
-    /// Scans two trees, and asks a question about them while their inventories are stored. The
-    /// question is asked again if stored inventories are damaged. If only files of A are in
-    /// question (`better`), no document is taken apart unless B lacks a content of A.
+    /// Scans two trees and calls `ask` with the result, while their inventories are stored. If
+    /// stored inventories are damaged, scans and asks once more without them. If only files of A
+    /// are in question (`better`), no document is taken apart unless B lacks a content of A.
     pub(crate) fn scanned<T>(
         &self,
         request: &CompareRequest,
@@ -128,7 +130,8 @@ impl<'a> TreeCache<'a> {
         let wanted = (request, better);
         let answer = self.look(wanted, (&known.into(), names), observer, &ask);
         let answer = match answer {
-            // A pool is missing or damaged, so the inventories cannot be used.
+            // Packed pieces are missing or damaged, so the trees are scanned again without the
+            // inventories.
             Err(Failure::Pool) => {
                 let unknown = (&[None, None], Names::default());
                 self.look(wanted, unknown, observer, &ask)
@@ -187,8 +190,8 @@ impl Failure {
     fn into_ask(self) -> AskError {
         match self {
             Self::Ask(error) => error,
-            // Only inventories refer to pools, and the last attempt uses none. So this should not
-            // occur.
+            // Only inventories refer to pools, and the second attempt uses no inventory. So this
+            // should not occur.
             Self::Pool => AskError::Unreadable {
                 path: PathBuf::from("cache.redb"),
                 source: std::io::Error::other("the cache changed under our eyes; ask again"),
@@ -218,10 +221,11 @@ impl Pool {
     }
 }
 
-/// Two scanned trees. The pieces of their contents are in memory or in pools.
+/// Two scanned trees, with access to the packed pieces of their contents. The pieces are in memory
+/// or in pools of the cache.
 pub(crate) struct ScannedTrees<'a> {
     index: &'a Index,
-    /// The snapshot that stores the measures.
+    /// A snapshot of the cache, which has the measures of earlier comparisons.
     measured: Snapshot,
     scanned: &'a Scanned,
     pools: Vec<Pool>,
@@ -249,7 +253,8 @@ impl ScannedTrees<'_> {
         all.get(from..from.checked_add(place.length as usize)?)
     }
 
-    /// Returns whether requested pieces were missing. If so, the answer is not valid.
+    /// Returns whether packed pieces that were asked for were missing. If so, the answer is not
+    /// valid.
     fn failed(&self) -> bool {
         self.damaged.load(Ordering::Relaxed)
     }

@@ -1,6 +1,7 @@
-//! Reads two files of one path side by side.
+//! Reads the two files at one path, one of each tree, side by side.
 //!
-//! Two equal files need only one digest, and comparing bytes is ten times as fast as digesting.
+//! Two equal files need only one digest, and comparing bytes is ten times as fast as digesting. So
+//! the bytes are compared first.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::SystemTime;
@@ -10,7 +11,7 @@ use resemble_scan::read::{ReadFailure, fill};
 use resemble_scan::walk::Stat;
 use rustix::fs::Advice;
 
-/// Up to this size both files are read whole.
+/// Files of at most this size are read whole.
 const SMALL: u64 = 1 << 20;
 
 /// Larger files are read in pieces of this many bytes.
@@ -19,24 +20,26 @@ const PIECE: usize = 1 << 18;
 /// An open file and its stat.
 pub(super) type Opened = (OwnedFd, Stat);
 
-/// The result of reading both files side by side.
+/// The result of reading two files side by side.
 pub(super) enum PairLook {
-    /// The files are equal to the byte, and neither changed meanwhile.
+    /// The bytes of the files are equal, and neither file changed while both were read, from `at`
+    /// on.
     Equal { digest: Digest, at: SystemTime },
-    /// The files are not equal; both were digested, and neither changed meanwhile.
+    /// The files are not equal. Both were digested, and neither changed while both were read.
     Unequal {
         digests: Box<[Digest; 2]>,
         at: SystemTime,
     },
-    /// The files must be read one by one: they are large and unequal, have holes, or keep changing.
+    /// The caller must read the files one by one. They are large and unequal, have holes, or keep
+    /// changing.
     OneByOne,
 }
 
-/// Reads pairs of files with one pair of buffers.
+/// Reads pairs of files, each pair with the same two buffers.
 #[derive(Debug)]
 pub(super) struct PairReader {
     buffers: [Vec<u8>; 2],
-    /// Bytes read.
+    /// The number of bytes read so far.
     pub(super) bytes: u64,
 }
 
@@ -48,7 +51,7 @@ impl PairReader {
         }
     }
 
-    /// Reads two open files of one size.
+    /// Reads two open files of the same size.
     pub(super) fn read(
         &mut self,
         [a, b]: [&Opened; 2],

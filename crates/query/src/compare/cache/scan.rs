@@ -1,16 +1,16 @@
-//! A scan of two trees, walked together and read by all cores.
+//! Scans two trees together, with all cores.
 //!
-//! 1. **The unit of work is a directory of both sides**, then a few files of it. Work is taken from
-//!    a stack, so few directories are open at a time.
+//! 1. **A task is a directory of both sides**, or a few files of one directory. Tasks are taken
+//!    from a stack, so few directories are open at a time.
 //! 2. **Files are opened by name in their open directory**, with all the care of
 //!    [`resemble_scan::read`].
 //! 3. **Nothing is decided here.** Threads note the entry at each path, and the notes are sorted
 //!    afterwards. So the result does not depend on the schedule.
 //! 4. **Documents and archives are taken apart afterwards**, and only if a side in question has a
 //!    content that the other lacks. Two equal trees need no texts.
-//! 5. A path that cannot be listed or read adds an error. A file that is gone when it is opened
-//!    counts as never there. A file that keeps changing is used as it was read and counted as
-//!    moving.
+//! 5. A path that cannot be listed or read adds an error. A file that is gone when it is opened is
+//!    treated as if it had never been there. A file that keeps changing is used as it was read, and
+//!    counted as moving.
 //! 6. Our own cache, and mounts of processes or of kernel file systems, are left out before any
 //!    `stat`.
 
@@ -49,26 +49,25 @@ use crate::unindexed::{DirChain, Unindexed};
 /// The maximum number of files of one task.
 const FILES: usize = 64;
 
-/// The maximum bytes of the files of one task. A single file may have more.
+/// The maximum size of the files of one task together. A task with a single file may exceed it.
 const BYTES: u64 = 8 << 20;
 
 /// The result of a scan.
 pub(super) struct Scanned {
     pub(super) sides: Sides,
-    /// The places of each content's packed pieces.
+    /// The place of each content's packed pieces, by the number of the content.
     pub(super) places: Vec<PackedPlace>,
-    /// The bytes that each thread packed.
+    /// The buffers into which the threads packed pieces, one for each thread.
     pub(super) arenas: Vec<Vec<u8>>,
     /// The stamp of each entry, by side; `None` if an inventory must not trust the entry.
     pub(super) stamps: [Vec<Option<Stamp>>; 2],
     pub(super) names: Names,
     /// The documents that were not taken apart.
     pub(super) pending: BTreeSet<u32>,
-    /// True if taking a document apart failed now and must be tried again next time.
+    /// True if a document could not be taken apart now, so that the next scan must try again.
     pub(super) again: bool,
 }
 
-/// Scans both trees.
 pub(super) fn scan(
     (request, better): (&CompareRequest, Better),
     tree_cache: &TreeCache<'_>,
@@ -166,7 +165,6 @@ struct ScanItem {
     stamp: Option<Stamp>,
 }
 
-/// The notes of one thread.
 #[derive(Default)]
 struct Notes {
     items: [Vec<ScanItem>; 2],
@@ -178,7 +176,7 @@ struct Notes {
     again: bool,
 }
 
-/// A file that was read and can be taken apart.
+/// A file that was read and that the part reader can take apart.
 struct ScannedDocument {
     number: u32,
     side: usize,
@@ -207,15 +205,15 @@ fn has_lone_contents(notes: &[Notes], better: Better) -> bool {
     }
 }
 
-/// The content of an inode with several names, and when it was read.
+/// The content and the stamp of each file with several names, by device and inode number.
 type Linked = HashMap<(u64, u64), (u32, Option<Stamp>)>;
 
-/// Contents by number, and the places of their pieces.
+/// The numbers of all contents of both trees, and the places of their packed pieces.
 #[derive(Default)]
 struct ContentTable {
     numbers: Numbering,
     places: Vec<PackedPlace>,
-    /// The representations of each content that was taken apart, if it has any.
+    /// The renditions of each content that was taken apart, if it has any.
     apart: Apart,
     /// The skipped parts of each content, if it has any.
     skipped: BTreeMap<u32, Vec<SkippedPart>>,
@@ -230,8 +228,7 @@ impl ContentTable {
         number
     }
 
-    /// Returns the number of a content from an earlier scan. Its representations get numbers as
-    /// well.
+    /// Adds a content that an earlier scan found, with its renditions, and returns its number.
     fn known(&mut self, inventory: &Inventory, at: u32) -> Option<u32> {
         let mut number = |at: u32| {
             let (content, place) = *inventory.contents.get(at as usize)?;
@@ -257,7 +254,7 @@ struct Root {
     single: bool,
     anchor: Anchor,
     rules: Rules,
-    /// The other tree, if it lies inside this one. It is left out of this one.
+    /// The other tree, if it lies inside this one. The scan of this tree leaves it out.
     inner: Option<PathBuf>,
 }
 
@@ -286,7 +283,7 @@ struct ScanShared<'a> {
 // `None` at the root, which has no directory above it.
 #[allow(clippy::option_option)]
 enum Task {
-    /// A directory, with the chain of directories above it on each side that has it.
+    /// A directory to be listed. Each side that has it names the chain of the directories above it.
     Dir {
         below: Vec<u8>,
         sides: [Option<Option<Arc<DirChain>>>; 2],

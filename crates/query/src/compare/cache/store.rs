@@ -3,9 +3,9 @@
 //! 1. **Pools are shared.** The pieces of a scan are stored in one pool per thread. The inventories
 //!    of both trees name these pools and keep naming their earlier ones. So content common to two
 //!    trees is stored once. A scan that finds ten new files writes the pieces of ten files.
-//! 2. **An unnamed pool is removed** in the transaction that drops the last inventory naming it.
-//!    One record lists all pools and their users, because listing the names in the store would read
-//!    all values.
+//! 2. **A pool that no inventory names is removed**, in the transaction that drops the last
+//!    inventory with its name. One record lists all pools and the inventories that name them,
+//!    because listing the names in the store would read all values.
 //! 3. **Nothing is written if nothing is new.**
 //! 4. **The size is bounded.** If the file would exceed its limit, the inventories of other trees
 //!    are dropped first. If that is not enough, nothing is stored.
@@ -31,7 +31,8 @@ use super::{ScannedTrees, TreeCache};
 use crate::compare::record::{decode, encode};
 use crate::compare::sides::{Content, Side};
 
-/// An inventory that would name more pools is replaced by one whose pool holds everything.
+/// The maximum number of pools that an inventory names. If an inventory would need more, all its
+/// pieces are stored in one new pool instead.
 const MOST_POOLS: usize = 24;
 
 /// The record that lists all pools and the inventories that name them.
@@ -59,7 +60,7 @@ fn files_of(key: &str) -> String {
     format!("catalogue.files/{key}")
 }
 
-/// A record of packed pieces under its name.
+/// A new record: its name, and the packed pieces in it.
 type NewPool<'a> = (String, Cow<'a, [u8]>);
 
 fn pool<'a>(pieces: impl Into<Cow<'a, [u8]>>) -> NewPool<'a> {
@@ -67,8 +68,9 @@ fn pool<'a>(pieces: impl Into<Cow<'a, [u8]>>) -> NewPool<'a> {
     (format!("catalogue.pieces/{}", digest(&pieces)), pieces)
 }
 
-/// Loads the inventory of a tree and adds its names to `names`. An inventory is treated as missing
-/// if it does not decode, or was made with other parameters or document readers.
+/// Loads the inventory of a tree, and adds its pools and file systems to `names`. An inventory is
+/// treated as missing if it does not decode, or was made with other parameters or another part
+/// reader.
 pub(super) fn load(
     snapshot: &Snapshot,
     (params, formats): (&Params, &str),
@@ -96,10 +98,10 @@ pub(super) enum CacheError {
     Apply(#[from] ApplyError),
 }
 
-/// The sizes of inventories and the names of their pools, by key.
+/// The size of each inventory and the names of its pools, by the key of the inventory.
 type Inventories = BTreeMap<String, (u64, Vec<String>)>;
 
-/// The sizes of pools by name, and the inventories that name them.
+/// The content of the record [`REGISTER`]: the size of each pool, and the inventories that name it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Register {
     pools: BTreeMap<String, u64>,
@@ -107,7 +109,7 @@ struct Register {
 }
 
 impl Register {
-    /// Returns whether an inventory names a pool.
+    /// Returns whether any inventory names a pool.
     fn names(&self, pool: &String) -> bool {
         let mut all = self.inventories.values();
         all.any(|(_, pools)| pools.contains(pool))
@@ -136,7 +138,7 @@ pub(super) struct NewInventories<'a> {
     pub(super) pieces: &'a ScannedTrees<'a>,
 }
 
-/// An inventory that is to be written.
+/// An encoded inventory that is to be written.
 struct Written {
     key: String,
     head: Vec<u8>,
@@ -145,10 +147,10 @@ struct Written {
 }
 
 impl NewInventories<'_> {
-    /// Writes the changes.
     pub(super) fn store(&self) -> Result<(), CacheError> {
         let roots = [self.request.a.as_path(), self.request.b.as_path()];
-        // Files that could not be taken apart now are tried again next time, so nothing is stored.
+        // If documents could not be taken apart now (`again`), nothing is stored. So the next scan
+        // tries them again.
         let news = [0, 1].map(|side| !self.scanned.again && self.is_new(side));
         if news == [false, false] {
             return Ok(());
@@ -210,8 +212,8 @@ impl NewInventories<'_> {
         [&self.scanned.sides.a, &self.scanned.sides.b][side]
     }
 
-    /// Returns whether the tree's inventory lacks a scanned file, has a surplus one, or lacks the
-    /// parts of documents.
+    /// Returns whether the stored inventory is outdated. It lacks a scanned file, has one that is
+    /// gone, or lacks the parts of documents.
     fn is_new(&self, side: usize) -> bool {
         let stamps = &self.scanned.stamps[side];
         let Some(known) = &self.known[side] else {
@@ -232,13 +234,14 @@ impl NewInventories<'_> {
         !self.is_filtered() && still < known.files.len()
     }
 
-    /// Returns whether the scan left out files of the trees.
+    /// Returns whether the request leaves out files by patterns or by size.
     fn is_filtered(&self) -> bool {
         let scope = &self.request.options.scope;
         !scope.include.is_empty() || !scope.exclude.is_empty() || scope.min_size > 0
     }
 
-    /// Returns the number of a scanned content in the list. Its renditions are listed, too.
+    /// Returns the number of a scanned content in `list`. Adds the content and its renditions if
+    /// the list lacks them.
     fn listed(&self, list: &mut List, content: u32) -> u32 {
         let of_scan = |content: u32| {
             let at = content as usize;
@@ -269,7 +272,7 @@ impl NewInventories<'_> {
     ) -> Option<Written> {
         let of = self.side(side);
         let mut list = List::default();
-        // Each file is its path, its stamp, and the number of its content in the list.
+        // Each element has the path of a file, its stamp, and the number of its content in `list`.
         let mut files = Vec::new();
         for (entry, stamp) in of.entries.iter().zip(&self.scanned.stamps[side]) {
             if let (Some(stamp), Some(number)) = (stamp, entry.what.content()) {
@@ -277,7 +280,8 @@ impl NewInventories<'_> {
             }
         }
         if let Some(known) = self.known[side].as_ref().filter(|_| self.is_filtered()) {
-            // Files that the patterns excluded from this scan keep their records.
+            // Files that this request excludes by patterns or by size keep the records of earlier
+            // scans.
             let rules = Rules::new(root, &self.request.options.scope).ok()?;
             let seen: BTreeSet<&[u8]> = of.entries.iter().map(|entry| &*entry.path).collect();
             for (path, file) in &known.files {
@@ -346,7 +350,7 @@ impl NewInventories<'_> {
     }
 }
 
-/// The contents of one inventory, each once.
+/// The contents that one inventory lists, each once.
 #[derive(Default)]
 struct List {
     contents: Vec<(Content, PackedPlace)>,
@@ -364,7 +368,7 @@ impl List {
         number
     }
 
-    /// Adds a rendition of a content, once.
+    /// Adds a rendition of the content `of`, unless the list has it already.
     fn add(&mut self, of: u32, stand_in: (Rendition, u32)) {
         let stand_ins = self.parts.apart.entry(of).or_default();
         if !stand_ins.contains(&stand_in) {

@@ -1,4 +1,5 @@
-//! Inventories of a real tree decide which files are read again, but do not affect the answer.
+//! Tests that inventories of a real tree only decide which files are read again. They never change
+//! the answer.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +31,8 @@ struct Scene {
     part_reader: Option<EmptyDocuments>,
 }
 
-/// Takes files apart whose names end in `.doc`, finds nothing in them, and counts them.
+/// A part reader for files whose names end in `.doc`. It finds nothing in them and counts how often
+/// it is called.
 #[derive(Debug, Default)]
 struct EmptyDocuments(AtomicU64);
 
@@ -55,7 +57,7 @@ impl PartReader for EmptyDocuments {
     }
 }
 
-/// Counts the bytes that are read.
+/// Records the number of files that were read.
 #[derive(Default)]
 struct Reads(u64);
 
@@ -122,7 +124,7 @@ impl Scene {
         self.ask(&self.request(a, b))
     }
 
-    /// Returns the answer without any inventory.
+    /// Returns the answer that is found without any inventory.
     fn fresh(&self, a: &str, b: &str) -> Whole<Comparison> {
         let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
         let tree_cache = TreeCache {
@@ -192,7 +194,8 @@ fn what_was_found_out_is_kept_for_the_same_contents() {
     assert_eq!(scene.compare("a", "b").0, first);
     assert_eq!(scene.records("comparison/"), kept);
 
-    // Damaged inventories, or those of other contents, are rebuilt.
+    // Damaged findings are ignored: the comparison is done again, and the findings are stored
+    // again.
     for name in kept.keys() {
         let damaged = Some(&[7u8; 40][..]);
         scene
@@ -207,8 +210,8 @@ fn what_was_found_out_is_kept_for_the_same_contents() {
     assert_eq!(changed, scene.fresh("a", "b"));
     assert_eq!(scene.records("comparison/").len(), 2);
 
-    // Findings depend on contents only, so they are found again. But after a rename another pair
-    // may have the row.
+    // Findings depend on contents only, so a rename leaves them valid. But another pair of files
+    // may now have the row.
     fs::rename(scene.path("b/dir/3"), scene.path("b/dir/3-new")).expect("renamed");
     assert_eq!(scene.compare("a", "b").0, scene.fresh("a", "b"));
     for n in 0..20u64 {
@@ -224,14 +227,15 @@ fn trees_share_their_pools_and_an_unnamed_pool_goes() {
     scene.compare("a", "b");
     let pools = scene.records("catalogue.pieces/");
     assert!(!pools.is_empty());
-    // C has no content that B lacks.
+    // C has no content that B lacks, so no pool is added.
     let (answer, read) = scene.compare("b", "c");
     assert!(answer.body.summary.is_same());
     assert_eq!(read, 20);
     assert_eq!(scene.records("catalogue.pieces/"), pools);
     assert_eq!(scene.records("catalogue.head/").len(), 3);
 
-    // All bytes of A and B have changed. A pool stays only if C still has a content in it.
+    // All files get new bytes, but only A and B are scanned again. So an old pool stays only if the
+    // inventory of C still names it.
     for n in 0..20u8 {
         for tree in ["a", "b", "c"] {
             scene.write(
@@ -242,7 +246,8 @@ fn trees_share_their_pools_and_an_unnamed_pool_goes() {
     }
     fs::remove_file(scene.path("a/only")).expect("a file");
     scene.compare("a", "b");
-    // Each thread had a pool. One without a content of C is removed, but at least one remains.
+    // Each thread of the first scan wrote a pool. A pool without a content of C is removed, but at
+    // least one pool remains.
     assert!(
         pools
             .keys()
@@ -301,7 +306,8 @@ fn nothing_is_kept_beyond_the_limit_or_without_a_cache() {
     scene.cache_bytes = 1 << 30;
     scene.compare("a", "b");
     assert_eq!(scene.compare("a", "b").1, 0);
-    // The limit leaves room for one pair of trees, so only that of the present question is stored.
+    // The limit is too small for the inventories of three trees. So those of A and B are dropped,
+    // and that of C is stored.
     for n in 0..20u8 {
         scene.write(&format!("c/dir/{n}"), &letters(2000 + u64::from(n), 5000));
     }

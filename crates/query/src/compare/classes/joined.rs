@@ -1,17 +1,18 @@
-//! Merges two sorted lists: finds the paths of both sides, and those of one side.
+//! Merges the sorted entries of two trees: finds the paths that both have, and those that one has.
 
 use std::cmp::Ordering;
 
 use crate::compare::sides::{Side, Sides};
 
-/// The paths of both sides and of one side.
+/// The paths that both sides have, and those that only one side has.
 #[derive(Debug, Default)]
 pub(in crate::compare) struct Joined {
-    /// Pairs of regular files at one path.
+    /// Pairs of regular files at the same path, as indexes of their entries.
     pub(in crate::compare) pairs: Vec<(u32, u32)>,
     /// Regular files with no regular file at their path on the other side.
     pub(in crate::compare) alone: [Vec<u32>; 2],
-    /// Everything else, by path: the entries of A and of B, at least one of them no regular file.
+    /// All other paths: the entries of A and of B there. At least one of the two is no regular
+    /// file.
     pub(in crate::compare) others: Vec<(Option<u32>, Option<u32>)>,
 }
 
@@ -50,7 +51,8 @@ impl Joined {
         joined
     }
 
-    /// Returns the unequal contents at one path, of A and of B; ascending.
+    /// Returns the unequal contents of files at the same path: that of A, then that of B. The pairs
+    /// are in ascending order.
     pub(in crate::compare) fn twins(&self, sides: &Sides) -> Vec<(u32, u32)> {
         let content = |side: &Side, at: u32| side.entries[at as usize].what.content();
         let contents = self.pairs.iter();
@@ -63,7 +65,7 @@ impl Joined {
         twins
     }
 
-    /// Returns the contents of files on one side only, by side; ascending.
+    /// Returns, for each side, the contents of the files in `alone`, in ascending order.
     pub(in crate::compare) fn lone_contents(&self, sides: &Sides) -> [Vec<u32>; 2] {
         [0, 1].map(|side| {
             let entries = &[&sides.a, &sides.b][side].entries;

@@ -1,4 +1,4 @@
-//! The links of each content, and the further partners of a file, which its row does not show.
+//! Looks up the links of each content, and the partners of a file beyond the one in its row.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -9,10 +9,10 @@ use resemble_proto::message::{CompareOptions, PairFigures};
 use crate::compare::partners::Link;
 use crate::compare::sides::{Entry, Holders, Sides};
 
-/// The measures of two files and their figures.
+/// The measures of two files, and the figures that the answer has of them.
 pub(in crate::compare) type Figures = (Measures, PairFigures);
 
-/// The links of each content, best first.
+/// The links of each content, as indexes into the list of links, best first.
 #[derive(Debug, Default)]
 pub(super) struct Adjacent(pub(super) HashMap<u32, Vec<u32>>);
 
@@ -22,7 +22,7 @@ impl Adjacent {
     }
 }
 
-/// The data from which further partners are named.
+/// The files and links from which the further partners of a file are looked up.
 pub(in crate::compare) struct Known<'a> {
     pub(super) sides: &'a Sides,
     pub(super) holders: [&'a Holders; 2],
@@ -37,15 +37,16 @@ impl Known<'_> {
         !self.by[side].of(content).is_empty()
     }
 
-    /// Returns the largest share of a content that lies in one content of the other side.
+    /// Returns the largest share of a content that lies in any one content of the other side.
     pub(in crate::compare) fn most_inside(&self, side: usize, content: u32) -> Score {
         let links = self.by[side].of(content).iter();
         let shares = links.map(|&at| Score::new(inside(&self.links[at as usize], side)));
         shares.max().unwrap_or(Score::ZERO)
     }
 
-    /// Returns at most `most` further partners of a file, best first: entries of the other side. In
-    /// the figures of each, this file is a. Partners with equal bytes have no figures.
+    /// Returns at most `most` further partners of a file, best first. Each is an entry of the other
+    /// side with the figures of the pair, in which this file is `a`. Partners with equal bytes have
+    /// no figures.
     pub(in crate::compare) fn further(
         &self,
         side: usize,
@@ -75,8 +76,8 @@ impl Known<'_> {
         let mut links: Vec<Link> = links
             .map(|&at| self.links[at as usize].seen(side))
             .collect();
-        // The links are in the order seen from A. Links of equal score are ordered by the share of
-        // a, so they are sorted again for this side.
+        // The list is in the order of answers about A, which breaks ties by the share of A. The
+        // links are now seen from this side, so they are sorted again.
         links.sort_by(rank);
         for link in links {
             add(link.b, Some((link.measures, link.told)));
@@ -100,7 +101,8 @@ impl Link {
     }
 }
 
-/// Compares links in the order of answers, without paths.
+/// Compares two links as answers order them: by score, containment and resemblance, the largest
+/// first.
 pub(super) fn rank(x: &Link, y: &Link) -> Ordering {
     let key = |link: &Link| {
         (
@@ -112,7 +114,7 @@ pub(super) fn rank(x: &Link, y: &Link) -> Ordering {
     key(y).cmp(&key(x))
 }
 
-/// Returns the smaller containment of a link.
+/// Returns the smaller of the two containments of a link.
 pub(super) fn least_inside(link: &Link) -> Score {
     link.measures
         .a_in_b
@@ -120,7 +122,7 @@ pub(super) fn least_inside(link: &Link) -> Score {
         .unwrap_or(Score::ZERO)
 }
 
-/// Returns the share of this side's content that lies in the other.
+/// Returns the share of this side's content that lies in the other content of the link.
 pub(super) fn inside(link: &Link, side: usize) -> f64 {
     let score = link.seen(side).measures.a_in_b;
     score.map_or(0.0, Score::get)

@@ -1,4 +1,4 @@
-//! Bounds on the memory of a question.
+//! Bounds the memory that a comparison takes.
 
 use resemble_relate::parallel::threads;
 
@@ -11,22 +11,23 @@ const BATCH: usize = 1 << 16;
 /// batch scans all contents.
 const LEAST_BATCH: usize = 1 << 8;
 
-/// Bytes of memory for a subject during its lookup, including its pieces that others share.
+/// The memory that a subject takes during its lookup, in bytes. It includes pieces that other
+/// subjects share.
 const SUBJECT: u64 = 16 << 10;
 
-/// Memory of a read content as a multiple of its bytes.
+/// The memory that a content takes once it is read, as a multiple of its bytes.
 const READ: u64 = 4;
 
 impl PartnerQuestion<'_> {
-    /// Returns the number of subjects in one scan. They take half of the memory.
+    /// Returns the number of subjects that are looked up in one scan. They take half of the memory.
     pub(super) fn batch(&self) -> usize {
         let fitting = |memory: u64| (memory / 2 / SUBJECT) as usize;
         let bound = self.options.memory.map(fitting);
         bound.map_or(BATCH, |bound| bound.clamp(LEAST_BATCH, BATCH))
     }
 
-    /// Returns the bytes of read contents that a thread may cache. All threads take a quarter of
-    /// the memory.
+    /// Returns the number of bytes of read contents that one thread may keep. All threads together
+    /// take a quarter of the memory.
     pub(super) fn ready_room(&self) -> u64 {
         let room = |memory: u64| memory / 4 / READ / threads() as u64;
         self.options.memory.map_or(u64::MAX, room)

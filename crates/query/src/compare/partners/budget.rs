@@ -1,9 +1,9 @@
 //! Bounds the bytes that a comparison reads.
 //!
 //! Most comparisons read everything that they want to measure. If that exceeds
-//! [`PartnerQuestion::work`] bytes, pairs of one path come first, then the best pairs by their
-//! estimates. The rest keep their estimates. The choice depends only on the contents, not on
-//! threads or earlier measures.
+//! [`PartnerQuestion::work`] bytes, the pairs at one path are read first, then the pairs with the
+//! best estimates. The other pairs keep their estimates. The choice depends only on the contents,
+//! not on threads or earlier measures.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ use crate::compare::files::FilesMeet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum CostlyPair {
     Contents(u32, u32),
-    /// Two files, by their entire contents.
+    /// Two files that are compared by all contents that they hold.
     Files(u32, u32),
 }
 
@@ -39,7 +39,7 @@ impl BeyondBudget {
 }
 
 impl PartnerQuestion<'_> {
-    /// Returns the pairs of one path, in the form in which they are measured.
+    /// Returns the pairs at one path, as the pairs of contents or files that are measured for them.
     pub(super) fn of_twins(&self, twins: &[(u32, u32)]) -> Vec<CostlyPair> {
         let pairs = twins.iter().map(|&(a, b)| match self.files.meeting(a, b) {
             FilesMeet::Contents(x, y) => CostlyPair::Contents(x, y),
@@ -48,7 +48,8 @@ impl PartnerQuestion<'_> {
         pairs.collect()
     }
 
-    /// Returns the candidates and the pairs with members, in the form in which they are measured.
+    /// Returns the pairs of contents or files that are measured for the candidates and for the
+    /// pairs with members.
     pub(super) fn of_candidates(
         candidates: &[Candidate],
         of_members: &[(u32, u32)],
@@ -59,7 +60,8 @@ impl PartnerQuestion<'_> {
         contents.chain(files).collect()
     }
 
-    /// Returns the pairs that exceed the rest of the budget.
+    /// Returns the pairs that exceed the rest of the budget. The other pairs are subtracted from
+    /// it.
     pub(super) fn beyond_budget(
         &self,
         budget: &mut ReadBudget,
@@ -89,8 +91,8 @@ impl PartnerQuestion<'_> {
         Ok(BeyondBudget(beyond.collect()))
     }
 
-    /// Returns whether the budget allows a pair. Contents that are too large to be read cost
-    /// nothing.
+    /// Subtracts a pair from the budget, and returns whether the budget allows it. Contents that
+    /// are too large to be read cost nothing.
     fn takes(&self, budget: &mut ReadBudget, pair: CostlyPair) -> bool {
         let size = |content: u32| self.content(content).size;
         let (CostlyPair::Contents(a, b) | CostlyPair::Files(a, b)) = pair;
@@ -109,7 +111,8 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// Returns the cost of reading a content. A rendition costs the bytes of its file.
+    /// Returns the cost of reading a content. For a rendition, the bytes of its file must be read
+    /// and taken apart.
     fn reading(&self, content: u32) -> u64 {
         let size = self.content(content).size;
         if self.holders.iter().any(|holders| holders.has(content)) {

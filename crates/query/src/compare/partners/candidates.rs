@@ -1,8 +1,9 @@
-//! Pairs of contents that may be partners.
+//! Finds the pairs of contents that may be partners.
 //!
 //! All contents are scanned once. The scan records which pieces each content shares with a subject,
 //! and counts every piece. Common pieces are dropped, the others are summed up for each subject. A
-//! pair is no candidate if its pieces cannot reach the threshold, or if it is unrelated (`kin`).
+//! pair is no candidate if its pieces cannot reach the threshold, or if its contents are unrelated
+//! (`kin`).
 
 use std::collections::HashMap;
 
@@ -24,20 +25,20 @@ use crate::compare::common::{Buckets, CommonKeys};
 use crate::compare::files::FilesMeet;
 use crate::compare::wanted::WantedKeys;
 
-/// The results for all batches.
 #[derive(Default)]
 pub(super) struct FoundCandidates {
-    /// Known after the first batch.
+    /// The boilerplate, which is known after the first batch.
     pub(super) common: Option<CommonKeys>,
-    /// Pairs (content of A, content of B) that may be partners, or that represent such files.
+    /// Pairs (content of A, content of B). Each may be partners, or be renditions of files that may
+    /// be partners.
     pub(super) candidates: Vec<(u32, u32)>,
 }
 
-/// Two files that may be partners, and the contents that nominated them.
+/// Two files that may be partners, and the contents by which they are compared (`met`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
     pub(super) met: (u32, u32),
-    /// The file of A and the file of B, by their contents.
+    /// The file of A and the file of B, each named by its content.
     pub(super) files: (u32, u32),
 }
 
@@ -46,14 +47,14 @@ pub(super) struct Candidate {
 const MOST_OF_ONE_TEXT: usize = 48;
 
 impl PartnerQuestion<'_> {
-    /// Returns whether a side has a content, as a file or as a representation of one.
+    /// Returns whether a side has a content, as the bytes of a file or as another rendition.
     fn has(&self, side: usize, content: u32) -> bool {
         let holders = self.holders[side];
         let mut owners = self.files.owners(content);
         holders.has(content) || owners.any(|(owner, _)| holders.has(owner))
     }
 
-    /// Returns the files of a side that have a content as a rendition.
+    /// Returns the files of a side that have a content as their bytes or as another rendition.
     fn owners(&self, side: usize, content: u32) -> Vec<(u32, Rendition)> {
         let own = [(content, Rendition::Own)].into_iter();
         let all = own.chain(self.files.owners(content));
@@ -61,8 +62,9 @@ impl PartnerQuestion<'_> {
             .collect()
     }
 
-    /// Returns the pairs of files that these pairs of contents nominate: those that are compared by
-    /// one content each, and those that are compared by members. Both lists are sorted.
+    /// Returns the pairs of files that these pairs of contents nominate. The first list has the
+    /// pairs that are compared by one content of each file, the second those that are compared by
+    /// members. Both lists are sorted.
     pub(super) fn candidates(
         &self,
         mut found: Vec<(u32, u32)>,
@@ -76,7 +78,8 @@ impl PartnerQuestion<'_> {
             candidates.sort_unstable();
             return (candidates, Vec::new());
         }
-        // A shared representation of a file of A and of a file of B needs no common sample.
+        // A rendition that a file of A shares with a file of B nominates both, even without a
+        // common sample.
         let stand_ins = self.sides.apart.values().flatten();
         found.extend(stand_ins.map(|&(_, content)| (content, content)));
         let (mut candidates, mut of_members) = (Vec::new(), Vec::new());
@@ -111,8 +114,8 @@ impl PartnerQuestion<'_> {
     }
 
     /// Finds the candidates of a batch. The first pass over all contents notes the keys that each
-    /// shares with any subject. Then the boilerplate among the keys is known, and the other keys
-    /// are counted for each pair.
+    /// content shares with any subject. After that pass the boilerplate among the keys is known,
+    /// and the other keys are counted for each pair.
     pub(super) fn look_up(
         &self,
         batch: &[(u32, bool)],
@@ -122,7 +125,7 @@ impl PartnerQuestion<'_> {
     ) -> Result<(), AskError> {
         let contents = self.sides.contents.len();
         let (mut subjects, mut wanted) = self.subjects(batch)?;
-        // Keys that no subject has are counted once, for all batches.
+        // Keys that no subject has are counted only in the first batch, once for all batches.
         let counted = if found.common.is_none() { contents } else { 0 };
         let buckets = Buckets::new(counted, self.limit);
         // The first pass over all contents.
@@ -248,7 +251,7 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// Returns whether more contents than the limit have a key of the subjects.
+    /// Returns whether a key of the subjects is boilerplate: more contents than the limit have it.
     fn is_common(
         &self,
         wanted: &WantedKeys,
@@ -266,7 +269,7 @@ impl PartnerQuestion<'_> {
         levels.contents(sample, is_text, counted as usize, self.limit) > self.limit as usize
     }
 
-    /// Returns the boilerplate keys that no subject has, but that measured contents have.
+    /// Returns the boilerplate keys that no subject has. Contents that are measured may have them.
     fn common(&self, buckets: &Buckets) -> Result<CommonKeys, AskError> {
         let Some(suspects) = buckets.suspects() else {
             return Ok(CommonKeys::default());
@@ -275,8 +278,8 @@ impl PartnerQuestion<'_> {
         Ok(CommonKeys::of(parts, self.limit))
     }
 
-    /// Counts the contents that have each of these keys. The result is in parts, whose counts must
-    /// be added.
+    /// Counts, for each of these keys, the contents that have it. The result is in parts: all
+    /// counts of a key must be added.
     pub(super) fn count(
         &self,
         is_counted: impl Fn(u64) -> bool + Sync,
@@ -295,7 +298,7 @@ impl PartnerQuestion<'_> {
         Ok(parts.into_iter().map(|(_, counts)| counts))
     }
 
-    /// Returns whether the sizes allow two contents to be partners (sif, section 4).
+    /// Returns whether the sizes of two contents allow them to be partners (sif, section 4).
     fn sizes_fit(&self, a: ByteLen, b: ByteLen) -> bool {
         let Some(ratio) = self.options.size_ratio.score() else {
             return true;
@@ -304,8 +307,8 @@ impl PartnerQuestion<'_> {
         less >= ratio.get() * more
     }
 
-    /// Returns the least shares that allow a pair to reach the threshold: of common windows, and of
-    /// bytes in common whole chunks.
+    /// Returns the two least shares that allow a pair to reach the threshold. One is the share of
+    /// common windows, the other that of bytes in common whole chunks.
     fn least_shares(&self) -> (f64, f64) {
         /// Every scattered edit spoils 64 windows and only one byte. With a share p of common
         /// windows, the containment is at most about p·(1 - ln p). That is below 4·p for every p ≥
@@ -338,7 +341,8 @@ fn common_of(subjects: &[LookedUp], wanted: &WantedKeys) -> Vec<Vec<u64>> {
     common_of
 }
 
-/// Returns the evidence keys of a content. A key of a chunk has the number of bytes it represents.
+/// Returns the evidence keys of a content. The key of a chunk is paired with the number of its
+/// bytes in the content, the key of a fingerprint with 0.
 fn weighed(kept: &StoredSketch) -> Vec<(u64, u32)> {
     let chunks = kept.chunks.0.iter().filter(|run| run.is_evidence());
     let mut keys: Vec<(u64, u32)> = chunks
@@ -358,11 +362,11 @@ fn weighed(kept: &StoredSketch) -> Vec<(u64, u32)> {
     keys
 }
 
-/// Notes of a thread during the scan.
 #[derive(Default)]
 struct ThreadNotes {
     keys: Vec<u64>,
-    /// Indices of wanted keys, content by content.
+    /// The keys that each content shares with subjects, content by content, as indexes of wanted
+    /// keys.
     found: Vec<u32>,
     seen: Vec<Seen>,
     levels: SignatureLevels,

@@ -11,18 +11,19 @@ use resemble_relate::nominate::evidence::StoredSketch;
 
 use super::ready::Ready;
 
-/// The pieces of a subject that any of its partners has.
+/// The pieces of a content that at least one of its partners has.
 #[derive(Default)]
 pub(super) struct Cover {
     pub(super) partners: u32,
-    /// The greatest level of the signatures. Fingerprints below it may be missing from a sample.
+    /// The greatest level of all signatures. A sample may lack fingerprints below it.
     level: u8,
     fingerprints: BitSet,
     chunks: BitSet,
 }
 
 impl Cover {
-    /// Adds a partner. Boilerplate may be included, because the score ignores it.
+    /// Adds the pieces that a partner has. They may include boilerplate, because the score ignores
+    /// it.
     pub(super) fn add(&mut self, subject: &StoredSketch, partner: &Ready) {
         self.partners += 1;
         self.level = self.level.max(partner.kept.signature.level);
@@ -49,7 +50,8 @@ impl Cover {
         }
     }
 
-    /// Returns the share of the subject in its partners, as if they were one file.
+    /// Returns the share of the subject that lies in its partners, as if the partners were one
+    /// file.
     pub(super) fn score(&self, subject: &StoredSketch, boilerplate: &dyn Boilerplate) -> Score {
         let level = self.level.max(subject.signature.level);
         let found = (0..).zip(&subject.signature.fingerprints);

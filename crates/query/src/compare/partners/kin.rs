@@ -1,7 +1,8 @@
-//! Kinship of two contents that are not texts, as in `nominate::kinship`.
+//! Decides whether two contents that are not texts share more than unrelated contents do. The rule
+//! is that of `nominate::kinship`.
 //!
-//! During the scan, the windows of the subjects of a batch are counted over all contents. The other
-//! windows of a content that is no subject are not known. If the decision depends on these, they
+//! During the scan, the windows of the subjects of a batch are counted over all contents. A content
+//! that is no subject also has windows that are not counted. If the decision depends on those, they
 //! are counted in a separate pass.
 
 use std::collections::hash_map::Entry;
@@ -20,13 +21,13 @@ use crate::compare::wanted::WantedKeys;
 pub(super) struct BatchWindows<'a> {
     wanted: &'a WantedKeys,
     limit: u32,
-    /// The windows of each subject, as indices into the wanted keys.
+    /// The windows of each subject, as indexes into the wanted keys.
     of: Vec<Vec<u32>>,
 }
 
 impl<'a> BatchWindows<'a> {
-    /// Collects the windows of this many subjects. Windows of more than `limit` contents are
-    /// boilerplate.
+    /// Collects the windows of the subjects that `is_judged` selects. A window that more than
+    /// `limit` contents have is boilerplate.
     pub(super) fn of(
         (wanted, limit): (&'a WantedKeys, u32),
         subjects: usize,
@@ -46,12 +47,13 @@ impl<'a> BatchWindows<'a> {
         windows.filter(move |&at| Fingerprint(self.wanted.keys[at]).level() >= level)
     }
 
-    /// Counts the windows at or above this level, boilerplate included.
+    /// Counts the windows of a subject at or above this level, boilerplate included.
     pub(super) fn count(&self, subject: usize, level: u8) -> usize {
         self.at_level(subject, level).count()
     }
 
-    /// Returns whether the rare windows at or above this level are worth at most `most` in total.
+    /// Returns whether the rare windows of a subject at or above this level are worth at most
+    /// `most` in total.
     pub(super) fn are_at_most(&self, subject: usize, level: u8, most: f64) -> bool {
         let windows = self.at_level(subject, level);
         let worths = windows.filter_map(|at| worth(self.wanted, at, self.limit));
@@ -65,7 +67,7 @@ fn worth(wanted: &WantedKeys, at: usize, limit: u32) -> Option<PieceWorth> {
     is_own.then(|| PieceWorth::of(wanted.counted(at), limit))
 }
 
-/// The condition for two contents to be kin: the rare windows of one of them, from this level on,
+/// The condition for two contents to be kin: the rare windows of one of them at or above this level
 /// are worth at most `most`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RareAtMost {
@@ -83,8 +85,8 @@ pub(super) struct UndecidedPair {
 }
 
 impl PartnerQuestion<'_> {
-    /// Returns whether a content is judged by its windows: it is not a text, and represents files
-    /// by their own bytes.
+    /// Returns whether a content is judged by its windows. It must not be a text, nor a rendition
+    /// of a file beyond the file's bytes.
     pub(super) fn is_judged(&self, content: u32) -> bool {
         let is_text = self.content(content).kind == ContentKind::Text;
         !is_text && self.files.owners(content).next().is_none()

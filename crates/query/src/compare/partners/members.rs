@@ -33,8 +33,8 @@ impl OwnedFiles for &PartnerQuestion<'_> {
 }
 
 impl PartnerQuestion<'_> {
-    /// Measures pairs of files by all their members, if they can be read. Returns the links, and
-    /// the sizes of the measured contents.
+    /// Measures pairs of files by all their members. A pair is estimated if it is beyond the budget
+    /// or cannot be read. Returns the links, and the sizes of the measured contents.
     pub(super) fn by_members(
         &self,
         pairs: &[(u32, u32)],
@@ -102,7 +102,7 @@ impl PartnerQuestion<'_> {
         }))
     }
 
-    /// Estimates a pair of a file with members and a single content.
+    /// Estimates a pair of a file with members and a file that is compared by a single content.
     fn shown_beside(&self, archive: u32, single: u32) -> Result<Option<Match>, AskError> {
         let members = self.files.members(archive);
         let members = members.map(|member| self.sampled(member));
@@ -114,7 +114,7 @@ impl PartnerQuestion<'_> {
         )
     }
 
-    /// Estimates the match of two files that hold members.
+    /// Estimates the match of two files that both hold members, without reading them.
     fn shown_of_archives(&self, (a, b): (u32, u32)) -> Result<Option<Match>, AskError> {
         let members = |file: u32| -> Result<Vec<Digest>, AskError> {
             let members = self.files.members(file);
@@ -155,7 +155,8 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// Estimates a pair of files by the wholes of their texts and of their other parts.
+    /// Estimates a pair of files by their wholes: all texts of a file as one, and all its other
+    /// parts as one.
     fn shown_of_wholes(&self, (a, b): (u32, u32)) -> Result<Option<Match>, AskError> {
         let wholes = (self.files.wholes(a), self.files.wholes(b));
         let mut shown: [Option<Estimated>; 2] = [None, None];

@@ -13,8 +13,8 @@ use resemble_relate::nominate::evidence::StoredSketch;
 
 use crate::compare::common::CommonKeys;
 
-/// The number of contents of B that a thread caches, because the contents of a family are used
-/// repeatedly. Each takes about 4 KB, and 25 bytes per word if it was read.
+/// The maximum number of prepared contents of B that a thread keeps, because the contents of a
+/// family are used repeatedly. Each takes about 4 KB, and 25 bytes per word if it was read.
 const READY: usize = 512;
 
 /// The prepared contents of a thread.
@@ -25,8 +25,8 @@ pub(super) struct ReadyContents {
 }
 
 impl ReadyContents {
-    /// Returns a prepared content. If there are too many, or they exceed `room` bytes, all others
-    /// are dropped first.
+    /// Returns a prepared content, which `make` prepares if the thread does not keep it. If the
+    /// thread keeps too many, or more than `room` bytes, all of them are dropped first.
     pub(super) fn get(
         &mut self,
         content: u32,
@@ -52,7 +52,8 @@ impl ReadyContents {
 pub(super) struct Ready {
     pub(super) kept: StoredSketch,
     pub(super) prepared: Prepared,
-    /// The content for proofs, read when it is first needed; the inner `None`: it cannot be read.
+    /// The content for proofs, which is read when it is first needed. The inner option is `None` if
+    /// it cannot be read.
     pub(super) content: OnceCell<Option<Provable>>,
 }
 
@@ -76,7 +77,7 @@ impl Ready {
         )
     }
 
-    /// Counts the samples of at least this level that both contents have, without boilerplate.
+    /// Counts the samples that both contents have at or above `level`, without boilerplate.
     pub(super) fn common_samples(&self, other: &Self, level: u8) -> u64 {
         let samples = self.kept.signature.fingerprints.iter();
         let common = samples.filter(|sample| {

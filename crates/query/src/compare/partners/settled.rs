@@ -1,10 +1,11 @@
-//! Files that are settled at their own path.
+//! Decides which files need no partner other than the file at their own path.
 //!
-//! In two versions of a tree, nearly all left-over files are edits of the file at their own path.
-//! Each also resembles related files: a driver resembles the other drivers of its family. Proving
-//! all these pairs would take ten times as long as reading both trees, and no user needs them. So a
-//! file with 70 % of itself at its own path is seldom paired with others. It is paired only if the
-//! other file needs a partner, or if the estimate allows a better one.
+//! In two versions of a tree, nearly all files without an equal one are edits of the file at their
+//! own path. Each also resembles related files: a driver resembles the other drivers of its family.
+//! Proving all these pairs would take ten times as long as reading both trees, and no user needs
+//! them. So a file is settled if 70 % of it lies in the file at its own path. A settled file is
+//! paired with another one only if that one needs a partner, or if the estimate allows a better
+//! one.
 //!
 //! All pairs of documents and archives that are compared by their members are proven.
 
@@ -23,9 +24,9 @@ use crate::compare::common::CommonKeys;
 /// The criterion for the better of two partners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Better {
-    /// The larger common share of both files: the smaller of the two containments decides.
+    /// The partner that shares more of both files: the smaller of its two containments is compared.
     OfBoth,
-    /// The larger share of the file of A.
+    /// The partner that has the larger share of the file of A.
     OfA,
 }
 
@@ -38,17 +39,17 @@ impl Better {
     }
 }
 
-/// Returns whether a file with this share at its own path is settled.
+/// Returns whether a file is settled if the file at its own path contains this share of it.
 pub(in crate::compare) fn is_settled(own: Option<Score>) -> bool {
     own >= Some(Score::new(Relation::MOSTLY))
 }
 
-/// The contents whose files all have most of themselves at their own path, by side. The value is
-/// the share that a better partner must exceed.
+/// The contents whose files are all settled, by side. The value is the share that a better partner
+/// must exceed.
 pub(super) struct Settled([HashMap<u32, Score>; 2]);
 
 impl Settled {
-    /// `alone`: the contents of files without a file at their own path.
+    /// `alone`: the contents of files without a file at their own path. They are never settled.
     pub(super) fn of(twins: &[Link], alone: [&[u32]; 2], better: Better) -> Self {
         let mut settled = [0, 1].map(|side| {
             let mut least: HashMap<u32, Option<Score>> = HashMap::new();
@@ -76,7 +77,7 @@ impl Settled {
 }
 
 impl PartnerQuestion<'_> {
-    /// Returns the candidates that at least one of their files needs.
+    /// Returns the candidates that at least one of the two files needs.
     pub(super) fn needed(
         &self,
         candidates: &[Candidate],
@@ -84,7 +85,8 @@ impl PartnerQuestion<'_> {
         settled: &Settled,
         common: &CommonKeys,
     ) -> Result<Vec<Candidate>, AskError> {
-        // The share that a pair must exceed to be needed; `None`: the pair is always needed.
+        // Returns the share that a pair must exceed to be needed; `None`: the pair is always
+        // needed.
         let least_of = |files: (u32, u32)| {
             let asked = [files.0, files.1].into_iter().enumerate();
             let asked = asked.filter(|&(side, file)| is_subject[side][file as usize]);
@@ -97,7 +99,8 @@ impl PartnerQuestion<'_> {
             for of_pair in groups[at].chunk_by(|x, y| x.met == y.met) {
                 self.pieces.go_on()?;
                 let met = of_pair[0].met;
-                // One file that needs the pair is enough, so the least share decides.
+                // Several pairs of files may be compared by this pair of contents. One that needs
+                // it is enough, so the least share decides.
                 let least = of_pair.iter().map(|one| least_of(one.files)).min();
                 let is_needed = match least.flatten().filter(|_| met.0 != met.1) {
                     None => true,
@@ -121,12 +124,12 @@ impl PartnerQuestion<'_> {
         Ok(kept)
     }
 
-    /// Returns whether the samples allow two contents to exceed this share.
+    /// Returns whether, judging by the samples, the true share of two contents may exceed `least`.
     fn may_exceed(&self, least: Score, (a, b): (&Ready, &Ready), common: &CommonKeys) -> bool {
         let level = a.kept.signature.level.max(b.kept.signature.level);
         let most = |share: Score, of: &Ready| interval(share, of.prepared.samples_at(level)).1;
         // Counting common samples is cheap and makes most estimates unnecessary. A text and data
-        // have no samples in common.
+        // have no samples in common, so the estimate decides about them.
         let is_text = |of: &Ready| of.kept.kind == ContentKind::Text;
         let have_samples = is_text(a) == is_text(b);
         let shared = a.common_samples(b, level) as f64;

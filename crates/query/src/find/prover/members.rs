@@ -22,9 +22,9 @@ use super::Prover;
 use crate::find::{SentBytes, holders};
 
 impl Prover<'_> {
-    /// Measures the subject's entire contents against those of a place. A side without members is
-    /// represented by its one content. `None` if one of them cannot be read or exceeds the budget.
-    /// A pair with stored measures uses the budget, too.
+    /// Measures all contents of the subject against all contents of a place. A side without members
+    /// has only its one content. Returns `None` if one of the two cannot be read or exceeds the
+    /// budget. A pair with stored measures uses the budget, too.
     pub(in crate::find) fn measure_members(
         &mut self,
         ours: &ComparedSide,
@@ -92,7 +92,7 @@ impl Prover<'_> {
         Ok(Some(proven.matched(Layer::Text)))
     }
 
-    /// Reads the subject's contents for a comparison with containers.
+    /// Reads the contents of the subject that are compared with a container.
     fn read_ours(&mut self, ours: &ComparedSide) -> Result<Option<ProvableMembers>, AskError> {
         match ours {
             ComparedSide::Alone(alone) => {

@@ -1,7 +1,7 @@
-//! Drafts: pairs that are to be measured, and the results.
+//! Orders and measures drafts, which are pairs that are to be measured.
 //!
-//! A draft was nominated by an estimate, or by a rare passage. Drafts are proven while the budget
-//! of the question lasts. The others keep their estimates, with the intervals.
+//! A pair becomes a draft by its estimate, or by a rare passage. Drafts are measured while the
+//! budget of the question lasts. The others keep their estimates, with the intervals.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ pub(super) struct Draft {
     /// The estimate, with the rarity of the samples that it used.
     pub(super) estimate: Match,
     pub(super) rarity_of_all: Option<Rarity>,
-    /// True if the estimate allows a relation.
+    /// True if the pair may have a relation, judging by the estimate.
     pub(super) could_relate: bool,
     /// The rare passage that both contents may have.
     pub(super) passage: Option<Passage>,
@@ -45,12 +45,13 @@ pub(super) struct Draft {
 /// The two sides of a pair to be measured.
 pub(super) enum DraftSides {
     Contents(SubjectSide, Occurrence, ContentRow),
-    /// The members of both, and the place of the other side if it holds no members.
+    /// The members of both sides. If the other side holds no members, the option has the place of
+    /// its one content.
     Members(ComparedSide, (ComparedSide, Option<Occurrence>)),
 }
 
 impl Draft {
-    /// Returns the order of drafts with equal estimates. It depends on their contents and not on
+    /// Returns the sort key of drafts with equal estimates. It depends on their contents and not on
     /// the time of the scan, so every index gives the same answer.
     fn order(&self) -> (Option<(ContentDigest, Rendition)>, Place) {
         let compared = match &self.compared {
@@ -65,7 +66,7 @@ impl Draft {
 /// the longest and rarest passages come first.
 const QUOTATIONS: usize = 128;
 
-/// The minimum length of a passage in bytes, without common text.
+/// The minimum number of bytes of a passage that are not common text.
 const LEAST_PASSAGE: f64 = 128.0;
 
 impl Search<'_> {
@@ -89,8 +90,8 @@ impl Search<'_> {
         drafts
     }
 
-    /// Returns the pairs to be measured, in order. Their rarity leaves out the frames of both, and
-    /// pairs with nothing else in common are dropped.
+    /// Returns the pairs to be measured, in order. The frame that both contents of a pair have does
+    /// not count for their rarity. A pair with nothing else in common is dropped.
     fn without_frames(&mut self) -> Result<Vec<Draft>, AskError> {
         let (snapshot, scoped) = (self.snapshot, self.scoped);
         let is_here = |content, key| match scoped {
@@ -141,7 +142,6 @@ impl Search<'_> {
         Ok(drafts)
     }
 
-    /// Measures the drafts on their contents.
     pub(super) fn prove(&mut self) -> Result<(), AskError> {
         let drafts = self.without_frames()?;
         let pairs: Vec<UnmeasuredPair<'_>> = drafts
@@ -193,8 +193,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the share of the subject's words that another content has only as common text;
-    /// `None` if unknown. Also returns the weight of the common samples that still count.
+    /// Returns the share of the subject's words that the other content has only as text that many
+    /// files have; `None` if unknown. Also returns the weight of the common samples that still
+    /// count.
     fn lost(
         &mut self,
         (subject, row): (&SubjectSide, &ContentRow),
@@ -211,7 +212,7 @@ impl Search<'_> {
         Ok((lost, left))
     }
 
-    /// Returns whether a pair measured for a passage shares only common text.
+    /// Returns whether a pair that was measured because of a passage shares only common text.
     fn is_common_text(&mut self, draft: &Draft, found: &Match) -> Result<bool, AskError> {
         let DraftSides::Contents(subject, _, row) = &draft.compared else {
             return Ok(false);
@@ -227,9 +228,9 @@ impl Search<'_> {
         Ok(lost.is_some_and(|(lost, share)| (share.get() - lost) * size < LEAST_PASSAGE))
     }
 
-    /// Refines the rarity of a proven pair that is listed only if little of its text is common. The
-    /// samples alone show too little for that, so the subject's words nearest to common text are
-    /// counted.
+    /// Refines the rarity of a proven pair, if the pair is listed only because little of its text
+    /// is common. The samples alone show too little for that decision, so the subject's words
+    /// nearest to common text are counted.
     fn with_rare_words(
         &mut self,
         pair: (&SubjectSide, &ContentRow),

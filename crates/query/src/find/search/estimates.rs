@@ -1,5 +1,5 @@
-//! Estimates of the subject and each nominee from the index. They read no file and are independent
-//! of each other, so two threads share the work.
+//! Estimates, from the index, what the subject shares with each nominee. An estimate reads no file
+//! and needs no other estimate, so two threads share the work.
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::frame::Frame;
@@ -37,7 +37,7 @@ pub(super) struct PreparedRendition<'a> {
 /// A nominee that shares enough with the subject to be compared.
 pub(super) struct PlacedNominee {
     pub(super) row: ContentRow,
-    /// True if the two contents are the same, or the same text.
+    /// True if both contents have the same bytes or the same words.
     pub(super) same: bool,
     pub(super) is_equal: bool,
     pub(super) common: Common,
@@ -46,9 +46,9 @@ pub(super) struct PlacedNominee {
     pub(super) occurrences: Vec<(Occurrence, Meeting)>,
 }
 
-/// The result for a pair at one place.
+/// A result of comparing the subject with a nominee, for one place of the nominee.
 pub(super) enum NomineeFound {
-    /// A match of one of the two kinds of wholes of both files.
+    /// A match of the wholes of both files, of one kind: 0 for texts, 1 for other parts.
     Wholes(Occurrence, usize, (Measures, WholeDigest)),
     /// A match of the text of a mail, or of a single file that is compared with a container.
     Text(Place, (Measures, ByteLen), Option<(Occurrence, ContentRow)>),
@@ -58,7 +58,7 @@ pub(super) enum NomineeFound {
     Draft(Box<Draft>),
 }
 
-/// Boilerplate of the index, and boilerplate that was found in the subject.
+/// The boilerplate that the index knows, and that which was found with the nominees.
 pub(super) struct Either<'a>(pub(super) &'a KnownBoilerplate<'a>, pub(super) &'a Counts);
 
 impl Boilerplate for Either<'_> {
@@ -195,8 +195,8 @@ impl Search<'_> {
             if !could_relate && pair.passage.is_none() {
                 continue;
             }
-            // An estimate leaves boilerplate out, a proof includes it. So there is a rarity for
-            // each of them.
+            // An estimate leaves boilerplate out, but a measured pair includes it. So each of them
+            // has a rarity of its own.
             let (rarity, rarity_of_all) = pair.counts.rarities(pair.sketch, &other.sketch());
             let is_equal = found.relation == Some(Relation::SameText);
             if self.are_rows_listed()
@@ -219,9 +219,9 @@ impl Search<'_> {
         all
     }
 
-    /// Returns whether the true share of an estimated pair may suffice for a row. Boilerplate
-    /// samples are neither in the estimate nor in its interval. The samples of a text and of data
-    /// are of two kinds, so they show nothing about what both share.
+    /// Returns whether the true share of an estimated pair may be large enough for a row. The
+    /// estimate and its interval leave boilerplate samples out. A text and data have samples of
+    /// different kinds, which show nothing about their common part.
     fn could_pass(&self, pair: &ContentPair<'_>, b: &Sketch<'_>, estimate: &Measures) -> bool {
         if are_text_and_data(pair.digest.kind, pair.row.kind) {
             return true;
@@ -277,7 +277,7 @@ struct ContentPair<'a> {
     digest: &'a Digest,
     row: &'a ContentRow,
     sketch: &'a Sketch<'a>,
-    /// The other content; `None`: it is the same content.
+    /// The other content; `None` if it equals the subject's content.
     other: Option<&'a StoredSketch>,
     measures: Measures,
     counts: &'a Counts,

@@ -15,9 +15,9 @@ use crate::find::Similar;
 /// near-copy.
 #[derive(Clone, Debug, Default)]
 pub(in crate::find) struct FurtherCopies {
-    /// The number of files that have a content, not counting the subject.
+    /// For each content, the number of files that have it, not counting the subject.
     files: BTreeMap<ContentId, usize>,
-    /// Contents of members of archives and mails. All copies of one such content are one entry.
+    /// Contents of members of archives and mails. All copies of one content are one entry.
     members: HashSet<ContentId>,
 }
 
@@ -71,7 +71,7 @@ impl Search<'_> {
         Ok(files.into_iter().filter(|&file| is_other(file)).count())
     }
 
-    /// Leaves out contents that have a row by another rendition.
+    /// Returns the further copies, except contents that have a row by another rendition.
     pub(super) fn further_besides_rows(&mut self) -> FurtherCopies {
         let mut further = std::mem::take(&mut self.further);
         let has_row = |&content: &ContentId| self.rows.contains_key(&Place::file(content));

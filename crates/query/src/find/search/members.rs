@@ -21,9 +21,9 @@ use super::{Meeting, Search};
 use crate::find::held::HeldNominee;
 
 impl Search<'_> {
-    /// Returns the way in which a rendition of the subject is compared with one of a place; `None`:
-    /// it is not. `row` is the row of the place's content. Equal contents always count, whatever
-    /// their renditions.
+    /// Returns the way in which a rendition of the subject is compared with a rendition of a place,
+    /// or `None` if they are not compared. `row` is the row of the place's content. Equal contents
+    /// always count, whatever their renditions.
     pub(super) fn meeting(
         &self,
         rendition: Rendition,
@@ -131,7 +131,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the wholes of a nominated place.
+    /// Returns the two wholes of a nominated place: of its texts, and of its other parts.
     fn wholes_of(
         &self,
         place: Place,

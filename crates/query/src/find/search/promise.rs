@@ -1,12 +1,12 @@
-//! Rejects texts that no listing can have, by their samples alone.
+//! Rejects, by samples alone, texts that cannot be in the listing of a subject.
 //!
 //! Nine of ten texts that were read for a listing had no entry in it. A large text keeps few
-//! samples. They cannot show whether it has a twentieth of the subject or a quarter. The posting
-//! lists can: they have one shingle in eight, and their number of common shingles is known for
-//! every nominee. So a text is read only if, by the most that these samples allow,
+//! samples. They cannot show whether the text has a twentieth of the subject or a quarter. The
+//! posting lists can: they have one shingle in eight, and the number of common shingles is known
+//! for every nominee. A text is read only if these samples allow at least one of two cases:
 //!
-//! * a quarter of the subject without its boilerplate may lie in it, or
-//! * most of it may lie in the subject.
+//! * A quarter of the subject, without its boilerplate, lies in the text.
+//! * Most of the text lies in the subject.
 //!
 //! # From shingles to words
 //!
@@ -31,16 +31,16 @@ pub(super) struct ListingPromise<'a> {
     counts: &'a Counts,
     size: ByteLen,
     repeats: Option<Repeats>,
-    /// The level of its samples with posting lists.
+    /// The level of the subject's samples that have posting lists.
     level: u8,
-    /// The samples that are not boilerplate.
+    /// The subject's samples that are not boilerplate.
     rare: SamplesFrom,
     has_boilerplate: bool,
 }
 
 impl<'a> ListingPromise<'a> {
-    /// Returns the promise of a subject; `None` if not all its samples were looked up, or if it has
-    /// many near-copies. Those are counted in another way.
+    /// Returns the samples of a subject. Returns `None` if not all of them were looked up, or if
+    /// the subject has many near-copies, which are counted in another way.
     pub(super) fn of(digest: &Digest, posted: &Signature, counts: &'a Counts) -> Option<Self> {
         if posted.fingerprints.len() > LOOKED_UP.cap as usize || counts.have_copies() {
             return None;
@@ -58,8 +58,8 @@ impl<'a> ListingPromise<'a> {
         })
     }
 
-    /// Returns whether a content with these common samples may have an entry. `own` and `other` are
-    /// the kept samples of both.
+    /// Returns whether a content with these common samples may be in the listing. `own` and `other`
+    /// are the kept samples of both.
     pub(super) fn could_be_listed(
         &self,
         own: &Signature,
@@ -71,7 +71,7 @@ impl<'a> ListingPromise<'a> {
         if row.kind != ContentKind::Text || common.chunks > 0 {
             return true;
         }
-        // Contents too small to judge have no shares.
+        // A content that is too small to judge has no shares, so the pair is not listed.
         if too_small(self.size) || too_small(row.size) {
             return false;
         }
@@ -98,7 +98,7 @@ impl<'a> ListingPromise<'a> {
         if most_words(kept, of_other, other.repeats) < Relation::MOSTLY {
             return false;
         }
-        // The row also counts further samples by which the content is found.
+        // The row's number also includes samples that are not kept with the content.
         let all = f64::from(row.fingerprints) / 2f64.powi(i32::from(posted_level - row.level));
         let of_kept = other.fingerprints.len() as f64;
         let sparser = i32::from(posted_level) - i32::from(other.level);
@@ -113,7 +113,8 @@ impl<'a> ListingPromise<'a> {
     }
 }
 
-/// Returns the largest plausible share, if `part` of `of` samples are common.
+/// Returns the largest plausible share, if `part` of `of` samples are common. It is the upper end
+/// of the interval.
 fn most_share(part: f64, of: f64) -> f64 {
     if of < 1.0 {
         return 1.0;
@@ -150,8 +151,8 @@ mod tests {
         signature.expect("a text")
     }
 
-    /// Returns whether the second text may be listed for the first. The samples of the third are
-    /// boilerplate.
+    /// Returns whether `other` may be in the listing of `subject`, if the samples of `boilerplate`
+    /// count as boilerplate.
     fn promises(subject: &str, other: &str, boilerplate: &str) -> bool {
         let params = Params::default();
         let mut counts = Counts::new(1000);

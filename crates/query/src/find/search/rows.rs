@@ -55,7 +55,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the rows that pass, best first.
+    /// Returns the rows of the answer, best first.
     pub(super) fn finish(mut self) -> Result<FoundRows, AskError> {
         let further = self.further_besides_rows();
         self.say_once()?;

@@ -22,7 +22,7 @@ use super::walk::WalkedFile;
 /// if these bytes equal those of another file.
 const HEAD: usize = 4 << 10;
 
-/// Largest size of a file that is read whole at once.
+/// The maximum size of a file that is read whole at once.
 const AT_ONCE: u64 = 64 << 10;
 
 /// The maximum number of bytes in the files of one task, unless it is a single file.
@@ -31,7 +31,7 @@ const BYTES: u64 = 8 << 20;
 /// The maximum number of files in one task.
 const FILES: usize = 64;
 
-/// The property of a file to determine.
+/// The property of a file that a task determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// Read permission.
@@ -43,7 +43,7 @@ pub(super) enum How {
 }
 
 impl How {
-    /// Returns the property to determine first.
+    /// Returns the property that is determined first.
     pub(super) const fn first(size: u64, may_be_equal: bool) -> Self {
         match (may_be_equal, size) {
             (false, _) => Self::Access,
@@ -187,8 +187,8 @@ impl<'a> EqualSizes<'a> {
     }
 }
 
-/// Records the digest of a content and reports the content as known. So it is hashed and not
-/// chunked.
+/// Records the digest of a content and reports the content as known, so that the reader does not
+/// chunk it.
 #[derive(Default)]
 struct DigestOnly(Cell<Option<ContentDigest>>);
 
@@ -199,7 +199,6 @@ impl Contents for DigestOnly {
     }
 }
 
-/// The state of one thread.
 struct EqualSizesWorker<'r, 'a> {
     reading: &'r EqualSizes<'a>,
     reader: Reader,

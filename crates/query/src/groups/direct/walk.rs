@@ -35,7 +35,7 @@ impl WalkedFile {
         Path::new(OsStr::from_bytes(&self.path))
     }
 
-    /// Returns whether an opened file is this one, unchanged.
+    /// Returns whether an open file is the one that the walk found, without a change since.
     pub(super) fn is_as(&self, stat: &Stat) -> bool {
         let is_file = (stat.dev, stat.ino) == self.inode;
         is_file && (stat.size, stat.mtime.secs) == (self.size, self.mtime)
@@ -120,7 +120,7 @@ pub(super) fn walk(
 }
 
 impl Walk<'_> {
-    /// Opens the roots that lie in no other root. A root that is a file is added itself.
+    /// Opens the roots that lie in no other root. A root that is a file is added to the files.
     fn begin(&mut self) -> Walked {
         let mut walked = Walked::default();
         let mut paths: Vec<PathBuf> = self.bases.iter().map(|(base, _)| base.clone()).collect();
@@ -226,7 +226,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the directory and the stat of a file.
+/// Returns the open folder of a file, and the stat of the file.
 pub(super) fn file_at(path: &Path) -> Option<(Anchor, Stat)> {
     let anchor = Anchor::open(path.parent()?).ok()?;
     let stat = anchor.stat_at(path).ok()?;

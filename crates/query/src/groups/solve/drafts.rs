@@ -1,12 +1,12 @@
-//! Candidate pairs, between their estimate and their proof.
+//! Measures drafts, which are candidate pairs that were estimated.
 //!
 //! The index data of two contents only decides whether they are read. The link and all its
 //! displayed figures are measured from the contents themselves. The drafts are visited in two
 //! passes:
 //!
 //! 1. **Best first**, to decide which pairs the question may read
-//!    ([`resemble_relate::prove::cost::MOST_WORK`]). The pairs beyond that keep their estimates,
-//!    however the threads are scheduled.
+//!    ([`resemble_relate::prove::cost::MOST_WORK`]). The pairs beyond that keep their estimates.
+//!    The choice does not depend on the schedule of the threads.
 //! 2. **By path.** A draft is ordered by the later of its two files, so all drafts of one file are
 //!    adjacent. The other file was usually read shortly before, because most similar files share a
 //!    directory.
@@ -59,7 +59,8 @@ impl LinkDraft {
     const BEYOND: u32 = 1 << 30;
     const COUNT: u32 = (1 << 30) - 1;
 
-    /// Creates a draft for two places. `may_link` is false if they are only parts of two archives.
+    /// Creates a draft for two places. `may_link` is false if the pair is needed only for the link
+    /// of two archives.
     pub(super) fn new(
         (a, b): (u32, u32),
         measures: &Measures,
@@ -129,7 +130,7 @@ impl LinkDraft {
         let contents = self.contents & Self::COUNT;
         (contents > 0).then(|| Rarity {
             weight: f64::from_bits(bits(self.weight)),
-            // The greatest count means: unknown.
+            // The greatest count means that the number is unknown.
             contents: if contents == Self::COUNT {
                 u32::MAX
             } else {
@@ -138,8 +139,8 @@ impl LinkDraft {
         })
     }
 
-    /// Appends the draft in about 24 bytes. `before` is the `a` of the previous draft; it is at
-    /// most this draft's `a`.
+    /// Appends the draft to `out`, in about 24 bytes. `before` is the `a` of the previous draft,
+    /// which is at most this draft's `a`.
     pub(super) fn put_after(&self, before: u32, out: &mut Vec<u8>) {
         put(out, u64::from(self.a - before));
         put_signed(out, i64::from(self.b) - i64::from(self.a));
@@ -245,9 +246,10 @@ impl Record for LinkDraft {
 }
 
 impl Solver<'_> {
-    /// Proves the drafts that are needed and makes links of those that hold. Returns the drafts
-    /// that may still become links later; all others are proven to share too little. `None` if some
-    /// are beyond the read budget, because that depends on all drafts.
+    /// Measures the drafts that are needed, and makes links of those that share enough. Returns the
+    /// drafts that may become links when the question is asked again; all others share too little.
+    /// Returns `None` if some drafts are beyond the read budget, because the choice depends on all
+    /// drafts.
     pub(super) fn prove(
         &self,
         drafts: Vec<SortedRun<LinkDraft>>,
@@ -310,7 +312,7 @@ impl Solver<'_> {
         Ok((!is_beyond).then(|| open.concat()))
     }
 
-    /// Stores the links of a proven draft. Returns whether it made a link, or might make one if
+    /// Stores the links of a draft. Returns whether the draft made a link, or might make one if
     /// more could be read.
     fn settle(
         &self,
@@ -435,8 +437,8 @@ impl Solver<'_> {
         };
         let left = |rarity: Rarity, share: Option<Score>| share.map(|raw| rarity.discounted(raw));
         let of_both = left(in_a, a_in_b).min(left(in_b, b_in_a));
-        // The result must not depend on which content is a, because contents are numbered in the
-        // order of scanning.
+        // The ids of the contents decide which of them is a, and ids depend on the order of
+        // scanning. The result must not depend on that.
         let of_a = (a_in_b, in_a.weight, in_a.contents);
         let of_b = (b_in_a, in_b.weight, in_b.contents);
         let found = PairFound {
@@ -504,14 +506,14 @@ impl Solver<'_> {
     }
 }
 
-/// The ways in which two contents represent files that are compared.
+/// The ways in which the files of two contents are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ways {
-    /// The files are compared by these contents.
+    /// The files are compared by these two contents.
     pub(super) met: bool,
-    /// One file lies in an archive, and the other is a single file.
+    /// One content is a member of an archive, and the other file is a single file.
     pub(super) held: bool,
-    /// Both files are whole archives.
+    /// Both contents are wholes of archives.
     pub(super) whole: bool,
 }
 

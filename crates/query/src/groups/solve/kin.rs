@@ -1,4 +1,5 @@
-//! Kinship of two contents that are not texts: whether they share more than unrelated contents.
+//! Computes the kinship of two contents that are not texts. It says whether they share more than
+//! unrelated contents do.
 //!
 //! Kinship depends on how few contents have the common pieces ([`WindowCounts`]). If a problem is
 //! solved in parts, the lists of a part lack some of these contents. Then the lists of the index
@@ -17,10 +18,11 @@ use resemble_relate::nominate::kinship::{Kinships, WindowCounts, rare_in_less, s
 
 use super::{BlockContent, Solver};
 
-/// The way in which two contents met.
+/// The place where two contents met.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MatchContext<'k> {
-    /// In a block of all contents of their problem, at these places.
+    /// In a block that has all contents of their problem. The numbers are their places in the
+    /// block.
     Whole(&'k Kinships, (usize, usize)),
     /// The pair is in a part of its problem.
     Part,
@@ -29,8 +31,8 @@ pub(super) enum MatchContext<'k> {
 }
 
 impl Solver<'_> {
-    /// Returns the kinship of the contents of these places, by their common pieces, or `None` if
-    /// they are unrelated. It is 0 for contents that are not judged by kinship.
+    /// Returns the kinship of the contents at two places, judged by their common pieces. Returns
+    /// `None` if they are unrelated, and 0 if they are not judged by kinship.
     pub(super) fn kinship(
         &self,
         places: (u32, u32),
@@ -73,8 +75,8 @@ impl Solver<'_> {
         Ok(are_kin.then_some(kinship as f32))
     }
 
-    /// Counts the common pieces of two contents, by the number of contents of the question that
-    /// have them.
+    /// Sums up the common pieces of two contents. The worth of a piece depends on the number of
+    /// contents of the question that have it.
     fn common_in_problem(&self, a: &StoredSketch, b: &StoredSketch) -> Result<Common, ReadError> {
         let mut common = Common::NONE;
         for kind in [PostingKind::Fingerprint, PostingKind::Chunk] {
@@ -86,7 +88,7 @@ impl Solver<'_> {
         Ok(common)
     }
 
-    /// Returns the worths of a content's windows at or above this level.
+    /// Returns the worth of each window of a content at or above this level.
     fn worths_of(&self, content: &StoredSketch, level: u8) -> Result<Vec<PieceWorth>, ReadError> {
         let kind = PostingKind::Fingerprint;
         let mut keys = nominating_pieces(kind, content, self.counts);
@@ -96,8 +98,8 @@ impl Solver<'_> {
         Ok(worths)
     }
 
-    /// Returns the worths of pieces among the contents of the question, as in a block of all of
-    /// them.
+    /// Calls `found` with the worth of each piece. The worth is the same as in a block of all
+    /// contents of the question.
     fn worths(
         &self,
         kind: PostingKind,

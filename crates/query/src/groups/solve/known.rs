@@ -1,15 +1,15 @@
 //! Caches drafts for the next identical question.
 //!
-//! The index data determines which pairs of a collection may be links. If their measures are
-//! already stored, these estimates take nine tenths of the time. So the drafts are stored under a
-//! name made of all their inputs: the ordered contents, their renditions and families, the limit,
-//! and the terms of a link. If any input changes, the name does too. File names are no input.
-//! Drafts that were measured and rejected, which are most, are left out: they would be rejected
-//! again.
+//! The index data determines, by estimates, which pairs of a collection may be links. If the
+//! measures of these pairs are already stored, the estimates take nine tenths of the time. So the
+//! drafts are stored under a name made of all their inputs: the ordered contents, their renditions
+//! and families, the limit, and the terms of a link. If any input changes, the name does too. File
+//! names are no input. Drafts that were measured and rejected, which are most, are left out: they
+//! would be rejected again.
 //!
-//! Drafts are not stored if templates are marked, if memory is bounded, or beyond the read budget.
-//! Drafts of a caller who does not see everything are not stored, either: which pieces are common
-//! depends on all visible files.
+//! Drafts are not stored if templates are marked, if memory is bounded, or if some are beyond the
+//! read budget. Drafts of a caller who does not see everything are not stored, either: which pieces
+//! are common depends on all visible files.
 
 use resemble_core::hash::content::digest;
 use resemble_index::Snapshot;
@@ -21,8 +21,8 @@ use crate::groups::common::CommonPieces;
 use crate::groups::table::Table;
 use crate::groups::terms::LinkTerms;
 
-/// The version is part of every name. It is raised when the layout or the estimation of drafts
-/// changes.
+/// The version is part of every name. It is raised when drafts are laid out or estimated in another
+/// way.
 const VERSION: u64 = 3;
 
 /// Fewer drafts than this are faster to compute than to store.
@@ -38,7 +38,7 @@ pub(in crate::groups) struct KnownDrafts<'a> {
 }
 
 impl<'a> KnownDrafts<'a> {
-    /// Finds the stored drafts of these contents. `None` if they must not be stored.
+    /// Finds the stored drafts of these contents. Returns `None` if drafts must not be stored.
     pub(in crate::groups) fn of(
         cache: &'a dyn FindingsCache,
         (snapshot, table, common): (&Snapshot, &Table, &CommonPieces),
@@ -68,7 +68,8 @@ impl<'a> KnownDrafts<'a> {
         })
     }
 
-    /// Returns the drafts of [`Self::put`] in order; `None` if none can be decoded.
+    /// Returns the drafts that [`Self::put`] stored, in order. Returns `None` if nothing is stored,
+    /// or if it cannot be decoded.
     pub(super) fn get(&self) -> Option<Vec<LinkDraft>> {
         let bytes = self.cache.get(&self.name)?;
         let (mut reader, mut before) = (Reader(&bytes), 0);

@@ -1,8 +1,8 @@
-//! Solves drafts of given pairs, as [`super`] solves those that it finds itself.
+//! Makes drafts of given pairs, as [`super`] does of the pairs that it finds itself.
 //!
 //! If memory is unbounded, problems are solved as usual, but a block is not searched for pairs. So
-//! the figures of a pair are added up in the same order. If memory is bounded, the two contents of
-//! each pair are read from the index, which takes almost no memory.
+//! the figures of a pair are added up in the same order as usual. If memory is bounded, the two
+//! contents of each pair are read from the index, which takes almost no memory.
 
 use resemble_relate::AskError;
 use resemble_relate::nominate::block::Common;
@@ -16,8 +16,8 @@ use super::{Sinks, Solver, stripped};
 use crate::groups::pair_lists::PairLists;
 
 impl Solver<'_> {
-    /// Drafts the pairs that may be links, one at a time. `sets` and `only` are as in
-    /// [`Solver::solve`].
+    /// Makes drafts of the given pairs that may be links, one pair at a time. `sets` and `only` are
+    /// as in [`Solver::solve`].
     pub(super) fn given_pairs(
         &self,
         given: &PairLists,

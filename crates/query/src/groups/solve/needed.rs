@@ -9,14 +9,14 @@ use resemble_relate::sort::SortedRun;
 use super::Solver;
 use super::drafts::LinkDraft;
 
-/// Selects the requested links by their contents.
+/// Selects the requested ones among links, each of which is named by its two contents.
 pub(crate) type NeededLinks<'a> = &'a (dyn Fn(&[(ContentId, ContentId)]) -> Vec<bool> + Sync);
 
-/// The requested links, by their contents.
+/// The requested links, each named by its two contents.
 pub(super) type NeededPairs = HashSet<(ContentId, ContentId)>;
 
 impl Solver<'_> {
-    /// Returns the requested links among those that these drafts may become. `None`: all are
+    /// Returns the requested ones among the links that these drafts may become. `None`: all are
     /// requested.
     pub(super) fn needed(
         &self,
@@ -29,7 +29,7 @@ impl Solver<'_> {
         for run in drafts {
             run.each(|draft| links.extend(self.between(draft.a, draft.b)))?;
         }
-        // Contents of one text are linked without a draft.
+        // Files that share a content as a rendition are linked without a draft.
         let same = self.table.stand_ins().into_iter();
         links.extend(same.flat_map(|place| self.between(place, place)));
         let needed = links.iter().zip(needed(&links));
@@ -45,7 +45,8 @@ impl Solver<'_> {
         })
     }
 
-    /// Returns the files that two contents represent, by the contents of the files.
+    /// Returns the pairs of files that have these two contents as renditions. Files are named by
+    /// their own contents.
     fn between(&self, a: u32, b: u32) -> impl Iterator<Item = (ContentId, ContentId)> {
         let table = self.table;
         let ends = table

@@ -1,5 +1,5 @@
-//! Takes documents and archives apart after a scan. Their renditions follow the rule of the index
-//! (`renditions::owners`).
+//! Takes documents and archives apart after a scan. The index chooses their renditions by the same
+//! rule (`renditions::owners`).
 
 use std::collections::HashSet;
 use std::os::fd::AsFd;
@@ -32,8 +32,7 @@ impl Worker<'_, '_> {
             let (name, fd) = (name_of(&document.path), file.as_fd());
             let head = read_prefix(&file, HEAD).ok()?;
             let parts = DigestedParts::of(part_reader, name, &head, fd, digester, &params);
-            // If the file has changed since the scan read it, the parts are not those of this
-            // content.
+            // If the file has changed since the scan read it, the parts belong to another content.
             let now = Stat::of(fd).ok()?;
             now.unchanged_since(&document.stat).then_some(parts)
         });
@@ -54,7 +53,8 @@ impl Worker<'_, '_> {
     }
 }
 
-/// Returns the contents that represent a file, each with its rendition.
+/// Returns the contents by which a file is compared in addition to its bytes. Each has its kind,
+/// for example the text or a member of an archive.
 fn stand_ins(parts: &DigestedParts) -> Vec<(Rendition, &Digest)> {
     let roles = parts.pieces.iter().map(|piece| (piece.role, piece.parent));
     let digest = |at: usize| parts.pieces[at].digest.as_deref();

@@ -161,8 +161,8 @@ impl<'s, 'a> Worker<'s, 'a> {
                 files.push(TwinNames { name, stats });
             }
         }
-        // Tasks are taken from the end. So files come before subdirectories, while their directory
-        // is still open.
+        // Tasks are taken from the end of the list. Files are put behind the subdirectories, so
+        // they are read while their directory is still open.
         let mut tasks = below_tasks;
         let mut batches = batches(files);
         let own = batches.pop();
@@ -176,7 +176,8 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// Opens and lists a directory, unless it must not be entered.
+    /// Opens and lists a directory. Returns `None` if the directory must not be entered or cannot
+    /// be listed.
     fn list(
         &mut self,
         side: usize,
@@ -237,7 +238,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         self.note(side, path, what);
     }
 
-    /// A root that is no directory.
+    /// Scans a root that is not a directory.
     fn single(&mut self, side: usize) {
         let root = &self.shared.roots[side];
         let path = root.path.clone();
@@ -300,7 +301,8 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// Returns whether an earlier scan has the file, or another name of it was read in this one.
+    /// Records a file without reading it, if possible, and returns whether it was. It is possible
+    /// if an earlier scan has the file, or if this scan has read another name of the same inode.
     fn is_known(&mut self, at: At<'_>, stat: &Stat) -> bool {
         let inventory = self.shared.known[at.side].as_ref();
         if let (Some(inventory), Some(fs)) = (inventory, at.fs)
@@ -376,8 +378,8 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.look_into(files[side].0, number, opened);
                 (number, at)
             }),
-            // One of the two files failed. If they are read one by one, each reports its own
-            // failure.
+            // The files cannot be read side by side, or one of them failed. If they are read one by
+            // one, each reports its own failure.
             Ok(PairLook::OneByOne) | Err(_) => {
                 self.read_one(files[0].0, files[0].1, Ok(a));
                 self.read_one(files[1].0, files[1].1, Ok(b));
@@ -423,13 +425,14 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.file(at, seen, What::Unread, None);
                 return None;
             }
-            // The path may now lead to something else, so the file that was listed counts as gone.
+            // Another file or none may now be at the path, so the file that was listed counts as
+            // gone.
             Err(ReadFailure::Gone | ReadFailure::NotRegular) => {
                 let is_single = self.shared.roots[at.side].single;
                 self.vanished(at.side, if is_single { b"" } else { at.path });
                 return None;
             }
-            // No reading of a comparison is stopped or paused.
+            // Nothing stops or pauses the reading of a comparison, so these do not occur.
             Err(ReadFailure::Stopped | ReadFailure::Paused) => return None,
         };
         self.shared.files_read.fetch_add(1, Ordering::Relaxed);
@@ -451,7 +454,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         Some((number, self.settle(at, &stat, number, when, moving)))
     }
 
-    /// Returns whether a file can be taken apart.
+    /// Returns whether the part reader can take a file apart.
     fn is_document(&self, path: &[u8], file: &OwnedFd) -> bool {
         self.shared.part_reader.is_some_and(|part_reader| {
             read_prefix(file, HEAD)
@@ -459,7 +462,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         })
     }
 
-    /// Notes a file that was read, if it can be taken apart.
+    /// Notes a file that was read as a document, if the part reader can take it apart.
     fn look_into(&mut self, at: At<'_>, number: u32, (file, stat): &Opened) {
         if self.is_document(at.path, file) {
             self.put_off(at, number, stat);
@@ -476,7 +479,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         });
     }
 
-    /// Records a file that was read.
+    /// Records a file that was read. Returns its stamp if an inventory may trust it.
     fn settle(
         &mut self,
         at: At<'_>,
@@ -499,7 +502,8 @@ impl<'s, 'a> Worker<'s, 'a> {
         stamp
     }
 
-    /// Packs a content with its indexed sample, unless it is known.
+    /// Returns the number of a content. If the content is new, packs its chunks and its sample
+    /// first.
     pub(super) fn keep(&mut self, digest: &Digest) -> u32 {
         let content = Content {
             digest: digest.content,
@@ -523,7 +527,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             }
         });
         if !new {
-            // Another thread has packed the content meanwhile.
+            // Another thread has added the same content meanwhile, so this copy is removed.
             arena.truncate(from);
         }
         number
@@ -545,7 +549,7 @@ fn joined(below: &[u8], name: &OsStr) -> Vec<u8> {
     path
 }
 
-/// Splits files into tasks.
+/// Splits files into batches of at most [`FILES`] files and [`BYTES`] bytes, one for each task.
 fn batches(files: Vec<TwinNames>) -> Vec<Vec<TwinNames>> {
     let mut batches: Vec<Vec<TwinNames>> = Vec::new();
     let mut bytes = 0;

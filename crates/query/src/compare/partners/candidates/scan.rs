@@ -1,5 +1,5 @@
-//! The scan of one content: sums up the pieces that it shares with each subject of a batch, and
-//! decides which pairs are candidates.
+//! Scans one content: sums up the pieces that it shares with each subject of a batch, and decides
+//! which pairs are candidates.
 
 use resemble_core::{ByteLen, ContentKind, Fingerprint, similarity};
 use resemble_index::PostingKind;
@@ -11,7 +11,7 @@ use super::super::PartnerQuestion;
 use super::super::kin::{BatchWindows, RareAtMost, UndecidedPair};
 use crate::compare::wanted::WantedKeys;
 
-/// The fields of a looked-up content that candidates need.
+/// A content that is looked up, with the fields that the choice of candidates needs.
 pub(super) struct LookedUp {
     pub(super) content: u32,
     pub(super) of_a: bool,
@@ -22,7 +22,7 @@ pub(super) struct LookedUp {
     pub(super) level: u8,
 }
 
-/// The levels of a content's fingerprints.
+/// The number of fingerprints that a content has at each level.
 #[derive(Clone)]
 pub(super) struct Shape {
     /// The least level of any fingerprint of the content, which is at least the level of the
@@ -58,7 +58,7 @@ impl Shape {
         samples.map(|&key| Fingerprint(key).level()).min()
     }
 
-    /// Removes these keys from the counts, if they are fingerprints.
+    /// Takes these keys out of the counts, if they are fingerprints.
     pub(super) fn leave_out(&mut self, common: impl IntoIterator<Item = u64>) {
         for key in common.into_iter().filter(|key| key & CHUNK == 0) {
             self.common = self.common.saturating_add(1);
@@ -82,14 +82,15 @@ impl Shape {
         usize::from(level.saturating_sub(Fingerprint::BASE_LEVEL)).min(31)
     }
 
-    /// Returns the size of the smaller of two samples at their common level.
+    /// Counts the fingerprints of both contents at their common level, and returns the smaller
+    /// count.
     fn fewer(&self, other: &Self) -> f64 {
         let level = self.level.max(other.level);
         self.at(level).min(other.at(level)).max(1) as f64
     }
 }
 
-/// A content that has keys of subjects.
+/// A scanned content that shares keys with subjects.
 pub(super) struct Seen {
     pub(super) content: u32,
     pub(super) found: std::ops::Range<usize>,
@@ -97,24 +98,25 @@ pub(super) struct Seen {
     pub(super) shape: Shape,
 }
 
-/// The common pieces of a batch of subjects and all contents.
+/// The inputs of the scan for one batch of subjects. All threads share them.
 pub(super) struct Scan<'a> {
     pub(super) question: &'a PartnerQuestion<'a>,
     pub(super) subjects: &'a [LookedUp],
     pub(super) windows: BatchWindows<'a>,
     pub(super) wanted: &'a WantedKeys,
     pub(super) is_looked_up: &'a [Vec<bool>; 2],
-    /// The number of subjects of A in the batch.
+    /// The number of subjects of A, which are the first of the batch.
     pub(super) of_a: u32,
     pub(super) least: (f64, f64),
 }
 
 /// The counters of a thread.
 pub(super) struct CandidateTally {
-    /// For each subject, the number of common fingerprints and its bytes in common chunks.
+    /// For each subject, the number of fingerprints, and of bytes in chunks, that the scanned
+    /// content shares with it.
     counts: Vec<(u16, u32)>,
-    /// For each subject, the rarity of the pieces shared with a content that is judged by its
-    /// windows.
+    /// For each subject, the rarity of the pieces that the scanned content shares with it. Used
+    /// only if that content is judged by its windows.
     rarities: Vec<Common>,
     touched: Vec<u32>,
     pub(super) candidates: Vec<(u32, u32)>,
@@ -141,7 +143,7 @@ impl Scan<'_> {
             return;
         }
         let in_b = question.has(1, content);
-        // Two subjects of different sides are compared when the content of B is scanned.
+        // Two subjects of different sides are compared only once, when the content of B is scanned.
         let in_a = question.has(0, content) && !self.is_looked_up[0][content as usize];
         let is_judged = question.is_judged(content);
         if is_judged {
@@ -207,8 +209,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Returns whether a subject and a content share more than two unrelated contents do. The
-    /// content is judged by its windows. Fails if the result is unknown.
+    /// Returns whether a subject and a scanned content, which is judged by its windows, share more
+    /// than two unrelated contents do. Fails if that depends on windows that are not counted.
     fn are_kin(&self, place: u32, other: &Seen, common: Common) -> Result<bool, RareAtMost> {
         let subject = &self.subjects[place as usize];
         if !self.question.is_judged(subject.content) {
@@ -239,7 +241,7 @@ impl Scan<'_> {
         self.question.content(content).kind == ContentKind::Text
     }
 
-    /// Returns whether this much common content could reach the threshold.
+    /// Returns whether a pair with this much in common could reach the threshold.
     fn could_pass(
         &self,
         subject: &LookedUp,
@@ -256,8 +258,8 @@ impl Scan<'_> {
         if bytes > 0 && f64::from(bytes) / smaller >= least_bytes {
             return true;
         }
-        // One common sample may be a mere phrase, so it is no evidence, unless few samples are left
-        // that could be common.
+        // One common sample may be a mere phrase, so two are needed. If both texts are mostly
+        // boilerplate, one is enough, because few samples are left that could be common.
         let are_texts = self.is_text(subject.content) && self.is_text(other.content);
         if are_texts && subject.shape.is_header() && shape.is_header() {
             return fingerprints > 0;
