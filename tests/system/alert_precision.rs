@@ -1,8 +1,8 @@
-//! Measures how many alerts of a day of edits are right, and how many are missed.
+//! Measures how many alerts of a day of edits are right, and how many alerts are missing.
 //!
-//! The tree of a person has letters in many versions and documents of one program. It also has
-//! sources under one long licence, and a work tree. The steps of a day change it while the daemon
-//! runs. For each step the test knows which file now resembles which other, or that none does.
+//! The tree has letters in many versions, documents of one program, source files with the same long
+//! licence, and a work tree. The steps of a day change the tree while the daemon runs. For each
+//! step the test knows which file now resembles which other file, or that none does.
 //! `docs/accuracy.md` has the figures.
 
 use std::collections::BTreeSet;
@@ -17,15 +17,15 @@ use resemble_testutil::{Daemon, Sandbox, is_installed};
 /// The counts of a day.
 #[derive(Debug, Default)]
 struct Day {
-    /// Number of required alerts that arrived.
+    /// The number of expected alerts that arrived.
     right: usize,
-    /// Alerts without interest, and their texts.
+    /// Alerts that were not expected, as text.
     wrong: Vec<String>,
-    /// Required alerts that did not arrive.
+    /// Expected alerts that did not arrive.
     missed: Vec<String>,
 }
 
-/// Returns the pairs of all alerts up to now, as paths below the tree.
+/// Returns the two files of each alert up to now, as paths relative to the tree.
 fn told(sandbox: &Sandbox) -> BTreeSet<(String, String)> {
     let answer = sandbox.resemble(["alerts", "--format", "json"]).json();
     let below = |path: &serde_json::Value| {
@@ -40,8 +40,8 @@ fn told(sandbox: &Sandbox) -> BTreeSet<(String, String)> {
 }
 
 impl Day {
-    /// Runs a step, and compares its alerts with the expected ones. An expected name may be the
-    /// common beginning of several names, if the changed file resembles these files equally.
+    /// Runs one step and compares its alerts with the expected ones. If the changed file resembles
+    /// several files equally, the expected name is the common beginning of their names.
     fn step(
         &mut self,
         sandbox: &Sandbox,
@@ -72,7 +72,7 @@ fn letter(n: u64) -> String {
     sentences(n, 40)
 }
 
-/// Returns a source that is mostly one licence.
+/// Returns a source file that consists mostly of a licence.
 fn source(n: u64) -> String {
     format!("/*\n{}*/\n{}", sentences(9999, 30), sentences(5000 + n, 14))
 }
@@ -82,7 +82,7 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) {
     fs::write(path, bytes).expect("written");
 }
 
-/// Returns a text with some words replaced, by the number of the revision.
+/// Returns a text with some words replaced. Which words these are depends on the revision.
 fn revised(text: &str, revision: usize) -> String {
     let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     for at in (revision * 7 % 60..words.len()).step_by(97) {
@@ -91,7 +91,7 @@ fn revised(text: &str, revision: usize) -> String {
     words.join(" ")
 }
 
-/// Returns the path of a file in the tree.
+/// A function that returns the path of a file in the tree.
 type Place<'a> = dyn Fn(&str) -> std::path::PathBuf + 'a;
 
 #[test]
@@ -132,7 +132,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
         day.step(&sandbox, &daemon, expected, act);
     };
 
-    // Saves the text in three ways: over the file, by renaming, and with a backup.
+    // Each letter is saved in three ways: by overwriting the file, by a rename, and with a backup.
     for revision in 1..=5 {
         for n in 0..3 {
             let text = revised(&letter(n), revision);
@@ -178,7 +178,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
             write(&at(&copy), revised(&letter(n), 3) + &sentences(600 + n, 4));
         });
     }
-    // One text is saved in other formats.
+    // The text of a document is saved again in another format.
     for n in 1..4 {
         let (copy, original) = (format!("export/{n}.docx"), format!("documents/{n}.odt"));
         step(&[(&copy, &original)], &|at| {
@@ -188,8 +188,8 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
     step(&[("export/4.pdf", "documents/4.odt")], &|at| {
         write(&at("export/4.pdf"), pdf(&letter(104)));
     });
-    // New documents of the same programs, new sources under the same licence, new letters with a
-    // quotation.
+    // There are new documents of the same program, new source files with the same licence, and new
+    // letters with a quotation.
     for n in 0..6u64 {
         step(&[], &|at| {
             write(
@@ -208,7 +208,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
         let text = sentences(740 + n, 60) + &letter(n)[..letter(n).len() / 3];
         step(&[], &|at| write(&at(&format!("quoting/{n}.txt")), &text));
     }
-    // Mails with existing attachments, and with others.
+    // There are mails whose attachments exist as files, and mails with new attachments.
     for n in 18..20 {
         let (saved, original) = (format!("mail/{n}.eml"), format!("letters/{n}.txt"));
         step(&[(&saved, &original)], &|at| {
@@ -230,7 +230,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
             ),
         );
     });
-    // An archive of unrelated files, unpacked.
+    // An archive of unrelated files is written and then unpacked. Neither step may raise an alert.
     let members: Vec<(String, String)> = (0..8)
         .map(|n| (format!("{n}.txt"), sentences(900 + n, 30)))
         .collect();
@@ -244,11 +244,11 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
             write(&at("unpacked").join(name), text);
         }
     });
-    // The same archive from another source.
+    // The same archive is written again in another folder.
     step(&[("downloads/bundle.zip", "bundle.zip")], &|at| {
         write(&at("downloads/bundle.zip"), zip(&entries));
     });
-    // A copied tree is one alert.
+    // A folder is copied, which raises one alert for the folder.
     step(&[("backup", "letters")], &|at| {
         for n in 0..30u64 {
             let name = format!("letters/{n}.txt");
@@ -257,7 +257,8 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
             }
         }
     });
-    // A branch with other versions is checked out, and then the first one again.
+    // Another branch with other versions is checked out, then the first one, and then the other
+    // again.
     if has_git {
         git(&["checkout", "-q", "-b", "other"]);
         step(&[], &|at| {

@@ -73,8 +73,8 @@ fn saves_renames_and_small_files_stay_quiet() {
     sandbox.write("b.txt", prose(2, 20_000));
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
-    // A program saves in several steps. The new text resembles the old one, but both have the same
-    // path.
+    // A program saves a file in several steps. The new text resembles the old one, but both are the
+    // same file, so there is no alert.
     let tree = |name| sandbox.tree(name);
     fs::write(tree("a.tmp"), edited(&text, 1, 2)).expect("write");
     fs::rename(tree("a.tmp"), tree("a.txt")).expect("rename");

@@ -63,7 +63,7 @@ const PIECES: [&[u8]; 44] = [
     b"\xe6\x97\xa5",
 ];
 
-/// Returns a random name: joined pieces, arbitrary bytes, or a name of the maximum length.
+/// Returns a random name: joined [`PIECES`], arbitrary bytes, or a name of the maximum length.
 fn name(random: &mut Random) -> Vec<u8> {
     let mut name = Vec::new();
     match random.below(8) {
@@ -91,15 +91,15 @@ fn name(random: &mut Random) -> Vec<u8> {
     name
 }
 
-/// Makes a tree of `files` files in folders, four with the same bytes; returns their names below
-/// it.
+/// Makes a tree of `files` files in folders. Each four files have the same bytes. Returns the names
+/// of the files, relative to the tree.
 fn tree(sandbox: &Sandbox, files: usize) -> Names {
     let mut random = Random::new(7);
     let mut names = Names::new();
     let mut folder = Vec::new();
     while names.len() < files {
         if names.len().is_multiple_of(50) {
-            // The names of the folders differ only at their ends.
+            // The folder's name ends with a number, so no two folders have the same name.
             folder = name(&mut random);
             folder.truncate(240);
             folder.extend(format!(".{}", names.len()).as_bytes());
@@ -113,7 +113,7 @@ fn tree(sandbox: &Sandbox, files: usize) -> Names {
     names
 }
 
-/// Returns the control characters of an answer.
+/// Returns the control characters in an answer, which a terminal would obey.
 fn obeyed(bytes: &[u8]) -> BTreeSet<String> {
     let chars = bytes.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
     let controls = chars.filter(|c| c.is_control() && *c != '\n');
@@ -124,7 +124,7 @@ fn below_tree(path: &[u8]) -> Option<Vec<u8>> {
     path.strip_prefix(b"tree/").map(<[u8]>::to_vec)
 }
 
-/// Returns the path in a JSON value.
+/// Returns the path that a JSON value states, as text or as base64.
 fn path(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),
@@ -134,7 +134,7 @@ fn path(value: &Value) -> Vec<u8> {
     }
 }
 
-/// Returns the names below the tree in an answer about identical files.
+/// Returns the names of all files in an answer about identical files, relative to the tree.
 fn grouped(answer: &Ran) -> Names {
     let answer = answer.json();
     let sets = answer["identical"].as_array().expect("sets").iter();
@@ -142,7 +142,7 @@ fn grouped(answer: &Ran) -> Names {
     paths.filter_map(|it| below_tree(&path(it))).collect()
 }
 
-/// Undoes the escapes of the canonical dump.
+/// Returns a name of the canonical dump without its escapes.
 fn of_dump(line: &str) -> Vec<u8> {
     let mut pieces = line.split("\\x");
     let mut name = pieces.next().unwrap_or_default().as_bytes().to_vec();
@@ -153,7 +153,7 @@ fn of_dump(line: &str) -> Vec<u8> {
     name
 }
 
-/// Returns the words that a shell reads from a terminal's display.
+/// Returns the names that a shell reads if a terminal's output is pasted into it.
 fn read_by_shell(words: &str) -> Names {
     let folder = tempfile::tempdir().expect("a folder");
     let script = folder.path().join("script");
@@ -212,7 +212,8 @@ fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
         .collect();
     assert!(listed == names, "-0");
 
-    // Formats for people escape names. The progress would be drawn on the same terminal, so `-q`.
+    // On a terminal every format escapes names. `-q` is given because progress would be drawn on
+    // the same terminal.
     let command = sandbox.program("resemble").get_program().to_owned();
     let command = command.to_str().expect("a plain name");
     for format in ["text", "json", "tsv", "csv", "fdupes", "html"] {
@@ -227,7 +228,7 @@ fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
         let shown = script.output().expect("script");
         assert!(shown.status.success(), "{shown:?}");
         let mut controls = obeyed(&shown.stdout);
-        // The terminal ends a line with `\r`, and a tab ends a column.
+        // These two are no danger: the terminal ends lines with `\r`, and a tab separates columns.
         controls.remove("'\\r'");
         controls.remove("'\\t'");
         assert_eq!(controls, BTreeSet::new(), "{format}");

@@ -7,7 +7,8 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox, fill, fuse_works, names, tmpfs};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-/// Checks that standard error has one sentence with this word, and checks the exit code.
+/// Checks that the exit code is `code`, and that standard error is one sentence that contains
+/// `word`.
 #[track_caller]
 fn refused(answer: Ran, code: i32, word: &str) {
     let answer = answer.exits(code);
@@ -140,7 +141,7 @@ fn hostile_names_types_and_sizes_are_served_or_left_out_and_counted() {
             .all(|n| n.as_bytes()[0] == b'.')
     );
     daemon.assert_true();
-    // A pipe gets the raw name, `-0` separates names, and stderr gets no raw bytes.
+    // A pipe gets the raw bytes of a name. `-0` separates names by NUL.
     let file = sandbox.tree("plain.txt");
     let found = sandbox
         .resemble([OsStr::new("find"), file.as_os_str(), OsStr::new("-0")])
@@ -230,7 +231,7 @@ fn a_full_disk_keeps_the_old_answers_and_resumes_by_itself() {
     let state = disk.path("state");
     let daemon = sandbox.daemon([OsStr::new("--state"), state.as_os_str()]);
     daemon.sync();
-    // Another program fills the disk; then the tree grows.
+    // Another program fills the disk. Then files are added to the tree.
     fill(&disk.path("fill"));
     for n in 0..400 {
         sandbox.write(format!("more/{n}.txt"), prose(n, 40_000));

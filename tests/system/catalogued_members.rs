@@ -1,5 +1,5 @@
-//! Files that are edited versions of an archive's member. Either the file or the archive is only in
-//! a catalogue.
+//! Some files are edited versions of a member of an archive. Either these files or the archive are
+//! only in a catalogue.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,9 @@ use serde_json::Value;
 
 const KIN: [&str; 3] = ["data.bin", "minutes.txt", "same.txt"];
 
-/// An archive with forty members: one of each of a few texts with a common frame, and tiny ones.
-/// Beside it are edited versions of three members, and unrelated files.
+/// Writes an archive with 39 members: three files, and twelve each of unrelated texts, texts with a
+/// common frame, and tiny texts. `files` has edited versions of two of the three files, a copy of
+/// the third, and unrelated files.
 fn archive_and_files(archive: &Path, files: &Path) {
     let (minutes, same) = (prose(1, 14_000), prose(2, 9_000));
     let data = noise(3, 60_000);
@@ -50,7 +51,8 @@ fn archive_and_files(archive: &Path, files: &Path) {
     }
 }
 
-/// Archives with half of the members of the archive, with edited versions of them, and with none.
+/// Writes an archive, and three others in `files`: one with half of its members, one with edited
+/// members, and one with other members.
 fn archives(archive: &Path, files: &Path) {
     let text = |at: u64| prose(100 + at, 5_000 + 300 * at as usize);
     let data = |at: u64| noise(200 + at, 20_000 + 1_000 * at as usize);
@@ -83,8 +85,8 @@ fn archives(archive: &Path, files: &Path) {
     write(files, "stranger.zip", pack(&texts(50..60), &others(50..52)));
 }
 
-/// Returns the figures of the archive with each other file, sorted by the name of that file. In a
-/// row the archive may be the first or the second file.
+/// Returns the figures of the archive and each other file, sorted by the name of the other file. In
+/// a row, the archive may be the first or the second file.
 fn figures(answer: &Value) -> Vec<(String, Vec<Value>)> {
     let mut found = Vec::new();
     collect(answer, &mut found);
@@ -127,9 +129,9 @@ fn collect(value: &Value, found: &mut Vec<(String, Vec<Value>)>) {
     }
 }
 
-/// Checks that each verb has the same rows with a daemon and without. The true figures must be in
-/// the intervals, and no unrelated file may be listed. `archive` and `files` are the folders of
-/// both: `tree`, or `disk`, which will be removed.
+/// Checks that each verb reports the same estimates with a daemon and without. The intervals must
+/// contain the true figures, and no unrelated file may be listed. One of the folders `archive` and
+/// `files` is `tree`. The other is `disk`, which is catalogued and then removed.
 fn one_estimate_in_every_verb(
     (archive, files): (&str, &str),
     write: fn(&Path, &Path),
@@ -199,7 +201,7 @@ fn one_estimate_in_every_verb(
         for local in [&["--local", "--no-cache"][..], &[]] {
             let answer = ask(&[&words[..], local].concat());
             let mut found = figures(&answer.json());
-            // Groups have members in addition to links, so each pair is there twice.
+            // `groups` reports each pair twice, as a link and by a member.
             found.dedup();
             assert_eq!(found, expected, "{words:?} {local:?}");
         }

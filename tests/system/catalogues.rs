@@ -9,8 +9,8 @@ fn args(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// A disk to be removed, and documents that stay: a copy, an edited one, one in a zip, and a new
-/// one.
+/// Makes a disk, which tests remove later, and documents that stay. One document is a copy of a
+/// file on the disk, one an edited version, one a member of an archive there. The fourth is new.
 fn disk_and_documents(sandbox: &Sandbox) {
     let at = |name: &str, bytes: &[u8]| {
         let path = sandbox.path(name);
@@ -38,7 +38,8 @@ fn export(sandbox: &Sandbox, words: &[&str]) -> Ran {
         .success()
 }
 
-/// Removes the figures that are estimated for a catalogue but proven for a disk.
+/// Removes the fields that may differ between a disk and its catalogue: owners, and figures that
+/// are only estimated for a catalogue.
 fn without_figures(value: &mut serde_json::Value) {
     const FIGURES: [&str; 19] = [
         "a_in_b",
@@ -104,7 +105,7 @@ fn a_disk_that_is_gone_is_asked_about() {
                 question.extend(args(&["--format", "json", "--local"]));
                 let answer = sandbox.resemble(&question);
                 assert_eq!(answer.err, "", "{question:?}");
-                // The disk and its catalogue have different names.
+                // In the answer about the catalogue, its name is replaced by that of the disk.
                 let text = answer
                     .text()
                     .replace("disk.cat:", "disk")
@@ -127,7 +128,7 @@ fn a_disk_that_is_gone_is_asked_about() {
         "{}",
         recorded[2].0
     );
-    // A question about live files only ignores the disk that is in the cache.
+    // The cache has the catalogue, but a question about other folders ignores it.
     let alone = sandbox.resemble(["groups", "tree/work", "--local"]);
     let fresh = sandbox.resemble(["groups", "tree/work", "--local", "--no-cache"]);
     assert_eq!(alone.text(), fresh.text());
@@ -157,8 +158,8 @@ fn both_ways_write_the_same_bytes() {
     }
 }
 
-/// A catalogue is kept by the daemon across restarts, or by the command without one, with equal
-/// answers. Then it is dropped.
+/// A catalogue that is added is kept: by the daemon across restarts, or by the command if there is
+/// no daemon. Both give the same answers, until the catalogue is removed.
 #[test]
 fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     let sandbox = Sandbox::new();
@@ -216,7 +217,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
             everywhere.contains("100%  identical  disk:/2019/report.txt"),
             "{everywhere}"
         );
-        // Without --in, patterns and sizes apply to roots and to catalogues.
+        // Without `--in`, patterns and minimum sizes apply to the roots and to the catalogues.
         let filtered = |words: &[&str]| {
             let words = [&["find", "tree/work/report.txt"], words].concat();
             let found = sandbox.resemble(args(&words));
@@ -239,7 +240,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
     ask();
-    // The overlay has no links to files of a catalogue, and such files raise no alerts.
+    // The files of the catalogue neither appear in the overlay nor raise alerts.
     assert_eq!(daemon.dump(), before.0);
     sandbox.resemble(["watch", "remove", "disk:"]).success();
     assert_eq!(
@@ -257,7 +258,8 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     );
 }
 
-/// The daemon does not have the catalogue, so the command sends it the samples of the file.
+/// The subject is a file of a catalogue that the daemon does not have. So the command sends the
+/// daemon the samples of that file.
 #[test]
 fn the_daemon_is_asked_about_a_file_of_a_catalogue_that_it_has_not() {
     let sandbox = Sandbox::new();
@@ -295,8 +297,9 @@ fn the_daemon_is_asked_about_a_file_of_a_catalogue_that_it_has_not() {
     assert!(missing.exits(2).err.contains("is no file of the catalogue"));
 }
 
-/// A catalogue cannot be entered like a folder, and it does not change. So the overlay and the
-/// alerts leave it out, even if a new file has its only relative there.
+/// The overlay and the alerts ignore catalogues, because their files cannot be opened and do not
+/// change. So a new file whose only relative is in a catalogue has an empty listing and raises no
+/// alert.
 #[test]
 fn the_overlay_and_alerts_leave_catalogues_out() {
     if !fuse_works() {
@@ -325,8 +328,8 @@ fn the_overlay_and_alerts_leave_catalogues_out() {
     assert_eq!(alerts["alerts"], serde_json::json!([]), "{alerts}");
 }
 
-/// Verbs that need bytes report that the bytes are not here. A digest is no proof unless an option
-/// accepts it.
+/// A verb that needs the bytes of a catalogued file reports that they are not here. An equal digest
+/// proves nothing, unless an option accepts it as proof.
 #[test]
 fn what_is_not_here_is_said() {
     let sandbox = Sandbox::new();
@@ -352,7 +355,7 @@ fn what_is_not_here_is_said() {
         found.text()
     );
     let plan = ask(&["groups", "disk.cat", "tree", "--plan", "hardlink"], 0);
-    // A hard link cannot lead from the disk to the tree.
+    // The file on the disk cannot be replaced by a hard link into the tree.
     assert!(plan.err.contains("a plan of 0 steps"), "{}", plan.err);
     ask(&["covered", "disk.cat", "--by", "tree"], 2);
 
@@ -381,7 +384,8 @@ fn what_is_not_here_is_said() {
     );
 }
 
-/// Each refusal is one clear sentence with exit code 2, and leaves the earlier files unchanged.
+/// Each unusable catalogue is refused with one sentence and exit code 2. Earlier files stay
+/// unchanged.
 #[test]
 fn bad_catalogues_are_refused() {
     let sandbox = Sandbox::new();
@@ -414,7 +418,7 @@ fn bad_catalogues_are_refused() {
     let same = [&other[..], &["--chunk-size", "4096"]].concat();
     sandbox.resemble(args(&same)).exits(1);
 
-    // An export that fails leaves the old one, and no other file.
+    // If a catalogue cannot be written, the old one stays, and no other file is left behind.
     let before = names_in(&sandbox.path(""));
     sandbox
         .resemble(["catalogue", "write", "no such", "-o", "disk.cat", "--local"])
@@ -441,7 +445,8 @@ fn names_in(folder: &Path) -> Vec<OsString> {
     names(folder)
 }
 
-/// Parts of a document are in three files and a zip. All of these are found, and nothing else.
+/// Passages of a document are in three files and in a member of a zip. `find --holders` lists all
+/// of these and nothing else.
 #[test]
 fn every_holder_of_a_part_is_found() {
     let sandbox = Sandbox::new();
@@ -460,7 +465,7 @@ fn every_holder_of_a_part_is_found() {
     for seed in 50..60 {
         sandbox.write(format!("other/{seed}.txt"), prose(seed, 6_000));
     }
-    // This part is smaller than the first questions ask for.
+    // This passage is shorter than the usual minimum of the question.
     sandbox.write("crumb.txt", around(70, &secret[100..250]));
     fs::hard_link(sandbox.tree("note.txt"), sandbox.tree("note too.txt")).expect("a link");
     let daemon = sandbox.daemon([""; 0]);
@@ -503,7 +508,7 @@ fn every_holder_of_a_part_is_found() {
         assert_eq!(row["proof"], "bytes");
         assert_eq!(row["root"], "tree");
         assert!(row["owner"].is_string(), "{row}");
-        // The bytes next to a part may be equal by chance.
+        // A few bytes before or after the passage may be equal by chance.
         let (from, to) = (row["ranges"][0][0].as_u64(), row["ranges"][0][1].as_u64());
         let (from, to) = (from.expect("a number"), to.expect("a number"));
         assert!(from <= part.start && from + 20 > part.start, "{row}");
@@ -516,7 +521,7 @@ fn every_holder_of_a_part_is_found() {
         quick,
         ask(&["--quick", "--format", "tsv", "--local"]).text()
     );
-    // A part in a large file is found by its samples, and by reading everything.
+    // A passage in a large file is found by samples (`--quick`) as well as by reading all files.
     let large = [
         &prose(80, 400_000)[..],
         &secret[3_000..3_300],
@@ -531,7 +536,7 @@ fn every_holder_of_a_part_is_found() {
     assert_eq!(ask(&["--quick", "--format", "tsv"]).text(), read);
     fs::remove_file(sandbox.tree("large.txt")).expect("gone");
     daemon.sync();
-    // With a smaller minimum the crumb is found as well; --top cuts and reports it.
+    // With a smaller minimum, `crumb.txt` is listed, too. `--top` limits the number of rows.
     let more = ask(&["--min-shared", "100", "--format", "tsv"]).text();
     assert!(more.contains("tree/crumb.txt"), "{more}");
     assert_eq!(
@@ -549,7 +554,8 @@ fn every_holder_of_a_part_is_found() {
     none.exits(1);
 }
 
-/// Checks the lines of chunks that `sort` gets, and the meaning of their numbers.
+/// Checks the lines of `dump --chunks`, which are made to be sorted, and the meaning of their
+/// numbers.
 #[test]
 fn chunks_are_lines_for_sort() {
     let sandbox = Sandbox::new();

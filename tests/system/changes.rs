@@ -4,7 +4,7 @@ use std::io::Write;
 use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Sandbox, fuse_works, names};
 
-/// A watched tree with one text and its edited version, mounted.
+/// A watched and mounted tree with a text and an edited version of it.
 struct Scene {
     sandbox: Sandbox,
     text: Vec<u8>,
@@ -28,7 +28,7 @@ impl Scene {
         daemon
     }
 
-    /// The names in `FILE/.similar`, without the percents.
+    /// Returns the names of the similar files in `FILE/.similar`, without the percentages.
     fn similar(&self, file: &str) -> Vec<String> {
         let folder = self.sandbox.mount(file).join(".similar");
         let shown = names(folder)
@@ -73,7 +73,8 @@ fn append_and_truncate() {
         .expect("open");
     file.write_all(&prose(8, 500_000)).expect("append");
     daemon.sync();
-    // Now a has 510 kB, of which b has 10 kB. So b is in a, but hardly any of a is in b.
+    // Now `a.txt` has 510 kB, and 10 kB of it are the text of `b.txt`. So the share of `a.txt` that
+    // is in `b.txt` is small.
     let shown = names(scene.sandbox.mount("a.txt/.similar"));
     let entry = shown
         .iter()
@@ -115,7 +116,7 @@ fn a_directory_is_renamed_moved_in_and_moved_out() {
         .mount("a.txt/.similar")
         .join(shown.last().expect("one"));
     assert_eq!(fs::read_link(link).expect("a link"), tree("renamed/b.txt"));
-    // Changes below the new name are seen.
+    // Changes in the renamed directory are noticed.
     fs::write(tree("renamed/b.txt"), prose(99, 5_000)).expect("write");
     daemon.sync();
     assert!(scene.similar("a.txt").is_empty());
@@ -187,9 +188,9 @@ fn rename_copy_touch_and_chmod_add_nothing_to_the_index() {
     let renamed = daemon.status();
     let read =
         |status: &serde_json::Value| status["index"]["bytes_read"].as_u64().expect("a number");
-    // The three changes need no reading. But the daemon may look at the file after a change and
-    // before its event. It then sees a new change time without a cause. So it reads the file to be
-    // sure, here at most once.
+    // None of the three changes requires reading. But the daemon may look at the file after a
+    // change and before its event arrives. Then the change time is new and unexplained, so the
+    // daemon reads the file. Here that may happen once.
     assert!(
         read(&renamed) - read(&before) <= text.len() as u64,
         "{renamed}"

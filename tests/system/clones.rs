@@ -4,8 +4,8 @@ use std::process::Command;
 use resemble_testutil::prose::prose;
 use resemble_testutil::{Mounted, Sandbox, is_installed, skipped};
 
-/// A clone shares its blocks with the original. So replacing it by a link gains nothing, and
-/// removing it frees nothing.
+/// A clone shares its blocks with the original. So a plan must not count space for a clone that is
+/// removed or replaced by a link.
 #[test]
 fn a_plan_says_of_clones_that_they_free_nothing() {
     if !["mkfs.xfs", "cp"].into_iter().all(is_installed) {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox, names, pack};
 
-/// Documents, an archive, a link and two names of one file.
+/// Makes the tree of the first day: documents, an archive, a link, and a file with two names.
 fn first_day(sandbox: &Sandbox) {
     for n in 0..40 {
         sandbox.write(format!("a/{n}.txt"), prose(n, 3_000));
@@ -47,7 +47,7 @@ fn bytes(sandbox: &Sandbox, name: &str) -> Vec<u8> {
     fs::read(sandbox.path(name)).expect(name)
 }
 
-/// The command of the nightly unit, without systemd's own quoting.
+/// Returns the shell script of the nightly systemd unit, without the quoting of systemd.
 fn nightly() -> String {
     let units = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../systemd");
     let unit = fs::read_to_string(units.join("resemble-export@.service"))
@@ -65,8 +65,8 @@ fn nightly() -> String {
         .replace("$$", "$")
 }
 
-/// The first night sends everything, the next ones only changes. Changes that could not be sent are
-/// sent the next night.
+/// The first night sends a whole catalogue, later nights send only the changes. If sending fails,
+/// the next night sends those changes, too.
 #[test]
 fn the_unit_of_every_night_sends_what_is_new() {
     let sandbox = Sandbox::new();
@@ -90,7 +90,8 @@ fn the_unit_of_every_night_sends_what_is_new() {
             .env("STATE_DIRECTORY", &state);
         sh.output().expect("sh runs").into()
     };
-    // This script runs on the other machine.
+    // This script plays the other machine: it stores the first catalogue and joins each delta to
+    // it.
     let send = "if [ $FORM = cat ]; then cat >../there.cat; else cat >../in.delta && \
                 resemble catalogue join ../there.cat ../in.delta -o ../there.cat; fi";
     night(send).success();
@@ -103,7 +104,7 @@ fn the_unit_of_every_night_sends_what_is_new() {
     let sent = bytes(&sandbox, "nights/sent.cat");
     assert!(sent != first && bytes(&sandbox, "there.cat") == sent);
     assert!(bytes(&sandbox, "in.delta").len() < sent.len());
-    // The catalogue there has exactly the files here.
+    // The catalogue on the other machine has the same files as the tree.
     run(&sandbox, &["compare", "there.cat", "tree"]).success();
 }
 
@@ -113,7 +114,8 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
     first_day(&sandbox);
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
-    // The command alone digests the tree itself. The daemon gives the same bytes.
+    // With `--local` the command digests the tree itself; otherwise the daemon's data are used.
+    // Both write the same bytes.
     for options in [
         &[][..],
         &["--local"],
@@ -181,7 +183,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
             bytes(sandbox, "joined.cat") == bytes(sandbox, "2.cat"),
             "{options:?}"
         );
-        // Joins both deltas at once, and replaces the first file.
+        // Both deltas are joined at once, and the result replaces the first file.
         join(&["1.cat", "2.delta", "3.delta", "-o", "1.cat"]).success();
         assert!(
             bytes(sandbox, "1.cat") == bytes(sandbox, "3.cat"),
@@ -196,7 +198,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
                 whole.len()
             );
         }
-        // Makes the tree of the first day again for the next pass.
+        // The daemon's tree is reset to that of the first day for the next pass.
         if local.is_empty() {
             for name in names(sandbox.path("tree")) {
                 let path = sandbox.tree(name);
@@ -209,7 +211,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
     }
 }
 
-/// A pipe gets the same bytes as the file, and nothing is left behind.
+/// With `-o -` a pipe gets the same bytes as a file would, and no file is left behind.
 #[test]
 fn a_pipe_gets_the_same_bytes() {
     let sandbox = Sandbox::new();
@@ -246,7 +248,7 @@ fn a_pipe_gets_the_same_bytes() {
     assert!(names(&temp).is_empty(), "{:?}", names(&temp));
 }
 
-/// Each refusal is one sentence with exit code 2, and leaves the earlier files unchanged.
+/// Each unfit file is refused with one sentence and exit code 2. Earlier files stay unchanged.
 #[test]
 fn what_does_not_fit_is_refused() {
     let sandbox = Sandbox::new();
@@ -311,8 +313,8 @@ fn what_does_not_fit_is_refused() {
     assert!(bytes(&sandbox, "2.cat") == kept);
 }
 
-/// A kept catalogue joined with a delta equals the new catalogue. Answers are as if the new one had
-/// been imported, with and without a daemon.
+/// A kept catalogue is joined with a delta. Then the answers are as if the new catalogue had been
+/// added, with a daemon and without.
 #[test]
 fn a_kept_catalogue_is_brought_up_to_date() {
     let sandbox = Sandbox::new();
@@ -341,7 +343,7 @@ fn a_kept_catalogue_is_brought_up_to_date() {
             run(&sandbox, &[&words[..], local].concat()).success().out
         };
         import("1.cat").success();
-        // The delta does not continue this catalogue.
+        // This delta is based on another catalogue, so it is refused.
         import("3.delta").exits(2);
         let said = import("2.delta").success();
         assert!(said.err.contains("kept as disk:"), "{}", said.err);

@@ -10,11 +10,11 @@ use zbus::blocking::Connection;
 use zbus::blocking::connection::Builder;
 use zbus::zvariant::OwnedValue;
 
-/// A program that ends with the test.
+/// A program that is killed when the test ends.
 struct Running(Child);
 
 impl Running {
-    /// Starts the command, and returns the lines that it prints.
+    /// Starts the command. Returns the program and the lines that it prints.
     fn start(command: &mut Command) -> (Self, Lines<BufReader<ChildStdout>>) {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
         let out = child.stdout.take().expect("a pipe");
@@ -71,7 +71,7 @@ impl Service {
     }
 }
 
-/// Returns the service on a bus, and the receiver of its channel.
+/// Starts the service on a bus. Returns the receiver of the notifications.
 fn service(bus: &Bus) -> zbus::Result<(Connection, Receiver<(String, String)>)> {
     let (told, heard) = channel();
     let connection = Builder::address(bus.address.as_str())?
@@ -81,8 +81,8 @@ fn service(bus: &Bus) -> zbus::Result<(Connection, Receiver<(String, String)>)> 
     Ok((connection, heard))
 }
 
-/// Waits for the notification about a file. Earlier ones may arrive twice, because the program was
-/// killed before it recorded them.
+/// Waits for the notification about a file. Others may arrive before it, even twice: if the program
+/// is killed before it records its position, it sends the last ones again.
 fn hear(heard: &Receiver<(String, String)>, name: &str) -> (String, String) {
     loop {
         let (title, body) = heard.recv_timeout(PATIENCE).expect("a notification");
@@ -112,7 +112,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
         command
     };
     let start = || Running(notify().stderr(Stdio::null()).spawn().expect("it runs"));
-    // A first run stores the program's position in the log.
+    // The first run only stores the program's present position in the log of alerts.
     let once = notify().arg("--once").status().expect("it runs");
     assert!(once.success());
     let running = start();
@@ -124,7 +124,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
         body.contains("&lt;b&gt;&amp;new") && !body.contains('\n'),
         "{body}"
     );
-    // The change is made while the program is stopped. Then the daemon is killed, too.
+    // The next alert is raised while the program is not running. Then the daemon is killed, too.
     drop(running);
     sandbox.write("second.txt", edited(&text, 7, 3));
     daemon.sync();
@@ -132,7 +132,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
     let daemon = sandbox.daemon([""; 0]);
     let running = start();
     hear(&heard, "second.txt");
-    // The program keeps running while the daemon is restarted.
+    // The daemon is restarted while the program keeps running.
     assert_eq!(daemon.stop(), 0);
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
@@ -140,7 +140,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
     daemon.sync();
     hear(&heard, "third.txt");
     drop(running);
-    // Without a desktop the program reports that, and loses no alert.
+    // If there is no desktop, the program reports that, and the alert is not lost.
     sandbox.write("fourth.txt", edited(&text, 9, 3));
     daemon.sync();
     let mut away = sandbox.program("resemble");
@@ -154,7 +154,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
     hear(&heard, "fourth.txt");
 }
 
-/// Dunst prints the notifications that it shows.
+/// Dunst is a notification daemon that prints the notifications that it shows.
 #[test]
 fn a_notification_daemon_shows_an_alert() {
     if !["dbus-daemon", "Xvfb", "dunst"]
@@ -189,7 +189,7 @@ fn a_notification_daemon_shows_an_alert() {
     assert!(notify(), "it takes its place in the log");
     sandbox.write("<b>&new.txt", edited(&text, 1, 3));
     daemon.sync();
-    // Dunst takes its name on the bus when it is ready. An earlier notification fails, and the
+    // Dunst can be reached on the bus only when it is ready. Until then `notify` fails, and the
     // alert stays in the log.
     let began = Instant::now();
     while !notify() {

@@ -5,7 +5,7 @@ use resemble_testutil::{Sandbox, fuse_works, names};
 
 const NAMES: [&str; 5] = ["readme", "src/main", "src/part", "doc/one", "doc/two"];
 
-/// A project, and a copy of it that was renamed and rearranged, among other files.
+/// Makes a project, a copy of it with other names and another layout, and unrelated files.
 fn projects(sandbox: &Sandbox) {
     for (n, name) in (1..).zip(NAMES) {
         let text = prose(n, 4_000);
@@ -15,7 +15,7 @@ fn projects(sandbox: &Sandbox) {
     }
 }
 
-/// The names of the links in a `.similar`, and where they lead, relative to the tree.
+/// Returns the links of a `.similar` folder: their names, and their targets relative to the tree.
 fn links(sandbox: &Sandbox, similar: &str) -> Vec<(String, String)> {
     let folder = sandbox.mount(similar);
     let mut links: Vec<(String, String)> = names(&folder)
@@ -61,7 +61,7 @@ fn ls_similar_of_a_directory_names_its_copies_and_follows_changes() {
     );
     assert!(links(&sandbox, "old/other/.similar").is_empty());
 
-    // One of the five files gets another content.
+    // One of the five files of the copy gets another content.
     sandbox.write("old/backup/all/1.txt", prose(77, 4_000));
     daemon.sync();
     let shown = links(&sandbox, similar);
@@ -75,7 +75,7 @@ fn ls_similar_of_a_directory_names_its_copies_and_follows_changes() {
     assert_eq!(shown[0].1, "old/kept", "{shown:?}");
     assert!(shown[0].0.ends_with("%_kept"), "{shown:?}");
 
-    // One copy appears, and one is removed.
+    // A second copy is made. Then both copies are removed.
     for (n, name) in (1..).zip(NAMES) {
         sandbox.write(format!("new/{name}.bak"), prose(n, 4_000));
     }

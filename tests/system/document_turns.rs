@@ -1,4 +1,4 @@
-//! Documents wait for their turn, and no other file waits for them.
+//! Documents wait for their turn to be read. No other file waits for them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,19 +8,19 @@ use resemble_testutil::office::{docx, odt};
 use resemble_testutil::prose::{edited, prose, sentences};
 use resemble_testutil::{Daemon, Sandbox};
 
-/// The time in which something must happen: far less than a document takes here, and far more than
-/// a text takes.
+/// The time limit for things that must not wait for documents. It is far less than a document takes
+/// here, and far more than a text takes.
 const SOON: Duration = Duration::from_secs(45);
 
-/// A daemon whose converter reads files called `*.slow`. The converter records its start, and waits
-/// for the file `go`.
+/// A daemon with a converter for files called `*.slow`. The converter records that it was started,
+/// and then waits until the file `go` exists.
 struct Slow {
     sandbox: Sandbox,
     config: PathBuf,
 }
 
 impl Slow {
-    /// Starts the daemon with this time limit for a document, in seconds.
+    /// Makes the configuration of the daemon, with a time limit for each document in seconds.
     fn new(seconds: u32) -> Self {
         let sandbox = Sandbox::new();
         let (started, go) = (sandbox.path("started"), sandbox.path("go"));
@@ -44,13 +44,13 @@ impl Slow {
         fs::write(self.sandbox.path("go"), "").expect("a file");
     }
 
-    /// The number of documents that were begun.
+    /// Returns the number of documents for which the converter was started.
     fn started(&self) -> usize {
         let started = fs::read_to_string(self.sandbox.path("started"));
         started.map_or(0, |started| started.lines().count())
     }
 
-    /// The files similar to a file of the tree, by name.
+    /// Returns the names of the files that `find` lists for a file of the tree.
     fn found(&self, name: &str) -> Vec<String> {
         let path = self.sandbox.tree(name).display().to_string();
         let answer = self
@@ -64,7 +64,7 @@ impl Slow {
         paths.map(|path| path.replace(&tree, "")).collect()
     }
 
-    /// Relation and partner of the alerts about a file of the tree.
+    /// Returns the relation and the other file of each alert about a file of the tree.
     fn alerts(&self, name: &str) -> Vec<(String, String)> {
         let path = self.sandbox.tree(name).display().to_string();
         let answer = self.sandbox.resemble(["alerts", "--format", "json"]).json();
@@ -108,18 +108,21 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
     let words = sentences(2, 60);
     slow.sandbox.write("office/minutes.docx", docx(&words));
     slow.sandbox.write("office/minutes.odt", odt(&words));
-    // The index has the text of the other document.
+    // One of the two documents must be in the index with its text. The question itself reads the
+    // other one.
     until("a document is found by its text", &mut || {
         slow.found("office/minutes.docx") == ["office/minutes.odt"]
     });
-    // A question about a document that waits reads this document.
+    // A document in the folder `hostile` still waits for its turn. A question about it reads the
+    // document itself.
     slow.sandbox.write("hostile/minutes.odt", odt(&words));
     until("a document that waits has an answer", &mut || {
         slow.found("hostile/minutes.odt")
             .contains(&"office/minutes.odt".to_owned())
     });
     assert_eq!(daemon.status()["fresh"], false);
-    // A file that is still settling counts as pending, too.
+    // A file that is still settling is pending, too. So there may be a few more pending files than
+    // waiting documents.
     until("the documents alone wait", &mut || {
         let pending = daemon.status()["roots"][0]["pending"].as_u64();
         pending.is_some_and(|pending| (35..=41).contains(&pending))
@@ -140,7 +143,7 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
         "it ended after {:?}",
         began.elapsed()
     );
-    // Waiting documents are read after the next start.
+    // After the next start, the waiting documents are read.
     slow.go();
     let daemon = slow.daemon();
     daemon.sync();
@@ -148,7 +151,8 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
     assert!(slow.started() >= 40);
 }
 
-/// A catalogue outlives the answer, so it records that texts are missing in it.
+/// A catalogue is kept for long. So the command reports that the texts of some documents are
+/// missing in it.
 #[test]
 fn a_catalogue_says_that_documents_wait() {
     let slow = Slow::new(600);
@@ -207,12 +211,12 @@ fn what_took_too_long_is_not_tried_again() {
         unopened.contains("renamed.slow") && unopened.contains("took too long"),
         "{unopened}"
     );
-    // A document that took too long is not tried again after a crash, either.
+    // A document that took too long is not tried again, even after a crash of the daemon.
     daemon.crash();
     let daemon = slow.daemon();
     daemon.sync();
     assert_eq!(slow.started(), 1);
-    // A barrier waits for an earlier document.
+    // `sync` waits for documents that were written before it.
     slow.sandbox.write("b.slow", sentences(2, 60));
     daemon.sync();
     assert_eq!(slow.started(), 2);

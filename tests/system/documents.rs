@@ -6,13 +6,13 @@ use resemble_testutil::pack::{mail, zip};
 use resemble_testutil::prose::{prose, sentences};
 use resemble_testutil::{Daemon, Sandbox, fuse_works, names};
 
-/// A document that another program made.
+/// Returns a document that was made by another program.
 fn sample(name: &str) -> Vec<u8> {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/extract/tests/samples");
     fs::read(samples.join(name)).expect("a sample")
 }
 
-/// Path below the tree, relation and layer of the rows about a file of the tree.
+/// Returns, for each row of an answer, the path relative to the tree, the relation and the layer.
 fn found(sandbox: &Sandbox, args: &[&str]) -> Vec<(String, String, String)> {
     let answer = sandbox
         .resemble([args, &["--format", "json"]].concat())
@@ -48,7 +48,7 @@ fn ask(sandbox: &Sandbox, file: &str) -> (String, Vec<(String, String, String)>)
     (path, rows)
 }
 
-/// Writes one text as seven documents, and another text.
+/// Writes the same text in seven formats, and a document with another text.
 fn minutes(sandbox: &Sandbox) {
     for name in [
         "minutes.docx",
@@ -83,7 +83,7 @@ fn a_document_is_found_in_every_format() {
         assert!(rows.iter().all(|row| row.2 == "text"), "{name}: {rows:?}");
     }
     assert!(ask(&sandbox, "talk.pptx").1.is_empty());
-    // The subject is outside of the roots, or read from a pipe.
+    // The subject is a file outside of the roots, and then a document from a pipe.
     let outside = sandbox.path("outside.docx");
     fs::write(&outside, sample("minutes.docx")).expect("a file");
     let rows = found(&sandbox, &["find", &outside.display().to_string()]);
@@ -99,7 +99,7 @@ fn a_document_is_found_in_every_format() {
         .output();
     let piped = piped.expect("it runs").stdout;
     assert_eq!(String::from_utf8_lossy(&piped).lines().count(), 7);
-    // Without extracted texts, the file is compared by its bytes.
+    // With `--no-text`, the document is compared by its bytes.
     let rows = found(
         &sandbox,
         &["find", &outside.display().to_string(), "--no-text"],
@@ -107,8 +107,8 @@ fn a_document_is_found_in_every_format() {
     assert_eq!(paths(&rows), ["minutes.docx"]);
 }
 
-/// A mail with an archive with a text, that text, a folder packed in two ways, and a copy of the
-/// mail.
+/// Writes a mail whose attachment is an archive with a text and a document, and writes that text as
+/// a file. Returns the letter.
 fn archives(sandbox: &Sandbox) -> String {
     let text = prose(1, 9_000);
     let inner = zip(&[
@@ -167,7 +167,7 @@ fn a_file_in_an_archive_in_a_mail_is_found_with_its_path() {
     sandbox
         .resemble(["why", &format!("{member}!no"), &text])
         .exits(2);
-    // The mail is removed, and with it its members.
+    // When the mail is removed, its members are no longer found.
     fs::remove_file(sandbox.tree("mail.eml")).expect("it goes");
     daemon.sync();
     assert!(listing(&sandbox, "a.txt").is_empty());
@@ -205,7 +205,7 @@ fn copies_of_an_attachment_are_one_entry() {
     let why = sandbox.mount("a.txt/.similar/.why").join(&listed[0]);
     let why = fs::read_to_string(why).expect("an explanation");
     assert!(!why.contains("also in"), "{why}");
-    // A question has a row for each copy.
+    // `find` has a row for each equal member.
     assert_eq!(ask(&sandbox, "a.txt").1.len(), 31);
 }
 
@@ -333,13 +333,14 @@ fn what_could_not_be_read_is_in_every_answer_both_ways() {
             assert!(errors.iter().all(|error| error.starts_with("\"unread\"")));
         }
     }
-    // Unreadable files among the searched ones are reported, but the exit code stays the same.
+    // Here the documents that cannot be read are only among the searched files. They are reported,
+    // but the exit code is 0.
     let text = path("a/text.txt");
     for further in [&["--in", &b][..], &["--in", &b, "--local"], &[]] {
         let (code, _, errors) = asked(&["find", &text], further);
         assert_eq!((code, errors.len()), (0, 3), "{errors:?}");
     }
-    // These questions compare bytes, and all bytes can be read.
+    // These questions compare bytes, and the bytes of all files can be read.
     for question in [
         &["groups", &b, "--only", "identical"][..],
         &["compare", &a, &b, "--no-text"],
@@ -522,11 +523,11 @@ fn two_invoices_are_said_to_differ_only_in_numbers() {
     assert_eq!(json["layer"], "text");
 }
 
-/// Makes a document of a text.
+/// A function that makes a document with a given text.
 type Maker = fn(&str) -> Vec<u8>;
 
-/// Parts of a template are no evidence. Two documents of one program are similar only by their
-/// texts, for every verb.
+/// Each program puts the same template into its documents. No verb may take that for evidence: two
+/// documents are similar only by their texts.
 #[test]
 fn documents_of_one_program_are_no_kin_by_their_template() {
     let sandbox = Sandbox::new();
@@ -556,7 +557,7 @@ fn documents_of_one_program_are_no_kin_by_their_template() {
         }
         sandbox.resemble(["pairs", "--text", &folder]).exits(1);
         sandbox.resemble(["groups", &folder]).exits(1);
-        // The texts show that the edited documents are related.
+        // The edited documents are related by their texts, in whatever format.
         let edited = sandbox.tree("edited").display().to_string();
         let rows = found(&sandbox, &["find", &name("one"), "--in", &edited]);
         assert_eq!(rows.len(), 3, "{ending}: {rows:?}");
@@ -567,7 +568,8 @@ fn documents_of_one_program_are_no_kin_by_their_template() {
     }
 }
 
-/// The figures of an alert about documents equal those of `find`, measured on their texts.
+/// An alert about documents has the figures that `find` shows. They are measured on the texts of
+/// the documents.
 #[test]
 fn an_alert_of_documents_has_the_figures_of_find() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,5 @@
-//! The figures of docs/facts.toml are those of the code, and of every page that names them.
+//! Checks that the figures in `docs/facts.toml` equal those in the code, and those on every page
+//! that states them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +15,8 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Returns the README and the pages, each with its lines joined: a phrase may continue on the next
-/// line.
+/// Returns the README and the pages, each as its path and text. The lines of a page are joined,
+/// because a phrase may continue on the next line.
 fn pages() -> Vec<(String, String)> {
     let mut names = vec![PathBuf::from("README.md")];
     for entry in fs::read_dir(workspace().join("docs")).expect("docs") {
@@ -34,7 +35,7 @@ fn pages() -> Vec<(String, String)> {
     names.into_iter().map(page).collect()
 }
 
-/// The figures of a page at the place of `{}` in the phrase.
+/// Returns the figures on a page that are at the place of `{}` in a phrase.
 fn figures<'a>(page: &'a str, phrase: &str) -> Vec<&'a str> {
     let (before, after) = phrase.split_once("{}").expect("a phrase with {}");
     let is_of_figure = |c: char| c.is_ascii_digit() || matches!(c, ',' | '.');

@@ -25,8 +25,8 @@ fn shipped(name: &str) -> PathBuf {
     packaging.join(name)
 }
 
-/// A home with copies of hostile names in two folders, and file managers that record the paths that
-/// they should open.
+/// Makes a home folder, with copies of one file under hostile names in two folders. It also has
+/// fake file managers that record the path that they are given.
 fn home() -> Sandbox {
     let sandbox = Sandbox::new();
     let report = prose(1, 12_000);
@@ -51,7 +51,8 @@ fn home() -> Sandbox {
     }
     let resemble = sandbox.program("resemble");
     symlink(resemble.get_program(), sandbox.path("bin/resemble")).expect("a link");
-    // The windows of GTK need a display. Without GTK the text is on standard error.
+    // A window of GTK would need a display. The scripts find no GTK here, so they print the text to
+    // standard error.
     fs::create_dir(sandbox.path("none")).expect("a folder");
     fs::write(sandbox.path("none/gi.py"), "raise ImportError\n").expect("a module");
     sandbox
@@ -87,7 +88,7 @@ fn path_of(uri: &str) -> PathBuf {
     OsString::from_vec(path).into()
 }
 
-/// A Python program that finds our programs and those of the sandbox.
+/// Returns a command for Python, which finds the programs under test and those of the sandbox.
 fn python(sandbox: &Sandbox) -> Command {
     let mut command = sandbox.foreign("python3");
     command
@@ -101,8 +102,8 @@ fn run(command: &mut Command) -> Ran {
     command.output().expect("it runs").into()
 }
 
-/// Clicks on the entry. Returns the path that the file manager opens, if it opens any, and the
-/// output.
+/// Clicks on the menu entry for a path. Returns the path that the file manager opens, if any, and
+/// the output.
 fn click(sandbox: &Sandbox, host: &str, kind: &str, path: &Path) -> (Option<PathBuf>, Ran) {
     let opened = sandbox.path("opened");
     fs::remove_file(&opened).ok();
@@ -133,7 +134,7 @@ fn a_click_opens_the_folder_of_the_view() {
         assert_eq!(opened, Some(expected.clone()), "{ran:?}");
         assert_eq!(ran.text(), "Similar files\n");
         assert_eq!(resemble_testutil::names(&expected).len(), 15);
-        // In the view itself the entry leads to the same folder.
+        // If the file is selected in the view itself, the same folder is opened.
         let shown = sandbox.view("docs").join(name);
         if turn % 4 != 0 {
             continue;
@@ -143,7 +144,7 @@ fn a_click_opens_the_folder_of_the_view() {
             assert_eq!(opened.as_ref(), Some(&expected), "{path:?}");
         }
     }
-    // A similar file leads to the files similar to it.
+    // If an entry of `.similar` is selected, the folder of the file that it names is opened.
     let link = sandbox.view("docs/report.txt/.similar/100%_-rf");
     let target = fs::read_link(&link).expect("a link");
     let (next, _) = click(&sandbox, "Nautilus", "regular", &link);
@@ -177,7 +178,7 @@ fn a_click_opens_the_folder_of_the_view() {
     assert_eq!(daemon.stop(), 0);
 }
 
-/// If there is no folder to open, a window shows why, with the one command that helps.
+/// If there is no folder to open, a window explains why, and names the commands that help.
 #[test]
 fn what_is_in_the_way_is_said() {
     if !fuse_works() || !is_installed("python3") {
@@ -216,7 +217,8 @@ fn what_is_in_the_way_is_said() {
             folder.display()
         )
     );
-    // The command in the notice is necessary and sufficient.
+    // The commands in the window are necessary and sufficient: without the first one, the second
+    // one fails.
     let watch = |verb: &str, path: &Path| {
         sandbox.resemble([OsStr::new("watch"), OsStr::new(verb), path.as_os_str()])
     };
@@ -290,7 +292,7 @@ fn dolphin_starts_the_same_program() {
             assert_eq!(path_of(start(argument).trim_end()), expected);
         }
     }
-    // A name is not parsed as markup in a window of KDE.
+    // In a KDE window, a file name is escaped, so it cannot be taken for markup.
     let hostile = sandbox.path("<b>outside");
     fs::write(&hostile, "x").expect("a file");
     let said = start(hostile.as_os_str());

@@ -1,4 +1,4 @@
-//! A folder of catalogues: the catalogues of a fleet's machines are queried like other roots.
+//! Tests a folder with catalogues of many machines (a fleet). They can be queried like roots.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, PATIENCE, Ran, Sandbox};
 
-/// A sandbox whose daemon follows `fleet/*.cat` and watches its tree.
+/// Makes a sandbox whose daemon loads the catalogues `fleet/*.cat` and watches the tree.
 fn scene() -> Sandbox {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path("fleet")).expect("a folder");
@@ -25,7 +25,7 @@ fn start(sandbox: &Sandbox) -> Daemon<'_> {
     sandbox.daemon(["--config".as_ref(), config.as_os_str()])
 }
 
-/// Makes the catalogue of a machine with these files, outside of its folder.
+/// Makes a catalogue of a machine with these files. It is not yet in the folder of catalogues.
 fn catalogue(sandbox: &Sandbox, label: &str, files: &[(&str, Vec<u8>)]) -> PathBuf {
     let machine = sandbox.path("machine");
     if machine.exists() {
@@ -53,7 +53,7 @@ fn catalogue(sandbox: &Sandbox, label: &str, files: &[(&str, Vec<u8>)]) -> PathB
     out
 }
 
-/// Puts a catalogue in its place by renaming.
+/// Moves a new catalogue into the folder of catalogues, by a rename.
 fn put(sandbox: &Sandbox, label: &str, files: &[(&str, Vec<u8>)]) {
     let new = catalogue(sandbox, label, files);
     fs::rename(new, sandbox.path(format!("fleet/{label}.cat"))).expect("it is put there");
@@ -65,7 +65,7 @@ fn found(sandbox: &Sandbox) -> String {
     ran.text()
 }
 
-/// Asks until the answer is as wanted, without a barrier.
+/// Asks again and again until the answer is as wanted. No barrier is requested.
 fn until(sandbox: &Sandbox, is_wanted: impl Fn(&str) -> bool) {
     let began = Instant::now();
     loop {
@@ -77,7 +77,7 @@ fn until(sandbox: &Sandbox, is_wanted: impl Fn(&str) -> bool) {
     }
 }
 
-/// Sets the time of the last write to ten minutes ago.
+/// Sets a file's modification time to ten minutes ago, as if it had been left alone since then.
 fn leave_alone(path: &Path) {
     let file = fs::File::options().write(true).open(path);
     let long_ago = SystemTime::now() - Duration::from_secs(600);
@@ -113,7 +113,7 @@ fn what_comes_changes_and_goes_is_followed() {
         "{}",
         found(&sandbox)
     );
-    // The catalogue is replaced: files that are gone on the machine are gone here.
+    // A newer catalogue of the machine lacks a file. Then answers lack it, too.
     put(
         &sandbox,
         "anna",
@@ -125,7 +125,7 @@ fn what_comes_changes_and_goes_is_followed() {
         rows.contains("anna:/letters/moved.txt") && !rows.contains("a.txt"),
         "{rows}"
     );
-    // No barrier is requested: the event is enough.
+    // No barrier is requested here, because the event about the removed file is enough.
     fs::remove_file(sandbox.path("fleet/ben.cat")).expect("it goes");
     until(&sandbox, |rows| !rows.contains("ben:"));
     assert_eq!(status(&daemon), "[]");
@@ -179,12 +179,12 @@ fn what_cannot_be_used_is_told_and_leaves_the_one_before() {
     daemon.sync();
     let whole = fs::read(catalogue(&sandbox, "anna", &[("z.txt", here.clone())])).expect("bytes");
     let place = sandbox.path("fleet/anna.cat");
-    // A slow copy leaves half a file for a while, which is not reported.
+    // While a catalogue is copied slowly, there is half a file. This is not reported.
     fs::write(&place, &whole[..whole.len() / 2]).expect("half of it");
     daemon.sync();
     assert_eq!(found(&sandbox), "100%  identical  anna:/a.txt\n");
     assert_eq!(status(&daemon), "[]");
-    // An aborted copy leaves half a file for good, which is reported.
+    // After an aborted copy, half a file stays for long. This is reported.
     leave_alone(&place);
     fs::write(sandbox.path("fleet/no label!.cat"), b"x").expect("a file");
     fs::write(sandbox.path("fleet/.hidden.cat"), b"x").expect("a file");
@@ -242,7 +242,7 @@ fn by_hand_or_by_a_folder() {
         refused.code == 2 && refused.err.contains("fleet/anna.cat"),
         "{refused:?}"
     );
-    // Here the catalogue is imported first, and the folder has it later.
+    // Here the catalogue is added by hand first. Later the folder has one with the same label.
     let by_hand = catalogue(&sandbox, "ben", &[("mine.txt", here.clone())]);
     sandbox
         .resemble(["catalogue".as_ref(), "add".as_ref(), by_hand.as_os_str()])
@@ -259,7 +259,7 @@ fn by_hand_or_by_a_folder() {
     remove(&sandbox, "ben:").success();
     daemon.sync();
     assert!(found(&sandbox).contains("ben:/theirs.txt"));
-    // The folder is no longer configured. Its catalogues are removed, and imported ones stay.
+    // The folder is no longer in the configuration, so the catalogues in it are forgotten.
     fs::write(sandbox.path("fleet.toml"), "").expect("a configuration");
     daemon.signal(rustix::process::Signal::HUP);
     until(&sandbox, str::is_empty);

@@ -8,7 +8,8 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Ran, Sandbox};
 use serde_json::{Value, json};
 
-/// Runs a program of ours without root's right to list every folder.
+/// Returns a command for a program under test. Even if the test runs as root, the program may not
+/// list every folder.
 fn ordinary(sandbox: &Sandbox, program: &str) -> Command {
     let own = sandbox.program(program);
     if !rustix::process::geteuid().is_root() {
@@ -45,7 +46,7 @@ fn mode(sandbox: &Sandbox, name: &str, mode: u32) {
     fs::set_permissions(sandbox.tree(name), mode).expect("chmod");
 }
 
-/// Folders that cannot be listed, or whose files cannot be accessed.
+/// Folders that cannot be listed, or in which the files cannot be accessed, and their modes.
 const CLOSED: [(&str, u32); 6] = [
     ("first/none", 0o000),
     ("first/enter", 0o100),
@@ -55,7 +56,7 @@ const CLOSED: [(&str, u32); 6] = [
     ("second/none", 0o000),
 ];
 
-/// Two trees; the second has a copy of all readable files of the first.
+/// Makes two trees. The second has a copy of every readable file of the first.
 fn trees(sandbox: &Sandbox) {
     let text = prose(1, 9_000);
     for tree in ["first", "second"] {
@@ -106,8 +107,8 @@ fn questions(sandbox: &Sandbox) -> Vec<Vec<OsString>> {
     ]
 }
 
-/// Compares the daemon's answer with that of the command alone: the exit code, the whole document,
-/// and the errors on standard error.
+/// Checks that the daemon and the command alone give the same answer: the exit code, the whole
+/// document, and the errors on standard error.
 #[track_caller]
 fn same_both_ways(sandbox: &Sandbox, questions: Vec<Vec<OsString>>) {
     for question in questions {
@@ -230,20 +231,20 @@ fn what_lies_in_a_folder_goes_and_comes_with_the_right_to_list_it() {
         .enumerate()
     {
         mode(&sandbox, "open/dir", bits);
-        // The owner of a folder that cannot be listed may still make files in it.
+        // The owner may make files in a folder that cannot be listed, if its mode allows writing.
         sandbox.write(
             format!("open/dir/new {round}.txt"),
             prose(10 + round as u64, 4_000),
         );
         same_dumps(&sandbox, &format!("{bits:o}"));
-        // Known files are changed, and so are files in a subfolder.
+        // Files that the index has are changed, one of them in a subfolder.
         sandbox.write("open/dir/old.txt", prose(20 + round as u64, 4_000));
         sandbox.write("open/dir/sub/deep.txt", prose(40 + round as u64, 4_000));
         same_dumps(&sandbox, &format!("{bits:o}, written to"));
         let (files, unreadable) = count();
         match bits {
             0o500 => assert_eq!((files, unreadable), (Some(3 + round as u64 + 1), Some(0))),
-            // The names can be listed, but the files cannot be accessed.
+            // With mode 400 the names can be listed, but the files cannot be accessed.
             0o400 => assert_eq!((files, unreadable), (Some(1), Some(2 + round as u64 + 1))),
             _ => assert_eq!((files, unreadable), (Some(1), Some(1)), "{bits:o}"),
         }
@@ -253,7 +254,7 @@ fn what_lies_in_a_folder_goes_and_comes_with_the_right_to_list_it() {
             assert_eq!(count(), (Some(3 + round as u64 + 1), Some(0)));
         }
     }
-    // A closed folder moves, and is then removed.
+    // A folder that cannot be listed moves, and then it is removed.
     fs::rename(sandbox.tree("open/dir"), sandbox.tree("moved")).expect("it moves");
     same_dumps(&sandbox, "moved");
     assert_eq!(count(), (Some(1), Some(1)));
@@ -311,7 +312,7 @@ fn a_root_that_may_not_be_listed_keeps_its_answers_and_says_so() {
     drop(daemon);
 }
 
-/// A home with everything that can be left out.
+/// Makes a home folder that has entries for every rule that leaves something out.
 fn home(sandbox: &Sandbox) -> Daemon<'_> {
     let text = prose(1, 9_000);
     for name in [
@@ -394,7 +395,7 @@ fn what_a_root_leaves_out_is_said_and_is_no_error() {
     );
     let of_project = rows(&[("exclude", 3), ("ignore", 2)]);
     assert_eq!(left_out(&sandbox, &["pairs", &project], 1), of_project);
-    // Files that the question itself excludes are not reported as missing.
+    // If the question itself excludes entries, they are not reported as left out.
     let excluding = [
         "pairs",
         &project,
@@ -434,14 +435,15 @@ fn what_a_root_leaves_out_is_said_and_is_no_error() {
         .resemble(["catalogue", "write", &docs, "-o", catalogue])
         .success();
     sandbox.resemble(["catalogue", "add", catalogue]).success();
-    // Answers from the catalogue report the excluded file as well.
+    // Answers from the catalogue also report the file that was left out when the catalogue was
+    // written.
     for verb in ["history", "lost"] {
         let answer = sandbox.resemble([verb, &file, "--format", "json"]).json();
         let left_out = json!([{"root": "disk:", "rule": "max-size", "entries": 1}]);
         assert_eq!(answer["left_out"], left_out, "{verb} {answer}");
     }
 
-    // The answer follows the changes of the tree.
+    // The numbers of left-out entries follow changes of the tree.
     fs::remove_file(sandbox.tree("project/src/one.o")).expect("it goes");
     sandbox.write("project/src/three.o", "x");
     sandbox.write("project/src/four.o", "x");

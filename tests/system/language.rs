@@ -2,7 +2,7 @@ use std::path::Path;
 
 use crate::layering::files_in;
 
-/// Words that are too vague for comments and pages, each as consecutive words of a line.
+/// Words and phrases that are too vague for comments and pages.
 const NOT_USED: [&[&str]; 8] = [
     &["told"],
     &["come", "to"],
@@ -14,7 +14,8 @@ const NOT_USED: [&[&str]; 8] = [
     &["all", "the", "same"],
 ];
 
-/// The prose of a line: a comment in code, or a line of a page, without quoted parts.
+/// Returns the prose of a line without quoted parts. In code this is the comment; of a page it is
+/// the whole line.
 fn prose(line: &str, is_code: bool) -> String {
     let said = if is_code {
         line.split_once("//").map_or("", |(_, comment)| comment)

@@ -22,15 +22,15 @@ fn members() -> Vec<String> {
         .collect()
 }
 
-/// The folder of a crate: programs are at the top, libraries in `crates/`, the laboratory in
-/// `lab/`.
+/// Returns the folder of a crate. Programs have theirs at the top, libraries in `crates/`, and
+/// those of the laboratory in `lab/`.
 fn home(krate: &str) -> PathBuf {
     let ends = |member: &&String| member.rsplit('/').next() == Some(krate);
     let member = members().iter().find(ends).cloned();
     workspace().join(member.unwrap_or_else(|| panic!("no crate {krate}")))
 }
 
-/// The crates that a crate's manifest names under `[dependencies]`.
+/// Returns the names under `[dependencies]` in a crate's manifest.
 fn dependencies(krate: &str) -> Vec<String> {
     let manifest = fs::read_to_string(home(krate).join("Cargo.toml")).expect(krate);
     let section = manifest.split("[dependencies]").nth(1).unwrap_or_default();
@@ -53,8 +53,8 @@ fn sources_in(folder: &Path) -> Vec<(PathBuf, String)> {
     files_in(folder, &["rs"])
 }
 
-/// Returns all files in a folder whose names have one of these endings, with their texts. Files
-/// that are built or hidden are left out.
+/// Returns the paths and texts of all files below a folder whose extension is one of `ends`. Build
+/// results and hidden folders are left out.
 pub(crate) fn files_in(folder: &Path, ends: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -108,7 +108,7 @@ fn product(member: &str) -> Vec<(PathBuf, String)> {
     all
 }
 
-/// A source without comments and without the module of tests at its end.
+/// Returns a source without comments, and without the module `tests` at its end.
 fn code(text: &str) -> String {
     let is_tests = |rest: &str| {
         let head = rest.lines().next().unwrap_or_default();
@@ -207,7 +207,7 @@ fn dependencies_point_one_way() {
     }
 }
 
-/// Crates for tests are dependencies of tests only.
+/// Only tests may depend on the crate `testutil`.
 #[test]
 fn no_program_links_what_tests_have_in_common() {
     for member in members() {
@@ -297,7 +297,7 @@ fn watched_files_are_never_mapped() {
             );
         }
         for (path, text) in sources(krate) {
-            // The laboratory maps its own arrays, which are in its own folder.
+            // The laboratory may map arrays into memory, because their files are in its own folder.
             let may_map = krate == "mapped" || path.ends_with("lab/lab/src/arrays/mapped.rs");
             assert!(
                 may_map || !text.contains("Mapped::open"),
@@ -307,7 +307,7 @@ fn watched_files_are_never_mapped() {
             let code = text
                 .lines()
                 .filter(|line| !line.trim_start().starts_with("//"));
-            // A storm maps files to imitate other programs.
+            // The generator of churn may map files into memory, because it imitates other programs.
             let is_storm = path.ends_with("testutil/src/churn/maps.rs");
             for line in code.filter(|_| !is_storm) {
                 assert!(!line.contains("mmap("), "{} maps: {line}", path.display());
@@ -316,7 +316,8 @@ fn watched_files_are_never_mapped() {
     }
 }
 
-/// The wheel is a separate workspace. Checks the crates that it uses, and its unsafe code.
+/// The Python wheel is a workspace of its own. This checks which crates it uses and where it has
+/// unsafe code.
 #[test]
 fn the_wheel_is_a_thin_door() {
     let manifest = fs::read_to_string(workspace().join("python/Cargo.toml")).expect("a manifest");
@@ -331,7 +332,7 @@ fn the_wheel_is_a_thin_door() {
     assert!(!sources.is_empty());
     for (path, text) in sources {
         let is_arrow = path.ends_with("arrow.rs");
-        // Each of these two crates may be used in one file.
+        // The crates `query` and `proto` may each be named in one file only.
         let is_door = path.ends_with("why.rs") || !text.contains("resemble_query");
         let is_share = path.ends_with("figures.rs") || !text.contains("resemble_proto");
         let path = path.display();
@@ -357,7 +358,8 @@ fn sibling_modules_import_each_other_in_one_direction() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Returns whether a crate exists already. Rules about missing crates are not checked yet.
+/// Returns whether the workspace has a crate. The rules for a crate that does not exist yet are
+/// skipped.
 fn is_there(krate: &str) -> bool {
     members()
         .iter()
@@ -388,7 +390,7 @@ fn rooms_know_no_more_than_they_must() {
             "scan",
             &["resemble_query", "resemble_relate", "resemble_proto"][..],
         ),
-        // Only values of the protocol may be used: no verb, no request and no printer.
+        // `relate` may use the protocol's values, but no verb, no request and no printer.
         (
             "relate",
             &[
@@ -429,7 +431,7 @@ fn rooms_know_no_more_than_they_must() {
                 "OpenOptions",
                 "IsTerminal",
                 "clap",
-                // Methods of a path that read the disk.
+                // These are methods of `Path` that read the disk.
                 ".canonicalize()",
                 ".metadata()",
                 ".symlink_metadata()",
@@ -472,8 +474,8 @@ fn the_name_of_a_type_is_unique_in_its_crate() {
     assert!(ambiguous.is_empty(), "{ambiguous}");
 }
 
-/// The name of the type that a line defines. Types in traits and their implementations are
-/// indented.
+/// Returns the name of the type that a line defines. An indented `type` belongs to a trait or an
+/// implementation, so it is ignored.
 fn type_defined(line: &str) -> Option<String> {
     let mut words = line
         .split_whitespace()

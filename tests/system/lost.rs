@@ -1,4 +1,4 @@
-//! `lost` finds files by the departures that the daemon itself saw.
+//! Tests `lost` without catalogues: the daemon itself has seen that files were renamed or removed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox};
 use serde_json::Value;
 
-/// The names below the tree in an answer, with their relations.
+/// Returns the places in an answer, as names relative to the tree, and the relation of each.
 fn places(sandbox: &Sandbox, ran: &Ran) -> Vec<(String, Value)> {
     let document = ran.json();
     let rows = document["places"].as_array().expect("places").iter();
@@ -106,8 +106,8 @@ fn what_was_moved_renamed_or_removed_is_found_by_its_old_path() {
     all();
     let said = sandbox.resemble(["lost".as_ref(), sandbox.tree("no.txt").as_os_str()]);
     assert!(said.err.contains("last known as"), "{}", said.err);
-    // A daemon that is started again still knows the departure. It also sees what departed
-    // meanwhile.
+    // After a restart the daemon still knows what departed before. It also finds what departed
+    // while it was not running.
     drop(daemon);
     fs::remove_file(sandbox.tree("copies/near.txt")).expect("it is removed");
     fs::rename(sandbox.tree("copies/a.txt"), sandbox.tree("b.txt")).expect("it is renamed");
@@ -193,7 +193,7 @@ fn links_that_lead_nowhere_are_listed_with_where_their_targets_are() {
     ];
     assert_eq!(rows, expected);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    // A file that was found counts for the exit code, even if its row is not shown.
+    // The exit code is 0, because a file was found, even though `--top` hides its row.
     assert_eq!(ask(&["--top", "1"]).code, 0);
     let text = ask(&[]);
     assert!(
@@ -203,7 +203,8 @@ fn links_that_lead_nowhere_are_listed_with_where_their_targets_are() {
     );
 }
 
-/// Another file may have replaced the renamed one at its new name.
+/// After a rename, another file may take the new name. That file must not be reported as the lost
+/// one.
 #[test]
 fn another_file_of_the_name_is_not_the_lost_one() {
     let sandbox = Sandbox::new();
@@ -255,7 +256,7 @@ fn another_file_of_the_name_is_not_the_lost_one() {
     is_at("draft", "holiday");
     is_at("a", "copy of a");
     is_at("b", "c");
-    // The next file may get the inode number of this one.
+    // The file that is written next may get the inode number of the removed file.
     drop(daemon);
     fs::remove_file(tree("contract")).expect("it is removed");
     sandbox.write("shopping", prose(14, 500));
@@ -264,8 +265,8 @@ fn another_file_of_the_name_is_not_the_lost_one() {
     is_at("contract", "kept");
 }
 
-/// `history` reports when and under which name the daemon first saw a content, and so does `find
-/// -v` in each row.
+/// `history` reports when, and under which name, the daemon first saw a content. `find -v` reports
+/// it in each row.
 #[test]
 fn a_copy_that_was_moved_says_where_it_was_first_seen() {
     let sandbox = Sandbox::new();
@@ -317,7 +318,7 @@ fn a_copy_that_was_moved_says_where_it_was_first_seen() {
             .text()
             .contains("first seen")
     );
-    // The next daemon still knows it. A command without a daemon does not.
+    // After a restart the daemon still knows it. Without a daemon the command does not.
     drop(daemon);
     let _daemon = sandbox.daemon([""; 0]);
     sync(&sandbox);
@@ -330,7 +331,7 @@ fn a_copy_that_was_moved_says_where_it_was_first_seen() {
     assert_eq!(local.json()["versions"][0].get("first_seen"), None);
 }
 
-/// Departures from a root are forgotten when it is no longer watched.
+/// When a root is no longer watched, the daemon forgets the files that departed from it.
 #[test]
 fn a_name_of_a_root_that_is_watched_no_more_is_forgotten() {
     let sandbox = Sandbox::new();

@@ -1,25 +1,28 @@
-//! The whole system: real processes, real mounts, real faults. One binary, one module a theme.
+//! Tests of the whole system, with real processes, real mounts and real faults. All are in one
+//! binary, with a module for each topic.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stderr)] // a test that is skipped says so
 
-/// The main job: watch, index, `ls FILE/.similar`, right after every change.
+/// `lost` and `history` by what the daemon itself has seen.
 mod lost;
+/// The main job: a tree is watched and indexed, and `ls FILE/.similar` is right after every change.
 mod main_job;
 
-/// Words that no comment and no page has.
+/// Words that must not occur in comments and pages.
 mod language;
 
 /// The place of the view, where it does not disturb other programs.
 mod view;
 
-/// Sets up a watching daemon after the installation, and reverts that.
+/// `resemble setup` starts a daemon that watches folders, and `--undo` reverts that.
 mod setup;
 
-/// `ls FILE/.similar` on the real paths, in three shells.
+/// `ls FILE/.similar` at the real paths, with the functions for three shells.
 mod shells;
 
-/// "Similar files" in the menus of four file managers, without their windows.
+/// The figures of `docs/facts.toml` in the code and on the pages.
 mod facts;
+/// "Similar files" in the menus of four file managers, tested without their windows.
 mod file_managers;
 
 /// Similar directories in the overlay, right after every change.
@@ -28,88 +31,89 @@ mod directories;
 /// Changes by editors, version control and people.
 mod changes;
 
-/// Storms of changes, overflow of the event queue, deep trees made at once.
+/// Storms of changes: overflow of the event queue, and changes during the first scan.
 mod storms;
 
 /// Names of any bytes stay complete, and reach a terminal only escaped.
 mod any_names;
 
-/// Names that change places lead no program out of a tree.
+/// Names that are exchanged while files are opened must not lead a program out of a tree.
 mod swaps;
 
-/// The second generator of churn, short here and long in `just torture`.
+/// Storms by the second generator of churn. They are short here, and long in `just torture`.
 mod torture;
 
-/// Changes that leave no trace in the usual places.
+/// Changes that the time and size of a file do not show.
 mod unseen;
 
-/// Transient failures while files are read.
+/// Transient failures, such as a lack of descriptors, while files are read.
 mod scarce;
 
-/// Kill, restart, a second daemon, damaged state.
+/// Kills, restarts, a second daemon, and damaged state.
 mod restarts;
 
-/// The power fails under a journaling file system.
+/// Power cuts on a journaling file system.
 mod power_cuts;
 
-/// Bad input yields one clear sentence and an exit code, and loses nothing.
+/// Bad input: one clear sentence, the right exit code, and no lost data.
 mod bad_input;
 
-/// The same question with and without a daemon has the same bytes for an answer.
+/// The same question with a daemon and without has the same answer, byte for byte.
 mod two_ways;
 
-/// The newer of two files, in every answer that has rows of two files.
+/// Which of two files is the newer one, in every answer with rows of two files.
 mod newer;
 
-/// Every answer names unreadable paths, and those that a root leaves out.
+/// Unreadable entries, and those that a rule of a root leaves out: every answer reports them.
 mod gaps;
 
-/// Missing and vanished paths are reported.
+/// Paths that do not exist or have vanished: every answer reports them.
 mod missing;
 
-/// Trees that are not here: export, import, and every question about them.
+/// Catalogues: trees that are not connected can be written, added and queried.
 mod catalogues;
 
-/// Pairs of files and archives, one of which is only in a catalogue: one estimate in every verb.
+/// Archives and files of which one is only in a catalogue: every verb gives the same estimate.
 mod catalogued_members;
 
-/// A saved report of groups, filtered again.
+/// A saved report of groups, printed with filters.
 mod saved_groups;
 
-/// The changes since a catalogue was written.
+/// Changes since an earlier catalogue was written.
 mod deltas;
 
-/// A folder of catalogues that is followed.
+/// A folder of catalogues that the daemon follows.
 mod fleet;
 
-/// The daemon of another machine, asked through ssh.
+/// Questions to the daemon of another machine, through ssh.
 mod remote;
 
-/// Files that already share their blocks.
+/// Files that share their blocks already.
 mod clones;
 
 /// Programs that ask through the Model Context Protocol.
 mod programs;
 
-/// Every answer in JSON matches its schema.
+/// Every JSON answer is valid by its schema.
 mod schemas;
 
 /// Documents and archives: their texts and members, in every answer.
 mod documents;
 
-/// Documents wait for their turn, and delay nothing.
+/// Documents wait for their turn to be read, and delay nothing else.
 mod document_turns;
 
-/// Marked templates are evidence in no answer, at once and without reading files.
+/// A marked template is no evidence in any answer, from the next question on. No file is read again
+/// for that.
 mod templates;
 
-/// A settled change that makes a duplicate raises an alert.
+/// Alerts about a change that makes a file resemble another one.
 mod alerts;
 
-/// Alerts reach every sink, over restarts, failures and floods.
+/// Alerts reach every sink in spite of restarts, failures and floods.
 mod told;
 
-/// Alerts on the desktop: on a private bus, with a service that takes notifications.
+/// Alerts on the desktop, with a private bus and a notification service.
 mod desktop;
 
 /// The share of a day's alerts that are right.
@@ -118,20 +122,20 @@ mod alert_precision;
 /// The daemon of an ordinary user, mounted by fusermount3.
 mod unprivileged;
 
-/// One index for many users: each sees the files that they can open, and no one gets further
-/// rights.
+/// System mode: one index for many users. Each user sees the files that they can open, and gets no
+/// further rights.
 mod system_mode;
 
-/// Dependencies point one way; foreign crates are named in one place each.
+/// Dependencies point in one direction, and each foreign crate is named in one place.
 mod layering;
 
-/// The pages match the programs: the README, the units, and the promises of the mounted view.
+/// The pages match the programs and the systemd units, and their links lead somewhere.
 mod pages;
 
-/// The README's demo, as a new user types it.
+/// The demo of the README, as a new user types it.
 mod readme;
 
-/// Every test file is in the list above.
+/// Every file of tests is a module in the list above.
 #[test]
 fn every_test_file_is_in_the_list() {
     resemble_testutil::every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/system"));

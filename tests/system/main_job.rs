@@ -11,7 +11,7 @@ fn listing(sandbox: &Sandbox, file: &str) -> Vec<OsString> {
         .collect()
 }
 
-/// A folder of three versions of a report and something else, as in the README.
+/// Makes three versions of a report and an unrelated file, as in the README.
 fn reports(sandbox: &Sandbox) {
     let report = prose(1, 12_000);
     sandbox.write("report.txt", &report);
@@ -43,7 +43,7 @@ fn ls_similar_names_the_near_duplicates_best_last() {
     let link = fs::read_link(sandbox.mount("report.txt/.similar").join(&shown[0])).expect("a link");
     assert_eq!(link, sandbox.tree("archive/report-v2.txt"));
     assert!(listing(&sandbox, "minutes.txt").is_empty());
-    // In the view, the folder of a file has this file, with unchanged bytes.
+    // In the folders view, the folder of a file contains the file itself, with the same bytes.
     let through = fs::read(sandbox.mount("report.txt/report.txt")).expect("the file");
     assert_eq!(
         through,
@@ -66,7 +66,7 @@ fn the_listing_is_right_after_editing_copying_renaming_and_deleting() {
     let daemon = sandbox.mounted([""; 0]);
     daemon.sync();
 
-    // Edit: the copy is no longer identical.
+    // An edit: the copy is no longer identical to the report.
     let text = fs::read(sandbox.tree("report.txt")).expect("the report");
     sandbox.write("archive/copy of report.txt", edited(&text, 3, 5));
     daemon.sync();
@@ -145,7 +145,7 @@ fn why_report_and_attributes_agree_with_find() {
     ]);
     let mut found = found.success().json();
     for row in found["results"].as_array_mut().expect("rows") {
-        // The command adds the owner of each file.
+        // `find` states the owner of each file, but the report in the view does not.
         assert!(
             row.as_object_mut()
                 .expect("a row")

@@ -22,7 +22,7 @@ fn ask(sandbox: &Sandbox, words: &[&str], further: &[&str]) -> Ran {
     command.output().expect("resemble runs").into()
 }
 
-/// Paths and reasons of the errors of a document.
+/// Returns the path and the message of each error in a document.
 fn errors(document: &Value) -> Vec<(String, String)> {
     let errors = document["errors"].as_array().expect("errors").iter();
     let text = |value: &Value| value.as_str().expect("text").to_owned();
@@ -31,7 +31,8 @@ fn errors(document: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Every question with a path that does not exist: this path, and the words of the question.
+/// Questions that name a path which does not exist. Each has that path and the words of the
+/// command.
 const QUESTIONS: [(&str, &[&str]); 15] = [
     ("no.txt", &["find", "no.txt", "--in", "."]),
     ("no", &["find", "a/x.txt", "--in", "no"]),
@@ -111,7 +112,7 @@ fn a_path_that_does_not_exist_is_said_in_one_sentence_and_in_documents() {
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
     all(&[&[], &["--local"]]);
-    // The path that exists has an answer.
+    // The path that exists is answered, even though the other one is missing.
     let both = ask(&sandbox, &["pairs", ".", "no", "--format", "json"], &[])
         .exits(2)
         .json();
@@ -181,7 +182,7 @@ fn a_root_that_vanished_is_said_by_every_answer_within() {
             );
             assert_eq!(ran.code == 2, is_said, "{verb} {}", ran.err);
         }
-        // These answers do not depend on the missing path.
+        // These questions are not about the missing root, so their answers do not report it.
         for question in [
             &["find", file, "--in", tree][..],
             &["groups", tree],
@@ -215,7 +216,7 @@ fn a_root_that_vanished_is_said_by_every_answer_within() {
     fs::remove_dir_all(&disk).expect("it goes");
     daemon.sync();
     is_said(true);
-    // A question about the disk alone is answered as it is without a daemon.
+    // If a question is only about the missing root, the answer is the same as without a daemon.
     let disk = disk.to_str().expect("UTF-8");
     for question in [
         &["groups", disk][..],
@@ -232,7 +233,7 @@ fn a_root_that_vanished_is_said_by_every_answer_within() {
     drop(daemon);
 }
 
-/// A folder of names that come and go.
+/// Creates and removes pipes in a folder again and again.
 fn churn(folder: &Path, is_over: &AtomicBool) {
     let names: Vec<_> = (0..3_000)
         .map(|n| folder.join(format!("pipe {n}")))

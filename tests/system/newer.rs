@@ -9,7 +9,8 @@ use resemble_testutil::pack::zip;
 use resemble_testutil::prose::prose;
 use serde_json::Value;
 
-/// The newer of two files is decided by the dates in documents, and else by the files' times.
+/// If both files are documents that state a date, these dates decide which one is newer. Otherwise
+/// the times of the files decide.
 #[test]
 fn the_newer_of_two_files_is_the_same_both_ways() {
     let sandbox = Sandbox::new();
@@ -31,7 +32,7 @@ fn the_newer_of_two_files_is_the_same_both_ways() {
     )
     .expect("a file");
     std::fs::write(sandbox.path("outside.txt"), words(3)).expect("a file");
-    // The times of these files have the opposite order of the dates in the documents.
+    // The times of these documents are in the opposite order of the dates that they state.
     for (name, days) in [
         ("tree/old.docx", 9),
         ("tree/new.docx", 1),
@@ -103,7 +104,7 @@ fn the_newer_of_two_files_is_the_same_both_ways() {
         told.contains("the second is newer by time of change"),
         "{told}"
     );
-    // If a file is only touched, it is the newer one at once.
+    // If only the time of a file changes, that decides at once which file is newer.
     changed("tree/one.txt", 5);
     daemon.sync();
     is(
@@ -116,7 +117,8 @@ fn the_newer_of_two_files_is_the_same_both_ways() {
     );
 }
 
-/// A catalogue's dates decide the age of its files, with the daemon and without.
+/// The age of a catalogued file is decided by the dates in the catalogue, with a daemon and
+/// without.
 #[test]
 fn a_file_of_a_catalogue_that_the_daemon_has_not_is_as_old_as_it_was() {
     let sandbox = Sandbox::new();

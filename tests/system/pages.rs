@@ -10,7 +10,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(workspace().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// The README, the pages next to it, and all of docs/.
+/// Returns the paths of the README, the pages next to it, and all pages in `docs/`.
 fn pages() -> Vec<PathBuf> {
     let mut pages: Vec<PathBuf> = [
         "README.md",
@@ -38,7 +38,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     links.filter(|link| !link.contains("://"))
 }
 
-/// The anchors of a page's headings, as made by GitHub and mdBook.
+/// Returns the anchors of a page's headings, as GitHub and mdBook generate them.
 fn anchors(text: &str) -> Vec<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let anchor = |line: &str| {
@@ -51,7 +51,7 @@ fn anchors(text: &str) -> Vec<String> {
     headings.map(anchor).collect()
 }
 
-/// Every relative link leads to a file, and to a heading of it.
+/// Every relative link leads to a file that exists, and to a heading that this file has.
 #[test]
 fn links_between_pages_lead_somewhere() {
     for name in pages() {
@@ -73,7 +73,7 @@ fn links_between_pages_lead_somewhere() {
     }
 }
 
-/// The summary, from which the site is made, has each page of docs/ once.
+/// The site is made from `SUMMARY.md`, which must list each page in `docs/` once.
 #[test]
 fn the_summary_has_every_page() {
     let summary = page("docs/SUMMARY.md");
@@ -99,7 +99,7 @@ fn units_pass_systemd_analyze() {
         is_understood(unit, &read(unit));
     }
     let text = read("resembled.service");
-    // The unit's comments explain what these directives would break, so none of them is set.
+    // Comments in the unit explain what these directives would break. None of them may be set.
     for directive in [
         "ProtectSystem=",
         "PrivateTmp=",
@@ -124,8 +124,8 @@ fn units_pass_systemd_analyze() {
     ];
     for unit in units {
         let text = read(unit);
-        // Leaves out the lines that name other units, because a unit that is verified alone has
-        // none.
+        // The unit is verified without the units that it names, so lines that name them are left
+        // out.
         let alone = text.lines().filter(|line| {
             !["Requires=", "After="]
                 .iter()
@@ -138,7 +138,7 @@ fn units_pass_systemd_analyze() {
     }
 }
 
-/// The exposure of the system mode's indexer, as systemd rates it: at most 1.0 of 10.
+/// systemd rates the exposure of the indexer of system mode. It must be at most 1.0 of 10.
 #[test]
 fn the_indexer_of_system_mode_is_hardly_exposed() {
     let unit = workspace().join("systemd/resembled-system.service");
@@ -164,7 +164,8 @@ fn is_understood(name: &str, text: &str) {
 
 fn is_understood_of(manager: &str, name: &str, text: &str) {
     let folder = tempfile::tempdir().expect("a folder");
-    // The unit names an installed program; here an existing one replaces it.
+    // The programs that the unit names are not installed here, so an existing program replaces
+    // them.
     let copy = folder.path().join(name);
     let here = text.lines().map(|line| match line.split_once('=') {
         Some((key, value)) if key.starts_with("Exec") => {

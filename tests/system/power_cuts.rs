@@ -1,9 +1,10 @@
-//! The power fails while the index is written, on a real file system whose journal is then
-//! replayed. Data that the program had not made durable is lost, and nothing else may be wrong.
+//! The power fails while the index is written to a real file system. Later the file system replays
+//! its journal. Data that the program has not made durable may be lost, but nothing else may be
+//! wrong.
 //!
-//! The file system is shut down at once and without its log, so data in memory never reaches the
-//! disk. The authors of the file system test in the same way. A long test has more cuts:
-//! `RESEMBLE_POWER_CUTS=100` (`just damage`).
+//! For a cut, the file system is shut down at once and without writing its log. So data in memory
+//! never reaches the disk. The authors of the file system test in the same way.
+//! `RESEMBLE_POWER_CUTS=100` makes more cuts (`just damage`).
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use resemble_testutil::churn::{Churn, Profile};
 use resemble_testutil::random::Random;
 use resemble_testutil::{Mounted, Sandbox, asked_for, in_mounts_of_its_own, is_installed, skipped};
 
-/// Kinds of disks, each with additional options of `mount`.
+/// The file systems under test: type and additional mount options.
 const DISKS: [(&str, &str); 3] = [
     ("ext4", "data=ordered"),
     ("ext4", "data=writeback"),
@@ -28,7 +29,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// Makes a new file system of this kind.
+    /// Makes a new file system of the given type in a file.
     fn format(image: PathBuf, at: PathBuf, (kind, options): (&str, &'static str)) -> Self {
         const BYTES: u64 = 400 << 20;
         let file = File::create(&image).expect("an image");
@@ -46,7 +47,7 @@ impl Disk {
     }
 }
 
-/// Cuts the power of the disk that is mounted here.
+/// Shuts the file system at this path down, as a power cut does.
 fn cut(at: &Path) {
     run(Command::new("xfs_io")
         .args(["-x", "-c", "shutdown"])
@@ -92,14 +93,15 @@ fn a_power_cut_leaves_an_index_that_is_right_again() {
         };
         for number in 0..cuts() {
             let daemon = sandbox.daemon([""; 0]);
-            // Some cuts interrupt a first scan or one after a restart, others a commit of changes.
+            // Without the barrier the cut may interrupt a scan. With it, the cut may interrupt a
+            // commit of changes.
             if random.below(4) != 0 {
                 daemon.sync();
             }
             steps(random.below(400));
             cut(&disk.at);
             daemon.kill();
-            // The daemon's messages about a disk without power do not matter.
+            // Messages up to now are not checked, because the daemon has complained about the disk.
             let before = sandbox.log().len();
             drop(on);
             on = disk.on().expect("its journal is played back");

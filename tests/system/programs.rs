@@ -6,8 +6,8 @@ use resemble_testutil::mcp::McpSession;
 use resemble_testutil::prose::paragraphs;
 use serde_json::json;
 
-/// A daemon watches two directories, one of which is served. No answer mentions the other. A path
-/// there is refused like one that does not exist.
+/// The daemon watches two directories, but the server serves only one. No answer mentions the other
+/// directory. A path there is refused in the same way as a path that does not exist.
 #[test]
 fn a_server_of_one_root_says_nothing_of_another_that_the_daemon_watches() {
     let sandbox = Sandbox::new();
@@ -18,7 +18,8 @@ fn a_server_of_one_root_says_nothing_of_another_that_the_daemon_watches() {
     let out = sandbox.path("out");
     fs::create_dir(&out).expect("a folder");
     fs::write(out.join("secret.txt"), &text).expect("a file");
-    // The letterhead is boilerplate only if both directories are counted.
+    // All letters have the same head. It would be boilerplate only if the letters of both
+    // directories counted.
     let head = paragraphs(50, 2);
     for n in 0..8 {
         let letter = |place: u64| [&head[..], &paragraphs(1000 * place + n, 6)].concat();
@@ -61,7 +62,7 @@ fn a_server_of_one_root_says_nothing_of_another_that_the_daemon_watches() {
         );
     }
     both.end();
-    // Files of the other directory change no figure, count or reason.
+    // Without the other directory, the answers have the same figures, counts and reasons.
     sandbox.resemble(
         ["watch", "remove"]
             .map(OsStr::new)

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use resemble_testutil::{Daemon, Sandbox, fuse_works};
 
-/// A command of the README and the output beneath it.
+/// A command in the README, and the output that the README shows below it.
 struct Shown {
     command: String,
     output: String,
 }
 
-/// The console blocks between two headings of the README.
+/// Returns the commands in the console blocks between two headings of the README.
 fn shown_between(from: &str, to: &str) -> Vec<Shown> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
     let page = fs::read_to_string(page).expect("the README");
@@ -48,12 +48,14 @@ fn copied(from: &Path, to: &Path) {
     }
 }
 
-/// Returns the output of a command in a clone, on a terminal of a hundred columns.
+/// Returns the output of a command in the folder `clone`. `ls` prints columns for a terminal of 100
+/// columns.
 fn printed(sandbox: &Sandbox, command: &str) -> String {
     let programs = sandbox.program("resemble");
     let programs = Path::new(programs.get_program()).parent();
     let programs = programs.expect("a folder").to_owned();
-    // `cargo run` would build again, and `ls` makes columns only for a terminal.
+    // `cargo run` would build the program again, so the built one is used. `ls` would print no
+    // columns, because its output is a pipe.
     let command = command.replace("cargo run --release --bin resemble --", "resemble");
     let script = format!(
         "ls() {{ command ls -C -w 100 --quoting-style=shell-escape \"$@\"; }}\n\
@@ -96,7 +98,7 @@ fn the_demo_shows_what_the_readme_says() {
     let mut asked = 0;
     for Shown { command, output } in of_demo {
         let found = printed(&sandbox, command);
-        // A person who types is slower than the daemon, so the daemon finishes first.
+        // Waits for the daemon, which is faster than a person who types the commands.
         daemon.sync();
         assert_eq!(found.trim(), output.trim(), "of {command}");
         asked += 1;

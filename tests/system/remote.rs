@@ -1,7 +1,8 @@
-//! Asking the daemon of another machine: `--socket ssh://HOST`, and `resemble relay` there.
+//! Tests questions to the daemon of another machine, by `--socket ssh://HOST`. There `resemble
+//! relay` passes them on.
 //!
-//! The other machine is another sandbox. Its ssh is a script that runs the command there and
-//! records what was sent. For a real ssh see `system_mode/ssh.rs`.
+//! The other machine is a second sandbox. A script replaces ssh: it runs the command in that
+//! sandbox and records what was sent. `system_mode/ssh.rs` has tests with a real ssh.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -61,7 +62,7 @@ impl Machines {
     }
 }
 
-/// Path and relation of each row.
+/// Returns the path and relation of each row.
 fn rows(ran: &Ran) -> Vec<(String, String)> {
     let document: Value = serde_json::from_str(&ran.text()).expect("JSON");
     let rows = document["results"].as_array().expect("rows");
@@ -113,14 +114,14 @@ fn a_file_stays_here_and_what_resembles_it_is_found_there() {
     assert_eq!(rows(&ran).len(), 2);
     assert!(rows(&ran).iter().all(|row| near.contains(row)), "{ran:?}");
 
-    // The environment may name the daemon instead. The request has no path of this machine.
+    // The daemon may also be named by an environment variable.
     let mut command = here.program("resemble");
     command.env("PATH", Sandbox::path_with(&here.path("bin")));
     command.env("RESEMBLE_SOCKET", "ssh://nas").args(words);
     let by_environment: Ran = command.output().expect("resemble runs").into();
     assert_eq!(rows(&by_environment), rows(&ran));
 
-    // Only a digest of the file was sent.
+    // Only the digest of the file was sent, and neither its path nor its bytes.
     let asked = machines.asked();
     assert!(asked.contains("\"digest\""));
     for secret in [
@@ -138,8 +139,8 @@ fn a_file_stays_here_and_what_resembles_it_is_found_there() {
     }
 }
 
-/// A path that exists on both machines names two files. A file on both is found on the other
-/// machine.
+/// The same path exists on both machines, but there it is another file. So a file may be listed as
+/// identical to the one at its own path.
 #[test]
 fn a_path_is_that_of_the_machine_where_it_is_named() {
     let machines = Machines::new();
@@ -164,12 +165,13 @@ fn a_path_is_that_of_the_machine_where_it_is_named() {
                 .trim_end_matches('/')
         )
     );
-    // The address has the path of a socket, which a shell on the other machine must parse.
+    // Here the address has the path of a socket. A shell on the other machine must read it as one
+    // word.
     let odd = there.path("it's; here");
     fs::rename(there.path("run/resemble"), &odd).expect("it moves");
     let host = format!("ssh://nas{}/socket", odd.display());
     machines.ask_at(&host, &["sync"]).success();
-    // Moves the folder back, because the daemon unmounts the view at the path that it knows.
+    // The folder is moved back, because the daemon unmounts the view by its original path.
     fs::rename(&odd, there.path("run/resemble")).expect("it moves back");
 }
 
@@ -216,7 +218,7 @@ fn what_cannot_be_asked_there_is_said_in_a_sentence() {
         assert!(ran.err.contains(sentence), "{ran:?}");
         assert!(!ran.err.contains("start one with"), "{ran:?}");
     }
-    // The host must not be taken for an option of ssh.
+    // A host that begins with `-` must not be taken for an option of ssh.
     let ran = machines.ask_at("ssh://-oProxyCommand=touch ran", &["sync"]);
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(!machines.here.path("ran").exists());

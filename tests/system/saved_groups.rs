@@ -1,4 +1,4 @@
-//! `groups --from` with a filter prints the same as `groups` with that filter.
+//! `groups --from REPORT` with a filter must print the same as `groups` with that filter.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -8,8 +8,8 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox};
 use serde_json::Value;
 
-/// Versions, copies, parts and a whole, an archive of some files, and an archive and a mail with
-/// similar members.
+/// Makes versions, copies, parts with their whole, an archive of some files, and an archive and a
+/// mail whose members are similar.
 fn mixed_tree(sandbox: &Sandbox) {
     let report = prose(1, 20_000);
     for at in 0..4u64 {
@@ -43,7 +43,7 @@ fn mixed_tree(sandbox: &Sandbox) {
     let notes = [edited(&note, 9, 2), edited(&note, 30, 2)];
     let notes: Vec<(&str, &[u8])> = [("x.txt", &notes[0][..]), ("y.txt", &notes[1])].into();
     sandbox.write("work/notes.eml", mail("notes", &notes));
-    // Gives every file a time of its own.
+    // Each file gets another modification time.
     let ran = sandbox.resemble(["dump", "--canonical", "tree", "--local"]);
     let day = Duration::from_secs(86_400);
     let begin = SystemTime::UNIX_EPOCH + day * 15_000;
@@ -56,7 +56,7 @@ fn mixed_tree(sandbox: &Sandbox) {
     }
 }
 
-/// The groups, without the parts that a report cannot have.
+/// Returns the groups of an answer, without the fields that cannot be computed from a report.
 fn groups(ran: &Ran) -> Value {
     let mut document = ran.json();
     let mut body = serde_json::Map::new();

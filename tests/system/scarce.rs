@@ -1,5 +1,5 @@
-//! Transient failures while the daemon reads its tree: its reports meanwhile, and the correct state
-//! afterwards.
+//! Tests transient failures, such as a lack of descriptors, while the daemon reads its tree.
+//! Meanwhile the daemon must report them, and afterwards the index must be right.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,7 +10,7 @@ use resemble_testutil::office::docx;
 use resemble_testutil::prose::{prose, sentences};
 use resemble_testutil::{Daemon, Mounted, PATIENCE, Sandbox, is_installed, skipped};
 
-/// Asks for the status until it is as wanted. A failed question is repeated.
+/// Asks for the status until it is as wanted. If the question fails, it is asked again.
 fn status_when(sandbox: &Sandbox, is_wanted: impl Fn(&serde_json::Value) -> bool) {
     let began = Instant::now();
     let mut last = String::new();
@@ -34,15 +34,15 @@ fn is_well(status: &serde_json::Value) -> bool {
     status["fresh"] == true && status["degraded"].as_array().is_some_and(Vec::is_empty)
 }
 
-/// Checks that the index is right if a barrier succeeds.
+/// Checks that a barrier succeeds only if the index is right.
 fn never_wrong(sandbox: &Sandbox, daemon: &Daemon<'_>) {
     if sandbox.resemble(["sync", "--timeout", "5"]).code == 0 {
         daemon.difference().expect("sync told that all is known");
     }
 }
 
-/// The number of open descriptors while no question is answered. The connection of the last
-/// question may stay open for a moment longer.
+/// Returns the number of descriptors that the daemon has open without questions. The minimum of
+/// several looks is taken, because a connection may be closed a moment late.
 fn descriptors_at_rest(daemon: &Daemon<'_>) -> u64 {
     let looks = (0..5).map(|_| {
         daemon.status();
@@ -59,7 +59,7 @@ fn without_descriptors_nothing_is_called_fresh_and_nothing_is_lost() {
     }
     let daemon = sandbox.daemon([""; 0]);
     daemon.assert_true();
-    // One more descriptor is enough to answer a question, but not to open a file.
+    // With one more descriptor the daemon can answer a question, but it cannot open a file.
     daemon.limit_descriptors(Some(daemon.descriptors() + 1));
     for n in 0..20 {
         sandbox.write(format!("d{}/{n}", n % 5), prose(100 + n, 900));
@@ -73,7 +73,8 @@ fn without_descriptors_nothing_is_called_fresh_and_nothing_is_lost() {
     status_when(&sandbox, is_well);
 }
 
-/// A document for which no process can be started must not be stored as unreadable.
+/// If no process can be started for a document, the document is read later. It must not be stored
+/// as unreadable.
 #[test]
 fn a_document_that_no_process_could_be_started_for_is_read_when_there_is_room() {
     let sandbox = Sandbox::new();
@@ -81,7 +82,8 @@ fn a_document_that_no_process_could_be_started_for_is_read_when_there_is_room() 
     let daemon = sandbox.daemon([""; 0]);
     daemon.assert_true();
     let unopened = |status: &serde_json::Value| status["roots"][0]["unopened"].as_u64();
-    // Four more descriptors are enough to read a file, but not for the pipes to a process.
+    // With four more descriptors the daemon can read a file, but it cannot start a process, which
+    // needs pipes.
     daemon.limit_descriptors(Some(descriptors_at_rest(&daemon) + 4));
     for n in 0..4 {
         sandbox.write(format!("minutes{n}.docx"), docx(&sentences(n, 60)));

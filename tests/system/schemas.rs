@@ -19,7 +19,7 @@ fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/schemas"))
 }
 
-/// A schema that also forbids unnamed fields.
+/// A schema that also refuses fields that it does not name.
 pub(super) struct StrictSchema {
     document: Validator,
     head: Option<Validator>,
@@ -52,8 +52,8 @@ impl StrictSchema {
         accepts(&self.document, what, answer);
     }
 
-    /// Checks that the schema refuses a renamed field, a field of another type, and the absence of
-    /// a required field.
+    /// Changes each field of an answer in turn. The schema must refuse a renamed field, another
+    /// type, and the lack of a required field.
     #[track_caller]
     fn refuses_changes(&self, what: &str, answer: &Value) {
         let mut answer = answer.clone();
@@ -88,15 +88,15 @@ impl StrictSchema {
                 "{place} has another type"
             );
             let is_refused = !self.document.is_valid(&missing);
-            // With `--conflicts`, a row without another file has no figures. Rows must have
-            // the field `relation`, but parameters need not have it.
+            // A conflict without another file has no figures, and parameters may lack `relation`.
+            // So these fields are not required there.
             let may_lack = what.contains("--conflicts") || object == "/parameters";
             let is_owed = ALWAYS.contains(&&*name) && !may_lack;
             assert!(is_refused || !is_owed, "{place} is missing");
         }
     }
 
-    /// The lines of `jsonl`: a head, then rows and errors.
+    /// Checks the lines of `jsonl`: the first is a head, the others are rows and errors.
     #[track_caller]
     fn accepts_lines(&self, what: &str, text: &str) {
         let (head, line) = (self.head.as_ref(), self.line.as_ref());
@@ -162,7 +162,7 @@ fn keep_first(value: &mut Value) {
     }
 }
 
-/// Lists all fields: the pointer to the object, and the name in it.
+/// Collects all fields of a document: the JSON pointer of the object, and the name of the field.
 fn list_fields(value: &Value, at: &str, fields: &mut Vec<(String, String)>) {
     match value {
         Value::Object(object) => {
@@ -230,7 +230,7 @@ fn mixed_tree(sandbox: &Sandbox) {
     link("a/only.txt", "b/linked.txt").expect("a hard link");
     let conflict = "a/v1.sync-conflict-20240131-101112-ABCDEF7.txt";
     sandbox.write(conflict, edited(&text, 8, 3));
-    // A file and its conflict that are too small to judge.
+    // This file and its conflicting copy are too small to be judged.
     sandbox.write("a/s.txt", "one");
     sandbox.write("a/s.sync-conflict-20240131-101112-ABCDEF7.txt", "two");
     for (target, name) in [("nowhere", "a/link"), ("gone.txt", "a/gone")] {
@@ -243,7 +243,7 @@ fn numbers(seed: usize) -> String {
     rows.collect()
 }
 
-/// Schemas of answers that only a daemon gives, or that do not depend on one.
+/// Schemas of answers that only a daemon gives, or that are the same with and without a daemon.
 const BY_DAEMON: [&str; 7] = [
     "alerts",
     "alerts-ack",
@@ -254,7 +254,7 @@ const BY_DAEMON: [&str; 7] = [
     "watch-list",
 ];
 
-/// Each question with the schema of its answer.
+/// A schema, and a question whose answer must be valid by it.
 const QUESTIONS: [(&str, &str); 41] = [
     ("find", "find tree/a/v1.txt --in tree"),
     (
@@ -308,7 +308,7 @@ const QUESTIONS: [(&str, &str); 41] = [
     ("templates-list", "templates list"),
 ];
 
-/// A daemon that has seen everything that a document can contain.
+/// Starts a daemon and prepares everything that a document can contain.
 fn asked_daemon(sandbox: &Sandbox) -> resemble_testutil::Daemon<'_> {
     mixed_tree(sandbox);
     sandbox.write("a/gone.txt", prose(8, 6_000));

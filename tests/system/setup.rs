@@ -14,12 +14,13 @@ fn home() -> Sandbox {
     for name in ["docs/report.txt", "docs/copy.txt"] {
         fs::write(sandbox.path("home").join(name), prose(1, 9_000)).expect("a file");
     }
-    // The user has no systemd, unless a test provides one.
+    // By default `systemctl` fails, as for a user without systemd.
     systemctl(&sandbox, "exit 1");
     sandbox
 }
 
-/// Puts a `systemctl` in front of the PATH that records its calls.
+/// Puts a script called `systemctl` into a folder of the PATH. It records its arguments and then
+/// runs `script`.
 fn systemctl(sandbox: &Sandbox, script: &str) {
     let path = sandbox.path("bin/systemctl");
     let log = sandbox.path("systemctl.log");
@@ -28,8 +29,7 @@ fn systemctl(sandbox: &Sandbox, script: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("to be run");
 }
 
-/// A stand-in for the systemd of a user: it starts and ends the daemon, and has no units of its
-/// own.
+/// Simulates the systemd of a user: it starts and ends the daemon. It has no installed units.
 fn systemd(sandbox: &Sandbox) {
     let resembled = sandbox.program("resembled");
     let config = sandbox.path("home/.config/resemble/resembled.toml");
@@ -95,7 +95,7 @@ fn one_command_without_systemd_and_one_takes_it_back() {
         made(&sandbox),
         [".config/resemble/resembled.toml", "Similar"]
     );
-    // The second time, nothing is done twice, and another folder is added.
+    // A second setup changes nothing that is done already, and adds another folder.
     fs::create_dir(sandbox.path("home/mail")).expect("a folder");
     let again = setup(&sandbox, &["--yes", "docs", "mail"]);
     assert_eq!(again.code, 0, "{again:?}");
@@ -107,7 +107,7 @@ fn one_command_without_systemd_and_one_takes_it_back() {
         again.text().contains("docs is watched already"),
         "{again:?}"
     );
-    // With several roots each has a folder in the view, and the printed path is right.
+    // With several roots the view has a folder for each of them. The printed path must include it.
     let said = again.text();
     let line = said.lines().find(|line| line.contains("/FILE/.similar"));
     let place = line.and_then(|line| line.trim_start().strip_prefix("ls "));
@@ -206,14 +206,14 @@ fn a_unit_where_there_is_systemd() {
     assert!(!unit.exists() && !notify.exists() && !config.exists());
 }
 
-/// Setup does not wait for a daemon that has ended, and prints its last message.
+/// If the daemon ends at once, setup prints its last message, and does not wait for it.
 #[test]
 fn a_daemon_that_ends_at_once_says_why() {
     let sandbox = home();
     let config = sandbox.path("home/.config/resemble");
     fs::create_dir_all(&config).expect("a folder");
     fs::write(config.join("resembled.toml"), "colour = 3\n").expect("a file");
-    // The first use of a program builds it, which must not be timed.
+    // The first call of `program` builds the program, which must not count for the measured time.
     drop(sandbox.program("resemble"));
     let begun = Instant::now();
     let ran = setup(&sandbox, &["--yes", "docs"]);
@@ -226,7 +226,7 @@ fn a_daemon_that_ends_at_once_says_why() {
     assert_eq!(setup(&sandbox, &["--undo"]).code, 0);
 }
 
-/// Without FUSE the daemon still watches.
+/// Without FUSE, setup still starts a daemon that watches, and says why there is no view.
 #[test]
 fn without_a_view_it_says_what_is_missing() {
     if !rustix::process::geteuid().is_root() {
@@ -254,8 +254,8 @@ fn without_a_view_it_says_what_is_missing() {
     assert_eq!(made(&sandbox), [""; 0]);
 }
 
-/// Setup asks three questions at a terminal, and none anywhere else. Questions about systemd or a
-/// desktop are skipped if these are missing.
+/// At a terminal, setup asks three questions. Those about systemd and the desktop are skipped if
+/// these are missing. Without a terminal, setup asks nothing.
 #[test]
 fn questions_need_a_terminal() {
     let sandbox = home();

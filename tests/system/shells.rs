@@ -32,7 +32,7 @@ fn watching(sandbox: &Sandbox) -> Daemon<'_> {
     daemon
 }
 
-/// Returns the output of a script in a shell that has our functions.
+/// Returns the output of a script, in a shell that has loaded the functions of `shell-init`.
 fn run(sandbox: &Sandbox, shell: &str, script: &str) -> String {
     let resemble = sandbox.program("resemble");
     let folder = Path::new(resemble.get_program())
@@ -79,7 +79,7 @@ fn the_real_paths_lead_to_the_view(shell: &str) {
         "100%_copy.txt\n100%_odd 'name'\n.txt"
     );
     assert!(listed[0].ends_with("%_v2.txt"), "{listed:?}");
-    // Options, several arguments and absolute paths.
+    // This command has an option, several arguments and an absolute path.
     let script = format!("ls -d '{}/v2.txt/.similar' report.txt", home.display());
     let view = sandbox.view("v2.txt").join(".similar");
     assert_eq!(lines(&script), [view.to_str().expect("text"), "report.txt"]);
@@ -87,7 +87,7 @@ fn the_real_paths_lead_to_the_view(shell: &str) {
     let odd = "ls \"odd 'name'\n.txt/.similar\"";
     let odd = odd.replace("\\n", "\n");
     assert_eq!(lines(&odd).len(), 3, "{:?}", lines(&odd));
-    // `cat` follows an entry, `cd` enters it, and the view decides the meaning of `..` there.
+    // `cat` reads the target of an entry. `cd` enters the folder in the view.
     let copy = run(&sandbox, shell, "cat report.txt/.similar/100%_copy.txt");
     assert_eq!(
         copy.as_bytes(),
@@ -99,7 +99,7 @@ fn the_real_paths_lead_to_the_view(shell: &str) {
         [view.to_str().expect("text")]
     );
     for command in ["head -c 99999", "tail -c 99999", "less", "xdg-open"] {
-        // A stand-in for the program makes it unnecessary to install it.
+        // These programs may not be installed, so a script replaces them.
         let program = command.split(' ').next().expect("a name");
         if matches!(program, "less" | "xdg-open") {
             let stand_in = sandbox.path(program);
@@ -121,7 +121,8 @@ fn the_real_paths_lead_to_the_view(shell: &str) {
     );
     assert_eq!(run(&sandbox, shell, &script), "");
     assert_eq!(fs::read(&taken).expect("a file"), copy.as_bytes());
-    // A real folder called `.similar` stays accessible, and other arguments are passed on.
+    // A real folder called `.similar` is still accessible at its path. Other arguments are passed
+    // on unchanged.
     assert_eq!(lines("ls plain/.similar"), ["mine.txt"]);
     let mine = run(&sandbox, shell, "cat plain/.similar/mine.txt");
     assert_eq!(mine.as_bytes(), prose(2, 9_000));

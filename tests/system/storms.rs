@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 #[test]
 fn twenty_thousand_changes_leave_the_index_of_a_fresh_scan() {
-    // RESEMBLE_STORMS=20 runs more than one storm.
+    // `RESEMBLE_STORMS=20` runs twenty storms instead of one.
     let storms = asked_for("RESEMBLE_STORMS").unwrap_or(1);
     for seed in 1..=storms {
         let sandbox = Sandbox::new();
@@ -44,7 +44,7 @@ fn an_overflow_of_the_event_queue_ends_in_the_right_index() {
         limit <= 100_000,
         "the queue is too long to overflow here: {limit}"
     );
-    // While the daemon is stopped, the kernel's queue overflows, and its events are lost.
+    // While the daemon is stopped, the kernel's event queue overflows, so events are lost.
     daemon.signal(Signal::STOP);
     for n in 0..=limit / 2 {
         sandbox.write(format!("old/new-{n}"), n.to_le_bytes());

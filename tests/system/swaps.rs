@@ -1,7 +1,7 @@
 //! Names are exchanged between the check of a file and its opening. Files outside of the tree must
 //! never be opened.
 //!
-//! A long test has more exchanges: `RESEMBLE_SWAPS=1000000` (`just torture`).
+//! `RESEMBLE_SWAPS=1000000` makes more exchanges (`just torture`).
 
 use std::fs;
 
@@ -38,7 +38,7 @@ fn nothing_outside_is_opened_while_names_change_places() {
     daemon.assert_true();
     eprintln!("names changed places {swapped} times; overlay and commands looked {looks:?} times");
     assert_eq!(swaps.opened(), [""; 0], "nobody has any business there");
-    // As a control, this reading must be detected.
+    // As a control, a file outside of the tree is read here. This must be noticed.
     fs::read(sandbox.path("outside/place/file")).expect("a file");
     assert_eq!(swaps.opened().len(), 1);
 }

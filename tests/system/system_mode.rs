@@ -42,7 +42,7 @@ const CONTROL_GROUP: u32 = 6900;
 /// The user and the group of the daemon.
 const DAEMON: (u32, u32) = (4242, 4243);
 
-/// Four users, who have groups in common.
+/// Four users. Some of them have groups in common.
 const USERS: [User; 4] = [
     User {
         uid: 4001,
@@ -87,14 +87,14 @@ fn as_user<T: Send>(user: User, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// A file system in memory that all users may enter.
+/// Mounts a file system in memory, which all users may enter.
 fn open_disk(at: &str) -> Mounted {
     let options = c"mode=0755,size=512m";
     rustix::mount::mount("tmpfs", at, "tmpfs", MountFlags::empty(), options).expect("a disk");
     Mounted(at.into())
 }
 
-/// A file server with the tree `/srv/shares`, in its own mounts.
+/// A running daemon of system mode for the tree `/srv/shares`, in a mount namespace of the test.
 struct Server {
     child: Child,
     _disks: [Mounted; 2],
@@ -105,21 +105,21 @@ const SHARES: &str = "/srv/shares";
 const SOCKET: &str = "/run/resemble/socket";
 const VIEW: &str = "/run/resemble-view";
 
-/// The disks of a file server, empty.
+/// Returns the empty disks of a file server.
 fn disks() -> [Mounted; 2] {
     let disks = [open_disk("/srv"), open_disk("/run")];
     fs::create_dir(SHARES).expect("a folder");
     disks
 }
 
-/// Returns [`disks`] for the test of this name, in its own mounts. `None` if the test has already
-/// run there, or cannot run.
+/// Returns [`disks`] for the test `name`, in a mount namespace of its own. Returns `None` if the
+/// test has already run there in another process, or cannot run.
 fn disks_of(name: &str) -> Option<[Mounted; 2]> {
     (!in_mounts_of_its_own(name)).then(disks)
 }
 
-/// Adds two users, `share-one` and `share-two`, to the lists of users and groups, in these mounts
-/// only. The lists are in a folder of the test.
+/// Adds the users `share-one` and `share-two` to the lists of users and groups. The new lists are
+/// in `folder`, and are mounted over the old ones in this mount namespace only.
 fn accounts(folder: &Path) {
     let [one, another] = [USERS[0], USERS[1]];
     let lists = [
@@ -146,8 +146,8 @@ fn accounts(folder: &Path) {
     }
 }
 
-/// Makes four equal files in the shared folder: for all users, for either user, and for a group of
-/// the second. Returns their content.
+/// Makes four equal files in the shared folder: one for all users, one for each of two users, and
+/// one for a group of the second user. Returns their content.
 fn shared_files() -> Vec<u8> {
     let text = prose(5, 9_000);
     let files = [
@@ -165,7 +165,7 @@ fn shared_files() -> Vec<u8> {
     text
 }
 
-/// Another program's server, ended when this is dropped.
+/// A server of another program, which is killed when this is dropped.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -192,7 +192,7 @@ fn until_let_in(ask: impl Fn() -> Ran, log: &str) {
 }
 
 impl Server {
-    /// Starts the daemon as root, and waits for it.
+    /// Starts the daemon as root and waits until it is ready and all files are indexed.
     fn start(disks: [Mounted; 2], arguments: &[&str]) -> Self {
         let address = Path::new("/run/notify");
         drop(fs::remove_file(address));
@@ -232,7 +232,7 @@ impl Server {
         server
     }
 
-    /// `resembled --system` with a state of its own.
+    /// Returns a command for `resembled --system` with a state folder of the test.
     fn command(arguments: &[&str]) -> Command {
         let mut command = Sandbox::new().program("resembled");
         let user = format!("{}:{}", DAEMON.0, DAEMON.1);
@@ -251,7 +251,7 @@ impl Server {
         Pid::from_child(&self.child)
     }
 
-    /// Waits until all changes are known.
+    /// Waits until all changes are in the index.
     fn sync() {
         let answer = ask(ROOT, &json!({"request": "sync", "timeout_ms": 100_000}));
         assert!(answer.failed.is_none(), "{answer:?}");
@@ -268,7 +268,7 @@ impl Drop for Server {
     }
 }
 
-/// An answer of the daemon, unchanged.
+/// An answer of the daemon: its lines unchanged, and their parsed rows and failure.
 #[derive(Debug, Default, PartialEq)]
 struct Answer {
     lines: Vec<String>,
@@ -305,7 +305,7 @@ impl Answer {
     }
 }
 
-/// Asks the daemon a question as the user of this thread.
+/// Sends a request as the user of this thread, and returns the daemon's answer.
 fn ask_here(request: &Value) -> Answer {
     let stream = UnixStream::connect(SOCKET).expect("the daemon answers everybody");
     stream
@@ -320,7 +320,7 @@ fn ask_here(request: &Value) -> Answer {
     Answer::of(lines.map(|line| line.expect("a line")).collect())
 }
 
-/// Asks the daemon a question as a user.
+/// Sends a request as a given user, and returns the daemon's answer.
 fn ask(user: User, request: &Value) -> Answer {
     as_user(user, || ask_here(request))
 }
@@ -353,7 +353,7 @@ fn resemble(user: User, arguments: &[&str]) -> Ran {
     resemble_at_home(user, Path::new("/srv/nobody's home"), arguments)
 }
 
-/// Runs `resemble` as a user who has this home.
+/// Runs `resemble` as a user with a home folder.
 fn resemble_at_home(user: User, home: &Path, arguments: &[&str]) -> Ran {
     let mut command = Command::new("setpriv");
     let groups = user
@@ -369,7 +369,7 @@ fn resemble_at_home(user: User, home: &Path, arguments: &[&str]) -> Ran {
     } else {
         command.args(["--groups", &groups]);
     }
-    // A path where any user may execute it.
+    // The program is copied to a place where every user may run it.
     let program = Path::new("/srv/resemble");
     if !program.exists() {
         fs::copy(Sandbox::new().program("resemble").get_program(), program).expect("a copy");

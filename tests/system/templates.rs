@@ -6,8 +6,8 @@ use rustix::fs::inotify;
 use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Sandbox, fuse_works, names};
 
-/// Pages of one process: a long preamble, then a text of its own. `page-0b` is a version of
-/// `page-0`.
+/// Makes pages that begin with the same long preamble, followed by a text of their own. `page-0b`
+/// is a version of `page-0`.
 fn pages(sandbox: &Sandbox) {
     let preamble = prose(1, 9_000);
     for page in 0..6 {
@@ -26,7 +26,7 @@ fn asked(sandbox: &Sandbox, args: &[&OsStr], extra: &[&str]) -> String {
     answer.text()
 }
 
-/// Files and bytes read since the start of the daemon.
+/// Returns the number of files and of bytes that the daemon has read since its start.
 fn reads(daemon: &Daemon<'_>) -> (u64, u64) {
     let status = daemon.status();
     let number = |name| status["index"][name].as_u64().expect("a number");
@@ -101,8 +101,8 @@ fn a_template_takes_effect_everywhere_at_once_and_reads_nothing() {
         assert_eq!(left.len(), 1, "{left:?}");
     }
     assert_eq!(reads(&daemon), read);
-    // The index needs to read no file for a template. Marking reads the marked files, and a
-    // question reads its subject. Listed pairs are proven on both files.
+    // Nothing is read again because of the template. Only these files were opened: those from which
+    // it was marked, the subjects of questions, and those of a listed pair.
     let mut opened = opens.heard();
     let read = ["page-0.html", "page-0b.html", "page-1.html", "page-2.html"];
     opened.retain(|name| !read.contains(&&name[..]));
@@ -113,7 +113,8 @@ fn a_template_takes_effect_everywhere_at_once_and_reads_nothing() {
         ["page-1.html"],
         "an open would have been heard"
     );
-    // To list a pair of texts, both files are read. So this question follows the check above.
+    // This question reads both files of the pair that it lists. So it is asked only after the check
+    // above.
     assert_eq!(asked(&sandbox, &questions[2], &[]).lines().count(), 1);
 
     let after = both("with a template");
@@ -130,8 +131,8 @@ fn a_template_takes_effect_everywhere_at_once_and_reads_nothing() {
     assert!(listed(&[]).contains("\tpreamble\t2\t"), "{}", listed(&[]));
     assert_eq!(listed(&[]), listed(&["--local"]));
 
-    // After a restart the template still applies: a new file of the same kind raises no alert, but
-    // a copy of a page does.
+    // The template is still in effect after a restart. A new page with the preamble raises no
+    // alert, but a file with the text of a page does.
     assert_eq!(daemon.stop(), 0);
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
@@ -146,7 +147,7 @@ fn a_template_takes_effect_everywhere_at_once_and_reads_nothing() {
     fs::remove_file(sandbox.tree("payload-of-2.txt")).expect("gone");
     daemon.sync();
 
-    // The template is unmarked without the daemon, and the daemon notices that.
+    // The command removes the template without asking the daemon, and the daemon notices that.
     sandbox
         .resemble(["templates", "unmark", "preamble", "--local"])
         .success();
@@ -158,7 +159,7 @@ fn alerts(sandbox: &Sandbox) -> usize {
     asked(sandbox, &args, &[]).lines().count()
 }
 
-/// Receives an event for every file of the tree that is opened.
+/// An inotify queue with an event for each file of the tree that is opened.
 struct Opens(std::os::fd::OwnedFd);
 
 impl Opens {
@@ -169,7 +170,7 @@ impl Opens {
         Self(queue)
     }
 
-    /// Returns the files that were opened since the last call. The folder itself may be among them.
+    /// Returns the names of the files that were opened since the last call.
     fn heard(&self) -> Vec<String> {
         let mut buffer = [std::mem::MaybeUninit::uninit(); 16 * 1024];
         let mut events = inotify::Reader::new(&self.0, &mut buffer);

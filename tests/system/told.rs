@@ -14,12 +14,12 @@ use serde_json::Value;
 
 use crate::schemas::StrictSchema;
 
-/// The hostile part of a name. It must not become an option, a header, a command, or a separate
+/// A hostile file name. No part of it may become an option, a mail header, a command, or a separate
 /// line.
 const HOSTILE: &[u8] =
     b"-rf\nBcc: all@example.org\r\n\n$(touch pwned)`touch pwned`;touch pwned\x1b[2J\xff.txt";
 
-/// A sandbox whose tree has one text, and a configuration.
+/// A sandbox whose tree has a single text, and a configuration for the daemon.
 struct Place {
     sandbox: Sandbox,
     text: Vec<u8>,
@@ -43,12 +43,12 @@ impl Place {
         daemon
     }
 
-    /// Makes a change that causes one alert.
+    /// Makes a file that resembles the text, which causes one alert. Then removes that file.
     fn alert(&self, daemon: &Daemon<'_>, name: impl AsRef<OsStr>) {
         let name = PathBuf::from(name.as_ref());
         self.sandbox.write(name, edited(&self.text, 1, 3));
         daemon.sync();
-        // If copies of one text stayed, they would be in the next alert.
+        // The file is removed, because a file that stays would be part of the next alert.
         for entry in fs::read_dir(self.sandbox.tree("")).expect("the tree") {
             let path = entry.expect("an entry").path();
             if path != self.sandbox.tree("original.txt") {
@@ -58,7 +58,7 @@ impl Place {
         daemon.sync();
     }
 
-    /// `alerts --follow` with its streams as pipes.
+    /// Starts `alerts --follow` with pipes as its output.
     fn follow(&self, more: &[&str]) -> Child {
         let mut follow = self.sandbox.program("resemble");
         follow
@@ -295,7 +295,8 @@ fn a_sink_that_fails_or_hangs_holds_up_no_other_and_loses_nothing() {
     drop(daemon);
 }
 
-/// An acknowledged content raises no alert, after a rename or a restart either, until it changes.
+/// If a user has acknowledged a content, it raises no alert until it changes. This holds even after
+/// a rename or a restart.
 #[test]
 fn what_was_seen_is_no_news_until_it_changes() {
     let place = Place::new("");
@@ -318,12 +319,13 @@ fn what_was_seen_is_no_news_until_it_changes() {
     assert_eq!(marked.text().lines().count(), 1, "{}", marked.text());
     daemon.kill();
     let daemon = place.daemon();
-    // The same content under another name. Without the mark it would raise an alert.
+    // The same content is written under another name. If it had not been acknowledged, it would
+    // raise an alert.
     fs::remove_file(sandbox.tree("near.txt")).expect("a file");
     sandbox.write("copy/of-near.txt", edited(&place.text, 1, 3));
     daemon.sync();
     assert_eq!(count(), 1, "seen");
-    // The file changes, so a new alert is due.
+    // The content changes, so there is a new alert.
     let longer = [edited(&place.text, 1, 3), prose(9, 1000)].concat();
     sandbox.write("copy/of-near.txt", longer);
     daemon.sync();
@@ -344,7 +346,7 @@ fn what_was_seen_is_no_news_until_it_changes() {
     assert_eq!(ack(&[OsStr::new("--undo"), &original]).code, 1);
     assert_eq!(ack(&[OsStr::new("--list")]).code, 1);
     assert_eq!(ack(&[OsStr::new("/etc/passwd")]).code, 2, "not watched");
-    // A group consists of the file and all files that it resembles.
+    // With `--group`, the file and all files that it resembles are acknowledged.
     sandbox.write("third.txt", edited(&place.text, 2, 3));
     daemon.sync();
     let before = count();
@@ -360,8 +362,9 @@ fn what_was_seen_is_no_news_until_it_changes() {
     assert_eq!(count(), before, "a copy of a member of the group");
 }
 
-/// A flood of alerts, and a sink that was unavailable. Held alerts are summed up at the end of the
-/// minute. Only the tests of the outlet, which have a clock of their own, wait that long.
+/// There are 10,000 alerts for a sink that was not available, and for one with a limited rate. They
+/// are delivered as summaries. The rest of a limited sink waits for the end of a minute, which is
+/// only tested with a simulated clock.
 #[test]
 fn a_flood_is_told_in_part() {
     let place = Place::new("");

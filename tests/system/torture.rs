@@ -1,10 +1,10 @@
-//! The second generator of churn: after `sync`, the live index equals a fresh scan, even if the
-//! daemon fails meanwhile.
+//! Storms by the second generator of churn. After `sync`, the live index must equal that of a fresh
+//! scan, even if the daemon fails during the storm.
 //!
-//! Long storms: `RESEMBLE_TORTURE=50` storms of `RESEMBLE_TORTURE_STEPS=100000` steps each (`just
-//! torture`), from seed `RESEMBLE_TORTURE_FIRST` on. A failing storm is minimized:
-//! `RESEMBLE_TORTURE_SMALLER=SEED` leaves out steps of that storm while it still fails. With
-//! `RESEMBLE_TORTURE_MINUTES=30` a daemon follows 500 steps a second for this time.
+//! `just torture` runs long storms: `RESEMBLE_TORTURE=50` storms of `RESEMBLE_TORTURE_STEPS=100000`
+//! steps each. Their seeds begin at `RESEMBLE_TORTURE_FIRST`. `RESEMBLE_TORTURE_SMALLER=SEED`
+//! minimizes a storm that fails: it leaves out steps while the storm still fails. With
+//! `RESEMBLE_TORTURE_MINUTES=30` a daemon follows 500 steps a second for that time.
 
 use std::fmt;
 use std::path::Path;
@@ -18,14 +18,14 @@ use rustix::process::Signal;
 /// Steps between two comparisons.
 const ROUND: usize = 2_500;
 
-/// Faults of the daemon during a round.
+/// A failure of the daemon in the second half of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// The daemon is stopped until the round is over, so the kernel's queue overflows.
+    /// The daemon is stopped until the end of the round. So the kernel's event queue overflows.
     Stopped,
     /// The daemon is killed and restarted.
     Killed,
-    /// The daemon has hardly any free descriptors until the round is over.
+    /// The daemon has almost no free descriptors until the end of the round.
     NoDescriptors,
 }
 
@@ -53,7 +53,8 @@ impl Fault {
     }
 }
 
-/// Starts a daemon; with `few` watches it polls most of the folders. `None` if that is impossible.
+/// Starts a daemon. With `few` it gets so few watches that it polls most folders. Returns `None` if
+/// the limit of watches cannot be set.
 fn start(sandbox: &Sandbox, few: bool) -> Option<Daemon<'_>> {
     if !few {
         return Some(sandbox.daemon([""; 0]));
@@ -70,7 +71,7 @@ fn start(sandbox: &Sandbox, few: bool) -> Option<Daemon<'_>> {
 #[derive(Debug, Default)]
 struct Outcome {
     differences: Differences,
-    /// Time from the end of a round to the end of `sync`.
+    /// For each round, the time that `sync` took at its end.
     converged: Vec<Duration>,
     faults: [usize; Fault::ALL.len()],
 }
@@ -129,8 +130,8 @@ struct Storm<'a> {
 }
 
 impl<'a> Storm<'a> {
-    /// Uses all profiles. Every other storm has a single thread, so that it can be minimized; in
-    /// every fifth the daemon has few watches.
+    /// Returns a plan with all profiles. Every other storm has a single thread, so that it can be
+    /// minimized. In every fifth storm the daemon has few watches.
     fn of(seed: u64) -> Storm<'a> {
         Storm {
             seed,
@@ -141,7 +142,7 @@ impl<'a> Storm<'a> {
         }
     }
 
-    /// Changes a fresh tree until a comparison fails or the steps are done.
+    /// Makes the steps in a new tree, in rounds. Ends early if the index is wrong after a round.
     fn blow(&self, steps: &[u64]) -> Outcome {
         let sandbox = Sandbox::new();
         let churn = Churn::new(&sandbox.path("tree"), self.seed, self.profiles);
@@ -202,7 +203,7 @@ fn each_profile_alone_and_all_together_end_as_a_fresh_scan() {
     if !outcome.is_right() {
         failed.push(format!("all, seed 99: {}", outcome.differences));
     }
-    // With few watches most folders are polled, and moves there make no events.
+    // With few watches most folders are polled. Renames in them cause no events.
     let few = Storm {
         faults: false,
         ..Storm::of(5010)
@@ -327,7 +328,8 @@ fn directories_in(tree: &Path) -> u64 {
     1 + below.map(|dir| directories_in(&dir.path())).sum::<u64>()
 }
 
-/// If the tree does not grow, the second half of the time uses no more than the first.
+/// While the tree does not grow, the daemon must use hardly more resources in the second half of
+/// the time than in the first.
 #[test]
 fn what_a_daemon_uses_levels_off() {
     /// Steps a second.
@@ -345,7 +347,7 @@ fn what_a_daemon_uses_levels_off() {
             let last = step + PACE / 10;
             churn.blow(&(step..last).collect::<Vec<_>>(), 2);
             step = last;
-            // Waits for the end of the tick, so that the steps have an even pace.
+            // Waits until the tick is over, so that the steps are evenly distributed over time.
             if minutes.is_some() {
                 std::thread::sleep((TICK * tick).saturating_sub(began.elapsed()));
             }
@@ -369,8 +371,8 @@ fn what_a_daemon_uses_levels_off() {
 
 #[test]
 fn a_storm_that_fails_is_made_small() {
-    // The minimizer is tested on numbers instead of steps. The storm fails while it has both 7 and
-    // 23.
+    // The minimizer is first tested on numbers instead of steps: a storm "fails" if it has both 7
+    // and 23.
     let both = smaller((0..100).collect(), &mut |steps| {
         steps.contains(&7) && steps.contains(&23)
     });
@@ -385,7 +387,7 @@ fn a_storm_that_fails_is_made_small() {
     };
     let mut last = Differences::default();
     let left = smaller((0..steps).collect(), &mut |steps| {
-        // A failure that depends on timing may need several runs.
+        // Each storm is tried three times, because a failure may depend on timing.
         let mut outcomes = (0..3).map(|_| storm.blow(steps));
         let failed = outcomes.find(|outcome| !outcome.is_right());
         failed.map(|outcome| last = outcome.differences).is_some()

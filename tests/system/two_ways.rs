@@ -6,7 +6,8 @@ use resemble_testutil::office::{docx, odt, pdf};
 use resemble_testutil::pack::{mail, zip};
 use resemble_testutil::prose::{edited, prose};
 
-/// A small collection: versions, parts, copies, hard links, boilerplate, hostile names.
+/// Makes a small collection with versions, parts, copies, hard links, boilerplate and hostile
+/// names.
 fn collection(sandbox: &Sandbox) {
     let header = prose(100, 1_200);
     for family in 0..6 {
@@ -62,7 +63,8 @@ fn the_same_question_has_the_same_bytes_for_an_answer() {
     same_both_ways(&sandbox, questions, &formats);
 }
 
-/// Lists of hits are folded to a line for each cluster.
+/// `groups --files-from` folds lists of hits into a line for each cluster. The output is the same
+/// with and without a daemon.
 #[test]
 fn folded_lists_have_the_same_bytes_too() {
     let sandbox = Sandbox::new();
@@ -84,12 +86,13 @@ fn folded_lists_have_the_same_bytes_too() {
     same_both_ways(&sandbox, vec![fold], &["text", "json", "tsv"]);
 }
 
-/// The questions of an administrator with two big trees.
+/// Reports about two large trees, as an administrator needs them, are the same with and without a
+/// daemon.
 #[test]
 fn reports_have_the_same_bytes_too() {
     let sandbox = Sandbox::new();
     collection(&sandbox);
-    // The second tree has moved, edited, new, missing and split files, links and special files.
+    // `second` has moved, edited, new and split files, and an empty file and a link.
     let copy = |from: &str, to: &str, change: u64| {
         let bytes = std::fs::read(sandbox.tree(from)).expect("a file");
         sandbox.write(to, edited(&bytes, change, change as usize));
@@ -114,7 +117,7 @@ fn reports_have_the_same_bytes_too() {
     sandbox.write("second/new", prose(777, 5_000));
     sandbox.write("second/empty", b"");
     std::os::unix::fs::symlink("new", sandbox.tree("second/link")).expect("a link");
-    // The folder `first` has the files of these families, too, and a hard link.
+    // `first` has all files of families 2 to 5, and a hard link to a file in `second`.
     for family in 2..6 {
         for version in 0..5 {
             copy(
@@ -153,7 +156,7 @@ fn reports_have_the_same_bytes_too() {
     let mut like = ask(&["dirs"], &[&tree]);
     like.extend(["--of".into(), first.clone()]);
     let compare = ask(&["compare"], &[&first, &second]);
-    // Text requests fewer rows than a document does.
+    // For text the command requests fewer rows than for a document, so text is compared, too.
     same_both_ways(&sandbox, vec![compare.clone()], &["text"]);
     let exact = ["compare", "--min", "80%", "--names", "--exact"];
     let cut = ["compare", "--exclude", "v1*", "--top", "3"];
@@ -177,11 +180,12 @@ fn reports_have_the_same_bytes_too() {
         ask(&["groups", "--only", "near", "--top", "3"], &[&tree]),
         of,
     ];
-    // The other formats are made from the same document.
+    // All other formats are made from the same document as JSON.
     same_both_ways(&sandbox, questions, &["json"]);
 }
 
-/// The daemon and the command compare documents by their texts, after any earlier question.
+/// The daemon and the command compare documents by their texts. The answer does not depend on
+/// earlier questions.
 #[test]
 fn documents_have_the_same_answers_too() {
     let sandbox = Sandbox::new();
@@ -220,7 +224,7 @@ fn documents_have_the_same_answers_too() {
         });
         words.collect()
     };
-    // `dirs` comes first, because nothing has been extracted then.
+    // The first question is `dirs`, because the command has extracted no text yet.
     let questions = [
         "dirs TREE",
         "dirs TREE --of FIRST",
@@ -240,7 +244,7 @@ fn documents_have_the_same_answers_too() {
     same_both_ways(&sandbox, questions, &["json"]);
 }
 
-/// Subjects that the daemon does not watch are sent to it, or read in place.
+/// A subject outside of the roots is sent to the daemon, or read by the command.
 #[test]
 fn subjects_from_elsewhere_have_the_same_answers_too() {
     let sandbox = Sandbox::new();
@@ -312,8 +316,8 @@ fn the_order_for_archives_is_the_same() {
     let local = sandbox.resemble(order(&["-0", "--local"])).success();
     assert_eq!(null.out, local.out);
     let names: Vec<&[u8]> = null.out.split(|byte| *byte == 0).collect();
-    // There are 6 × 7 files, the unrelated one, a hard link and the empty one. After the last NUL
-    // there is an empty rest.
+    // The names are those of 6 × 7 files, the unrelated file, a hard link and the empty file. The
+    // last NUL is followed by an empty piece.
     assert_eq!(names.len(), 6 * 7 + 3 + 1);
     let distinct: std::collections::HashSet<_> = names.iter().collect();
     assert_eq!(distinct.len(), names.len());
@@ -322,11 +326,11 @@ fn the_order_for_archives_is_the_same() {
         let place = names.iter().position(|one| *one == whole);
         place.unwrap_or_else(|| panic!("{name} is not in the list"))
     };
-    // A copy is next to its original.
+    // In the order for an archive, a copy is next to its original.
     assert_eq!(place("family 4/v0.txt").abs_diff(place("copies/4.copy")), 1);
 }
 
-/// A template changes the scores of directories and of a comparison, with the daemon and without.
+/// A template changes the scores of `dirs` and of `compare`, with a daemon and without.
 #[test]
 fn templates_count_in_dirs_and_compare() {
     let sandbox = Sandbox::new();
@@ -336,7 +340,7 @@ fn templates_count_in_dirs_and_compare() {
         sandbox.write(format!("first/page-{page}.html"), text(100 + page));
         sandbox.write(format!("second/page-{page}.html"), text(200 + page));
     }
-    // Common text outside of the frame stays.
+    // These two files have common text that is not in the template. It still counts.
     sandbox.write("first/real.txt", prose(7, 8_000));
     sandbox.write("second/real.txt", edited(&prose(7, 8_000), 1, 2));
     let daemon = sandbox.daemon([""; 0]);
@@ -377,9 +381,9 @@ fn templates_count_in_dirs_and_compare() {
     let left = &dirs_after["pairs"][0];
     assert!(left.is_null() || share(left) < 0.5, "{dirs_after}");
     let row = page(&compare_after);
-    // A file at the same path on both sides is classed as edited, whatever its score.
+    // Two files at the same path are in the class `edited`, whatever their score.
     assert_eq!(row["class"], "edited");
-    // Only chunks of the frame that also have other text still count.
+    // Of the template, only chunks that also have other text are still counted.
     assert!(share(&row) < 0.4, "{row}");
     let bytes = |answer: &serde_json::Value| answer["summary"]["bytes_a_in_b"].as_u64();
     assert!(
@@ -391,7 +395,8 @@ fn templates_count_in_dirs_and_compare() {
     assert_eq!(both(), (dirs_before, compare_before));
 }
 
-/// The number of scanned files is in the document and in the note.
+/// If nothing is found, both the document and the note state the number of files that were
+/// compared.
 #[test]
 fn nothing_found_is_the_same_answer() {
     let sandbox = Sandbox::new();
@@ -479,8 +484,8 @@ fn our_own_folders_are_left_out_by_both() {
     }
 }
 
-/// Asks the daemon, the command itself, and the command without its cache: all give the same bytes
-/// and exit code.
+/// Asks a question in three ways: by the daemon, by the command with its cache, and by the command
+/// without a cache. All must give the same bytes and the same exit code.
 fn same_both_ways(sandbox: &Sandbox, questions: Vec<Vec<OsString>>, formats: &[&str]) {
     for question in questions {
         let formats = match question[0].to_str() {

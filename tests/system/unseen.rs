@@ -1,4 +1,4 @@
-//! Changes that leave no trace in the usual places.
+//! Tests changes that the size and time of a file, or the events for it, do not show.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -11,7 +11,7 @@ use resemble_testutil::{Sandbox, tmpfs};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, open, renameat_with};
 use rustix::process::Signal;
 
-/// Writes another text of the same length, with the same date.
+/// Overwrites a file with another text of the same length, and restores its modification time.
 fn rewrite(path: &Path, seed: u64) {
     let file = OpenOptions::new().write(true).open(path).expect("a file");
     let before = file.metadata().expect("a stat");
@@ -51,7 +51,8 @@ fn a_rewrite_that_is_dated_back_is_read_wherever_its_folder_goes() {
     }
     daemon.assert_true();
     assert_eq!(daemon.stop(), 0);
-    // After a time without a daemon, the times of files are not trusted, either.
+    // After a start the daemon must not trust modification times, either, because it was not
+    // running when the files changed.
     for n in 0..30 {
         let folder = sandbox.tree(format!("{n}/z"));
         rewrite(&folder.join("c/f"), 2_000 + n);
@@ -144,8 +145,8 @@ fn a_link_above_a_root_leads_nowhere() {
     let daemon = daemon.expect("it starts");
     let dump = || {
         daemon.sync();
-        // The question is about the whole index: the daemon or the command would resolve the path
-        // of the root.
+        // The question names no path. If it named the root, the daemon or the command would resolve
+        // the symbolic link.
         let ran = sandbox.resemble(["dump", "--canonical"]);
         let is_there = daemon.status()["roots"][0]["state"] == "live";
         assert_eq!(ran.code, if is_there { 0 } else { 2 }, "{}", ran.err);
@@ -168,9 +169,9 @@ fn a_link_above_a_root_leads_nowhere() {
     assert_eq!(state().as_deref(), Some("live"));
 }
 
-/// A disk is removed and another one mounted in its place before a check: the kernel gives it the
-/// same device and inode numbers. (The original fault is a race, which only the daemon's own test
-/// of this name reproduces reliably.)
+/// A disk is unmounted, and another one is mounted at its path before the daemon checks the mounts.
+/// The kernel gives both disks the same device and inode numbers. (The fault that this test is
+/// about is a race. Only the daemon's own test of this name reproduces it reliably.)
 #[test]
 fn a_disk_in_the_place_of_another_is_watched() {
     let sandbox = Sandbox::new();

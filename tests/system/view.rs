@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Sandbox, fuse_works, is_installed, names};
 
-/// A home with versions, a single file, and a copy.
+/// Makes a home folder with a report, a version of it, a copy of it, and an unrelated file.
 fn home() -> Sandbox {
     let sandbox = Sandbox::new();
     let report = prose(1, 12_000);
@@ -23,7 +23,7 @@ fn home() -> Sandbox {
     sandbox
 }
 
-/// Starts a daemon of the whole home, with these options.
+/// Starts a daemon with the given options that watches the whole home folder.
 fn watching<'s>(sandbox: &'s Sandbox, options: &[&OsStr]) -> Daemon<'s> {
     let mut command = sandbox.program("resembled");
     command.args(options).arg(sandbox.path("home"));
@@ -88,7 +88,7 @@ fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     assert!(fs::symlink_metadata(&link).is_err(), "the link goes");
     assert!(!view_of(&sandbox).exists(), "and so does the view");
 
-    // The overlay is mounted by default.
+    // Without options the view is mounted, but there is no link to it.
     let daemon = watching(&sandbox, &[]);
     assert_eq!(listing(sandbox.view("report.txt")), shown);
     assert!(fs::symlink_metadata(&link).is_err());
@@ -152,7 +152,7 @@ fn the_link_replaces_nothing_but_itself() {
     assert!(fs::read_link(&link).is_ok(), "it stays behind");
     let daemon = linked(&sandbox);
     assert_eq!(listing(link.join("report.txt")).len(), 2);
-    // While the daemon runs, another file is put in the place of the link.
+    // While the daemon runs, a user replaces the link by a file.
     fs::remove_file(&link).expect("the link");
     fs::write(&link, b"precious").expect("a file");
     assert_eq!(daemon.stop(), 0);
@@ -164,7 +164,7 @@ fn the_link_replaces_nothing_but_itself() {
     assert_eq!(refused.code, 2);
     assert!(refused.err.contains("is in the way"), "{}", refused.err);
     assert_eq!(fs::read(&link).expect("the file"), b"precious");
-    // The folder existed before, left by the killed daemon.
+    // The folder was left by the killed daemon, so this daemon does not remove it.
     assert!(names(view_of(&sandbox)).is_empty(), "nothing stays mounted");
 }
 
@@ -180,7 +180,7 @@ fn a_view_among_the_files_is_worth_a_warning() {
     assert_eq!(listing(point.join("report.txt")).len(), 2);
     let warnings = |log: String| log.matches("may delete the originals").count();
     assert_eq!(warnings(sandbox.log()), 1, "{}", sandbox.log());
-    // A later request gets a warning immediately.
+    // If the view is mounted there by a request, the answer has the warning.
     sandbox.resemble(["view", "off"]).success();
     let asked = sandbox.resemble(["view".as_ref(), "on".as_ref(), point.as_os_str()]);
     assert_eq!(warnings(asked.success().err), 1);
@@ -199,7 +199,8 @@ fn duplicate_finders_leave_the_originals() {
             continue;
         }
         let sandbox = home();
-        // jdupes keeps the first of equal files by name, so the link's name is before all others.
+        // jdupes keeps the first of several equal files, in the order of their names. So the link
+        // gets a name before all others.
         let link = sandbox.path("home/A view");
         let _daemon = watching(&sandbox, &[OsStr::new("--link"), link.as_os_str()]);
         let files = sandbox.path("home");

@@ -19,14 +19,15 @@ fn action() -> Yaml {
     YamlLoader::load_from_str(&text).unwrap().remove(0)
 }
 
-/// Returns the name of the input that a step puts into an environment variable.
+/// Returns `NAME` of a value `${{ inputs.NAME }}`, which a step puts into an environment variable.
 fn input_of(value: &str) -> &str {
     let name = value.strip_prefix("${{ inputs.").unwrap();
     name.strip_suffix(" }}").unwrap()
 }
 
-/// Runs the steps until one fails, with these inputs and the defaults of all others. Only the
-/// installation is replaced, by a `cargo` that links the program under test.
+/// Runs the steps of the action until one fails, and returns the last result. Inputs that are not
+/// in `inputs` have their defaults. Nothing is installed: a script in place of `cargo` links the
+/// program under test.
 fn run(it: &Repository, inputs: &[(&str, &str)]) -> Ran {
     let action = action();
     let programs = it.0.home().join("programs");
@@ -92,7 +93,7 @@ fn changed_files_are_annotated() {
     it.git(&["mv", "old.txt", "renamed.txt"]);
     it.git(&["add", "-A"]);
     it.git(&["commit", "-q", "-m", "second"]);
-    // A file that is not committed is no change of the pull request.
+    // This file is not committed, so it is no part of the pull request and is not reported.
     it.0.write("later.txt", near(3));
     let ran = run(&it, &[]).exits(1);
     let printed = ran.text();
@@ -122,8 +123,8 @@ fn changed_files_are_annotated() {
     nothing(&[]);
 }
 
-/// A script gets the text of a pull request only as an environment variable, and no foreign action
-/// runs.
+/// No script contains text of a pull request: it gets that text only in environment variables. No
+/// step uses an action of somebody else.
 #[test]
 fn no_step_runs_what_it_is_told() {
     let action = action();

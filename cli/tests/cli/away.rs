@@ -1,5 +1,5 @@
-//! Plans with catalogues: for disks that are not connected, and for files that are covered by such
-//! a disk.
+//! Tests plans that use a catalogue in place of a disk that is not connected. Either the plan is
+//! for the files of that disk, or for local files that the disk also has.
 
 use std::fs;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ fn a_plan_for_a_disk_that_is_not_here() {
         2,
         "it needs to know where the disk is"
     );
-    // A file of the same size is not necessarily the catalogued one.
+    // This file has the catalogued size but other bytes, so the plan must not act on it.
     env.write("mnt/new place/a/2", text(2).to_uppercase());
     let place = env.path("mnt/new place");
     let at = ["--at", place.to_str().unwrap()];
@@ -67,8 +67,8 @@ fn a_plan_for_a_disk_that_is_not_here() {
     assert_eq!(snapshot(&place), before);
 }
 
-/// A plan removes a covered file only after its bytes were compared with those on the catalogued
-/// disk. The directory of `covered` may be that disk itself.
+/// A plan for files that a catalogued disk also has removes a file only after its bytes were
+/// compared with those on the disk. The directory of `covered` may be that disk itself.
 #[test]
 fn a_plan_for_what_a_catalogue_covers() {
     let env = environment();
@@ -118,7 +118,8 @@ fn a_plan_for_what_a_catalogue_covers() {
     let undone = run(&env, "sh", &[&["--undo"], &at[..]].concat());
     assert_eq!(undone.code, 0, "{undone:?}");
     assert_eq!(snapshot(&env.path("docs")), before);
-    // Files on the disk do not cover each other, so one file of each content stays.
+    // Here the plan is for files on the catalogued disk itself. They do not cover each other, so
+    // one file of each content stays.
     env.write("mnt/a/2", text(2));
     plan("mnt", "remove");
     fs::remove_file(env.path("plan.sh.log")).unwrap();
@@ -130,7 +131,7 @@ fn a_plan_for_what_a_catalogue_covers() {
     }
 }
 
-/// A tree gets the names of another tree, of which only a catalogue is here.
+/// Files of one tree are renamed as in another tree, of which there is only a catalogue.
 #[test]
 fn a_tree_gets_the_names_of_a_catalogue() {
     let env = environment();

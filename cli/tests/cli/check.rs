@@ -66,15 +66,15 @@ fn a_staged_near_copy_is_a_row_and_its_own_version_is_none() {
     let nothing = it.staged();
     assert_eq!((nothing.code, nothing.text()), (0, String::new()));
     assert_eq!(nothing.err, "resemble: nothing is staged\n");
-    // The versions of a file in HEAD, in the index and in the work tree are no copies of each
-    // other.
+    // HEAD, the index of git and the work tree have different versions of `a.txt`. They do not
+    // count as copies of each other.
     it.0.write("a.txt", near(1));
     it.git(&["add", "a.txt"]);
     it.0.write("a.txt", text(1));
     let own = it.staged();
     assert_eq!((own.code, own.text()), (0, String::new()), "{}", own.err);
     it.git(&["reset", "-q", "--hard"]);
-    // The staged content counts, not that of the work tree.
+    // The staged content is checked, not the content in the work tree.
     it.0.write("sub/new.txt", near(2));
     it.git(&["add", "sub/new.txt"]);
     it.0.write("sub/new.txt", text(3));
@@ -103,15 +103,15 @@ fn a_staged_near_copy_is_a_row_and_its_own_version_is_none() {
     assert_eq!(lines.lines().count(), 2, "{lines}");
     it.run(&["check", "--staged", "--min", "100%"], b"")
         .exits(0);
-    // The command also works in a folder below the root.
+    // The command gives the same answer in a folder below the root of the work tree.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut below = it.0.command(["check", "--staged"]);
     below.env("PATH", path).current_dir(it.0.path("sub"));
     assert_eq!(finish(&mut below, b"").exits(1).text(), line);
 }
 
-/// Git decides what a rename is. The file at the old path is not reported, even if it is written
-/// again.
+/// Git decides which file was renamed. The old path of a renamed file is not reported, even if a
+/// file is written there again.
 #[test]
 fn a_renamed_file_is_no_copy_of_itself() {
     let Some(it) = Repository::with(&[("old.txt", &text(1)), ("gone.txt", &text(2))]) else {
@@ -128,7 +128,7 @@ fn a_renamed_file_is_no_copy_of_itself() {
         "{}",
         renamed.err
     );
-    // A file that the commit removes is not reported.
+    // `gone.txt` has the same text, but the commit removes it, so it is not reported.
     it.git(&["rm", "-q", "--cached", "gone.txt"]);
     it.0.write("moved.txt", text(2));
     it.git(&["add", "moved.txt"]);
@@ -154,7 +154,8 @@ fn staged_twins_are_compared_with_each_other() {
     it.0.write("empty-2", "");
     symlink("a.txt", it.0.path("link")).unwrap();
     it.git(&["add", "-A"]);
-    // Both files are staged, but no longer in the work tree.
+    // Both files are staged. Then they are removed from the work tree, so their contents are only
+    // in git.
     std::fs::remove_file(it.0.path("a.txt")).unwrap();
     std::fs::remove_file(it.0.path("b.txt")).unwrap();
     let ran = it.staged().exits(1);
@@ -187,7 +188,7 @@ fn accepted_pairs_are_left_out_until_a_content_changes() {
         accept.err
     );
     it.run(&check, b"").exits(0);
-    // A baseline names contents, so a renamed file is still accepted.
+    // A baseline records digests of contents, not names, so a renamed file is still accepted.
     it.git(&["mv", "a.txt", "c.txt"]);
     it.git(&["commit", "-q", "-m", "second"]);
     it.git(&["rm", "-q", "--cached", "b.txt"]);
@@ -212,7 +213,8 @@ fn accepted_pairs_are_left_out_until_a_content_changes() {
     );
 }
 
-/// Two rows about the same two contents are one pair.
+/// `b.txt` and `c.txt` are equal, so the rows about `a.txt` and each of them are one pair of
+/// contents. It is accepted once.
 #[test]
 fn a_pair_is_accepted_once_however_many_files_have_it() {
     let Some(it) = Repository::with(&[("a.txt", &text(1))]) else {
@@ -232,7 +234,8 @@ fn a_pair_is_accepted_once_however_many_files_have_it() {
     assert_eq!(lines.lines().count(), 3, "a comment and two pairs: {lines}");
 }
 
-/// Hooks of several work trees may share a baseline.
+/// Several processes add pairs to one baseline at the same time, and no pair is lost. Hooks of
+/// several work trees do that.
 #[test]
 fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
     const SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
@@ -241,8 +244,9 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
     let Some(it) = Repository::with(&files) else {
         return;
     };
-    // The baseline is named as a file and by a link. Temporary files beside it come and go during
-    // the checks, and none of them is reported. Neither is an old one that was left behind.
+    // Half of the processes name the baseline by its path, the others by a symbolic link. During
+    // the checks there are temporary files beside the baseline, and an old one was left behind.
+    // None of these files is reported.
     it.0.write("accepted", "");
     it.0.write(".accepted.1.0.new", near(1));
     std::fs::create_dir(it.0.path("linked")).unwrap();
@@ -265,7 +269,7 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
     assert_eq!(lines.lines().count(), 1 + SEEDS.len(), "{lines}");
 }
 
-/// Both files repeat 128 bytes, which is less than a relation needs.
+/// Both files repeat the same 128 bytes. A run of 128 bytes in common is too short for a relation.
 #[test]
 fn data_that_repeat_a_short_pattern_are_no_near_copies() {
     let env = environment();
@@ -292,11 +296,11 @@ fn what_is_to_be_written_is_no_copy_of_what_is_there() {
     );
     check(&["-", "--name", "a.txt"]).exits(0);
     check(&["-", "--name", "./a.txt"]).exits(0);
-    // A hard link is another name of the same file.
+    // A hard link is another name of the same file, so it is not reported as a copy.
     std::fs::hard_link(it.0.path("a.txt"), it.0.path("linked.txt")).unwrap();
     check(&["-", "--name", "linked.txt"]).exits(0);
     std::fs::remove_file(it.0.path("linked.txt")).unwrap();
-    // Git ignores `built`, and does not track `c.txt` yet.
+    // Git ignores `built`, and `c.txt` is not tracked yet, so neither is reported.
     it.0.write("built", &draft);
     it.0.write("c.txt", &draft);
     let own = check(&["c.txt"]).exits(1);
@@ -305,14 +309,15 @@ fn what_is_to_be_written_is_no_copy_of_what_is_there() {
     let both = check(&["-", "--name", "a.txt"]).exits(1);
     assert_eq!(both.text(), "a.txt: identical to c.txt; reuse that file\n");
     check(&["-", "--exclude", "*.txt"]).exits(0);
-    // --in decides where to search, even among files that git ignores.
+    // `--in` decides which files are searched, even if git ignores them.
     it.0.write("other/d.txt", text(4));
     check(&["-", "--in", "other"]).exits(0);
     let built = check(&["-", "--in", "built"]).exits(1);
     assert_eq!(built.text(), "-: identical to built; reuse that file\n");
 }
 
-/// A form is in many otherwise different files. It is no reason to call two of them copies.
+/// The same form is in 120 otherwise different files. A form that two files share is no reason to
+/// call them copies.
 #[test]
 fn common_text_is_left_out_of_the_score() {
     let form = text(1);
@@ -383,10 +388,10 @@ fn trouble_ends_with_2_and_the_other_files_are_checked() {
         none.err
     );
     assert_eq!(none.err.lines().count(), 1, "{}", none.err);
-    // Outside of a work tree the command looks where `find` looks.
+    // Outside a work tree, `check` searches the same files as `find`.
     let here = run(&["check", "-"]).exits(1);
     assert_eq!(here.text(), "-: identical to ./a.txt; reuse that file\n");
-    // Without git there is no work tree, either.
+    // If git is not installed, the command finds no work tree, either.
     let without = |args: &[&str]| {
         let mut command = bare.command(args);
         finish(command.env("PATH", bare.path("none")), text(1).as_bytes())
@@ -400,7 +405,8 @@ fn trouble_ends_with_2_and_the_other_files_are_checked() {
     );
 }
 
-/// A name cannot end an annotation or a line. In SARIF it is escaped as a URI.
+/// A file name with a newline cannot end an annotation of `GitHub` or a line of text. In SARIF the
+/// name is escaped as a URI.
 #[test]
 fn hostile_names_break_no_format() {
     let Some(it) = Repository::with(&[("a.txt", &text(1))]) else {
@@ -450,7 +456,8 @@ fn hostile_names_break_no_format() {
     );
 }
 
-/// Checks that a log has only properties of the schema of SARIF 2.1.0, and those in use are right.
+/// Checks that a log has only properties of the schema of SARIF 2.1.0, and that the values of those
+/// properties are valid.
 fn is_sarif(log: &Value) {
     let keys = |value: &Value, allowed: &[&str]| {
         for key in value.as_object().unwrap().keys() {

@@ -1,4 +1,4 @@
-//! `groups --conflicts`: files of which sync programs kept two versions.
+//! `groups --conflicts` finds files of which a sync program kept two versions.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::environment;
 use super::plans::run;
 
-/// Makes a file, and for each program a conflicting copy of it.
+/// Makes a file, and a conflicting copy of it by the naming scheme of each sync program.
 fn scene() -> Environment {
     let env = environment();
     let text = lines(1, 60);
@@ -27,9 +27,10 @@ fn scene() -> Environment {
         "s/a-DESKTOP-1A2B3C4.txt",
         format!("{}{rest}", &text[..2000]),
     );
-    // Other files may have such a name, so it counts only if the original exists.
+    // A computer's name after a hyphen is not a sure sign. Such a file counts as a conflicting copy
+    // only if its original `s/b.txt` exists.
     env.write("s/b-DESKTOP-1A2B3C4.txt", &text);
-    // Both versions got a new name, so there is no original.
+    // Both versions of `s/c.txt` got a new name, so no file has the original name.
     env.write("s/c.variant-1a2b.txt", &text);
     env.write("s/c.variant-3c4d.txt", &text);
     for name in [
@@ -51,7 +52,8 @@ fn rows(ran: &Ran) -> Vec<Value> {
     ran.json()["conflicts"].as_array().unwrap().clone()
 }
 
-/// The files are too large to be compared whole. Nearly all of each is a hole.
+/// Files larger than the limit for a comparison are reported as estimates. Nearly all of each file
+/// is a hole.
 #[test]
 fn nothing_is_claimed_of_what_only_chunks_tell() {
     let env = environment();

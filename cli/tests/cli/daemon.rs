@@ -1,4 +1,4 @@
-//! Tests the command with daemons that behave well or badly.
+//! Tests the command with simulated daemons that answer well or badly.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
@@ -201,13 +201,14 @@ fn another_chunk_size_is_another_index() {
     );
     let mine = env.run(["pairs", "docs", "--chunk-size", "512"]);
     mine.is(0, "100%  docs/a.txt  docs/b.txt\n", "");
-    // The daemon has this chunk size. It answers, and its answer has no rows.
+    // The daemon's index has the chunk size 256, so the daemon is asked. Its answer has no rows.
     let theirs = env.run(["pairs", "docs", "--chunk-size", "256"]);
     theirs.is(0, "", "");
     assert_eq!(daemon.stop().len(), 2);
 }
 
-/// A daemon that is named must answer, whether an option or a variable names it.
+/// If a daemon's socket is named by an option or a variable, the daemon must answer. Otherwise the
+/// command fails.
 #[test]
 fn a_dead_socket_that_was_named_is_refused() {
     let env = environment();
@@ -241,7 +242,8 @@ fn a_dead_socket_that_was_named_is_refused() {
     by_variable("RESEMBLE_SOCKET", dead, &["pairs", "docs", "--local"]).is(0, found, "");
 }
 
-/// A named state folder means the daemon of that folder. A daemon with another one is refused.
+/// An option or variable that names a state folder means the daemon of that folder. A daemon whose
+/// state is in another folder is refused.
 #[test]
 fn the_daemon_of_another_state_folder_is_refused() {
     let env = environment();
@@ -272,7 +274,7 @@ fn the_daemon_of_another_state_folder_is_refused() {
         assert!(ran.err.contains("keeps its state in "), "{}", ran.err);
         assert!(ran.err.contains("not in other"), "{}", ran.err);
     }
-    // Without a daemon the templates are read from the named state folder.
+    // `templates list` needs no daemon. It reads the templates from the named state folder.
     let listed = env.run(["templates", "list", "--state", "other"]);
     assert!(listed.code < 2, "{}", listed.err);
     daemon.stop();
@@ -301,7 +303,8 @@ fn another_protocol_counts_as_none_and_is_said_with_v() {
     daemon.stop();
 }
 
-/// A busy daemon must not be reported as absent, and files must not be read instead.
+/// If the daemon is busy, the command reports that and does nothing else. It neither calls the
+/// daemon absent nor reads the files itself.
 #[test]
 fn a_busy_daemon_is_told_in_one_sentence() {
     let env = environment();
@@ -312,8 +315,8 @@ fn a_busy_daemon_is_told_in_one_sentence() {
     });
     let listener = listener.unwrap();
     let thread = std::thread::spawn(move || {
-        // There are three commands. The last one first checks for a daemon, by a connection of its
-        // own.
+        // The three commands below make four connections: the last command first checks whether
+        // there is a daemon.
         for _ in 0..4 {
             let (mut stream, _) = listener.accept().unwrap();
             stream
@@ -331,7 +334,8 @@ fn a_busy_daemon_is_told_in_one_sentence() {
     thread.join().unwrap();
 }
 
-/// Without a daemon there is output, too, so that the textfile collector records that.
+/// Without a daemon `status` still prints metrics, so that the textfile collector records that the
+/// daemon is down.
 #[test]
 fn without_a_daemon_there_is_a_metric_and_a_doctor() {
     let env = environment();
@@ -388,7 +392,8 @@ fn status_sync_and_alerts() {
         Request::Sync {
             timeout_ms: Some(_),
         } => failed("timeout", "not yet"),
-        // `--follow` continues after most failures of a daemon. After this one it ends.
+        // `--follow` reconnects after most failures of a daemon. After an `internal` failure it
+        // ends.
         Request::Alerts { follow: true, .. } => format!(
             "{HEADER}\n{{\"row\":{alert}}}\n{}",
             failed("internal", "no more of them")
@@ -419,7 +424,7 @@ fn status_sync_and_alerts() {
     let versions: Vec<_> = of_daemon
         .filter(|check| check["check"] == "version")
         .collect();
-    // This daemon reports no version, which is wrong.
+    // The simulated daemon reports no version, so `doctor` calls the version wrong.
     assert_eq!(versions[0]["state"], "wrong");
     env.run(["sync"]).is(0, "", "");
     env.run(["sync", "--timeout", "1s"]).is(1, "", "");
@@ -433,7 +438,7 @@ fn status_sync_and_alerts() {
         "1970-01-01 00:00:00  90%  near  /a  /b\n",
         "resemble: no more of them\n",
     );
-    // `--follow` has no end of its own, but it ends when its reader closes the pipe.
+    // `--follow` waits for more alerts without end, but it ends when its reader closes the pipe.
     let ended = cut_off(&env, &["alerts", "--follow"], 0);
     assert_eq!(ended, (Some(0), String::new()));
     env.run(["watch", "add", "."])
@@ -487,8 +492,8 @@ fn orders_carry_absolute_paths() {
     );
 }
 
-/// Without `--in`, `lost` and `history` look in all that the daemon watches. With `--local` they do
-/// not ask it.
+/// Without `--in`, `lost` and `history` search all roots of the daemon. With `--local` they do not
+/// ask the daemon for its roots.
 #[test]
 fn with_local_no_daemon_is_asked_for_its_roots() {
     let env = environment();
@@ -506,8 +511,9 @@ fn with_local_no_daemon_is_asked_for_its_roots() {
     assert!(asked.is_empty(), "{asked:?}");
 }
 
-/// An empty answer needs no second question. In particular, a request for the status would make the
-/// daemon read all rows of the index.
+/// If nothing is found, the command sends no second request: the answer already has the numbers
+/// that its message shows. A request for the status would make the daemon read all rows of the
+/// index.
 #[test]
 fn nothing_found_is_one_question() {
     let env = environment();

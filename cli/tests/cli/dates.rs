@@ -1,4 +1,4 @@
-//! Tests the dates of files that have no parts.
+//! Tests the dates that pictures and web pages state.
 
 use resemble_testutil::picture::{MODIFIED, jpeg, tiff};
 use resemble_testutil::prose::paragraphs;
@@ -84,7 +84,7 @@ fn no_version_of_the_future_is_the_newest() {
     env.run(report).success();
     for asked in [["docs", "--local"], ["--from", "report"]] {
         let all = [&["groups"], &asked[..], &["--format", "json"]].concat();
-        // If one file is excluded, the newest version of the others is the same.
+        // If `d` is excluded, the other files have the same newest version as before.
         for more in [&[][..], &["--exclude", "d.*"]] {
             let json = env.run([&all[..], more].concat()).json();
             let clusters = json["clusters"].as_array().expect("clusters").iter();

@@ -1,5 +1,5 @@
-//! Makes reports as the command saves them. Tests of pages and filters start from these, so they do
-//! not depend on what a search finds.
+//! Makes JSON documents like those that the command saves. Tests of pages and filters use these
+//! reports, so they do not depend on what a search finds.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -73,8 +73,8 @@ pub(crate) fn groups() -> Value {
     document("groups", &parameters, 7, &body)
 }
 
-/// Makes a report of `dirs` with three pairs among four directories. A page of groups may include
-/// one.
+/// Makes a report of `dirs` with three pairs among four directories. A page of `groups` may include
+/// such a report.
 pub(crate) fn dirs() -> Value {
     let pair = |a: &str, b: &str, a_in_b: f64, b_in_a: f64| {
         json!({"a": a, "b": b, "a_in_b": a_in_b, "b_in_a": b_in_a, "shared_bytes": 1000,
@@ -154,7 +154,7 @@ pub(crate) fn saved(env: &Environment, name: &str, document: &Value) -> PathBuf 
     env.write(name, out)
 }
 
-/// Prints a saved report in another format into a file.
+/// Converts a saved report into another format and returns the path of the result.
 pub(crate) fn printed(env: &Environment, document: &Value, format: &str) -> PathBuf {
     let verb = document["command"].as_str().unwrap();
     let from = saved(env, &format!("{verb}.json"), document);

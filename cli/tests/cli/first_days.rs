@@ -1,4 +1,4 @@
-//! Tests what a user sees first, and what the pages promise about it.
+//! Tests the first outputs that a new user sees, and what the pages promise about them.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -11,7 +11,7 @@ use resemble_testutil::{Environment, Ran, finish, office, pack};
 use crate::environment;
 use crate::streams::on_terminal;
 
-/// Writes a file with this modification time.
+/// Writes a file whose modification time is `seconds` after 1970.
 pub(crate) fn dated(env: &Environment, name: &str, bytes: &str, seconds: u64) {
     let path = env.write(name, bytes);
     let file = File::options().write(true).open(path).unwrap();
@@ -34,8 +34,9 @@ fn versions() -> Environment {
     env
 }
 
-/// On a terminal the order is: versions, files that hold FILE, files within FILE. In a pipe the
-/// score alone decides. The newest version is marked, unless it is FILE.
+/// On a terminal `find` lists versions of FILE first, then files that contain FILE, then files that
+/// FILE contains. In a pipe, rows are sorted by score alone. On a terminal the newest version is
+/// marked, unless it is FILE.
 #[test]
 fn a_terminal_gets_versions_first_with_sizes_and_dates() {
     let env = environment();
@@ -101,7 +102,7 @@ fn versions_of_a_file_come_by_their_dates() {
     let env = versions();
     for file in ["docs/a.txt", "docs/b.txt", "docs/d.txt"] {
         let mut order = vec!["docs/d.txt", "docs/a.txt", "docs/c.txt", "docs/b.txt"];
-        // Copies of FILE have rows. Copies of another version are only counted.
+        // A copy of FILE has a row of its own. Copies of another version are only counted.
         let has_copy = file == "docs/a.txt";
         if has_copy {
             order.insert(2, "docs/old/copy.txt");
@@ -164,8 +165,8 @@ fn versions_of_a_file_come_by_their_dates() {
     assert!(listed.contains("  versions "), "{listed}");
 }
 
-/// With `--top`, pairs that are similar but differ come first, the larger ones before the smaller.
-/// With `--score` that score sorts the rows.
+/// With `--top`, pairs that are similar but not equal are listed first, larger files before smaller
+/// ones. With `--score`, rows are sorted by that score.
 #[test]
 fn the_first_pairs_are_worth_reading() {
     let env = environment();
@@ -256,10 +257,11 @@ fn rows_are_filtered_by_the_relation() {
         paths(&find, "identical,near"),
         ["identical docs/copy.txt", "near docs/edited.txt"]
     );
-    // The relation says what the subject is to the file.
+    // The relation of a row describes the subject: `contained` means that the row's file contains
+    // the subject.
     assert_eq!(paths(&find, "contained"), ["contained docs/long.txt"]);
     assert_eq!(paths(&find, "contains"), Vec::<String>::new());
-    // A pair has no subject, so both directions match.
+    // In `pairs` neither file is the subject, so `contains` and `contained` select the same rows.
     let pairs = ["pairs", "docs"];
     assert_eq!(paths(&pairs, "contains"), paths(&pairs, "contained"));
     assert_eq!(paths(&pairs, "contains").len(), 4);
@@ -310,7 +312,7 @@ fn a_directory_and_one_inside_it_are_not_compared_with_themselves() {
     assert!(!beside.err.contains("lies in"), "{beside:?}");
 }
 
-/// Runs a line in a shell that finds the program.
+/// Runs a shell command line whose `PATH` has the program.
 fn sh(env: &Environment, line: &str) -> Ran {
     let program = Path::new(env!("CARGO_BIN_EXE_resemble")).parent().unwrap();
     let path = format!("{}:/usr/bin:/bin", program.display());
@@ -404,7 +406,7 @@ fn alerts_without_a_daemon_are_those_of_its_log() {
     );
     assert!(all.err.contains("no daemon answers"), "{all:?}");
     assert!(all.err.contains("alerts.jsonl"), "{all:?}");
-    // A day is a local day, unless it ends in Z.
+    // A date means a day in local time, unless the time ends in Z (UTC).
     assert_eq!(ask(&["--since", "2000-02-29"]).text().lines().count(), 1);
     assert_eq!(ask(&["--since", "2000-02-29T00:00Z"]).code, 1);
     assert_eq!(
@@ -421,7 +423,8 @@ fn alerts_without_a_daemon_are_those_of_its_log() {
     );
     let json = ask(&["--format", "json"]).json();
     assert_eq!(json["alerts"][1]["time"], 951_780_600);
-    // A log cannot be followed. If another daemon is named, this log is not read.
+    // Without a daemon, alerts cannot be followed. If another daemon is named by its socket, the
+    // log is not read.
     for args in [&["--follow"][..], &["--socket", "dead"]] {
         let ran = ask(args);
         assert_eq!((ran.code, ran.text()), (2, String::new()), "{ran:?}");
@@ -439,7 +442,8 @@ fn first_screens_have_no_jargon() {
             [&text[..], &paragraphs(100 + n, 2)].concat(),
         );
     }
-    // A book and its chapters, none of which is an archive.
+    // `all.html` has the text of every chapter, and each chapter is a file, too. No file is an
+    // archive.
     let chapters: Vec<String> = (0..4).map(|n| paragraphs(900 + n, 30)).collect();
     let page = |body: &str| format!("<html><body><p>{body}</p></body></html>");
     env.write("book/all.html", page(&chapters.concat()));
@@ -459,7 +463,7 @@ fn first_screens_have_no_jargon() {
         "{nothing:?}"
     );
     assert!(!nothing.err.contains(" run "), "{nothing:?}");
-    // The full output reports which files were not compared with each other.
+    // The full output reports that some files of a large cluster were not compared with each other.
     let whole = env.run(["groups", "pages", "--all"]).text();
     assert!(
         whole.contains("not every two files of 1 cluster with more than 48 files"),
@@ -502,7 +506,7 @@ fn sizes_say_what_they_mean() {
         let text = text.split("\n      --").next().unwrap().to_owned();
         assert!(text.contains("1024"), "{verb} {option}: {text}");
     }
-    // The long help documents an option that only catalogues need.
+    // `pairs --help` documents an option that only catalogues need.
     assert!(
         env.run(["pairs", "--help"])
             .text()
@@ -511,8 +515,8 @@ fn sizes_say_what_they_mean() {
     assert!(!env.run(["pairs", "-h"]).text().contains("--chunk-size"));
 }
 
-/// If all documents of a group state a date, the latest stated date marks the newest version. The
-/// times of the files do not matter then. If one document states none, the files' times decide.
+/// If all documents of a group state a date, the latest of these dates marks the newest version,
+/// whatever the times of the files. If one document states no date, the times of the files decide.
 /// This holds in groups, families, versions and catalogues.
 #[test]
 fn the_newest_document_is_told_by_the_dates_that_documents_state() {
@@ -573,8 +577,8 @@ fn the_newest_document_is_told_by_the_dates_that_documents_state() {
     assert_eq!(newest(&["groups", "docs"]), "d.docx -");
 }
 
-/// `find` of an archive is about the archive as a whole. To find files that resemble one member,
-/// the member is named.
+/// `find` with an archive looks for files that resemble the archive as a whole. To look for files
+/// that resemble one member, the user names that member.
 #[test]
 fn find_of_an_archive_is_about_all_that_it_holds() {
     let env = environment();

@@ -1,4 +1,5 @@
-//! `groups --files-from`: a list of hits, with one line per cluster.
+//! `groups --files-from` folds a list of files, such as the hits of a search, into one line per
+//! cluster.
 
 use std::fs;
 

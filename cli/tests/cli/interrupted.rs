@@ -1,4 +1,4 @@
-//! Plans that were killed, plans with edited logs, and plans that run at the same time.
+//! Tests plans that were killed, plans whose log was edited, and plans that run at the same time.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -37,7 +37,7 @@ fn run(env: &Environment, args: &[&str]) -> Ran {
     finish(shell(env).args(args), b"")
 }
 
-/// Runs a plan with a fake `program`, which kills the plan instead of acting.
+/// Runs a plan whose `PATH` has a fake `program`. When the plan calls it, it kills the plan.
 fn killed(env: &Environment, plan: &str, program: &str) {
     let fake = env.write(format!("fake/{program}"), "#!/bin/sh\nkill -9 $PPID\n");
     fs::set_permissions(fake, Permissions::from_mode(0o755)).unwrap();
@@ -142,7 +142,7 @@ fn undo_reverses_the_steps_of_its_own_plan_and_makes_folders_again() {
     assert_eq!(run(&env, &["plan.sh", "--undo"]).code, 0);
     assert_eq!(read(&env, "s/c/1"), "the only copy\n");
     assert_eq!(run(&env, &["plan.sh", "--do-it"]).code, 0);
-    // Another plan is written to the same file, so it has the same log.
+    // Another plan is written to the same file name, so it uses the log of the first plan.
     env.write("s/d/2", "the only copy\n");
     plan(&env, "remove", "s/keep", "plan.sh");
     assert_eq!(run(&env, &["plan.sh", "--do-it"]).code, 0);
@@ -151,8 +151,8 @@ fn undo_reverses_the_steps_of_its_own_plan_and_makes_folders_again() {
     assert!(!env.path("s/c/1").exists(), "{undone:?}");
 }
 
-/// Each of two plans removes the files that the other one keeps. In any order of their steps, one
-/// copy of each file stays.
+/// Two plans run at the same time. Each removes the files that the other one keeps. Whatever the
+/// order of their steps, one copy of each file stays.
 #[test]
 fn two_plans_at_once_leave_a_copy_of_everything() {
     let env = environment();
@@ -164,7 +164,7 @@ fn two_plans_at_once_leave_a_copy_of_everything() {
     }
     plan(&env, "remove", "s/x", "1.sh");
     plan(&env, "remove", "s/y", "2.sh");
-    // The two plans run with different homes, which must not matter.
+    // The plans run with different home folders, but they must still notice each other.
     let start = |plan: &str, home: &str| {
         let mut command = shell(&env);
         command

@@ -1,4 +1,4 @@
-//! `resemble lab` runs the program `resemble-lab` in its own place.
+//! `resemble lab` replaces its own process by the program `resemble-lab`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::environment;
 use resemble_testutil::{Environment, finish};
 
-/// Puts the command alone into a folder, and returns its path.
+/// Puts only the program `resemble` into a folder, without `resemble-lab`, and returns its path.
 fn alone(env: &Environment) -> PathBuf {
     let program = env.path("bin/resemble");
     std::fs::create_dir_all(program.parent().unwrap()).unwrap();
@@ -19,7 +19,8 @@ fn alone(env: &Environment) -> PathBuf {
     program
 }
 
-/// Writes a script in place of the laboratory, which prints its name and its arguments.
+/// Writes a script in place of `resemble-lab`. The script prints its name, its process id and its
+/// arguments, and returns exit code 7.
 fn stand_in(env: &Environment, folder: &str, name: &str) {
     let script = format!(
         "#!/bin/sh\necho {name} $$\nprintf '<%s>' \"$@\"\n{}\nexit 7\n",
@@ -68,8 +69,8 @@ fn the_laboratory_is_looked_for_beside_the_command_then_in_path() {
     assert_eq!(name(&env), "beside");
 }
 
-/// The laboratory replaces the process of the command. So signals reach it, and its exit code is
-/// that of the command.
+/// The laboratory runs in the process of the command. So it gets the signals that are sent to the
+/// command, and its exit code is the command's exit code.
 #[test]
 fn it_takes_the_place_of_the_command() {
     let env = environment();

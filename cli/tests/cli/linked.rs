@@ -1,5 +1,6 @@
-//! `groups --links`: pairs that an engine has found. The tests in the folder `scale` use the output
-//! of engines. These tests use links without pairs, and links that are refused.
+//! `groups --links` reads pairs that an SQL engine has found. The tests in the folder `scale` use
+//! the output of real engines. The tests here use folders without pairs, and folders that must be
+//! refused.
 
 use std::path::Path;
 
@@ -87,7 +88,7 @@ fn links_go_with_questions_about_similar_files() {
     refused(&["--socket", "s"], "leave out --socket");
 }
 
-/// A file in the list of `resemble measure`.
+/// Returns the entry of a file in the list that `resemble measure` reads.
 fn listed(path: &Path) -> Vec<u8> {
     let digest = digest(&std::fs::read(path).unwrap()).0;
     [&digest[..], path.as_os_str().as_encoded_bytes(), b"\0"].concat()
@@ -100,7 +101,7 @@ fn listed_pairs_are_measured_in_their_order() {
         ["near/one.txt", "near/edited.txt", "apart/two.txt"].map(|name| env.path(name));
     let pairs = [(&one, &edited), (&one, &two), (&two, &edited)];
     let list: Vec<Vec<u8>> = pairs.map(|(a, b)| [listed(a), listed(b)].concat()).to_vec();
-    // The file changes after it was listed.
+    // The list has the digest of the old bytes; now the file changes.
     env.write("apart/two.txt", paragraphs(3, 50));
     let ran = finish(&mut env.command(["measure"]), &list.concat());
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
@@ -113,8 +114,8 @@ fn listed_pairs_are_measured_in_their_order() {
     assert_eq!((of_two, other), (&none, &none));
     let share = |bits: i64| f64::from_bits(bits.cast_unsigned());
     let [unit, flags, there, back, both, shared] = *of_edited;
-    // The unit is words. The flags say that all three shares are known, and that a passage is
-    // shared.
+    // The unit 0 means words. The flags say that all three shares are known and that the files have
+    // a passage in common.
     assert_eq!((unit, flags), (0, 1 | 2 | 4 | 16));
     let found = env.run(["pairs", "near", "--format", "json"]).json();
     let pair = &found["pairs"][0];

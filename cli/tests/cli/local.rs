@@ -39,7 +39,8 @@ fn find_text() {
             .any(|line| line.ends_with("%  near  docs/edited.txt")),
         "{text}"
     );
-    // All of `part.txt` is in `report.txt`. But only identical files have 100 %.
+    // All of `part.txt` is in `report.txt`, but the row shows 99 %: 100 % is only for identical
+    // files.
     assert!(
         lines[1..].contains(&"99%  contains  docs/part.txt"),
         "{text}"
@@ -115,8 +116,8 @@ fn find_in_every_format_says_the_same() {
         for (field, column) in line.split('\t').zip(columns) {
             match &row[column] {
                 serde_json::Value::String(text) => assert_eq!(field, text),
-                // If there is no discount, JSON has no fields `discounted` and `reason`, and TSV
-                // has empty ones.
+                // If a row has no discount, JSON has no fields `discounted` and `reason`, and TSV
+                // has empty columns.
                 serde_json::Value::Null => assert_eq!(field, "", "{column}"),
                 serde_json::Value::Bool(yes) => assert_eq!(field, yes.to_string()),
                 number => assert_eq!(
@@ -142,7 +143,7 @@ fn exit_codes() {
         "",
         "resemble: absent: No such file or directory\n",
     );
-    // A missing FILE is the error, and not the missing daemon.
+    // The message is about the missing FILE, not about the missing daemon.
     for args in [&["find", "absent"][..], &["find", "absent", "--holders"]] {
         env.run(args)
             .is(2, "", "resemble: absent: No such file or directory\n");
@@ -201,7 +202,7 @@ fn what_is_no_file_is_never_opened() {
             .unwrap()
             .success()
     );
-    // Opening the FIFO would block, because no writer opens it.
+    // No writer opens the FIFO. So the command must not open it, because that would block.
     env.run(["find", "fifo", "--in", "docs"])
         .is(2, "", "resemble: fifo: is not a regular file\n");
     env.run(["find", "/dev/zero", "--in", "docs"]).is(
@@ -288,7 +289,7 @@ fn standard_input() {
     let found = env.feed(ask, text.as_bytes());
     let lines: Vec<String> = found.text().lines().map(str::to_owned).collect();
     assert_eq!(found.code, 0);
-    // Standard input is not one of the files, so both equal files are listed.
+    // The subject is standard input, which is no file of `docs`. So both equal files are listed.
     assert!(
         lines[0].starts_with("-\tdocs/old/copy.txt\tidentical\t"),
         "{lines:?}"
@@ -312,7 +313,7 @@ fn a_file_outside_the_directories_and_links_to_it() {
         let found = env.run(["find", file, "--in", "docs", "--top", "2", "-q"]);
         found.is(0, expected, "");
     }
-    // A hard link is the file itself, and a file is not similar to itself.
+    // A hard link of the subject is the same file, so it is not listed as similar.
     std::fs::hard_link(env.path("docs/stranger.txt"), env.path("docs/same.txt")).unwrap();
     std::fs::hard_link(env.path("docs/stranger.txt"), env.path("same.txt")).unwrap();
     env.run(["find", "same.txt", "--in", "docs"])
@@ -321,8 +322,8 @@ fn a_file_outside_the_directories_and_links_to_it() {
         .found_nothing();
 }
 
-/// There are more names than a process may have descriptors. Half of them are in one folder, the
-/// others in a folder each. No folder may stay open.
+/// The list has more names than the process may have open descriptors. Half of the files are in one
+/// folder, and each of the others has its own folder. So the command must not keep folders open.
 #[test]
 fn a_list_of_many_names_needs_few_descriptors() {
     let env = environment();

@@ -1,7 +1,7 @@
-//! Tests the command as scripts and people use it: the built binary, in a private environment.
+//! Tests the built binary as scripts and people use it, each test in a private environment.
 
-// Clippy allows `unwrap` in tests, but not in functions that tests call. There it is right, too: a
-// test that cannot be set up fails.
+// Clippy allows `unwrap` in tests, but not in functions that tests call. `unwrap` is right there,
+// too, because a test whose preparation fails must fail.
 #![allow(clippy::unwrap_used)]
 
 mod action; // the action of GitHub that runs `check`
@@ -36,7 +36,7 @@ mod why; // where two files agree: lists, columns, other programs
 
 use resemble_testutil::{Environment, every_file_is_a_module};
 
-/// Returns a private home in which the program is run.
+/// Returns an environment with a private home, in which the program under test runs.
 fn environment() -> Environment {
     Environment::of(env!("CARGO_BIN_EXE_resemble"))
 }

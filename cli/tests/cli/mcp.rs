@@ -1,4 +1,4 @@
-//! `mcp`: what a client gets, and what no client may get.
+//! `mcp` gives a client what it asks for, but nothing outside its root.
 
 use std::io::{BufRead, Write};
 
@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::environment;
 
-/// Makes the root `in` with two versions, a copy and an unrelated text. The folder `out` beside it
-/// has another copy.
+/// Makes the root `in` with two versions of a text, a copy and an unrelated text. The folder `out`,
+/// which is not in the root, has another copy.
 fn scene() -> Environment {
     let env = environment();
     let text = paragraphs(1, 40);
@@ -23,7 +23,7 @@ fn scene() -> Environment {
     env
 }
 
-/// Starts a server about `in` that asks no daemon.
+/// Starts an MCP server for the root `in`. The server asks no daemon.
 fn session(env: &Environment) -> McpSession {
     McpSession::of(&mut env.command(["mcp", "--root", "in", "--local"]))
 }
@@ -46,7 +46,7 @@ fn every_tool_answers_about_its_roots() {
         rows[0]["path"].as_str().unwrap().ends_with("/in/copy.txt"),
         "{found}"
     );
-    // The figures equal those of the command line.
+    // The figures of the server equal those of the command line.
     let said = env.run(["find", "in/report.txt", "--in", "in", "--format", "json"]);
     for (row, said) in rows.iter().zip(said.json()["results"].as_array().unwrap()) {
         for figure in ["a_in_b", "b_in_a", "shared_bytes", "relation"] {
@@ -150,7 +150,8 @@ fn mutated_messages_do_no_harm() {
         json!({"jsonrpc": "2.0", "id": "x", "method": "ping"}),
     ];
     let mut random = Random::new(3);
-    // Answers are read while messages are written, because a full pipe would stop both sides.
+    // A thread reads the answers while messages are written. Otherwise, as soon as the pipes are
+    // full, both sides would wait for each other.
     let McpSession {
         mut server,
         mut input,

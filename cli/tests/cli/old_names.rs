@@ -6,8 +6,8 @@ use resemble_testutil::prose::paragraphs;
 use crate::daemon::{Daemon, hello, rows};
 use crate::environment;
 
-/// An old name sends the same requests to a daemon as the new one. Output and exit code are the
-/// same, too.
+/// A verb sends the daemon the same requests by its old name and by its new name. Output and exit
+/// code are the same, too.
 #[test]
 fn orders_to_a_daemon() {
     let mark = r#"{"time":5,"group":false,"paths":["/a","/b"]}"#;
@@ -53,10 +53,11 @@ fn orders_to_a_daemon() {
     }
 }
 
-/// Catalogues are written, kept, listed and dropped without a daemon.
+/// The old and new names of verbs that write, keep, list and drop catalogues do the same. These
+/// verbs need no daemon.
 #[test]
 fn catalogues() {
-    // There is only one file, so that its date is the same in both answers.
+    // There is only one file, so that the answers for the old and the new name have the same date.
     let env = environment();
     env.write("docs/a.txt", paragraphs(1, 20));
     let written = |[write, keep]: [&[&str]; 2]| {
@@ -90,7 +91,7 @@ fn catalogues() {
     assert_eq!(env.run(["catalogue", "drop", "docs"]).code, 2);
 }
 
-/// Nothing lists an old name, and the help of an old name is that of the new one.
+/// No list of verbs has an old name. The help of an old name is the help of the new one.
 #[test]
 fn nothing_lists_an_old_name() {
     let env = environment();

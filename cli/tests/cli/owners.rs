@@ -1,4 +1,4 @@
-//! Rows in JSON, and text with `-v`, have the owners of the files.
+//! JSON rows state the owners of the files. Text does so with `-v`.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::environment;
 
-/// The number of a user that has no name.
+/// A user id that has no name.
 const NAMELESS: u32 = 3_999_999_999;
 
 fn json_of(env: &Environment, args: &[&str]) -> Value {
@@ -60,8 +60,8 @@ fn rows_say_whose_the_files_are() {
     }
 }
 
-/// Groups name the owner of each file of a set and of each member; a member of an archive has the
-/// owner of the archive. A saved report keeps them.
+/// In `groups`, each file of a set and each member of a cluster has its owner. A member of an
+/// archive has the owner of the archive. A saved report keeps the owners.
 #[test]
 fn groups_say_whose_each_file_is() {
     let env = environment();
@@ -102,7 +102,7 @@ fn groups_say_whose_each_file_is() {
     assert_eq!(found, [json!(mine), json!(mine)], "{inside}");
 }
 
-/// Alerts have the current owners of both files, and none for a file that is gone.
+/// An alert states the present owner of both files. A file that no longer exists has no owner.
 #[test]
 fn alerts_say_whose_both_files_are() {
     let env = environment();

@@ -24,7 +24,7 @@ fn pairs_of_names() -> Environment {
     env
 }
 
-/// Returns the two files of each step: the copy, and the one that stays.
+/// Returns two paths for each step of a plan: the file that is kept, and the copy that is removed.
 fn steps(env: &Environment, args: &[&str]) -> Vec<[String; 2]> {
     let plan = env.run([&["groups"], args].concat());
     let root = format!("{}/", fs::canonicalize(env.path("")).unwrap().display());
@@ -77,8 +77,8 @@ fn rules_see_all_names_of_a_file() {
     }
 }
 
-/// A report has one name of each file. If a filter leaves out that name, the plan uses another
-/// name.
+/// A report names each file by one of its names. If a filter excludes that name, the plan uses
+/// another name of the file.
 #[test]
 fn a_name_that_is_left_out_does_not_leave_out_its_file() {
     let env = pairs_of_names();
@@ -118,8 +118,8 @@ fn a_name_that_is_left_out_does_not_leave_out_its_file() {
     assert_eq!(env.run(away).code, 1);
 }
 
-/// A file that was named itself may have another name below a named folder. The plan has both
-/// names.
+/// The user names the file `t/b/2`, and also the folder `t/d` with another name of that file. The
+/// plan acts on both names.
 #[test]
 fn a_named_file_has_its_other_name_in_a_root() {
     let env = pairs_of_names();
@@ -148,8 +148,8 @@ fn a_file_of_the_future_is_not_the_newest() {
     }
 }
 
-/// Files are moved to one folder for each root, even if roots have the same name. `--undo` moves
-/// all files back.
+/// A plan moves files to one folder for each root, even if two roots have the same name. `--undo`
+/// moves all files back.
 #[test]
 fn roots_of_one_name_have_folders_of_their_own() {
     let env = environment();
@@ -178,7 +178,7 @@ fn roots_of_one_name_have_folders_of_their_own() {
     assert_eq!(before, after);
 }
 
-/// A plan frees as many bytes as the report counts, even if files have holes.
+/// The number of bytes that a plan frees equals the number in the report, even if files have holes.
 #[test]
 fn reports_and_plans_count_the_same_bytes() {
     let env = environment();

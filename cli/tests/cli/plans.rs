@@ -15,7 +15,7 @@ use resemble_testutil::{Environment, Ran, asked_for, finish};
 
 use super::environment;
 
-/// The state of a path: type and mode, time, owner, bytes or target, and the inode.
+/// The state of a path: type and mode, time, owner, bytes or target of a link, and inode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
     mode: u32,
@@ -27,7 +27,7 @@ pub(super) struct State {
 
 pub(super) type Snapshot = BTreeMap<PathBuf, State>;
 
-/// Returns everything below a folder except folders.
+/// Returns the state of everything below a folder, except of folders.
 pub(super) fn snapshot(root: &Path) -> Snapshot {
     let (mut found, mut folders) = (Snapshot::new(), vec![root.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -55,14 +55,14 @@ pub(super) fn snapshot(root: &Path) -> Snapshot {
     found
 }
 
-/// Returns the bytes of all regular files.
+/// Returns the different contents of all regular files.
 fn contents(snapshots: &[&Snapshot]) -> BTreeSet<Vec<u8>> {
     let all = snapshots.iter().flat_map(|snapshot| snapshot.values());
     let files = all.filter(|state| state.mode & 0o170_000 == 0o100_000);
     files.map(|state| state.bytes.clone()).collect()
 }
 
-/// Returns a shell whose environment has the home and the program that plans use.
+/// Returns a shell whose environment has a private home and the program that plans call.
 pub(super) fn shell(env: &Environment, shell: &str) -> Command {
     let mut command = Command::new(shell);
     command.env("HOME", env.home()).env_remove("XDG_DATA_HOME");
@@ -105,8 +105,8 @@ pub(super) fn name(random: &mut Random, number: usize) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// Makes files with copies in three folders, some of them with hard links. With `near` they have
-/// versions, each of which contains the earlier ones.
+/// Makes files and copies of them in three folders. Some have hard links. With `near`, the copies
+/// are versions, each of which contains the earlier ones.
 fn grow(env: &Environment, tree: usize, near: bool, random: &mut Random) {
     let (mut number, folders) = (0, ["one", "two", "two/deep"]);
     for set in 0..2 + random.below(2) {
@@ -140,7 +140,7 @@ fn grow(env: &Environment, tree: usize, near: bool, random: &mut Random) {
     }
 }
 
-/// Changes a tree in one of many ways. Returns the changed paths, on which no step may act.
+/// Changes a tree in one of many ways. Returns the changed paths; a plan must not act on them.
 fn change(env: &Environment, tree: usize, random: &mut Random) -> Vec<PathBuf> {
     let root = env.path("t").join(tree.to_string());
     let paths: Vec<PathBuf> = snapshot(&root).into_keys().collect();
@@ -238,7 +238,7 @@ fn change(env: &Environment, tree: usize, random: &mut Random) -> Vec<PathBuf> {
     names
 }
 
-/// Truncates a log as after a crash during the last step.
+/// Truncates the log of a plan as if a crash had happened during the last step.
 fn crash(env: &Environment, random: &mut Random) {
     let log = env.path("plan.sh.log");
     let Ok(text) = fs::read(&log) else { return };
@@ -255,7 +255,7 @@ fn crash(env: &Environment, random: &mut Random) {
     fs::write(log, &text[..length]).unwrap();
 }
 
-/// Runs a plan of one kind over many trees.
+/// Makes a plan of one kind for many trees, changes the trees, and runs the plan.
 fn hostile((kind, near): (&str, bool), trees: usize, seed: u64) {
     let mut random = Random::new(seed);
     let env = environment();
@@ -328,7 +328,7 @@ fn hostile((kind, near): (&str, bool), trees: usize, seed: u64) {
         return;
     }
     if kind == "symlink" {
-        // A copy in place of a link is made anew, so it has another inode.
+        // `--undo` replaces each link by a new copy, so inodes are not compared.
         for (path, state) in &mut undone {
             state.inode = before.get(path).map_or(0, |state| state.inode);
         }
@@ -371,8 +371,8 @@ fn plans_survive_what_happens_to_their_trees() {
     });
 }
 
-/// Missing files are copied, with owner, mode, time and attributes. `--undo` removes a copy only
-/// while its source exists.
+/// A plan copies missing files with owner, mode, time and attributes. `--undo` removes a copy only
+/// if the file that it was copied from still exists.
 #[test]
 fn what_is_missing_is_copied() {
     let env = environment();
@@ -477,7 +477,7 @@ fn rules_choose_what_stays() {
     );
 }
 
-/// A file in a trash counts neither as a copy that stays nor as one that is removed.
+/// A plan ignores files in a trash: such a file is neither kept as the copy that stays nor removed.
 #[test]
 fn what_lies_in_a_trash_keeps_nothing() {
     let env = environment();
@@ -510,7 +510,8 @@ fn what_lies_in_a_trash_keeps_nothing() {
     assert_eq!(covered.code, 0, "{covered:?}");
 }
 
-/// A copy with attributes of its own is not replaced by a link, which would lose them.
+/// A copy that has its own extended attributes is not replaced by a hard link, which would lose
+/// them.
 #[test]
 fn attributes_of_a_copy_are_not_dropped_by_a_hard_link() {
     let env = environment();

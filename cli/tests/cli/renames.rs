@@ -11,7 +11,8 @@ use resemble_testutil::{Environment, asked_for, finish};
 use super::environment;
 use super::plans::{Snapshot, name, run, set_time, snapshot};
 
-/// Writes a file whose time depends on its bytes, because rsync compares size and time.
+/// Writes a file whose modification time is computed from its bytes. rsync compares size and time,
+/// so files with different bytes must have different times.
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -53,7 +54,7 @@ fn folders(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Changes a tree as people do.
+/// Changes a tree in one of the ways in which people change trees.
 fn change(root: &Path, random: &mut Random) {
     let files: Vec<PathBuf> = snapshot(root).into_keys().collect();
     let folders = folders(root);
@@ -70,7 +71,7 @@ fn change(root: &Path, random: &mut Random) {
     let aside = root.join("aside");
     let fresh = format!("new {}", random.draw() % 1000);
     match random.below(13) {
-        // A folder gets a new name, or moves into another folder.
+        // A folder is renamed, or moved into another folder.
         0 => fs::rename(&folder, folder.with_file_name(fresh)).unwrap(),
         1 if !into.starts_with(&folder) => {
             let to = into.join(folder.file_name().unwrap());
@@ -96,7 +97,7 @@ fn change(root: &Path, random: &mut Random) {
             fs::rename(&third, &other).unwrap();
             fs::rename(&aside, &third).unwrap();
         }
-        // A name is changed to upper case.
+        // A file gets its name in upper case.
         5 => {
             let name = file.file_name().unwrap().to_ascii_uppercase();
             fs::rename(&file, file.with_file_name(name)).unwrap();
@@ -106,7 +107,7 @@ fn change(root: &Path, random: &mut Random) {
             fs::rename(&folder, folder.with_file_name(name)).unwrap();
         }
         7 => fs::rename(&file, into.join(fresh)).unwrap(),
-        // One file takes the name of another, which is lost.
+        // A file is renamed over another file, which is lost.
         8 if file != other => fs::rename(&file, &other).unwrap(),
         9 => write(&file, &(fs::read_to_string(&file).unwrap() + &text(random))),
         10 => write(&into.join(fresh), &text(random)),
@@ -126,7 +127,8 @@ fn change(root: &Path, random: &mut Random) {
     }
 }
 
-/// Counts the bytes of A that B lacks: for each content, the copies that A has more.
+/// Counts the bytes that A has and B lacks. A content that A has more often than B counts once for
+/// each missing copy.
 fn owed(a: &Snapshot, b: &Snapshot) -> u64 {
     let mut counts: HashMap<&[u8], i64> = HashMap::new();
     for state in b.values() {
@@ -140,7 +142,7 @@ fn owed(a: &Snapshot, b: &Snapshot) -> u64 {
         .sum()
 }
 
-/// Counts the bytes of the files of A that B does not have at the same paths.
+/// Counts the bytes of files of A that differ from the file at the same path in B, or that B lacks.
 fn missing(a: &Path, b: &Path) -> u64 {
     let b_files = snapshot(b);
     let at_b = |path: &Path| b_files.get(&b.join(path.strip_prefix(a).unwrap()));

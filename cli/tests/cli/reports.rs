@@ -1,4 +1,4 @@
-//! Tests exit codes, formats and plans of compare, covered, dirs and groups.
+//! Tests the exit codes, formats and plans of `compare`, `covered`, `dirs` and `groups`.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -8,8 +8,8 @@ use crate::environment;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, finish, in_a_process_of_its_own};
 
-/// Makes `old` and `new`. One file each is the same, edited, moved, moved and edited, inside
-/// another file, new, and gone.
+/// Makes the trees `old` and `new`. There is one file of each kind: the same, edited, moved, moved
+/// and edited, inside another file, new, and gone.
 pub(crate) fn two_trees() -> Environment {
     let env = environment();
     let texts: Vec<String> = (1..6).map(|seed| paragraphs(seed, 60)).collect();
@@ -48,8 +48,8 @@ fn compare_ends_like_diff() {
     let code = |args: &[&str]| env.run(args).code;
     assert_eq!(code(&["compare", "copy", "same"]), 0);
     assert_eq!(code(&["compare", "copy", "copy"]), 0);
-    // Text shows no rows of equal files. The note must say that there is no difference, not that
-    // nothing was found.
+    // Text has no rows for equal files. So the note must say that there is no difference, and not
+    // that nothing was found.
     let equal = env.run(["compare", "copy", "same"]);
     let said = "resemble: no difference: compared 2 files of ";
     assert!(equal.err.starts_with(said), "{equal:?}");
@@ -63,12 +63,12 @@ fn compare_ends_like_diff() {
     let same = ["compare", "old", "new", "--class", "same"];
     assert_eq!(code(&same), 1, "all rows count, not only those shown");
     assert_eq!(code(&["compare", "old", "absent"]), 2);
-    // A link that only one directory has is a difference.
+    // A symbolic link that only one directory has is a difference.
     symlink("x", env.path("same/link")).unwrap();
     assert_eq!(code(&["compare", "copy", "same"]), 1);
     symlink("x", env.path("copy/link")).unwrap();
     assert_eq!(code(&["compare", "copy", "same"]), 0);
-    // A comparison of two files has the same exit codes.
+    // A comparison of two single files has the same exit codes as one of directories.
     assert_eq!(code(&["compare", "old/same.txt", "new/same.txt"]), 0);
     assert_eq!(code(&["compare", "old/edited.txt", "new/edited.txt"]), 1);
 }
@@ -199,7 +199,7 @@ fn covered_says_yes_only_if_all_is_elsewhere() {
     assert_eq!(yes.code, 0, "{yes:?}");
     let start = "covered:  copy  all of 1 file, ";
     assert!(yes.text().starts_with(start), "{yes:?}");
-    // A named link is followed, and a note reports that.
+    // If the user names a symbolic link, it is followed, and a note reports that.
     symlink("copy", env.path("link")).unwrap();
     let link = env.run(["covered", "link", "--by", "docs"]);
     let said = "resemble: link is a symbolic link: the answer is about /";
@@ -279,13 +279,13 @@ fn groups_and_dirs_end_with_0_if_something_is_found() {
     let null = env.run(["groups", "docs", "--format", "fdupes", "-0"]);
     assert_eq!(null.out, b"docs/old/copy.txt\0docs/report.txt\0\0");
 
-    // If one of two roots is missing, there is an answer, and the exit code is 2.
+    // One of the two named roots is missing. The other is answered, and the exit code is 2.
     let ran = env.run(["groups", "docs", "absent"]);
     assert_eq!(ran.code, 2);
     assert!(ran.text().starts_with("1 set"), "{ran:?}");
 }
 
-/// Text shows the id of a cluster, by which it can be marked as a template.
+/// Text shows the id of each cluster. `templates mark` accepts this id.
 #[test]
 fn the_id_in_text_can_be_marked() {
     let env = collection();
@@ -297,7 +297,7 @@ fn the_id_in_text_can_be_marked() {
     assert_eq!(json["clusters"][0]["id"], id);
     let marked = env.run(["templates", "mark", id, "docs"]);
     assert_eq!(marked.code, 0, "{marked:?}");
-    // With --of, text shows the set and the cluster of the file.
+    // With `--of`, text shows the set and the cluster that the file is in.
     let of = env.run(["groups", "docs", "--of", "docs/report.txt"]);
     assert!(of.text().contains("identical  2 files"), "{of:?}");
 }
@@ -341,7 +341,7 @@ fn a_family_in_text() {
     assert!(rows[4].ends_with("docs/v4.txt  newest"), "{text}");
 }
 
-/// If find and pairs find nothing, a note says what was compared.
+/// If `find` or `pairs` find nothing, a note says what was compared.
 #[test]
 fn nothing_found_says_what_was_compared() {
     let env = collection();
@@ -399,7 +399,7 @@ fn similar_directories() {
     assert!(csv.starts_with("a,b,a_in_b,"), "{csv}");
 }
 
-/// A plan's script links the files that it names, and keeps every byte.
+/// The script of a plan replaces the copies that it names by hard links, and no byte is lost.
 #[test]
 fn plans_run() {
     let env = collection();
@@ -431,8 +431,8 @@ fn plans_run() {
     assert!(target.starts_with(env.path("docs")), "{target:?}");
 }
 
-/// With `--only identical` the sets equal those of a whole report. This holds if files are
-/// searched, with an index, and from a saved report.
+/// With `--only identical`, the answer has the same sets as an answer about all groups. This holds
+/// for a search of the files, for an index, and for a saved report.
 #[test]
 fn identical_files_alone() {
     let env = collection();
@@ -443,7 +443,8 @@ fn identical_files_alone() {
         ran.json()
     };
     let direct = only(&["docs"]);
-    // With `--no-cache` there is no index, so the files are searched again.
+    // Without an index, because of `--no-cache`, the files themselves are searched, and the answer
+    // is the same.
     assert_eq!(only(&["docs", "--no-cache"]), direct);
     let all = env.run(["groups", "docs", "--format", "json", "-o", "all.json"]);
     assert_eq!(all.code, 0, "{all:?}");
@@ -480,7 +481,7 @@ fn identical_files_alone() {
 /// Unreadable files are reported, the other files are compared, and the exit code is 2.
 #[test]
 fn unreadable_files_are_trouble() {
-    // Root can read everything, so the test continues as another user.
+    // Root can read everything, so this test runs again in a process of another user.
     if in_a_process_of_its_own("reports::unreadable_files_are_trouble", true) {
         return;
     }
@@ -502,12 +503,12 @@ fn unreadable_files_are_trouble() {
     env.write("old/folder/a.txt", "a");
     let folder = env.path("old/folder");
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o000)).unwrap();
-    // Unreadable files that are only searched do not change the exit code.
+    // If unreadable files are only among those that are searched, the exit code does not change.
     for (args, code) in [
         (&["covered", "new", "--by", "old"][..], 1),
         (&["find", "new/same.txt", "--in", "old"], 0),
         (&["find", "new/same.txt", "--holders", "--in", "old"], 0),
-        // Unreadable subjects and unreadable or missing named paths do.
+        // If the subject or a named path is unreadable or missing, the exit code is 2.
         (&["find", "old/locked.txt", "--in", "old"], 2),
         (&["find", "new/same.txt", "--in", "old/folder"], 2),
         (&["find", "new/same.txt", "--in", "old", "--in", "none"], 2),
@@ -543,7 +544,7 @@ fn similar_files_side_by_side() {
     assert_eq!(json.json()["order"].as_array().unwrap().len(), 5);
 }
 
-/// The answer does not depend on which directories the cache has.
+/// `covered` gives the same answer, whichever directories the cache has.
 #[test]
 fn covered_says_the_same_whatever_the_cache_knows() {
     let env = environment();
@@ -552,8 +553,9 @@ fn covered_says_the_same_whatever_the_cache_knows() {
     env.write("old/same.txt", &text);
     env.write("old/moved.txt", &other);
     env.write("old/edited.txt", paragraphs(3, 12) + " and more");
-    // Two files have the size of the file at the same path, but other bytes. The bytes of the first
-    // exist at another path, those of the second nowhere.
+    // `swapped.txt` and `changed.txt` have the same size in both trees, but other bytes. The bytes
+    // of `old/x/swapped.txt` are at another path of `new`; those of `old/x/changed.txt` are nowhere
+    // in it.
     env.write("old/x/swapped.txt", &text);
     env.write("old/x/changed.txt", text.replace('e', "o"));
     env.write("old/only.txt", paragraphs(4, 12));

@@ -1,11 +1,11 @@
-//! `groups --review`: templates that are marked in one run also hold in the next.
+//! `groups --review`: templates that the user marks in one run are also used in the next.
 
 use resemble_testutil::Environment;
 use resemble_testutil::prose::{edited, prose};
 
 use crate::environment;
 
-/// Pages with a long common preamble, a version of one of them, and two versions of a letter.
+/// Makes pages with a long common preamble, a version of one page, and two versions of a letter.
 pub(crate) fn pages() -> Environment {
     let env = environment();
     let preamble = prose(1, 9_000);
@@ -38,13 +38,13 @@ fn a_cluster_that_is_a_template_is_not_shown_again() {
         assert_eq!(ran.code, 0, "{ran:?}");
         (ran.text(), ran.err)
     };
-    // An invalid answer, Enter and q mark nothing.
+    // An invalid answer, an empty line and `q` mark no template.
     let (shown, _) = review("what\n\nq\n");
     assert_eq!(shown.matches("t template, Enter next, q quit? ").count(), 3);
     assert!(shown.contains("docs/page-1.txt") && shown.contains("docs/letter.txt"));
     assert_eq!(clusters(&env), [7, 2]);
     assert_eq!(env.run(["templates", "list"]).code, 1);
-    // The preamble is marked, so the following clusters are made without it.
+    // The user marks the preamble as a template, so the following clusters are computed without it.
     let (shown, said) = review("t\n");
     let (before, after) = shown.split_once("q quit? ").expect("a question");
     assert!(before.contains("docs/page-1.txt"), "{before}");
@@ -53,7 +53,7 @@ fn a_cluster_that_is_a_template_is_not_shown_again() {
         assert!(after.contains(name) || before.contains(name), "{shown}");
     }
     assert!(said.contains("resemble templates unmark"), "{said}");
-    // The clusters of the next run are made without the template, too.
+    // The next run computes its clusters without the template, too.
     assert_eq!(clusters(&env), [2, 2]);
     assert_eq!(review("").0.matches("q quit? ").count(), 1);
     assert_eq!(review("\n\n").0.matches("q quit? ").count(), 2);

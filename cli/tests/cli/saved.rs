@@ -1,4 +1,4 @@
-//! Saved reports that are printed again, with and without a filter.
+//! Tests saved reports that are printed again, with and without a filter.
 
 use serde_json::json;
 
@@ -12,8 +12,8 @@ fn a_saved_report_is_filtered_and_printed_again() {
     let env = environment();
     let from = saved(&env, "report.json", &groups());
     let from = from.to_str().unwrap();
-    // Without options, JSON is the same each time, byte for byte. It is also the same if the report
-    // is read from a page.
+    // Without options, a saved report is printed as the same JSON each time, byte for byte. A
+    // report that is read from an HTML page gives the same JSON, too.
     let first = env.run(["groups", "--from", from, "--format", "json"]);
     assert_eq!(
         first.code, 2,
@@ -167,7 +167,7 @@ fn what_is_no_saved_report_is_refused() {
     }
 }
 
-/// A saved report is printed as it was, or filtered.
+/// A saved report is printed again, unchanged or with a filter.
 #[test]
 fn saved_reports() {
     let env = collection();
@@ -193,7 +193,7 @@ fn saved_reports() {
     assert_eq!((again.text(), again.code), (json.text(), 1));
     let new = env.run(["compare", "--from", "saved.json", "--new-only"]);
     assert_eq!(new.text(), "fresh.txt\n");
-    // The text for a saved report is the same as for the files.
+    // A saved report is printed as the same text as an answer about the files themselves.
     let text = env.run(["compare", "old", "new"]).text();
     assert_eq!(env.run(["compare", "--from", "saved.json"]).text(), text);
 
@@ -255,8 +255,8 @@ fn a_saved_coverage_is_filtered() {
         "{none:?}"
     );
 
-    // Without --from a filter is refused: a user who trusts a partial answer could lose the other
-    // files.
+    // Without `--from`, `covered` refuses filters. A user who trusts an answer about some files
+    // could delete the others, too.
     let asked = env.run(["covered", "copy", "--by", "old", "--exclude", "sub/"]);
     assert_eq!((asked.code, asked.text().as_str()), (2, ""));
     assert!(
@@ -265,7 +265,7 @@ fn a_saved_coverage_is_filtered() {
     );
 }
 
-/// Options that decide how files are compared are refused with a saved report.
+/// With a saved report, options that decide how files are compared are refused.
 #[test]
 fn a_saved_report_is_not_asked_anew() {
     let env = two_trees();

@@ -1,9 +1,9 @@
-//! `ui`: the whole screen on a terminal, and the messages without a terminal or without the
-//! feature.
+//! Tests `ui`: the screen on a terminal, and the messages if there is no terminal or the feature is
+//! not compiled in.
 
 use crate::environment;
 
-/// Runs a command that must end with exit code 2 and this sentence.
+/// Runs a command that must fail with exit code 2 and the message `sentence`.
 fn refused(args: &[&str], sentence: &str) {
     let ran = environment().run(args);
     assert_eq!(ran.code, 2, "{args:?}");
@@ -30,7 +30,7 @@ mod with_screen {
     use crate::review::{clusters, pages};
     use crate::streams::terminal_of;
 
-    /// Reads the drawn output until it contains a word.
+    /// Reads from the terminal until the output contains a word.
     fn until(master: &mut File, word: &str) {
         let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
         while !String::from_utf8_lossy(&seen).contains(word) {
@@ -72,7 +72,7 @@ mod with_screen {
         until(&mut master, "tree/first.bin");
         master.write_all(b"\r").unwrap();
         until(&mut master, "tree/second.bin");
-        // A plan is written that replaces the first file by a symbolic link.
+        // The keys write a plan that replaces the first file by a symbolic link.
         master.write_all(b" ws\r").unwrap();
         until(&mut master, "then");
         master.write_all(b"q").unwrap();
@@ -117,7 +117,7 @@ mod with_screen {
         assert_eq!(output.status.code(), Some(2));
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(text.contains("letter.txt is not a saved report"), "{text}");
-        // The terminal is restored: the alternative screen is gone.
+        // The screen has ended, so the terminal leaves its alternative screen.
         until(&mut master, "\x1b[?1049l");
     }
 }

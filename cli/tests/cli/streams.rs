@@ -1,4 +1,4 @@
-//! Tests terminals, pipes that are closed, and full disks.
+//! Tests output on terminals, into pipes that are closed, and onto full disks.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -68,7 +68,8 @@ fn shown_on((mut master, terminal): (File, File), command: &mut Command) -> (Opt
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // This closes the terminal in this process, so only the child has it open.
+    // `command` holds the terminal open. Its output is replaced, so that only the child has the
+    // terminal open.
     command.stdout(Stdio::null());
     let mut bytes = Vec::new();
     // The read ends with EIO when the last writer has closed the terminal.
@@ -132,7 +133,7 @@ fn hostile_names_never_reach_a_terminal_raw() {
              100%  identical  11 KiB  2000-02-29  docs/plain\n"
         )
     );
-    // A file gets unquoted names, because it is for programs.
+    // Output into a file has unquoted names even on a terminal, because a file is read by programs.
     let (_, nothing) = on_terminal(
         &env,
         &["find", "a.txt", "--in", "docs", "-o", "../out"],
@@ -145,8 +146,8 @@ fn hostile_names_never_reach_a_terminal_raw() {
     );
 }
 
-/// Output that is longer than the terminal goes through `$PAGER`; the exit code is that of the
-/// answer.
+/// Output that is longer than the terminal goes through `$PAGER`. The exit code is that of the
+/// answer, not of the pager.
 #[test]
 fn long_output_goes_through_the_pager() {
     let env = environment();
@@ -164,7 +165,8 @@ fn long_output_goes_through_the_pager() {
         (code, shown.lines().count(), paged.lines().count())
     };
     let pairs = ["pairs", "docs", "--all", "--color", "never"];
-    // 8 files make 28 pairs. A line above them explains the percentages.
+    // Eight files make 28 pairs. With the line above them that explains the percentages, the output
+    // has 29 lines.
     assert_eq!(ask(&pairs, 31, &pager), (Some(0), 29, 0), "it fits");
     assert_eq!(ask(&pairs, 24, &pager), (Some(0), 0, 29), "it does not");
     assert_eq!(ask(&pairs, 0, &pager), (Some(0), 29, 0), "no size");
@@ -173,7 +175,7 @@ fn long_output_goes_through_the_pager() {
     assert_eq!(ask(&pairs, 24, ""), (Some(0), 29, 0));
     assert_eq!(ask(&pairs, 24, "no-such-pager"), (Some(0), 29, 0));
     assert_eq!(ask(&pairs, 24, "exit 3"), (Some(0), 0, 0), "seen enough");
-    // Output into a file, or as data, is not paged.
+    // Output into a file and output in a format for programs are not paged.
     assert_eq!(
         ask(&["pairs", "docs", "--all", "-o", "../out"], 24, &pager),
         (Some(0), 0, 0)
@@ -182,7 +184,7 @@ fn long_output_goes_through_the_pager() {
         ask(&["pairs", "docs", "--all", "--format", "tsv"], 24, &pager),
         (Some(0), 28, 0)
     );
-    // The pager does not change the exit code of `covered`.
+    // `covered` returns its own exit code, also through a pager.
     env.write("other/1", paragraphs(2, 20));
     let covered = ["covered", "docs", "--by", "other", "--all"];
     assert_eq!(ask(&covered, 5, &pager).0, Some(1));
@@ -213,8 +215,8 @@ fn colours_are_for_terminals_that_want_them() {
     asked_not_to.is(0, plain, "");
 }
 
-/// Runs a command whose reader closes the pipe after `first` bytes, or before the command starts if
-/// `first` is 0. Returns the exit code and standard error.
+/// Runs a command whose reader closes the pipe after `first` bytes. If `first` is 0, the pipe is
+/// closed before the command starts. Returns the exit code and standard error.
 pub(crate) fn cut_off(env: &Environment, args: &[&str], first: usize) -> (Option<i32>, String) {
     let (reader, writer) = std::io::pipe().unwrap();
     let reader = (first > 0).then_some(reader);
@@ -264,7 +266,7 @@ fn a_reader_that_has_seen_enough_changes_nothing() {
     );
 }
 
-/// Commands that print results, one for each kind of output.
+/// One command for each kind of output that prints results.
 const PRINTING: [&[&str]; 14] = [
     &["pairs", "docs"],
     &["pairs", "docs", "--format", "json"],
@@ -317,7 +319,7 @@ fn a_full_disk_is_trouble() {
         "",
         "resemble: cannot write /nonexistent/x: No such file or directory\n",
     );
-    // A device is written to, and not replaced by a new file.
+    // `-o` with a device writes to the device. It does not replace the device by a new file.
     let ran = env.run(["pairs", "docs", "-o", "/dev/full"]);
     ran.is(
         2,
@@ -327,8 +329,8 @@ fn a_full_disk_is_trouble() {
     env.run(["pairs", "docs", "-o", "/dev/null"]).is(0, "", "");
 }
 
-/// If a report does not fit on the disk, the earlier file is unchanged. This holds for every name
-/// of the file.
+/// If a report does not fit on the disk, an earlier file of that name is unchanged, and no other
+/// file is left there.
 #[test]
 fn a_report_is_whole_or_not_there() {
     let env = environment();
@@ -375,7 +377,7 @@ fn a_report_is_whole_or_not_there() {
     assert!(refused > asked.len(), "{refused}");
 }
 
-/// If the disk is full, the trash gets neither the file nor a record about it.
+/// If the disk is full, neither the file nor a record about it is left in the trash.
 #[test]
 fn what_does_not_fit_the_trash_leaves_nothing_there() {
     let env = environment();
@@ -468,7 +470,7 @@ fn at_forty_columns_nothing_is_torn() {
     }
 }
 
-/// Shows dates in local time, and sizes.
+/// On a terminal `find` shows the sizes of files, and their dates in local time.
 #[test]
 fn details_of_find_are_dated_by_local_time() {
     let env = environment();
@@ -491,7 +493,7 @@ fn details_of_find_are_dated_by_local_time() {
         assert!(ran.text().starts_with(&start), "{zone}: {ran:?}");
         let end = "  docs/b.txt  older by time of change\n";
         assert!(ran.text().ends_with(end), "{}", ran.text());
-        // Formats for programs have no local dates.
+        // Formats for programs show no dates in local time.
         let tsv = finish(
             env.command(ask).args(["--format", "tsv"]).env("TZ", zone),
             b"",

@@ -1,5 +1,5 @@
-//! Tests plans that remove near copies: which file stays, which files are removed, and what is
-//! checked before.
+//! Tests plans that remove near copies: which file stays, which files are removed, and what the
+//! plan checks before it removes them.
 
 use std::ffi::OsString;
 use std::fs;
@@ -91,8 +91,9 @@ fn of_a_chain_the_last_stays_and_proves_each_step() {
     assert_eq!(snapshot(&env.path("t")), before);
 }
 
-/// A saved report makes the same plan. The rules of `--keep` are stronger than containment. Here
-/// they keep a file that contains no other, so only equal copies are removed.
+/// A plan from a saved report equals a plan from the files. Normally the file that contains the
+/// others stays, but rules of `--keep` go first. Here the rule keeps `v1`, which contains no other
+/// version, so only copies that equal it are removed.
 #[test]
 fn rules_choose_what_stays_of_a_cluster() {
     let env = environment();
@@ -169,7 +170,8 @@ fn of_two_that_differ_the_newer_one_by_its_own_date_stays() {
     assert!(dry.text().contains(&said), "{said}: {dry:?}");
     assert_eq!(run(&env, "sh", &["--do-it"]).code, 0);
     assert_eq!(left(&env), ["new.docx"]);
-    // With `--keep=oldest` the older file stays. The newer one must not be removed then.
+    // `--keep=oldest` keeps the older file. The newer one is not removed, either: a file must not
+    // be removed in favour of one that is older by its own date.
     run(&env, "sh", &["--undo"]);
     planned(&env, "90%", &["--keep=oldest"]);
     let steps = script(&env);
@@ -227,7 +229,7 @@ fn figures_are_against_the_file_that_stays() {
     }
 }
 
-/// The texts have the same words, but no run of 64 bytes in common.
+/// Both texts have the same words. But their line ends differ, so no run of 64 bytes is in both.
 #[test]
 fn a_text_with_other_line_ends_is_said_to_be_the_same_text() {
     let env = environment();
@@ -287,8 +289,8 @@ fn what_changed_after_the_plan_is_skipped() {
     }
 }
 
-/// Both digests are checked. They reveal other bytes in a file with the device, inode, size and
-/// time of the plan.
+/// A plan checks the digests of both files. If a file has other bytes, this is found, even if its
+/// device, inode, size and time are those in the plan.
 #[test]
 fn digests_are_checked_of_both_files() {
     for digest in [0, 1] {
@@ -333,7 +335,7 @@ fn without_the_program_nothing_is_done() {
     assert!(!env.path("plan.sh.log").exists());
 }
 
-/// A step fails if its file is still there, even if the program for the trash reports success.
+/// If a file is still there after the program for the trash has reported success, the step fails.
 #[test]
 fn a_program_that_moves_nothing_is_believed_nothing() {
     let env = environment();
@@ -352,7 +354,7 @@ fn a_program_that_moves_nothing_is_believed_nothing() {
     let why = "it could not be moved to the trash";
     assert!(ended.code == 1 && ended.err.contains(why), "{ended:?}");
     assert_eq!(snapshot(&env.path("t")), before);
-    // This program removes the file and prints a path where nothing is.
+    // This program removes the file, and prints a path at which there is no file.
     let liar = env.write("liar", "#!/bin/sh\nrm -- \"$3\"; echo /nowhere\n");
     fs::set_permissions(&liar, fs::Permissions::from_mode(0o755)).unwrap();
     let ended = run_by(&liar);
@@ -414,8 +416,8 @@ fn near_copies_only_go_where_they_come_back_from() {
     assert_eq!(env.run(["groups", "t", "--superseded=95%"]).code, 2);
 }
 
-/// A version that contains another one is the newer one. If the dates say otherwise, a remark
-/// reports it.
+/// A version that contains another version counts as the newer one. If the dates of the files
+/// contradict that, a remark says so.
 #[test]
 fn dates_that_contradict_what_versions_hold_are_said() {
     let env = environment();
@@ -450,7 +452,7 @@ fn dates_that_contradict_what_versions_hold_are_said() {
     assert!(!said.contains(remark), "{said}");
 }
 
-/// A file is not removed if its lines are in another order in the file that stays, or fewer times.
+/// A file is not removed if the file that stays has its lines in another order or fewer times.
 #[test]
 fn bytes_in_another_order_are_not_held_whole() {
     let env = environment();

@@ -1,4 +1,4 @@
-//! `lost` and `history`: files in dated catalogues.
+//! `lost` and `history` search files in catalogues with dates.
 
 use std::fs;
 
@@ -9,8 +9,9 @@ use resemble_testutil::prose::paragraphs;
 const JANUARY: &str = "1767225600";
 const FEBRUARY: &str = "1769904000";
 
-/// Makes sweeps of `docs` in January, in February, and now. One file is edited and moved twice, one
-/// stays the same, one is removed, and one is new.
+/// Records the folder `docs` in a catalogue in January and in another one in February, and changes
+/// it after each. One file is edited and moved twice, one is unchanged, one is removed, and one is
+/// new.
 fn sweeps() -> Environment {
     let env = environment();
     let plan = paragraphs(1, 300);
@@ -95,7 +96,7 @@ fn what_is_lost_is_found_where_it_was_last() {
 #[test]
 fn what_is_nowhere_is_not_found() {
     let env = sweeps();
-    // The catalogues have this file, but it exists nowhere now.
+    // The catalogues have this file, but no file here resembles it.
     let dead = env.run([&["lost", "docs/dies.txt"], &WITHIN[..]].concat());
     assert_eq!(dead.code, 1);
     assert!(
@@ -149,8 +150,8 @@ fn a_file_has_a_history() {
     assert!(last.starts_with("now") && last.contains("gone"), "{text}");
 }
 
-/// The percentage is the larger containment, as in every other list. Places of one date are sorted
-/// by it. The resemblance is a field of its own.
+/// The percentage is the larger containment, as in every other list. Places with the same date are
+/// sorted by this percentage. The resemblance is a separate field.
 #[test]
 fn places_and_versions_are_shown_by_containment() {
     let env = environment();
@@ -167,8 +168,8 @@ fn places_and_versions_are_shown_by_containment() {
     ];
     assert_eq!(env.run(export).code, 0);
     fs::remove_file(env.path("docs/plan.txt")).unwrap();
-    // The book has all of the plan, and half as much other text. A tenth of the edited version is
-    // new.
+    // `book.txt` has all of the plan, followed by half as much other text. A tenth of `edited.txt`
+    // is new.
     env.write("docs/book.txt", [&plan[..], &paragraphs(2, 50)].concat());
     let edited = [&plan[..plan.len() / 10 * 9], &paragraphs(3, 10)].concat();
     env.write("docs/edited.txt", edited);

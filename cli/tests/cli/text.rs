@@ -1,4 +1,4 @@
-//! `text`: the text by which a file is compared, also as git's `textconv`.
+//! `text` prints the text by which a file is compared. git can use it as its `textconv`.
 
 use resemble_testutil::office::{docx, odt};
 use resemble_testutil::pack::{mail, zip};
@@ -24,7 +24,7 @@ fn a_document_has_the_text_that_why_names_lines_of() {
     for file in ["a.docx", "a.odt"] {
         assert_eq!(words(&of(file)), words(&plain), "{file}");
     }
-    // Lines of `text` have the numbers that `why` prints.
+    // `why` numbers the lines of a document as the output of `text` does.
     let edited: Vec<&str> = text
         .lines()
         .enumerate()

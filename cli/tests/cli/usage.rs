@@ -64,7 +64,7 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             &["pairs", ".", "--score", "paper"],
             "possible values: containment, resemblance, discounted",
         ),
-        // Methods from publications are only in `resemble lab`.
+        // Published methods are only available in `resemble lab`.
         (
             &["groups", ".", "--method", "sif"],
             "unexpected argument '--method'",
@@ -82,8 +82,8 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             &["find", "--exlude", "x"],
             "a similar argument exists: '--exclude'",
         ),
-        // A missing file is refused before a daemon is asked, although `absent` could be the id of
-        // a cluster.
+        // `absent` might also be the id of a cluster. But the missing file is reported before a
+        // daemon is asked.
         (
             &["templates", "mark", "absent"],
             "absent: No such file or directory",
@@ -150,8 +150,8 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             ],
             "cannot be used with",
         ),
-        // A file in place of a directory is wrong usage, and not one of the errors below an empty
-        // answer.
+        // A file where a directory is required is wrong usage. It must not be an error at the end
+        // of an empty answer.
         (
             &["covered", ".", "--by", "a.txt"],
             "cannot look into a.txt: not a directory",
@@ -216,8 +216,8 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
         (&["help", "frob"], "unrecognized subcommand 'frob'"),
         (&["dirs", ".", "--format", "fdupes"], "`dirs` has none"),
         (&["dirs", ".", "--of", "a.txt"], "cannot look into a.txt"),
-        // If there is nothing to compare, that is wrong usage, and not an empty answer with exit
-        // code 1.
+        // A question with nothing to compare is wrong usage. It must not be an empty answer with
+        // exit code 1.
         (
             &["pairs", "a.txt"],
             "a.txt is not a directory; `pairs` compares files in directories; \
@@ -299,7 +299,7 @@ fn a_pattern_that_is_none_is_refused_by_every_verb_that_takes_patterns() {
                 let asked = format!("{verb:?} {option} {glob:?}: {}", ran.err);
                 assert_eq!((ran.code, ran.text()), (2, String::new()), "{asked}");
                 let line = format!("invalid value '{glob}' for '{option} <GLOB>': {expected}");
-                // clap has a message of its own for an empty value.
+                // clap has a separate message for an option with an empty value.
                 let without = format!("a value is required for '{option} <GLOB>'");
                 assert!(
                     ran.err.contains(&line) || ran.err.contains(&without),
@@ -470,15 +470,15 @@ fn completions_and_manual_pages() {
     }
 }
 
-/// `docs/cli-reference.md` is the help of every command.
+/// `docs/cli-reference.md` is generated from the help of every command.
 #[test]
 fn the_reference_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/cli-reference.md");
     page_is_up_to_date(path, &resemble_cli::reference::page());
 }
 
-/// All forms of `--text off` make every verb compare bytes, even of plain texts. So all verbs have
-/// the same figures for a pair.
+/// With every form of `--text off`, each verb compares bytes, also of plain texts. So all verbs
+/// show the same figures for a pair.
 #[test]
 fn text_off_asks_every_verb_for_bytes() {
     let env = environment();
@@ -520,7 +520,7 @@ fn text_off_asks_every_verb_for_bytes() {
         for (forms, unit, expected) in [(&off[..], "bytes", &bytes), (&on[..], "words", &words)] {
             for options in forms {
                 let (found, mut shares) = figures(question, options);
-                // In a group, either file may be `a` of the link, so the shares may be swapped.
+                // In a group, either file of a pair may be `a`, so the two shares may be swapped.
                 if question[0] == "groups" && &shares != expected {
                     shares.reverse();
                 }
@@ -530,7 +530,7 @@ fn text_off_asks_every_verb_for_bytes() {
             }
         }
     }
-    // A folder named `off` can still be searched.
+    // A folder named `off` can be searched if its name cannot be taken for the value of `--text`.
     env.run(["pairs", "--text", "./off"]).exits(1);
     env.run(["pairs", "--text=all", "--", "off"]).exits(1);
 }

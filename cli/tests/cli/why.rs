@@ -1,4 +1,4 @@
-//! `why`: where two files agree, in every format.
+//! `why` shows where two files agree, in every format.
 
 use std::process::Stdio;
 
@@ -103,7 +103,7 @@ fn a_terminal_gets_two_columns() {
 ";
     let (code, text) = on_terminal(&env, &["why", "old.txt", "new.txt"], "dumb");
     assert_eq!((code, &*text), (Some(0), &*format!("{SUMMARY}{columns}")));
-    // With --side-by-side the output into a pipe is the same.
+    // With `--side-by-side` the output has two columns even in a pipe.
     why(&env, &["old.txt", "new.txt", "--side-by-side"]).is(0, &text, "");
 }
 
@@ -114,8 +114,8 @@ fn equal_parts_have_equal_colours() {
     let (code, text) = on_terminal(&env, &["why", "old.txt", "new.txt"], "xterm-256color");
     assert_eq!(code, Some(0));
     let line = text.lines().find(|line| line.contains("OV-EN00")).unwrap();
-    // The line number is faint. The number of the run is bold and in the colour of the run. Shared
-    // text has that colour, and the rest is plain. The right side is like the left.
+    // The line number is faint. The number of the run is bold and has the colour of the run, and so
+    // has the shared text. All other text is plain. The right column has the same colours.
     let half = |id: &str| {
         format!(
             "\x1b[2m 3\x1b[0m \x1b[1m\x1b[38;5;33m1\x1b[0m│\
@@ -388,7 +388,7 @@ fn what_is_no_file_is_trouble_and_never_waited_for() {
         why(&env, &["a", name]).is(2, "", &format!("resemble: {sentence}\n"));
         why(&env, &[name, "a"]).is(2, "", &format!("resemble: {sentence}\n"));
     }
-    // A link that is named is followed.
+    // `why` follows a symbolic link that the user names.
     assert_eq!(why(&env, &["link", "a"]).code, 0);
     assert_eq!(why(&env, &["a"]).code, 2);
     let both = why(&env, &["a", "link", "-y", "--format", "json"]);
@@ -421,7 +421,8 @@ fn other_programs_show_the_differences() {
     let missing = "resemble: cannot run no-such-program to show the differences: \
                    there is no such program; set DIFF to another\n";
     with("no-such-program -u", &["c", "d"]).is(2, "", missing);
-    // The reader has closed the pipe, so `yes` ends with SIGPIPE, which is no error.
+    // `DIFF` is the program `yes`. The reader has closed the pipe, so SIGPIPE ends `yes`, which is
+    // not an error.
     let mut command = env.command(["why", "--diff", "c", "d"]);
     command.env("DIFF", "yes").env("PATH", "/usr/bin:/bin");
     let (reader, writer) = std::io::pipe().unwrap();

@@ -1,9 +1,9 @@
 //! Runs a real browser without a window, through its debugging pipe.
 //!
 //! `chromium --remote-debugging-pipe` reads commands from descriptor 3. It writes answers and
-//! events to descriptor 4, as JSON ended by NUL. A shell connects the pipes to these descriptors.
-//! Tests act as a person does, by keys and by clicks at positions. They do not call functions of
-//! the page for that.
+//! events to descriptor 4. Each is JSON that ends with NUL. A shell connects the pipes to these
+//! descriptors. Tests use a page as a person does, by keys and by clicks at positions, and not by
+//! calls of its functions.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The longest time that the browser may take for an answer.
+/// The longest time to wait for an answer of the browser.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Returns whether a program is installed. If not, this prints a warning, or fails (see `main.rs`).
@@ -35,7 +35,8 @@ pub(crate) fn installed(program: &str) -> bool {
         } else {
             format!("there is no {program}")
         };
-        // This does not use `eprintln!`, because the harness hides its output in tests that pass.
+        // The text is not printed by `eprintln!`, because the test harness hides that output of
+        // passing tests.
         let text = format!("\n*** SKIPPED, NOT TESTED: {why} ***\n");
         std::io::stderr().write_all(text.as_bytes()).unwrap();
     }
@@ -54,14 +55,14 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Starts a browser; `None` if none is installed.
+    /// Starts a browser. Returns `None` if no browser is installed.
     pub(crate) fn start() -> Option<Self> {
         if !installed("chromium") {
             return None;
         }
         let profile = tempfile::tempdir().unwrap();
-        // The browser's sandbox needs rights that a container does not have. It is not needed,
-        // because all pages are made by these tests.
+        // The browser's sandbox needs rights that a container does not have. The tests do without
+        // the sandbox, because they make all pages themselves.
         let script = "exec chromium --headless --no-sandbox --disable-gpu --no-first-run \
              --disable-dev-shm-usage --disable-background-networking --window-size=1300,900 \
              --remote-debugging-pipe --user-data-dir=\"$0\" about:blank \
@@ -109,7 +110,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Sends a command of the protocol and waits for its answer.
+    /// Sends a command of the debugging protocol and waits for its answer.
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         let mut command = json!({"id": self.last, "method": method, "params": params});
@@ -150,7 +151,7 @@ impl Browser {
         self.wait(seen, |event| event["params"]["state"] == "completed");
     }
 
-    /// Waits for an event after the first `seen` ones.
+    /// Waits for an event `is_it` among those after the first `seen` events.
     fn wait(&mut self, seen: usize, is_it: impl Fn(&Value) -> bool) {
         while !self.events[seen..].iter().any(&is_it) {
             let message = self.messages.recv_timeout(PATIENCE).expect("an event");
@@ -158,7 +159,8 @@ impl Browser {
         }
     }
 
-    /// Returns the value of an expression; waits for promises.
+    /// Returns the value of a JavaScript expression. If the value is a promise, waits for its
+    /// result.
     #[track_caller]
     pub(crate) fn eval(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
@@ -170,7 +172,7 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// Returns the value of an expression that is a text.
+    /// Returns the value of a JavaScript expression that is a string.
     #[track_caller]
     pub(crate) fn text(&mut self, expression: &str) -> String {
         let value = self.eval(expression);
@@ -188,7 +190,7 @@ impl Browser {
         );
     }
 
-    /// Clicks in the middle of the element that an expression yields.
+    /// Clicks in the middle of the element that a JavaScript expression returns.
     #[track_caller]
     pub(crate) fn click(&mut self, element: &str) {
         let place = self.eval(&format!(
@@ -204,7 +206,7 @@ impl Browser {
         self.settle();
     }
 
-    /// Presses a key: `Tab`, `Enter`, ` `, `ArrowDown`, `j`.
+    /// Presses a key, such as `Tab`, `Enter`, ` `, `ArrowDown` or `j`.
     pub(crate) fn key(&mut self, key: &str) {
         let (code, text) = match key {
             "Tab" => (9, None),
@@ -230,7 +232,7 @@ impl Browser {
         self.settle();
     }
 
-    /// Makes the window as wide as this.
+    /// Sets the width of the window.
     pub(crate) fn resize(&mut self, width: u32) {
         let params = json!({"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": true});
         self.call("Emulation.setDeviceMetricsOverride", &params);
@@ -243,9 +245,9 @@ impl Browser {
         self.settle();
     }
 
-    /// Returns the errors in the page, and the requests for other addresses than its own.
+    /// Returns the errors in the page, and its requests for addresses other than its own.
     pub(crate) fn problems(&mut self) -> Vec<Value> {
-        // Events that are pending arrive before the answer to this command.
+        // The browser sends pending events before the answer to this command.
         self.eval("1");
         let bad = |event: &&Value| match event["method"].as_str() {
             Some("Runtime.exceptionThrown" | "Log.entryAdded" | "Page.javascriptDialogOpening") => {
@@ -266,7 +268,8 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // If the browser is killed, its child processes stay. So it is asked to close first.
+        // The browser is asked to close before it is killed, because its child processes outlive a
+        // kill.
         self.last += 1;
         let close = format!("{{\"id\":{},\"method\":\"Browser.close\"}}\0", self.last);
         let asked = self.commands.write_all(close.as_bytes());

@@ -1,4 +1,4 @@
-//! Opens reports in the programs that they are made for: pages in a browser, workbooks in a
+//! Opens reports in the programs for which they are made: HTML pages in a browser, workbooks in a
 //! spreadsheet program.
 //!
 //! These tests start slow programs that may not be installed. So they are a separate step: `cargo
@@ -6,22 +6,23 @@
 //! `1` a missing program is a failure, and with `0` they are skipped. Otherwise they run if the
 //! program is installed. A skipped test prints a warning.
 
-// Clippy allows `unwrap` in tests, but not in functions that tests call. There it is right, too: a
-// test that cannot be set up fails.
+// Clippy allows `unwrap` in tests, but not in functions that tests call. `unwrap` is right there,
+// too, because a test whose preparation fails must fail.
 #![allow(clippy::unwrap_used)]
 
 mod browser; // a real browser without a window
 mod pages; // what a person sees in a page, and does with it
 mod workbooks; // what a spreadsheet program reads
 
-// The tests of the command have this module, too. Either of the two uses only a part of it.
+// The module belongs to the tests of the command. Each of the two programs uses only some of its
+// functions.
 #[allow(dead_code)]
 #[path = "../cli/documents.rs"]
 mod documents;
 
 use resemble_testutil::{Environment, every_file_is_a_module};
 
-/// Returns a private home in which the program is run.
+/// Returns an environment with a private home, in which the program under test runs.
 fn environment() -> Environment {
     Environment::of(env!("CARGO_BIN_EXE_resemble"))
 }

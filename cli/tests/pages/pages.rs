@@ -17,7 +17,7 @@ mod marks;
 mod times;
 mod verbs;
 
-/// Names that do harm if a page or a workbook takes them for code.
+/// File names that do harm if a page or a workbook interprets them as code.
 pub(crate) const HOSTILE: [&str; 6] = [
     "/h/<img src=x onerror=\"document.title='harm'\">",
     "/h/</script><script>document.title='harm'</script>",
@@ -45,13 +45,13 @@ fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {
         "extra",
         &json!({"base": "/base", "evidence": evidence}),
     );
-    // The digest at the end of the page must cover the added parts.
+    // The parts were replaced, so the digest at the end of the page is computed again.
     let (page, _) = page.rsplit_once("<!-- digest ").unwrap();
     let mut sealed = Vec::new();
     let mut sealing = Sealing::new(&mut sealed);
     sealing.write_all(page.as_bytes()).unwrap();
     sealing.seal(seal::PAGE).unwrap();
-    // The command reads this page and writes it again.
+    // The command reads this page and writes it as another page, which the tests use.
     let with = env.write("with.html", sealed);
     let again = env.path("again.html");
     let args = [
@@ -68,7 +68,7 @@ fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {
     again
 }
 
-/// Returns the cells of a column in the rows of a section. The first column is 0.
+/// Returns the text of one column in the rows of a section. Columns are counted from 0.
 fn column(browser: &mut Browser, section: &str, number: usize) -> Vec<String> {
     let rows = browser.eval(&format!(
         "[...document.querySelectorAll('#{section} .rows > table > tbody > tr.top')]\
@@ -142,8 +142,7 @@ fn a_page_sorts_filters_and_folds() {
     );
     assert_eq!(sorted(&mut browser, "Centre"), "none");
 
-    // The filter also finds the names of members that are not shown, because their cluster is
-    // folded.
+    // The filter also finds members of a folded cluster, whose names are not shown.
     browser.click("document.querySelector('#families input[type=search]')");
     browser.type_text("V/ALPHA");
     assert_eq!(centers(&mut browser), names(&["alpha"]));
@@ -221,7 +220,7 @@ fn a_page_needs_no_mouse() {
     browser.key("Enter");
     assert_eq!(browser.text("document.activeElement.id"), "main");
 
-    // The map takes one Tab, and arrow keys move inside it.
+    // Tab stops once in the map. Inside the map, arrow keys move from cell to cell.
     let in_map = "Boolean(document.activeElement.closest('[role=grid]') \
                   && document.activeElement.dataset.at)";
     let mut steps = 0;
@@ -280,7 +279,8 @@ fn a_page_needs_no_mouse() {
         assert!(stops.contains(part), "{part} in\n{stops}");
     }
 
-    // Keys sort the table and unfold a cluster.
+    // On a heading, Enter and the space bar sort the table. On the button of a cluster, they unfold
+    // and fold it.
     browser.eval(&format!("{}.focus()", header("families", "Centre")));
     browser.key("Enter");
     assert_eq!(column(&mut browser, "families", 1)[0], "/c/alpha");
@@ -387,8 +387,8 @@ fn hostile_names_stay_names() {
         ran.json()["identical"][0]["paths"],
         report["identical"][0]["paths"]
     );
-    // The policy allows only the page's own script, by its hash. So an injected script does not
-    // run.
+    // The content security policy of the page allows only its own script, which it names by its
+    // hash. So an injected script does not run.
     browser.eval(
         "(() => { const s = document.createElement('script'); \
          s.textContent = \"document.title = 'harm'\"; document.body.append(s); })()",
@@ -419,7 +419,8 @@ fn a_page_of_50_000_rows_stays_quick() {
     browser.open(&printed(&env, &report, "html"));
     assert_eq!(state(&mut browser, "identical"), "50,000 sets, 100 shown");
 
-    // All times are divided by the time in which the browser parses the report.
+    // All times are compared with the time in which the browser parses the report, so they do not
+    // depend on the machine.
     let figures = browser.eval(
         "(async () => {
            const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -452,7 +453,7 @@ fn a_page_of_50_000_rows_stays_quick() {
          })()",
     );
     let of = |name: &str| figures[name].as_f64().unwrap();
-    // If the work of a table were quadratic, the ratio would be in the thousands.
+    // If filtering or sorting took quadratic time, the ratio would be in the thousands.
     assert!(of("filter") < 100.0 * of("unit"), "{figures}");
     assert!(of("sort") < 100.0 * of("unit"), "{figures}");
     assert!(of("found") > 0.0 && of("found") <= 100.0, "{figures}");
@@ -519,7 +520,7 @@ fn a_page_is_read_without_scripts() {
         );
         found["nodeIds"].as_array().unwrap().len()
     };
-    // The sections are: clusters with their members, identical files, links, errors.
+    // The page has sections for clusters with their members, identical files, links and errors.
     assert_eq!(count("noscript section"), 4);
     assert_eq!(count("noscript section:nth-of-type(1) tr"), 1 + 4 + 8);
     assert_eq!(count("noscript section:nth-of-type(2) tr"), 1 + 7);

@@ -1,4 +1,4 @@
-//! Workbooks in a real spreadsheet program.
+//! Opens workbooks in a real spreadsheet program.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -31,7 +31,7 @@ fn opened_by_office(env: &Environment, workbook: &Path) -> String {
     std::fs::read_to_string(&name).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// Returns the XML of the table of a sheet.
+/// Returns the XML of one sheet of a workbook.
 fn sheet<'a>(book: &'a str, name: &str) -> &'a str {
     let open = format!("<table:table table:name=\"{name}\"");
     let (_, rest) = book
@@ -60,8 +60,8 @@ fn a_spreadsheet_opens_the_workbook() {
         names,
         ["Clusters", "Identical files", "Links", "Errors", "About"]
     );
-    // Members are rows that are folded below their cluster or set, as in figures 5 and 6 of Forman
-    // et al. (2005).
+    // Each cluster or set is a row, and its members are folded rows below it. Figures 5 and 6 of
+    // Forman et al. (2005) show such tables.
     for (name, groups, below) in [("Clusters", 4, 8), ("Identical files", 3, 4)] {
         let table = sheet(&book, name);
         assert_eq!(
@@ -87,7 +87,7 @@ fn a_spreadsheet_opens_the_workbook() {
     }
     assert!(sheet(&book, "Identical files").contains("table:visibility=\"collapse\""));
     let identical = sheet(&book, "Identical files");
-    // Cells of numbers and times have those types, and every name is text.
+    // Cells with numbers or times have the matching type. Every name is a text cell.
     assert!(
         identical.contains("office:value-type=\"float\" office:value=\"4000\""),
         "overhead"
@@ -129,11 +129,11 @@ fn a_spreadsheet_opens_the_workbook() {
     }
     assert!(sheet(&book, "Errors").contains("Permission denied"));
 
-    // The sheet of a comparison has rows of classes. Folders are below a class, and files below a
-    // folder.
+    // The sheet of a comparison has rows for classes, with folders below each class and files below
+    // each folder.
     let book = opened_by_office(&env, &printed(&env, &compare(), "xlsx"));
     let table = sheet(&book, "Compare");
-    // There are five classes with one folder each, and the files of each folder are folded.
+    // There are five classes with one folder each. Only the files of the folders are folded.
     let groups = table.matches("<table:table-row-group").count();
     let folded = table
         .matches("<table:table-row-group table:display=\"false\"")
@@ -142,7 +142,7 @@ fn a_spreadsheet_opens_the_workbook() {
     assert!(table.contains("further partner"));
 }
 
-/// Prints the lists of find and pairs as workbooks.
+/// A spreadsheet program opens the lists of `find` and `pairs`.
 #[test]
 fn a_spreadsheet_opens_lists() {
     if !installed("soffice") {

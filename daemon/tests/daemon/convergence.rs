@@ -134,12 +134,12 @@ fn what_moves_in_and_out_populated_is_found_and_gone() {
     fs::rename(&outside, place.in_tree("inside")).unwrap();
     daemon.assert_converged();
     assert!(daemon.dump().contains("/inside/x/3/y/3\tf"));
-    // Its directories are watched: a change deep inside makes an event.
+    // The directories that moved in are watched, so a change deep inside causes an event.
     place.write("inside/x/3/y/new", 3);
     daemon.assert_converged();
     fs::rename(place.in_tree("inside"), &outside).unwrap();
     daemon.assert_converged();
-    // Changes outside of the tree do not matter now.
+    // The directories moved out of the tree, so changes in them must not affect the index.
     fs::write(outside.join("x/late"), text(4)).unwrap();
     daemon.assert_converged();
 }
@@ -158,7 +158,8 @@ fn what_moves_away_and_back_is_still_heard() {
         }
         fs::rename(&there, &here).unwrap();
         daemon.assert_converged();
-        // The kernel watches the inode, but the table has the path: both must be right again.
+        // The kernel watches the inode of a directory, but the daemon's table has its path. Events
+        // must still be assigned to the right path.
         place.write("d/new", 10 + round as u32);
         place.write("d/e/new", 20 + round as u32);
         daemon.assert_converged();
@@ -197,8 +198,8 @@ fn a_barrier_reads_what_was_just_written() {
     }
 }
 
-/// Threads run operations at once, with barriers in between; then the index must equal that of a
-/// fresh scan.
+/// Several threads change the tree at once, while another thread requests barriers. At the end, the
+/// index must equal that of a fresh scan.
 #[test]
 fn a_storm_leaves_the_index_as_a_fresh_scan_does() {
     const THREADS: u32 = 4;
@@ -230,14 +231,15 @@ fn a_storm_leaves_the_index_as_a_fresh_scan_does() {
     assert!(status.fresh, "{status:?}");
 }
 
-/// The steps of a seed are always the same; their order depends on the threads.
+/// Runs the steps of one thread. They depend only on the seed, but the order among threads does
+/// not.
 fn storm(root: &Path, seed: u32, steps: u32) {
     let mut random = Random::new(seed.into());
     let mut random = |below| random.below(below);
     for step in 0..steps {
         let a = root.join(format!("{}/{}", random(4), random(6)));
         let b = root.join(format!("{}/{}", random(4), random(6)));
-        // A step may fail because another thread was faster.
+        // A step may fail because another thread has changed the same path.
         let _outcome = match random(10) {
             0 => fs::create_dir_all(a.join("sub/deep")),
             1 => fs::remove_dir_all(&a),
@@ -275,7 +277,8 @@ fn a_change_that_makes_a_file_like_another_is_one_alert() {
     assert_eq!(alerts[0].kind, AlertKind::File);
     assert_eq!(alerts[0].a.as_path(), place.in_tree("copy"));
     assert_eq!(alerts[0].b.as_path(), place.in_tree("report"));
-    // Saving it again, with and without a temporary file, and renaming it raise no alert.
+    // The copy is saved again, with and without a temporary file, and renamed. None of this raises
+    // an alert.
     place.write_text("copy", &(text(1) + "and another end\n"));
     daemon.sync();
     place.write_text(".tmp", &(text(1) + "and a third end\n"));
@@ -284,7 +287,7 @@ fn a_change_that_makes_a_file_like_another_is_one_alert() {
     fs::rename(place.in_tree("copy"), place.in_tree("renamed")).unwrap();
     daemon.sync();
     assert_eq!(daemon.alerts().len(), 1, "{:?}", daemon.alerts());
-    // Alerts outlive a restart, and a restart raises none.
+    // A restart keeps the alerts and raises no new ones.
     drop(daemon);
     let daemon = place.start();
     daemon.sync();
@@ -336,8 +339,8 @@ fn a_copied_tree_is_one_alert() {
     assert_eq!(alerts[0].b.as_path(), place.in_tree("proj"));
 }
 
-/// An append to a large file is indexed without reading the rest. `sync` still finds changes in the
-/// rest.
+/// After an append to a large file only the end is read. `sync` still finds changes in the rest of
+/// the file.
 #[test]
 fn what_is_hidden_behind_an_append_is_not_hidden_from_sync() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Kills, overflows, full disks, roots that go away.
+//! Tests kills, overflows of the event queue, full disks, and roots that vanish.
 
 use std::fs;
 use std::process::Command;
@@ -12,8 +12,8 @@ use rustix::process::Signal;
 
 use crate::support::{Daemon, Place, status_when, wire};
 
-/// A file that was read within this time after its last change is read once more. So a test that
-/// takes longer, on a very slow machine, cannot judge by the number of files read.
+/// If a file is read less than this time after its last change, it is read once more later. So a
+/// test that takes longer, on a very slow machine, cannot check the number of files read.
 const UNSETTLED: Duration = Duration::from_secs(30);
 
 #[test]
@@ -68,7 +68,7 @@ fn kills_at_any_moment_leave_an_index_that_converges() {
     place.start().assert_converged();
 }
 
-/// The kernel's queue holds 16384 events; a stopped daemon takes none of them.
+/// While the daemon is stopped, more events occur than the kernel's queue can hold (16,384).
 #[test]
 fn lost_events_are_made_good() {
     let place = Place::new();
@@ -85,8 +85,8 @@ fn lost_events_are_made_good() {
     fs::rename(place.in_tree("new3"), place.in_tree("new3-renamed")).unwrap();
     daemon.signal(Signal::CONT);
     daemon.assert_converged();
-    // Six thousand files in twenty fresh directories make few events. A flood of writes in watched
-    // ones makes more.
+    // Six thousand files in twenty new directories cause few events, because those directories are
+    // not watched yet. Writes in watched directories cause more events.
     daemon.signal(Signal::STOP);
     for round in 0..4 {
         for n in 0..6000u32 {
@@ -111,8 +111,8 @@ fn lost_events_are_made_good() {
     daemon.assert_converged();
 }
 
-/// With one inotify instance, lost events are recovered by a new instance. There is space for it
-/// only after the old one is closed.
+/// After lost events the daemon opens a new inotify instance. Here only one instance is allowed, so
+/// the old one must be closed first.
 #[test]
 fn lost_events_are_made_good_at_the_limit_of_inotify_instances() {
     let place = Place::new();
@@ -191,8 +191,8 @@ fn a_damaged_index_is_set_aside_and_built_anew() {
     assert!(place.log().contains("set aside"), "{}", place.log());
 }
 
-/// While an index is being rebuilt, each answer reports that it may be incomplete, also after a
-/// restart in between.
+/// While the index is rebuilt, each answer reports that it may be incomplete. It also does so after
+/// a restart during the rebuild.
 #[test]
 fn an_index_that_is_built_anew_says_so_in_every_answer() {
     let place = Place::new();
@@ -240,8 +240,8 @@ fn an_index_that_is_built_anew_says_so_in_every_answer() {
     daemon.assert_converged();
 }
 
-/// Blocks are damaged while the daemon is down. After any damage the answers are right, and no
-/// question fails for ever.
+/// Blocks of the index are damaged while the daemon is down. Whatever the damage, the answers are
+/// right in the end, and no question fails for ever.
 #[test]
 fn an_index_with_rotten_blocks_is_set_aside_and_built_anew() {
     let place = Place::new();
@@ -278,8 +278,8 @@ fn an_index_with_rotten_blocks_is_set_aside_and_built_anew() {
     }
 }
 
-/// The state folder is on a small tmpfs. The index cannot grow, the old answers stay, and the
-/// daemon recovers when there is space.
+/// The state folder is on a small disk that fills up. The index cannot grow, but old answers stay.
+/// The daemon recovers as soon as there is space.
 #[test]
 fn a_full_disk_degrades_and_mends_itself() {
     let place = Place::new();
@@ -292,7 +292,7 @@ fn a_full_disk_degrades_and_mends_itself() {
     let daemon = place.start();
     daemon.assert_converged();
     let before = daemon.dump();
-    // The disk is filled up, and then the index needs more space than is left.
+    // The disk is filled. Then files are written for which the index needs more space than is left.
     let filler = disk.path("filler");
     fill(&filler);
     for n in 0..2000 {
@@ -320,7 +320,7 @@ fn a_full_disk_degrades_and_mends_itself() {
 /// The daemon must start even if other programs have used up the watches or the instances.
 #[test]
 fn without_watches_at_the_start_the_tree_is_polled_until_there_are_some() {
-    // A user namespace has its own limits, so other processes are not disturbed.
+    // A user namespace has its own limits, so the test does not disturb other processes.
     let within = ["unshare", "--user", "--map-root-user"];
     let tried = Command::new(within[0])
         .args(&within[1..])
@@ -368,8 +368,8 @@ fn without_watches_at_the_start_the_tree_is_polled_until_there_are_some() {
     }
 }
 
-/// 2,000 silent connections must not block answers for 30 seconds, and 24 halves of requests must
-/// not hold 1.5 GB.
+/// 2,000 silent connections must not delay answers to others. 24 unfinished requests of 56 MiB must
+/// not all be held in memory.
 #[test]
 fn unfinished_requests_take_neither_answers_nor_memory() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -398,7 +398,7 @@ fn unfinished_requests_take_neither_answers_nor_memory() {
     let connect = || UnixStream::connect(place.path("socket")).unwrap();
     let silent: Vec<UnixStream> = (0..2000).map(|_| connect()).collect();
     for _ in 0..10 {
-        // The answer takes milliseconds, but the test only needs it to arrive.
+        // The answer normally takes milliseconds, but the test only requires that it arrives.
         assert!(place.connect().unwrap().status().unwrap().is_live());
     }
     let before = peak();
@@ -413,8 +413,8 @@ fn unfinished_requests_take_neither_answers_nor_memory() {
         }
         assert!(place.connect().unwrap().status().unwrap().is_live());
     }
-    // The clients send 24 times 56 MiB. Requests may have 128 MiB, and a buffer may have twice the
-    // size of its content.
+    // The clients send 24 times 56 MiB. All requests together may take 128 MiB, and each buffer may
+    // be twice as large as its content.
     let grown = peak() - before;
     assert!(grown < 400, "{grown} MiB");
     assert!(grown > 50, "{grown} MiB: nothing was sent");

@@ -1,4 +1,4 @@
-//! Starts, ends, and two daemons at the same time.
+//! Tests starts and ends of the daemon, and two daemons at the same time.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -49,7 +49,7 @@ fn answers_come_from_the_first_second_and_wait_waits() {
         place.write(&format!("{n}"), n);
     }
     let daemon = place.start();
-    // `status` answers in any state and reports the state.
+    // `status` answers even during the first scan, and reports whether the answers are up to date.
     let early = daemon.status();
     assert_eq!(
         early.fresh,
@@ -95,7 +95,7 @@ fn trouble_at_the_start_is_one_sentence_and_status_2() {
     assert_eq!(status.code(), Some(2));
 }
 
-/// The next start must not restore the root.
+/// If a root of the configuration was removed by a request, the next start must not add it again.
 #[test]
 fn a_root_of_the_configuration_that_was_removed_stays_removed() {
     let place = Place::new();
@@ -132,7 +132,7 @@ fn a_root_of_the_configuration_that_was_removed_stays_removed() {
             place.log()
         );
     }
-    // The root stays removed until it is added again.
+    // The root stays removed until a request adds it again. Then it is also there after a restart.
     let daemon = place.start_with(&from_file);
     daemon
         .client()
@@ -154,7 +154,7 @@ fn a_second_daemon_is_refused_and_the_first_goes_on() {
         said.contains("another resembled uses the state folder"),
         "{said}"
     );
-    // This daemon has a state folder of its own, but the same socket.
+    // This daemon has another state folder, but the same socket.
     let (status, said) = place.fails(&["--state", "state2", "tree"]);
     assert_eq!(status.code(), Some(2));
     assert!(said.contains("another"), "{said}");
@@ -212,14 +212,14 @@ fn added_roots_are_kept_and_removed_ones_forgotten() {
     );
     assert!(matches!(nested, Err(ClientError::Failed(f)) if f.kind == FailureKind::Refused));
     drop(daemon);
-    // Roots of `watch add` are enough to start.
+    // Without roots on the command line, the daemon starts with the roots of `watch add`.
     let daemon = place.start_with(&[]);
     daemon.sync();
     assert!(daemon.dump().contains("/other/o\tf"));
     assert!(!daemon.dump().contains("/tree/a"), "no root any more");
     drop(daemon);
-    // The requests are kept even if the index is lost. The index can be built again, but the
-    // requests of the user cannot.
+    // Roots of `watch add` are kept even if the index is lost, because nothing but the user's
+    // requests names them.
     fs::write(place.path("state/index.redb"), "this is no index").unwrap();
     let daemon = place.start_with(&[]);
     daemon.sync();

@@ -1,7 +1,7 @@
-//! Tests of the real program: it is started, asked over its socket, disturbed and killed.
+//! Tests the real program: it is started, asked over its socket, disturbed and killed.
 //!
-//! Each test has a folder of its own with tree, state and socket, and an empty environment. It
-//! waits for a barrier (`sync`), an answer or the end of a process, never for a fixed time.
+//! Each test has its own folder with a tree, a state folder and a socket, and an empty environment.
+//! It waits for a barrier (`sync`), an answer or the end of a process, and never for a fixed time.
 
 // Tests fail by a panic, so `unwrap` is allowed, as in unit tests.
 #![allow(clippy::unwrap_used)]

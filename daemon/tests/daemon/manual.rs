@@ -1,7 +1,8 @@
 //! resembled(8), resembled.toml(5) and the completions of `resembled`, as packages ship them.
 //!
-//! The pages are made here and stored in `packaging/`, so that the program need not be able to make
-//! them. These tests fail if a page is outdated, and write it with `UPDATE_REFERENCE=1`.
+//! The results are stored in `packaging/`, so that the program itself needs no code for them. A
+//! test fails if a stored page is outdated. With `UPDATE_REFERENCE=1` the test writes the page
+//! instead.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -28,7 +29,7 @@ fn version() -> String {
     format!("resembled {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// A page: the generated title, name and synopsis, then `sections`.
+/// Returns a manual page: the generated title, name and synopsis, followed by `sections`.
 fn page(man: &Man, sections: &str) -> String {
     let mut page = Vec::new();
     man.render_title(&mut page).unwrap();
@@ -43,7 +44,7 @@ fn the_page_of_the_daemon_is_up_to_date() {
     let usage = "resembled [OPTIONS] [ROOT]...\nresembled --write-config [ROOT]...";
     let man = Man::new(Args::command().override_usage(usage))
         .section("8")
-        // The date is a blank: roff would put the next field in the place of an empty one.
+        // The date must be a blank. If it were empty, roff would take the next field as the date.
         .date(" ")
         .source(version())
         .manual("System Administration");
@@ -63,7 +64,7 @@ fn the_page_of_the_configuration_is_up_to_date() {
         .override_usage("~/.config/resemble/resembled.toml");
     let man = Man::new(command)
         .section("5")
-        // The date is a blank: roff would put the next field in the place of an empty one.
+        // The date must be a blank. If it were empty, roff would take the next field as the date.
         .date(" ")
         .source(version())
         .manual("File Formats");
@@ -72,7 +73,7 @@ fn the_page_of_the_configuration_is_up_to_date() {
     page_is_up_to_date(packaged("man/resembled.toml.5"), &page(&man, &sections));
 }
 
-/// A section for each table, with its keys.
+/// Returns a section for each table of the configuration, with the table's keys.
 fn keys() -> String {
     let mut roff = Roff::new();
     for (table, title, about) in TABLES {
@@ -111,7 +112,7 @@ fn the_completions_are_up_to_date() {
     }
 }
 
-/// The settings that `resembled` reads from a configuration.
+/// Returns the settings that `resembled` reads from a configuration file with this text.
 fn read(text: &str) -> Result<Config, String> {
     let dir = TempTree::with_folders(&["docs"]);
     fs::write(dir.path("c.toml"), text).unwrap();
@@ -123,7 +124,7 @@ fn read(text: &str) -> Result<Config, String> {
         ..Env::default()
     };
     let mut config = Config::load(&args, &env).map_err(|error| error.to_string())?;
-    // The folder differs in each run.
+    // The folder is a new one for each call. To make results comparable, its path is replaced.
     for root in &mut config.roots {
         root.path = "docs".into();
     }
@@ -137,7 +138,7 @@ fn named<'k>(keys: impl IntoIterator<Item = &'k Key>) -> BTreeSet<String> {
     keys.into_iter().map(|key| key.name.to_owned()).collect()
 }
 
-/// The keys of each table are those that the daemon names in its error about an unknown key.
+/// The page must have the keys that the daemon lists in its error message about an unknown key.
 #[test]
 fn every_key_is_on_the_page_and_no_other() {
     for (table, _, _) in TABLES {
@@ -148,8 +149,8 @@ fn every_key_is_on_the_page_and_no_other() {
         };
         let refused = read(&(before + "no-such-key = 1\n")).unwrap_err();
         let (_, expected) = refused.split_once(", expected ").expect(&refused);
-        // A name with `_` is an alias of a key. Names of tables are left out, because each has a
-        // section.
+        // A name with `_` is another spelling of a key. Names of tables are left out, because a
+        // table is a section and not a key.
         let tables = TABLES.map(|(table, _, _)| table);
         let expected: BTreeSet<String> = expected
             .split('`')
@@ -163,7 +164,7 @@ fn every_key_is_on_the_page_and_no_other() {
     }
 }
 
-/// Setting a key to the default that the page states changes nothing.
+/// A configuration that sets every key to the default on the page equals one that sets none.
 #[test]
 fn the_defaults_are_those_of_the_page() {
     let root = "[[root]]\npath = \"docs\"\n";
@@ -186,7 +187,7 @@ fn the_defaults_are_those_of_the_page() {
     assert!(defaults > 15, "{with_all}");
     let shown = |text: &str| format!("{:?}", read(text));
     assert_eq!(shown(&with_all), shown(root));
-    // Setting a key to another value changes something.
+    // If a key is set to another value, the settings differ.
     let other = with_all.replace("reconcile = 3600", "reconcile = 3601");
     assert_ne!(shown(&other), shown(root));
 }

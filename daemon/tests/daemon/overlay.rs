@@ -1,4 +1,4 @@
-//! The overlay as the daemon runs it: from start to end, in a watched root, after a kill, by
+//! Tests the overlay in the daemon: from start to end, in a watched root, after a kill, and by
 //! request.
 
 use std::fs;
@@ -61,7 +61,7 @@ fn the_overlay_lives_and_dies_with_the_daemon() {
     let why = fs::read_to_string(similar.join(".why/099%_report-1.txt")).unwrap();
     assert!(why.contains("near"), "{why}");
     assert_eq!(listing(&point.join("unlike.txt/.similar")), [] as [&str; 0]);
-    // Right after a barrier, the listing shows all earlier changes.
+    // After a barrier, the listing shows all earlier changes at once.
     fs::rename(
         place.in_tree("old/report-1.txt"),
         place.in_tree("old/final.txt"),
@@ -126,8 +126,8 @@ fn a_report_shows_no_more_than_a_listing() {
     assert_eq!(report["parameters"]["top"], 100);
 }
 
-/// If there are many near copies, some are not compared. Their archives must not be counted in
-/// addition to their members, and each member must be counted once.
+/// If a file has many near copies, some of them are not compared, but only counted. An archive must
+/// not be counted in addition to its members. A member must be counted only once.
 #[test]
 fn what_a_listing_does_not_look_at_is_counted_as_it_would_list_it() {
     if !fuse_works() {
@@ -168,7 +168,8 @@ fn what_a_listing_does_not_look_at_is_counted_as_it_would_list_it() {
         "versions/report-298.txt",
     ] {
         let names = listing(&point.join(subject).join(".similar"));
-        // 301 other files, and four versions in archives.
+        // There are 301 other files, and four versions that are only in archives. The listing shows
+        // 100 of them.
         assert_eq!(names.last().unwrap(), "… 205 more", "{subject}");
     }
 }
@@ -190,7 +191,7 @@ fn a_mount_point_in_a_watched_root_is_left_out() {
         );
     }
     assert!(!daemon.dump().contains("/Similar"));
-    // A root inside the overlay is refused.
+    // The daemon refuses to watch a folder inside the overlay.
     let inside = daemon.client().watch_add(
         wire(&point.join("old")),
         RootRules::default(),
@@ -261,7 +262,7 @@ fn overlays_come_and_go_by_request() {
     daemon.assert_converged();
 }
 
-/// The change must show without a restart.
+/// Mounts show added and removed roots without a restart of the daemon.
 #[test]
 fn added_and_removed_roots_show_in_the_mount_at_once() {
     if !fuse_works() {
@@ -314,8 +315,8 @@ fn added_and_removed_roots_show_in_the_mount_at_once() {
     daemon.assert_converged();
 }
 
-/// `view off` names what it unmounted. `view on` without a path mounts the configured view, with
-/// its link.
+/// The answer to `view off` names what was unmounted. `view on` without a path mounts the
+/// configured view again, with its link.
 #[test]
 fn what_was_unmounted_is_named_and_comes_back_with_its_link() {
     if !fuse_works() {

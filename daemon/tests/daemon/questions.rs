@@ -1,4 +1,5 @@
-//! Questions under way: their cancellation, and requests that do not wait for them.
+//! Tests questions that are still being computed: they can be cancelled, and some requests do not
+//! wait for them.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,16 +11,16 @@ use serde_json::{Value, json};
 
 use crate::support::{Daemon, Place, text};
 
-/// Versions of one text, so that there is much to compare.
+/// The number of versions of one text. It is large, so that a question takes long.
 const VERSIONS: u32 = 300;
 
-/// The number of questions that are computed at a time.
+/// The maximum number of questions that the daemon computes at the same time.
 const PLACES: u64 = 16;
 
-/// The number of clients, which is greater than [`PLACES`].
+/// The number of clients. It is greater than [`PLACES`], so some questions must wait.
 const CLIENTS: usize = 40;
 
-/// The longest time that `status` may take, far less than one of the questions.
+/// The longest time that `status` may take. A question takes much longer.
 const SOON: Duration = Duration::from_secs(10);
 
 fn status(place: &Place) -> StatusAnswer {
@@ -31,15 +32,15 @@ fn status(place: &Place) -> StatusAnswer {
     client.status().unwrap()
 }
 
-/// Asks as a client that does not wait for the answer.
+/// Sends a request, like a client that does not wait for the answer.
 fn ask(place: &Place, request: &Value) -> UnixStream {
     let mut stream = UnixStream::connect(place.path("socket")).unwrap();
     stream.write_all(format!("{request}\n").as_bytes()).unwrap();
     stream
 }
 
-/// Asks questions that together take minutes of processor time. All are different, so no answer is
-/// reused.
+/// Sends questions that together take minutes of processor time. All questions differ, so no answer
+/// is used twice.
 fn ask_much(place: &Place) -> Vec<UnixStream> {
     let question = |n: usize| {
         let top = 1000 + n;
@@ -65,18 +66,18 @@ fn busy(place: &Place) -> Daemon<'_> {
     }
     let daemon = place.start();
     daemon.sync();
-    // The files differ, because equal ones would be compared in no time.
+    // All files differ. Equal files would be compared without any work.
     assert_eq!(status(place).index.contents, u64::from(VERSIONS));
     daemon
 }
 
-/// Abandoned `groups` must end, and `status` must not wait for them.
+/// If a client goes away, its question ends. `status` does not wait for questions.
 #[test]
 fn a_question_ends_when_its_client_goes_and_status_never_waits() {
     let place = Place::new();
     let daemon = busy(&place);
     let clients = ask_much(&place);
-    // All slots are taken before any client disconnects.
+    // Waits until the maximum number of questions is being computed. Then the clients go away.
     let began = Instant::now();
     while status(&place).questions < PLACES {
         assert!(began.elapsed() < SOON, "the questions are too easy");
@@ -97,7 +98,8 @@ fn a_question_ends_when_its_client_goes_and_status_never_waits() {
     assert_eq!(status(&place).roots[0].files, u64::from(VERSIONS));
 }
 
-/// `nc -N` closes its side as soon as it has sent the request.
+/// A client may close its side of the connection as soon as it has sent the request, as `nc -N`
+/// does.
 #[test]
 fn a_client_that_has_said_everything_gets_its_answer() {
     let place = Place::new();
@@ -115,7 +117,7 @@ fn a_client_that_has_said_everything_gets_its_answer() {
     }
 }
 
-/// The whole answer to a request.
+/// Sends a request and returns the whole answer.
 fn answer(place: &Place, request: &Value) -> String {
     let mut stream = ask(place, request);
     let mut answer = String::new();
@@ -145,7 +147,7 @@ fn an_answer_is_kept_until_something_changes() {
     }
 }
 
-/// A clean end does not wait for questions, either.
+/// The daemon can be ended while questions are being computed.
 #[test]
 fn the_end_comes_in_the_middle_of_questions() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! SIGHUP: tests what a new configuration changes without a restart.
+//! Tests which settings of a new configuration apply after SIGHUP, without a restart.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -38,7 +38,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
     let daemon = place.start_with(&["--config", "config.toml"]);
     daemon.sync();
     assert!(daemon.dump().contains("b.iso"));
-    // The configuration does not affect an additional root of `watch add`.
+    // A root of `watch add` must stay, whatever the configuration says.
     let client = daemon.client();
     client
         .watch_add(wire(&third), RootRules::default(), AlertRules::default())
@@ -46,7 +46,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
     daemon.sync();
     let read = daemon.status().index.files_read;
 
-    // The new configuration has rules for a root, and a sink.
+    // The new configuration has rules for each root, and a sink for alerts.
     configure(format!(
         "[[root]]\npath = \"{root}\"\nalert-min = \"90%\"\n\
          [[root]]\npath = \"{second}\"\nexclude = [\"*.iso\"]\n\
@@ -62,7 +62,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
     assert!(status.roots[0].alerts.min.is_some(), "{status:?}");
     // Files that changed lately may be read once more, but no root is read as a whole.
     assert!(status.index.files_read < read + 20, "{read}: {status:?}");
-    // The sink works: a copy is an alert in its file.
+    // The new sink works: the alert about a copy is in its file.
     fs::copy(other.join("a.txt"), other.join("copy.txt")).unwrap();
     let began = Instant::now();
     while !fs::read_to_string(place.path("alerts")).is_ok_and(|text| text.contains("copy.txt")) {
@@ -70,7 +70,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
         daemon.sync();
     }
 
-    // The new configuration has one root fewer, and another value of a key that cannot be changed.
+    // The new configuration lacks a root. It also changes settings that only a restart can change.
     configure(format!(
         "boilerplate = 7\nchunk-size = 2000\n[[root]]\npath = \"{root}\"\n"
     ));
@@ -101,7 +101,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
         "{status:?}"
     );
 
-    // After a return to the first configuration there is no trouble, and the root is back.
+    // With the first configuration again, nothing is wrong any more, and the root is back.
     configure(format!(
         "[[root]]\npath = \"{root}\"\n[[root]]\npath = \"{second}\"\n"
     ));
@@ -120,7 +120,8 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
     );
 }
 
-/// The manager has `Type=notify`, `ExecReload=` and `WatchdogSec=` for this unit.
+/// The test acts as a service manager whose unit has `Type=notify`, `ExecReload=` and
+/// `WatchdogSec=`.
 #[test]
 fn the_service_manager_hears_of_a_reload_and_gets_signs_of_life() {
     let place = Place::new();
@@ -158,7 +159,7 @@ fn the_service_manager_hears_of_a_reload_and_gets_signs_of_life() {
     until("STOPPING=1");
 }
 
-/// A process that is killed with the test.
+/// A process that is killed when the test ends.
 struct Ended(std::process::Child);
 
 impl Drop for Ended {

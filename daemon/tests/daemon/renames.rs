@@ -1,5 +1,5 @@
-//! Names that change places: the index equals that of a fresh scan, and contents keep the time at
-//! which they were first seen.
+//! Tests files and folders that take each other's names. The index must equal that of a fresh scan.
+//! The daemon must still know when each content was first seen.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use rustix::process::Signal;
 
 use crate::support::{Daemon, Place, text, wire};
 
-/// Returns the first sighting of each file's content.
+/// Returns, for each file, when and where its content was first seen.
 fn first_seen(daemon: &Daemon<'_>, files: &[PathBuf]) -> BTreeMap<PathBuf, FirstSeen> {
     let paths = files.iter().map(|path| wire(path)).collect();
     let answer = daemon.client().ask(FirstSeenRequest { paths }, &mut |_| ());
@@ -39,7 +39,7 @@ fn files(place: &Place) -> Vec<PathBuf> {
     files
 }
 
-/// Waits until later sightings have a later time than these.
+/// Waits until contents that are seen from now on get a later time than those in `seen`.
 fn age(daemon: &Daemon<'_>, seen: &BTreeMap<PathBuf, FirstSeen>) -> i64 {
     let last = seen.values().map(|first| first.time).max().unwrap();
     let now = || {
@@ -54,15 +54,16 @@ fn age(daemon: &Daemon<'_>, seen: &BTreeMap<PathBuf, FirstSeen>) -> i64 {
     last
 }
 
-/// Changes the tree while the daemon is stopped. The daemon then gets all events at once, and
-/// nothing changes while it checks them.
+/// Changes the tree while the daemon is stopped. Then the daemon gets all events at once, and the
+/// tree does not change while the daemon checks them.
 fn unheard(daemon: &Daemon<'_>, change: impl FnOnce()) {
     daemon.signal(Signal::STOP);
     change();
     daemon.signal(Signal::CONT);
 }
 
-/// Renames in sequence; `a=b` exchanges two names, `-a` removes a folder, and `+a` makes one.
+/// Renames that are made in sequence: `a>b` renames a to b, `a=b` exchanges two names, `-a` removes
+/// a folder, and `+a` makes one.
 const CASES: [(&str, &str); 14] = [
     ("two folders", "a>t b>a t>b"),
     ("two folders exchanged", "a=b"),
@@ -125,17 +126,17 @@ fn names_that_change_places_keep_when_their_contents_were_first_seen() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A storm over one tree, with what must be known after it.
+/// A storm of random changes to one tree, and what the daemon must know after it.
 struct Storm<'a> {
     place: &'a Place,
     random: Random,
     written: u32,
-    /// When the bytes of each file were first seen.
+    /// The time at which the bytes of each file were first seen.
     seen: HashMap<String, i64>,
-    /// Bytes of files that are not in the folder where they were seen first. If that folder is
-    /// removed, the time is lost.
+    /// The bytes of files that are no longer in the folder in which they were first seen. If that
+    /// folder is removed, the daemon may lose the time.
     alone: HashSet<String>,
-    /// The bytes that each path had when it was last there.
+    /// For each path, the bytes that were there most recently.
     former: BTreeMap<PathBuf, String>,
 }
 
@@ -190,9 +191,9 @@ impl Storm<'_> {
         }
     }
 
-    /// Compares answers of the daemon with the tree after this many steps. After more than one
-    /// step, paths that are gone are not compared: between two steps they may have had other
-    /// contents.
+    /// Compares the daemon's answers with the tree after `steps` steps, and returns what is wrong.
+    /// After several steps, removed paths are not compared, because their contents may have changed
+    /// between the steps.
     fn compare(&mut self, daemon: &Daemon<'_>, steps: usize) -> Vec<String> {
         let mut wrong = Vec::new();
         let there: BTreeMap<PathBuf, String> = files(self.place)
@@ -206,7 +207,8 @@ impl Storm<'_> {
             let time = now.map(|first| first.time);
             let is_right = match (time, known) {
                 (Some(time), Some(known)) => time == *known,
-                // A moved content may have lost the folder in which it was first seen.
+                // The time may be unknown if the content was moved, because the folder in which it
+                // was first seen may be gone.
                 (None, _) => self.alone.contains(text) || self.former.get(path) != Some(text),
                 (Some(_), None) => true,
             };
@@ -245,7 +247,7 @@ impl Storm<'_> {
     }
 }
 
-/// Renames the first to the second, the second to the third, and the last to the first.
+/// Renames each file to the name of the next one, and the last to the name of the first.
 fn cycle(names: &[&PathBuf], spare: &Path) -> io::Result<()> {
     fs::rename(names[names.len() - 1], spare)?;
     let renamed = names
@@ -253,7 +255,7 @@ fn cycle(names: &[&PathBuf], spare: &Path) -> io::Result<()> {
         .rev()
         .map(|pair| fs::rename(pair[0], pair[1]));
     let renamed: Vec<_> = renamed.collect();
-    // If a rename failed, the last file keeps its name.
+    // If a rename failed, the last file gets its own name back.
     if renamed.iter().all(Result::is_ok) {
         return fs::rename(spare, names[0]);
     }
@@ -268,7 +270,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// `RESEMBLE_RENAMES=200` makes this a long test.
+/// `RESEMBLE_RENAMES=200` runs 200 storms, which takes long.
 #[test]
 fn a_storm_of_renames_keeps_what_is_known() {
     let storms = asked_for("RESEMBLE_RENAMES").unwrap_or(2);
@@ -298,7 +300,7 @@ fn a_storm_of_renames_keeps_what_is_known() {
             let steps = 1 + storm.random.below(5);
             unheard(&daemon, || {
                 for _ in 0..steps {
-                    // A step may be impossible in the present tree.
+                    // A step may fail because it is not possible in the present tree.
                     let _outcome = storm.one();
                 }
             });

@@ -1,4 +1,4 @@
-//! A daemon in a folder of its own.
+//! Starts a daemon in a private folder for each test.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -28,8 +28,8 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        // The log is outside of the tree. Otherwise the daemon would receive events of its own
-        // messages.
+        // The log is outside of the tree. Otherwise each message of the daemon would cause an event
+        // for the daemon.
         let tree = TempTree::with_folders(&["tree", "logs"]);
         let root = tree.path("tree");
         Self { tree, root }
@@ -43,7 +43,7 @@ impl Place {
         self.root.join(name)
     }
 
-    /// Writes a text; different seeds have nothing in common.
+    /// Writes a text that has nothing in common with the text of any other seed.
     pub(crate) fn write(&self, name: &str, seed: u32) {
         self.write_text(name, &text(seed));
     }
@@ -57,7 +57,8 @@ impl Place {
         self.command_in(&[], args)
     }
 
-    /// The same command, run by the program `around`, which gets it as its last arguments.
+    /// Returns the command for the program with `around` in front, so that the program `around`
+    /// starts it.
     fn command_in(&self, around: &[&str], args: &[&str]) -> Command {
         let program = [around, &[env!("CARGO_BIN_EXE_resembled")]].concat();
         let mut command = Command::new(program[0]);
@@ -102,7 +103,7 @@ impl Place {
         }
     }
 
-    /// Runs the program to its end. Returns its exit status and messages.
+    /// Runs the program until it ends by itself. Returns its exit status and messages.
     pub(crate) fn fails(&self, args: &[&str]) -> (ExitStatus, String) {
         let output = self.command(args).stderr(Stdio::piped()).output().unwrap();
         (output.status, String::from_utf8(output.stderr).unwrap())
@@ -122,7 +123,7 @@ impl Place {
         fs::read_to_string(self.path("logs/log")).unwrap_or_default()
     }
 
-    /// The dump that a scan into a new index gives.
+    /// Returns the dump of a new index after a scan of the tree.
     pub(crate) fn fresh_dump(&self) -> String {
         let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
         let roots = vec![RootOptions::new(&self.root)];
@@ -149,19 +150,19 @@ impl Place {
     }
 }
 
-/// Daemons of tests that are not about the view mount none, because all of them would use the same
-/// mount point.
+/// Returns `--no-mount` unless the test is about the view. Otherwise the daemons of all tests would
+/// use the same mount point.
 fn no_mount(args: &[&str]) -> Option<&'static str> {
     let is_shown = ["--mount", "--link"].iter().any(|arg| args.contains(arg));
     (!is_shown).then_some("--no-mount")
 }
 
-/// Some kilobytes of text that has nothing in common with that of another seed.
+/// Returns some kilobytes of text that have nothing in common with the text of another seed.
 pub(crate) fn text(seed: u32) -> String {
     lines(seed.into(), 100)
 }
 
-/// A running daemon; killed when dropped.
+/// A running daemon, which is killed when this is dropped.
 pub(crate) struct Daemon<'a> {
     place: &'a Place,
     child: Option<Child>,
@@ -193,7 +194,7 @@ impl Daemon<'_> {
         self.client().alerts().unwrap().rows
     }
 
-    /// After a barrier, the live index must be what a fresh scan gives.
+    /// Checks that the live index, after a barrier, equals that of a fresh scan.
     pub(crate) fn assert_converged(&self) {
         self.sync();
         let (live, fresh) = (self.dump(), self.place.fresh_dump());
@@ -222,7 +223,7 @@ impl Daemon<'_> {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// Ends the daemon by a signal that it handles and returns its exit status.
+    /// Ends the daemon by a signal that the daemon handles. Returns its exit status.
     pub(crate) fn terminate(mut self, signal: Signal) -> ExitStatus {
         self.signal(signal);
         self.child.take().unwrap().wait().unwrap()
@@ -238,7 +239,7 @@ impl Daemon<'_> {
 impl Drop for Daemon<'_> {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // A daemon that a test has stopped reacts only to this signal.
+            // If a test has stopped the daemon by SIGSTOP, only SIGKILL ends it.
             child.kill().ok();
             child.wait().ok();
         }
@@ -249,7 +250,7 @@ pub(crate) fn wire(path: &Path) -> PathText {
     PathText::from(path)
 }
 
-/// Asks for the state of the daemon until `is_so` accepts it.
+/// Requests the status again and again until `is_so` accepts it.
 pub(crate) fn status_when(
     daemon: &Daemon<'_>,
     is_so: impl Fn(&StatusAnswer) -> bool,

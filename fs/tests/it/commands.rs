@@ -40,8 +40,8 @@ fn everyday_commands_in_the_folders_view() {
         long.contains("062%_old.txt -> /") && long.contains("report.txt"),
         "{long}"
     );
-    // The length of these texts is not known before they are opened: every way of reading must
-    // return all of them.
+    // The length of these texts is not known before they are opened. However a command reads them,
+    // it must get all of the text.
     let why = shell("cat $1/report.txt/.similar/.why/062%_old.txt", m);
     assert!(
         why.contains("report.txt resembles ") && why.ends_with("old.txt\n"),
@@ -168,7 +168,7 @@ fn files_can_be_mapped() {
     let site = Site::new();
     fs::copy("/bin/true", site.path("docs/program")).unwrap();
     let overlay = site.mount(View::Files);
-    // The kernel maps what it executes.
+    // The kernel maps a program into memory in order to run it.
     output(
         overlay.mount_point().join("program").to_str().unwrap(),
         [""; 0],
@@ -227,7 +227,7 @@ fn every_change_is_refused() {
     }
 }
 
-/// Returns path, mode, size and time of everything.
+/// Returns path, mode, size and times of everything below a folder.
 fn snapshot(dir: &Path) -> String {
     shell("cd $1; find . -printf '%p %m %s %T@ %C@\\n' | sort", dir)
 }
@@ -347,7 +347,7 @@ fn both_names_are_one_folder() {
         shell("ls -A $1/report.txt", m),
         "Similar files\nreport.txt\n"
     );
-    // Processes in one of the folders are not affected by those that use the other name.
+    // The folder is used under both names at the same time, while another process stays in it.
     let loops = "
         come() { i=0; while [ $i -lt 200 ]; do
             ls -l \"$1/report.txt/$2\" >/dev/null && cat \"$1/report.txt/$2/.why/062%_old.txt\" \

@@ -1,6 +1,7 @@
 //! Compares the files view with the tree itself, name by name after every change.
 //!
-//! The namespace is called directly, without a kernel, so nothing is cached and nothing may lag.
+//! The tests call the namespace directly, without a kernel. So nothing is cached, and every change
+//! must show at once.
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -51,11 +52,11 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Makes a change. If the file system refuses it, nothing changes.
+/// Makes a change. The file system may refuse it, and then nothing changes.
 fn apply(top: &Path, change: &Change) {
     let at = |path: &PathBuf| top.join(path);
     let _refused = match change {
-        // Writing through a link would change a file elsewhere.
+        // If the path is a symbolic link, a write would change another file.
         Change::Write(path, bytes) if !at(path).is_symlink() => fs::write(at(path), bytes),
         Change::MakeDir(path) => fs::create_dir_all(at(path)),
         Change::Link(path, target) => symlink(target, at(path)),
@@ -72,14 +73,14 @@ fn apply(top: &Path, change: &Change) {
     };
 }
 
-/// The visible properties of one name.
+/// The properties of one name that a user can see.
 #[derive(Debug, PartialEq)]
 struct Seen {
     kind: Kind,
     mode: u32,
     owner: (u32, u32),
     modified: (i64, i64),
-    /// Bytes of a file, target of a link.
+    /// The bytes of a file or the target of a link.
     content: Vec<u8>,
 }
 
@@ -203,7 +204,7 @@ proptest! {
             let (want, got) = (real(&top), overlay(&space));
             prop_assert_eq!(&got, &want, "after {:?}", change);
         }
-        // Look-ups by name, without a listing, must not find absent names.
+        // A look-up of a name that does not exist must fail, even without a listing before it.
         for name in [b"a".as_slice(), b"b.txt", b"\xff\n", b".hidden", b"c"] {
             let name = OsStr::from_bytes(name);
             prop_assert_eq!(

@@ -151,7 +151,8 @@ fn a_mount_point_inside_a_watched_root_is_skipped() {
     let first = Overlay::mount(inside("M", View::Files), Arc::clone(&site.map) as _).unwrap();
     let second =
         Overlay::mount(inside("sub/N", View::Folders), Arc::clone(&site.map) as _).unwrap();
-    // A bind mount of the first overlay has a path that does not identify it as ours.
+    // The first overlay is also visible at the path of a bind mount. Nothing in that path shows
+    // that it is an overlay.
     fs::create_dir(site.path("docs/bound")).unwrap();
     rustix::mount::mount_bind(first.mount_point(), site.path("docs/bound")).unwrap();
     for overlay in [&first, &second] {
@@ -196,8 +197,9 @@ fn an_overlay_is_known_by_its_id_when_its_path_changed() {
     };
     let outer = Overlay::mount(config("M", "p/docs"), Arc::clone(&site.map) as _).unwrap();
     let inner = Overlay::mount(config("p/docs/N", "other"), Arc::clone(&site.map) as _).unwrap();
-    // The root's handle is used for up to a second after its path and that of the inner mount have
-    // changed. In that time only the mount id identifies the mount. Afterwards the root is gone.
+    // The paths of the root and of the inner mount change. For up to a second the root is still
+    // used by its handle. In that time, only the mount id shows that `N` is an overlay. After it,
+    // the root counts as vanished.
     fs::rename(site.path("p"), site.path("q")).unwrap();
     let out = run("stat", [outer.mount_point().join("N")]);
     assert!(
@@ -244,7 +246,7 @@ fn a_busy_mount_is_unmounted() {
     assert!(!mounts().contains(&m) && !m.exists());
     assert!(!overlay.is_alive());
     overlay.unmount().unwrap();
-    // The path is free at once, while the old client is still in the old mount.
+    // The path can be used for a new mount at once, although the client is still in the old mount.
     let again = site.mount(View::Folders);
     assert_eq!(shell("cat $1/report.txt/report.txt", &m), "the report\n");
     drop(again);
@@ -274,8 +276,8 @@ fn an_unmount_by_others_is_noticed() {
     assert!(m.join("mine").exists(), "the other's mount stays");
     rustix::mount::unmount(&m, rustix::mount::UnmountFlags::DETACH).unwrap();
 
-    // Another mount is on top: unmounting is refused, and nothing is unmounted. Without that mount
-    // it works.
+    // Another mount covers the overlay. So unmounting is refused, and the overlay stays. When the
+    // other mount is gone, unmounting works.
     let overlay = site.mount(View::Files);
     rustix::mount::mount("none", &m, "tmpfs", flags, None::<&std::ffi::CStr>).unwrap();
     assert!(matches!(overlay.unmount(), Err(MountError::Covered { .. })));

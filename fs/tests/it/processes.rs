@@ -11,8 +11,8 @@ use std::sync::Arc;
 use crate::site::{Site, client, fuse_works, mounts, near, shell};
 use resemble_fs::{Overlay, OverlayConfig, View, is_inside_resemble_mount};
 
-/// Started as a child process by other tests, it does what its environment says; as a test of its
-/// own it does nothing.
+/// Other tests start this test as a child process, which then mounts an overlay as its environment
+/// says. Run as a test of its own, it does nothing.
 #[test]
 fn child_process() {
     let Some(docs) = std::env::var_os("RESEMBLE_TEST_DOCS") else {
@@ -44,7 +44,7 @@ fn child_process() {
     println!("MOUNTED");
     std::io::stdout().flush().unwrap();
     if std::env::var_os("RESEMBLE_TEST_SELF").is_some() {
-        // The mount is in this process's own namespace, so it is listed from here.
+        // The mount exists only in this process's mount namespace, so this process lists it.
         println!("LS {}", shell("ls $1/report.txt/.similar", &m).trim_end());
         println!(
             "CAT {}",
@@ -138,8 +138,9 @@ fn an_unprivileged_user_can_mount() {
     let site = Site::new();
     let dir = site.path("");
     fs::copy(std::env::current_exe().unwrap(), site.path("test")).unwrap();
-    // `daemon` has a passwd entry, which fusermount3 requires. No mount leaves the namespace. With
-    // fusectl the busy connection is ended at once. Without fusectl it ends with the last client.
+    // fusermount3 requires a user with a passwd entry, so the user is `daemon`. The mounts are in a
+    // namespace of their own. With fusectl, a busy connection is ended at once; without it, the
+    // connection ends with its last client.
     for fusectl in ["mount -t fusectl none /sys/fs/fuse/connections", "true"] {
         let script = format!(
             "rm -f fuse; mknod fuse c 10 229; chmod 666 fuse; mount --bind fuse /dev/fuse; {fusectl}

@@ -30,7 +30,7 @@ impl Watched {
         }
     }
 
-    /// Renames another file to its path.
+    /// Renames another file with these bytes over the file.
     fn rename(&self, bytes: &[u8]) {
         let new = self.real.with_file_name("new");
         fs::write(&new, bytes).unwrap();
@@ -52,7 +52,7 @@ impl Watched {
     }
 }
 
-/// Returns contents of one repeated byte each, alternately longer and shorter.
+/// Returns contents that alternate between long and short. Each repeats its own number.
 fn contents(count: usize) -> impl Iterator<Item = Vec<u8>> {
     let sizes = [10, 300_000, 4096, 1, 131_073, 70_000];
     (0..count).map(move |n| {
@@ -61,7 +61,7 @@ fn contents(count: usize) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// Copies with `sendfile` into a pipe or a file, without checking the size first.
+/// Copies a file by `sendfile` and returns the copied bytes. The size is not checked first.
 fn sent(from: &Path, to: &Path) -> Vec<u8> {
     let (from, mut to) = (File::open(from).unwrap(), scratch(to));
     while rustix::fs::sendfile(&to, &from, None, 1 << 20).unwrap() > 0 {}
@@ -77,7 +77,7 @@ fn scratch(path: &Path) -> File {
     options.open(path).unwrap()
 }
 
-/// Reads a file in each way. Returns the name of the way and the bytes.
+/// Reads a file in several ways. Returns the name and the result of each way.
 fn read_in_all_ways(shown: &Path, to: &Path) -> Vec<(&'static str, Vec<u8>)> {
     let by = |program: &str, arguments: &[&std::ffi::OsStr]| {
         let out = run(program, arguments);
@@ -122,8 +122,9 @@ fn a_replaced_file_is_read_whole() {
                     change(&file, b"a file that only stat sees");
                     fs::metadata(&file.shown).unwrap();
                     change(&file, &bytes);
-                    // `read` and `sendfile` are each once the first to open the file; the other
-                    // ways follow them.
+                    // The first open after the change must work for each kind of reading. In the
+                    // first two rounds it is `read` or `sendfile`. In the later rounds the result
+                    // of another way is checked.
                     let (name, read) = match way {
                         0 => ("read", fs::read(&file.shown).unwrap()),
                         1 => ("sendfile", sent(&file.shown, &copy)),
@@ -179,7 +180,7 @@ fn an_open_file_stays_what_it_is() {
         let mut held = File::open(&file.shown).unwrap();
         held.read_exact(&mut [0; 10]).unwrap();
         file.rename(&new);
-        // This path has no name to look up.
+        // A path below `/proc/self/fd` is opened without a look-up of the name.
         let by_descriptor = |held: &File| fs::read(format!("/proc/self/fd/{}", held.as_raw_fd()));
         assert!(by_descriptor(&held).unwrap() == old);
         assert!(fs::read(&file.shown).unwrap() == new);
@@ -195,7 +196,7 @@ fn an_open_file_stays_what_it_is() {
             held.metadata().unwrap().ino(),
             fs::metadata(&file.shown).unwrap().ino()
         );
-        // The file is now changed in place.
+        // Now the file is changed in place, not replaced.
         let mut held = File::open(&file.shown).unwrap();
         let mut read = Vec::new();
         held.read_to_end(&mut read).unwrap();
@@ -228,7 +229,7 @@ fn a_file_that_is_replaced_all_the_time_is_read_whole() {
     let contents: Vec<Vec<u8>> = contents(12).collect();
     file.make(&contents[0]);
     let is_over = AtomicBool::new(false);
-    // On a busy machine 20,000 reads meet each of the races that this test is about.
+    // On a busy machine, 20,000 reads meet all the races for which this test is made.
     let reads = std::env::var("RESEMBLE_READS").map_or(500, |reads| reads.parse().unwrap());
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -1,9 +1,9 @@
-//! `docs/semantics.md` and the tests it names say the same.
+//! Checks that `docs/semantics.md` and the tests that it names say the same.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The doc comment of each `#[test]` in a file, by the test's name, on one line.
+/// Returns the doc comment of each `#[test]` in a file as one line, by the name of the test.
 fn promises_of(text: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let (mut comment, mut is_test) = (Vec::new(), false);
@@ -36,7 +36,8 @@ fn tests_below(dir: &Path, found: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The items of the page's lists as (sentence, name); each ends with the name of a test.
+/// Returns the items of the page's lists. Each is a sentence and the name of its test, which ends
+/// the item.
 fn promises_in(page: &str) -> Vec<(String, String)> {
     let page = page.split("## What is not promised").next().unwrap();
     let items = page
@@ -60,7 +61,8 @@ fn every_promise_names_a_test_that_repeats_it() {
     let mut tests = BTreeMap::new();
     tests_below(&here.join("src"), &mut tests);
     tests_below(&here.join("tests"), &mut tests);
-    // The daemon decides where the view lies and what it answers, so it has tests of promises too.
+    // Tests of the daemon are read, too: the daemon decides where the view is mounted and what it
+    // answers.
     tests_below(&here.join("../tests/system"), &mut tests);
     tests_below(&here.join("../daemon/tests"), &mut tests);
     let page = fs::read_to_string(here.join("../docs/semantics.md")).unwrap();

@@ -1,4 +1,4 @@
-//! Real mounts for tests: a tree, an overlay on it, and clients with a time limit.
+//! Makes real mounts for tests: a tree, an overlay on it, and clients with a time limit.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -23,15 +23,15 @@ pub(crate) fn fuse_works() -> bool {
     resemble_testutil::fuse_works()
 }
 
-/// A private folder with a watched tree `docs` and a place `M` for the mount.
+/// A private folder with a watched tree `docs`. Its entry `M` is the mount point.
 pub(crate) struct Site {
     pub(crate) dir: TempTree,
     pub(crate) map: Arc<MapNeighbours>,
 }
 
 impl Site {
-    /// Creates the tree `docs/{report.txt,copy.txt,sub/old.txt,link}`; report.txt resembles the
-    /// next two.
+    /// Makes the tree `docs/{report.txt,copy.txt,sub/old.txt,link}`. `report.txt` resembles
+    /// `copy.txt` and `sub/old.txt`.
     pub(crate) fn new() -> Self {
         let this = Self {
             dir: TempTree::new(),
@@ -113,8 +113,8 @@ pub(crate) fn near(target: &Path, score: f64) -> Neighbour {
     }
 }
 
-/// Returns a client command that is killed after 30 s. A process that hangs in a file system reacts
-/// to no other signal.
+/// Returns a command that is killed after 30 s. If a process hangs in a file system, no other
+/// signal ends it.
 pub(crate) fn client(program: &str) -> Command {
     let mut command = Command::new("timeout");
     command

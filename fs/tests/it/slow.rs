@@ -11,7 +11,8 @@ use std::time::Duration;
 use crate::site::{Site, client, fuse_works, near, shell};
 use resemble_fs::{Listing, Neighbours, Overlay, View};
 
-/// Blocks in `why` and, for files called `slow`, in `similar`, until released.
+/// Neighbours that block in `why`, and for files called `slow` also in `similar`, until the test
+/// releases them.
 struct Blocking {
     entered: Mutex<Sender<()>>,
     release: Mutex<Receiver<()>>,
@@ -19,9 +20,10 @@ struct Blocking {
 
 impl Blocking {
     fn block(&self) {
-        // The test receives only the first messages, and may have stopped receiving by now.
+        // The send may fail: the test receives only the first messages, and may have stopped
+        // receiving.
         let _uncounted = self.entered.lock().unwrap().send(());
-        // This returns when the test drops its sender.
+        // The receive ends when the test drops the other end of the channel.
         let _released = self.release.lock().unwrap().recv();
     }
 }
@@ -77,15 +79,15 @@ fn readers_never_block_each_other() {
             .spawn();
         waiting.push(child.unwrap());
     };
-    // Two requests are inside the index at once, one in each pool.
+    // Two requests are blocked inside the index: one in each of the two pools.
     start("ls $1/slow/.similar");
     start("cat $1/report.txt/.similar/.why/050%_other");
     for _ in 0..2 {
         seen.recv_timeout(Duration::from_secs(20))
             .expect("both are inside");
     }
-    // These are more requests for texts than there are threads: four threads serve the mount, and
-    // each pool has four.
+    // There are more blocked requests for texts than threads. Four threads serve the mount, and
+    // each pool has four threads.
     for _ in 0..8 {
         start("cat $1/report.txt/.similar/.why/050%_other");
     }

@@ -1,38 +1,39 @@
-//! Builds the import graphs of a crate's modules: at the top and below each module, which sibling
-//! imports which.
+//! Builds graphs of the imports in a crate. There is a graph for the top modules, and one for the
+//! children of each module. It states which siblings import each other.
 //!
-//! An edge is a path that begins with `crate::`, `self::` or `super::`, or a `use`. A name that a
-//! module imports from elsewhere counts as that of its original module. Tests are left out.
+//! A module imports what it names in a `use`, and any path that begins with `crate::`, `self::` or
+//! `super::`. If a module re-exports a name, the name counts for the module that defines it. Tests
+//! are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The names on the path from the root to a module or an item.
+/// The names of the modules from the root to a module or an item.
 type Names = Vec<String>;
 
-/// For each module, its siblings that it imports, and the files that import them.
+/// For each module: the siblings that it imports, and the files with these imports.
 type Graph = BTreeMap<String, BTreeMap<String, BTreeSet<PathBuf>>>;
 
-/// The maximum number of imports through which a name is followed.
+/// The maximum number of re-exports through which a name is followed.
 const MAX_IMPORTS: usize = 8;
 
-/// Returns the cycles of a crate. Each has the module whose children form it (`""` for the root),
-/// and the importing files.
+/// Returns a cycle for each module whose children import each other in a circle. The keys are paths
+/// of modules (`""` for the root). The values name the imports and their files.
 pub(super) fn cycles(src: &Path, sources: &[(PathBuf, String)]) -> BTreeMap<String, String> {
     let graphs = graphs(src, sources).into_iter();
     let cycles = graphs.filter_map(|(parent, graph)| Some((parent.join("/"), cycle(&graph)?)));
     cycles.collect()
 }
 
-/// Returns a cycle among siblings, with the importing files.
+/// Returns a cycle among siblings as text, with the files that have the imports.
 fn cycle(graph: &Graph) -> Option<String> {
     let mut among: BTreeSet<&String> = graph.keys().collect();
     let next = |module: &String, among: &BTreeSet<&String>| {
         let imported = graph[module].keys();
         imported.filter(|other| among.contains(other)).min()
     };
-    // A module that imports none of the remaining ones is in no cycle.
+    // If a module imports none of the modules that are left, it is in no cycle, so it is removed.
     while let Some(leaf) = among.iter().find(|module| next(module, &among).is_none()) {
         let leaf = *leaf;
         among.remove(leaf);
@@ -55,7 +56,7 @@ fn cycle(graph: &Graph) -> Option<String> {
     Some(report)
 }
 
-/// Returns the graph of the children of each module.
+/// Returns, for each module, the graph of its children.
 fn graphs(src: &Path, sources: &[(PathBuf, String)]) -> BTreeMap<Names, Graph> {
     let files = sources
         .iter()
@@ -105,7 +106,7 @@ fn module(file: &Path) -> Names {
     names
 }
 
-/// Returns the paths of all `use`.
+/// Returns the paths in all `use` declarations.
 fn used(code: &str) -> impl Iterator<Item = String> + '_ {
     let lines = code.match_indices("use ").filter(|(at, _)| {
         let line = code[..*at].rsplit('\n').next().unwrap_or_default().trim();
@@ -114,7 +115,7 @@ fn used(code: &str) -> impl Iterator<Item = String> + '_ {
     lines.flat_map(|(at, word)| paths(&code[at + word.len()..]))
 }
 
-/// Returns the paths with an explicit start, in a `use` or anywhere else.
+/// Returns the paths that begin with `crate::`, `self::` or `super::`, in a `use` or anywhere else.
 fn rooted(code: &str) -> impl Iterator<Item = String> + '_ {
     let begins = ["crate::", "self::", "super::"].into_iter();
     let begins = begins.flat_map(|begin| code.match_indices(begin));
@@ -124,7 +125,7 @@ fn rooted(code: &str) -> impl Iterator<Item = String> + '_ {
         .flat_map(|(at, _)| paths(&code[at..]))
 }
 
-/// Resolves a path that is used in a module, to names from the root on.
+/// Resolves a path that is used in a module. Returns its names from the root on.
 fn absolute(module: &[String], path: &str) -> Names {
     let mut names = module.to_vec();
     for name in path.split("::") {
@@ -138,7 +139,7 @@ fn absolute(module: &[String], path: &str) -> Names {
     names
 }
 
-/// Returns the module that defines the target of a path.
+/// Returns the module that defines the item at a path. Re-exports are followed.
 fn home(
     mut path: Names,
     modules: &BTreeSet<&[String]>,
@@ -156,7 +157,7 @@ fn home(
     Vec::new()
 }
 
-/// Returns the paths of a tree such as `a::{B, c::{D, E}}` at the beginning of a text.
+/// Returns the paths in a tree such as `a::{B, c::{D, E}}`, which is at the beginning of a text.
 fn paths(tree: &str) -> Vec<String> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let end = tree.find(|c| !is_name(c)).unwrap_or(tree.len());
@@ -230,7 +231,7 @@ fn a_cycle_below_a_module_is_found_by_any_path() {
             "a/mod.rs",
             "mod b;\nmod c;\nmod d;\npub(super) use self::c::C;\nuse d::{self, D, e::E};",
         ),
-        // A name that the parent re-exports from a child is the child's.
+        // The parent re-exports `C` from a child, so an import of it counts for that child.
         file("a/b.rs", "use super::{C, other};"),
         file("a/c.rs", "fn f(_: crate::a::D) {}"),
         file("a/d/mod.rs", "mod e;\nmod f;\nuse e::X;"),

@@ -1,4 +1,4 @@
-//! The rights of the processes of a running system, as the kernel reports them.
+//! Checks the rights of the daemon's processes, as the kernel reports them.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{DAEMON, SHARES, Server, USERS, ask, disks_of};
 
-/// The numbers of a field of `/proc/PID/status`.
+/// Returns a field of a file `/proc/PID/status`.
 fn field(status: &str, name: &str) -> String {
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     line.unwrap_or_else(|| panic!("no {name}"))
@@ -18,7 +18,7 @@ fn field(status: &str, name: &str) -> String {
         .to_owned()
 }
 
-/// `status` of each thread of a process.
+/// Returns the file `status` of each thread of a process.
 fn threads(process: &Path) -> Vec<String> {
     let threads = fs::read_dir(process.join("task")).expect("threads");
     let read = threads
@@ -27,7 +27,7 @@ fn threads(process: &Path) -> Vec<String> {
     read.flatten().collect()
 }
 
-/// The processes whose parent is this one.
+/// Returns the child processes of a process.
 fn children(of: u32) -> Vec<PathBuf> {
     let all = fs::read_dir("/proc").expect("processes").flatten();
     let is_child = |process: &PathBuf| {
@@ -93,8 +93,8 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
         assert_eq!(field(&status, "NoNewPrivs:"), "1");
     }
     for status in threads(&checker) {
-        // These are CAP_SETGID and CAP_SETUID. Processes that act for a user have neither in
-        // effect.
+        // The checker may have only CAP_SETGID and CAP_SETUID. While it acts for a user, neither is
+        // in effect.
         for set in ["CapPrm:", "CapBnd:"] {
             assert_eq!(
                 u64::from_str_radix(&field(&status, set), 16),
@@ -127,7 +127,7 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
         ]
     );
     drop(server);
-    // The parent of the process may not have waited for it yet.
+    // A process that has ended may still be a zombie, until its parent waits for it.
     let is_over = |process: &Path| {
         let status = fs::read_to_string(process.join("status")).unwrap_or_default();
         status.is_empty() || status.contains("State:\tZ")
@@ -142,7 +142,7 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
     }
 }
 
-/// A root below a folder that other users may write to is refused, in one sentence.
+/// If a folder above a root may be written by other users, the root is refused with one sentence.
 #[test]
 fn a_root_that_others_could_move_is_refused() {
     const NAME: &str = "system_mode::fences::a_root_that_others_could_move_is_refused";
@@ -161,8 +161,8 @@ fn a_root_that_others_could_move_is_refused() {
     }
 }
 
-/// A second start is refused before it takes anything away from the first. Root works in no folder
-/// that another user could exchange.
+/// If the daemon is started a second time, it is refused and the first daemon is not disturbed. The
+/// daemon also refuses to mount or write in a folder that another user could exchange.
 #[test]
 fn a_second_daemon_and_a_loose_place_are_refused() {
     const NAME: &str = "system_mode::fences::a_second_daemon_and_a_loose_place_are_refused";

@@ -1,4 +1,4 @@
-//! No answer reveals hidden files: all answers have the same bytes with and without them.
+//! No answer reveals hidden files: each answer has the same bytes whether these files exist or not.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -15,7 +15,7 @@ use super::{Answer, ROOT, SHARES, Server, USERS, as_user, ask_here, disks, in_mo
 /// The user who asks the questions.
 const ASKER: super::User = USERS[0];
 
-/// Makes files that this user may see: with common content, in accessible folders.
+/// Makes files that [`ASKER`] may see. They have content in common and are in accessible folders.
 fn seen(seed: u64) {
     let shares = Path::new(SHARES);
     for folder in ["open", "open/a", "open/b", "closed"] {
@@ -31,11 +31,11 @@ fn seen(seed: u64) {
     }
 }
 
-/// Extensions of visible files, one after another.
+/// Extensions of the visible files, used in turn.
 const SEEN_AS: [&str; 3] = ["txt", "docx", "eml"];
 
-/// Makes files that this user may not see: copies, further versions, and enough files with one
-/// passage to make it boilerplate.
+/// Makes files that [`ASKER`] may not see: copies and versions of the visible files. Several of
+/// them share a passage, so that it would be boilerplate if they counted.
 fn hidden(seed: u64) {
     let shares = Path::new(SHARES);
     let mut random = Random::new(seed);
@@ -49,7 +49,7 @@ fn hidden(seed: u64) {
         let text = match random.below(3) {
             0 => prose((seed << 8) | (number % 3), 5_000),
             1 => edited(&prose((seed << 8) | (number % 3), 5_000), number, 5),
-            // The first passages of the visible files, and a text of its own.
+            // The beginning of some visible files, followed by a text of its own.
             _ => [&common[..2_000], &prose(number << 40, 3_000)].concat(),
         };
         let ending = ["txt", "txt", "docx", "eml"][random.below(4)];
@@ -112,8 +112,8 @@ fn questions() -> Vec<Value> {
     questions
 }
 
-/// Returns all answers to the user and to root, line by line, from a daemon started with this tree.
-/// The times of files are the same in all trees.
+/// Starts a daemon on a tree with or without hidden files. Returns all its answers to [`ASKER`] and
+/// to root. The times of the files are the same in every tree.
 fn told(seed: u64, with_hidden: bool) -> [Vec<(Value, Answer)>; 2] {
     let disks = disks();
     seen(seed);
@@ -163,7 +163,7 @@ fn answers_are_the_same_with_and_without_what_is_hidden() {
             bytes += with.lines.iter().map(String::len).sum::<usize>();
         }
         assert!(rows > 100, "there is something to tell: {rows}");
-        // As a control, the hidden files must make a difference for root, who sees them.
+        // As a control, root's answers must differ, because root sees the hidden files.
         let both = all_without.iter().zip(&all_with);
         let other = both.filter(|(without, with)| without.1.lines != with.1.lines);
         let other = other.count();

@@ -1,5 +1,5 @@
-//! The visibility oracle: a user is shown exactly the files that they can open, determined by
-//! opening them.
+//! An answer must show a user exactly those files that the user can open. The test finds out which
+//! these are by opening all files as that user.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,12 +12,12 @@ use serde_json::json;
 use super::trees::Tree;
 use super::{Answer, ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, ask_here, disks_of};
 
-/// Returns the least number of checks of a user and a pair of files.
+/// Returns the minimum number of checks. A check is about one user and one pair of files.
 fn checks_wanted() -> usize {
     asked_for("RESEMBLE_ORACLE_CHECKS").unwrap_or(8_000)
 }
 
-/// The number of checks, and the faults that they found.
+/// The number of checks, and the errors that they found: files that were shown or hidden wrongly.
 #[derive(Debug, Default)]
 struct Verdict {
     checks: usize,
@@ -26,7 +26,8 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// Judges an answer about a file: `shown` are the paths of its rows.
+    /// Judges an answer about the file `of`: its rows must be the expected files among those that
+    /// the user has `opened`.
     fn judge(&mut self, tree: &Tree, opened: &BTreeSet<PathBuf>, of: &Path, answer: &Answer) {
         self.checks += tree.families.len() - 1;
         if !opened.contains(of) {
@@ -47,7 +48,7 @@ fn find(of: &Path) -> serde_json::Value {
     json!({"request": "find", "subject": {"file": of}})
 }
 
-/// Asks about each file as `asker`, and judges the answers by what `judge` can open.
+/// Asks about each file as `asker`. Judges each answer by the files that `judge` can open.
 fn judged(tree: &Tree, judge: User, asker: User, verdict: &mut Verdict) {
     let opened = tree.opened_by(judge);
     let answers: Vec<(PathBuf, Answer)> = as_user(asker, || {
@@ -68,7 +69,7 @@ fn at_the_socket_everybody_sees_what_he_can_open_and_nothing_else() {
     let Some(disks) = disks_of(NAME) else {
         return;
     };
-    // Each user asks about each pair.
+    // The number of files is chosen so that all users together ask about enough pairs.
     let files = (checks_wanted() as f64 / USERS.len() as f64).sqrt().ceil() as usize + 1;
     let tree = Tree::make(Path::new(SHARES), 11, files);
     let server = Server::start(disks, &["--no-mount"]);
@@ -87,14 +88,15 @@ fn at_the_socket_everybody_sees_what_he_can_open_and_nothing_else() {
         hidden.len()
     );
     assert!(leaks.is_empty() && hidden.is_empty(), "{verdict:?}");
-    // Root sees all files of all owners.
+    // Root must be shown the files of all owners.
     let mut of_root = Verdict::default();
     judged(&tree, ROOT, ROOT, &mut of_root);
     assert!(
         of_root.leaks.is_empty() && of_root.hidden.is_empty(),
         "{of_root:?}"
     );
-    // As a control, the check must fail for a user who is shown everything.
+    // As a control, root's answers are judged by the rights of another user. Many leaks must be
+    // found.
     let mut canary = Verdict::default();
     judged(&tree, USERS[0], ROOT, &mut canary);
     assert!(
@@ -132,8 +134,8 @@ fn what_was_taken_away_is_gone_at_the_next_answer() {
     };
     let (there, gone) = (vec![other.clone()], Vec::<PathBuf>::new());
     assert_eq!(shown(), there);
-    // A new permission counts when the daemon has processed its event. Until then the file may be
-    // another one.
+    // A new permission takes effect only when the daemon has processed its event, because until
+    // then another file might be at the path. A removed permission takes effect at once.
     for round in 0..20 {
         mode(&other, 0o600);
         assert_eq!(shown(), gone, "{round}: of the file");
@@ -151,14 +153,15 @@ fn what_was_taken_away_is_gone_at_the_next_answer() {
         assert_eq!(shown(), gone, "{round}: of the group");
         mode(&other, 0o644);
     }
-    // A user gets no answer about a subject that they cannot open, either.
+    // If a user cannot open the subject, they get no answer about it.
     mode(&own, 0o600);
     assert_eq!(ask(user, &find(&own)).kind(), "not-indexed");
     mode(&own, 0o644);
     mode(&other, 0o644);
     Server::sync();
     assert_eq!(shown(), there);
-    // Content from before a file was rewritten for others is not revealed.
+    // A file was overwritten before others were allowed to read it. Its former content must not be
+    // revealed.
     mode(&other, 0o600);
     fs::write(&other, "for everybody").expect("a file");
     mode(&other, 0o644);
@@ -167,7 +170,8 @@ fn what_was_taken_away_is_gone_at_the_next_answer() {
     assert_eq!(shown(), gone);
 }
 
-/// A user puts a file that they may not read in the place of one that they may.
+/// The index knows a secret file under a name in a user's home. The user then puts a file of their
+/// own under this name, and must still not learn about the secret.
 #[test]
 fn nobody_sees_another_file_in_the_place_of_his_own() {
     const NAME: &str = "system_mode::oracle::nobody_sees_another_file_in_the_place_of_his_own";
@@ -184,21 +188,23 @@ fn nobody_sees_another_file_in_the_place_of_his_own() {
     let home = shares.join("home");
     fs::create_dir(&home).expect("a folder");
     chown(&home, Some(user.uid), None).expect("chown");
-    // If users may make links to files of others, this gives the secret a name in their home.
+    // This link puts the secret file into the user's home, as the user could do if the kernel let
+    // them link files of others.
     fs::hard_link(shares.join("secret.txt"), home.join("mine.txt")).expect("a link");
     let server = Server::start(disks, &["--no-mount"]);
     let paths = |answer: &Answer| answer.paths().len();
     let guess = shares.join("guess.txt");
     assert_eq!(paths(&ask(ROOT, &find(&guess))), 1, "root sees it");
     assert_eq!(paths(&ask(user, &find(&guess))), 0);
-    // Now the name leads to the user's own file, and the index does not know it yet.
+    // Now the user's own file is at that name, but the index may still have the secret there.
     as_user(user, || {
         fs::write(home.join("new"), "of my own").expect("a file");
         fs::rename(home.join("new"), home.join("mine.txt")).expect("a rename");
     });
     let answer = ask(user, &find(&guess));
     assert_eq!(paths(&answer), 0, "{answer:?}");
-    // The user knows the content of the secret, and asks whether it is at a named path.
+    // Even a user who knows the content of the secret cannot find out whether it is at a given
+    // path.
     let named = json!({"request": "find", "subject": {"file": shares.join("secret.txt")}});
     assert_eq!(ask(user, &named).kind(), "not-indexed");
     drop(server);
@@ -209,7 +215,7 @@ fn listed(at: &Path) -> std::io::Result<BTreeSet<PathBuf>> {
     let mut targets = BTreeSet::new();
     for entry in fs::read_dir(at)? {
         let entry = entry?;
-        // Like `ls -l`: each name is looked up again.
+        // Each name is looked up again, as `ls -l` does.
         assert!(
             fs::symlink_metadata(entry.path())?.is_symlink(),
             "{entry:?}"
@@ -219,7 +225,8 @@ fn listed(at: &Path) -> std::io::Result<BTreeSet<PathBuf>> {
     Ok(targets)
 }
 
-/// Collects the paths of files in the view of the thread's user, walked as `find` does.
+/// Collects the paths of all files that the thread's user finds in the view by listing folders, as
+/// the command `find` does.
 fn walked(at: &Path, rel: &Path, found: &mut BTreeSet<PathBuf>) {
     let Ok(entries) = fs::read_dir(at.join(rel)) else {
         return;
@@ -228,7 +235,7 @@ fn walked(at: &Path, rel: &Path, found: &mut BTreeSet<PathBuf>) {
         let entry = entry.expect("an entry");
         let below = rel.join(entry.file_name());
         let name = entry.file_name();
-        // In this view, a file is a folder that holds the file itself.
+        // In the folders view, a file is shown as a folder that contains the file itself.
         if fs::symlink_metadata(entry.path().join(&name)).is_ok_and(|meta| meta.is_file()) {
             found.insert(below);
         } else {
@@ -277,7 +284,8 @@ fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
     for user in USERS {
         let opened = tree.opened_by(user);
         wrong.extend(judge(user, &opened));
-        // The mirror shows what the user could list and open, with the same bytes.
+        // The view mirrors exactly the files that the user finds in the tree by listing folders,
+        // and can open. Their bytes are the same.
         let (real, mirrored) = as_user(user, || {
             let (mut real, mut mirrored) = (BTreeSet::new(), BTreeSet::new());
             listable(shares, Path::new(""), &mut real);
@@ -299,7 +307,8 @@ fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
     }
     eprintln!("{} checks in the view: {} wrong", checks.get(), wrong.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // As a control, the check must fail for the files that another user can open.
+    // As a control, the listings of one user are judged by the rights of another. Differences must
+    // be found.
     let others = tree.opened_by(USERS[0]);
     let canary = judge(USERS[3], &others);
     assert!(
@@ -356,7 +365,8 @@ fn in_the_view_nobody_walks_where_another_did() {
     mode("team", 0o700);
     chown(shares.join("team"), Some(one.uid), None).expect("chown");
     assert_eq!((count(one), count(another)), (Some(1), Some(1)));
-    // The kernel knows the folder from the walk of one user, but asks the daemon again for another.
+    // The kernel has the folder in its cache, because another user was there. It must still ask the
+    // daemon for this user.
     let third = Path::new(VIEW).join("team/third.txt/third.txt");
     let read = |user| as_user(user, || fs::read(&third).is_ok());
     for _ in 0..50 {
@@ -369,7 +379,7 @@ fn in_the_view_nobody_walks_where_another_did() {
     drop(server);
 }
 
-/// An attachment of a mail is readable for users who may read the mail.
+/// A member of a mail can be read by the users who may read the mail.
 #[test]
 fn in_the_view_a_member_is_for_those_who_may_read_what_it_lies_in() {
     const NAME: &str =
@@ -404,7 +414,7 @@ fn in_the_view_a_member_is_for_those_who_may_read_what_it_lies_in() {
     let read = |user: User| as_user(user, || fs::read(member));
     assert_eq!(read(USERS[0]).expect("his own"), text);
     assert!(read(USERS[1]).is_err(), "read by another");
-    // The user loses access to the mail.
+    // The user may no longer read the mail, and so not its member, either.
     fs::set_permissions(&mail, fs::Permissions::from_mode(0o000)).expect("chmod");
     assert!(read(USERS[0]).is_err(), "read without a right to it");
     drop(server);

@@ -13,7 +13,7 @@ use super::{
     resemble, resemble_at_home,
 };
 
-/// A member of the group that gives orders.
+/// A user in the group whose members may control the daemon.
 const CONTROLLER: User = User {
     uid: 4009,
     gid: 5009,
@@ -61,7 +61,7 @@ fn orders_are_for_root_and_one_group() {
             assert_eq!(ask(user, question).kind(), "refused", "{user:?} {question}");
         }
     }
-    // Only users who give orders get the figures.
+    // The status states the number of files only to users who may control the daemon.
     let files = |user| {
         let status = ask(user, &json!({"request": "status"}));
         status.rows[0]["roots"][0]["files"].as_u64()
@@ -73,7 +73,8 @@ fn orders_are_for_root_and_one_group() {
     drop(server);
 }
 
-/// The command finds the daemon of the system by itself, and gives the same answers.
+/// Without options, the command finds the daemon of the system. Its answer shows what the user can
+/// open.
 #[test]
 fn the_command_asks_the_daemon_of_the_system() {
     const NAME: &str = "system_mode::requests::the_command_asks_the_daemon_of_the_system";
@@ -91,8 +92,8 @@ fn the_command_asks_the_daemon_of_the_system() {
     assert!(found.text().contains("/srv/shares/b.txt"), "{found:?}");
     let status = resemble(user, &["status"]).success();
     assert!(status.text().contains(SHARES), "{status:?}");
-    // Questions that the daemon does not answer are answered by the command itself, with the rights
-    // of this user.
+    // The daemon does not answer `compare` and `covered`. The command answers them itself, with the
+    // rights of the user.
     resemble(user, &["compare", SHARES, SHARES]).success();
     resemble(user, &["covered", "/srv/shares/copy", "--by", SHARES]).success();
     let doctor = resemble(user, &["doctor"]).success();
@@ -101,7 +102,8 @@ fn the_command_asks_the_daemon_of_the_system() {
     drop(server);
 }
 
-/// A departure is shown to callers who can list the old folder and open the remaining file.
+/// A removed or renamed file is reported to users who can list its old folder. They must also be
+/// able to open a remaining file with its content.
 #[test]
 fn what_went_is_told_to_who_can_list_its_folder() {
     const NAME: &str = "system_mode::requests::what_went_is_told_to_who_can_list_its_folder";
@@ -142,7 +144,7 @@ fn what_went_is_told_to_who_can_list_its_folder() {
     let asked = |user| names.map(|name| knows(user, name));
     assert_eq!(asked(USERS[0]), [Some(1), None, None, None, None]);
     assert_eq!(asked(ROOT), [Some(1), Some(1), Some(1), None, None]);
-    // The first holder of a content is not revealed, even if everything is visible.
+    // The daemon does not reveal who first had a content, even to root or if every file is visible.
     let question = json!({"request": "first-seen", "paths": [share.join("kept/told.txt")]});
     for user in [USERS[0], ROOT] {
         let answer = ask(user, &question);
@@ -151,8 +153,8 @@ fn what_went_is_told_to_who_can_list_its_folder() {
     drop(server);
 }
 
-/// The owner of a folder may mount a file system over it that imitates the names, sizes and times
-/// of unreadable files.
+/// A user may mount a FUSE file system over a folder of their own. It can imitate the names, sizes
+/// and times of files that the user cannot read, so nothing in it counts as visible.
 #[test]
 fn what_a_process_serves_is_nobodys() {
     const NAME: &str = "system_mode::requests::what_a_process_serves_is_nobodys";
@@ -178,7 +180,8 @@ fn what_a_process_serves_is_nobodys() {
     drop(server);
 }
 
-/// A user without control of the system's daemon gets one of their own.
+/// A user who may not control the daemon of the system gets a daemon of their own from `resemble
+/// setup`.
 #[test]
 fn setup_starts_a_daemon_of_the_users_own() {
     const NAME: &str = "system_mode::requests::setup_starts_a_daemon_of_the_users_own";
@@ -199,7 +202,7 @@ fn setup_starts_a_daemon_of_the_users_own() {
     }
     let lists = Sandbox::new();
     accounts(&lists.path(""));
-    // The daemon's program is in the folder of the command, as in every installation.
+    // `resembled` must be in the same folder as `resemble`, as in every installation.
     let daemon = lists.program("resembled");
     fs::copy(daemon.get_program(), "/srv/resembled").expect("a copy");
 
@@ -209,7 +212,7 @@ fn setup_starts_a_daemon_of_the_users_own() {
     assert!(denied.err.contains("`resemble setup`"), "{denied:?}");
 
     let done = resemble_at_home(user, home, &["setup", "--yes", root]).success();
-    // The exit code depends on whether the first scan has ended, so it is not checked.
+    // The exit code is not checked, because it depends on whether the first scan has ended.
     let status = resemble_at_home(user, home, &["status"]).text();
     let undone = resemble_at_home(user, home, &["setup", "--undo"]);
     let said = done.text();

@@ -1,4 +1,5 @@
-//! Debian's Samba over the view: two users of a share, each sees only their files.
+//! Tests Debian's Samba with a share of the view. Each of two users sees only the files that they
+//! can open.
 
 use std::fs;
 use std::path::Path;
@@ -10,9 +11,9 @@ use super::{
     Ended, Server, VIEW, accounts, disks, in_mounts_of_its_own, shared_files, until_let_in,
 };
 
-/// The configuration of docs/file-servers.md, with places and a port of the test's own. The port is
-/// outside of the range from which the kernel gives ports to clients. Otherwise a client could
-/// connect to itself, and then the server could not listen.
+/// The configuration of docs/file-servers.md, with other folders and another port. The kernel does
+/// not give this port to clients. Otherwise a client might get it and connect to itself, and the
+/// server could not listen.
 const CONFIGURATION: &str = "
 [global]
 server role = standalone server
@@ -39,7 +40,8 @@ wide links = yes
 hide dot files = no
 ";
 
-/// Returns whether Samba is installed. It is large, so the test runs only on request.
+/// Returns whether Samba is installed. It is large, so the test is skipped without it, unless
+/// `RESEMBLE_REQUIRE_SAMBA` is set.
 fn is_here() -> bool {
     let is_there = |path: &str| Path::new(path).exists();
     let here = is_there("/usr/sbin/smbd")
@@ -122,7 +124,7 @@ fn two_users_of_a_share_see_each_his_own() {
     let of_two = ["100%_team.txt", "100%_two.txt"];
     assert_eq!(listed("share-two", "all.txt/.similar"), of_two);
     assert_eq!(listed("share-one", "two.txt/.similar"), [""; 0]);
-    // The target of a link can be fetched by users who may read it.
+    // A link to a similar file can be followed by users who may read that file.
     let get = |user, file: &str| client(user, &format!("get \"{file}\" /srv/smb/got"));
     get("share-two", "all.txt/.similar/100%_team.txt").success();
     assert_eq!(fs::read("/srv/smb/got").expect("it came"), text);

@@ -1,4 +1,5 @@
-//! Files that one user holds open through the view do not reduce the limits of others.
+//! Each user may hold a limited number of files open through the view, and this does not reduce the
+//! limits of others.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -10,14 +11,14 @@ use serde_json::json;
 
 use super::{ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, disks_of};
 
-/// A process of the first user that has one of their subordinate ids.
+/// A process of the first user that runs with one of the user's subordinate ids.
 const SUBORDINATE: User = User {
     uid: 123_456,
     gid: 123_456,
     groups: &[],
 };
 
-/// Gives the first user a range of subordinate ids, in these mounts only.
+/// Gives the first user a range of subordinate ids, in this mount namespace only.
 fn subordinate_ids() {
     let copied = std::process::Command::new("cp")
         .args(["-a", "/etc", "/srv/etc"])
@@ -28,8 +29,8 @@ fn subordinate_ids() {
     rustix::mount::mount_bind("/srv/etc", "/etc").expect("a bind mount");
 }
 
-/// Opens a file repeatedly, at most this many times, until that is refused. Returns the files and
-/// the error.
+/// Opens a file again and again, at most `most` times, until the open fails. Returns the open files
+/// and the error.
 fn opened(user: User, path: &Path, most: usize) -> (Vec<File>, Option<i32>) {
     as_user(user, || {
         let mut all = Vec::new();
@@ -57,7 +58,7 @@ fn who_opens_until_it_is_refused_takes_no_opens_from_others() {
     }
     fs::write(Path::new(SHARES).join("a.txt"), "a file of all").expect("a file");
     subordinate_ids();
-    // The daemon may have 256 descriptors, and this process as many as possible.
+    // The daemon may have 256 descriptors. The limit of this process is raised again afterwards.
     let limit = getrlimit(Resource::Nofile);
     let soft = |current| Rlimit { current, ..limit };
     setrlimit(Resource::Nofile, soft(Some(256))).expect("a limit");
@@ -94,7 +95,7 @@ fn who_opens_until_it_is_refused_takes_no_opens_from_others() {
     drop((others, server));
 }
 
-/// The peak and the current memory of the process, in bytes.
+/// Returns the peak and the current size of the daemon's memory in bytes.
 fn memory(server: &Server) -> [u64; 2] {
     let status = format!("/proc/{}/status", server.child.id());
     let status = fs::read_to_string(status).expect("a status");
@@ -124,7 +125,7 @@ fn a_thousand_opens_of_one_member_are_one_in_memory() {
     fs::write(shares.join("packed.zip"), pack::zip(&[("own.bin", &bytes)])).expect("a file");
     let many = shares.join("many");
     fs::create_dir(&many).expect("a folder");
-    // The listing of these files is too large to stay in memory.
+    // The listing of this folder is so large that the daemon keeps it in a file, and not in memory.
     for n in 0..2000 {
         let name = format!("a file with a name of usual length, number {n}");
         fs::write(many.join(name), prose::prose(n, 10)).expect("a file");
@@ -140,7 +141,7 @@ fn a_thousand_opens_of_one_member_are_one_in_memory() {
     let [member] = &member[..] else {
         panic!("the member: {member:?}");
     };
-    // The first read extracts the member.
+    // The member is extracted when it is opened for the first time.
     drop(opened(USERS[1], member, 1));
     let [before, _] = memory(&server);
     let mut held = Vec::new();
@@ -162,7 +163,8 @@ fn a_thousand_opens_of_one_member_are_one_in_memory() {
     let [peak, now] = memory(&server);
     let few = 4 * SIZE as u64;
     assert!(peak < before + few, "{before} {peak}");
-    // Large members are in a file that only the daemon has open.
+    // A large member or listing is in a file that has no name any more, and that only the daemon
+    // has open.
     let fds = format!("/proc/{}/fd", server.child.id());
     let fds = fs::read_dir(fds).expect("descriptors");
     let targets = fds.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());

@@ -1,4 +1,5 @@
-//! Debian's ssh: two users of the server ask from another machine, and each sees only their files.
+//! Tests Debian's ssh. Two users of a server ask questions from another machine, and each sees only
+//! the files that they can open.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +13,7 @@ use super::{
     Ended, SHARES, Server, accounts, disks, in_mounts_of_its_own, shared_files, until_let_in,
 };
 
-/// The port is outside of the kernel's ephemeral range.
+/// The configuration of the server. The kernel does not give this port to clients.
 const SERVER: &str = "
 Port 4422
 ListenAddress 127.0.0.1
@@ -25,7 +26,7 @@ PasswordAuthentication no
 SetEnv PATH=/srv:/usr/bin:/bin
 ";
 
-/// Settings of an administrator for all users of a machine.
+/// The ssh configuration that an administrator makes for all users of the other machine.
 const CLIENT: &str = "
 Host one two
 HostName 127.0.0.1
@@ -73,7 +74,8 @@ fn run(program: &str, arguments: &[&str]) -> Ran {
     output.expect("it runs").into()
 }
 
-/// Writes keys, settings and accounts; user one may run only `resemble relay`.
+/// Writes keys, configurations and accounts. The key of the user `one` only allows `resemble
+/// relay`.
 fn prepared() {
     fs::create_dir_all("/srv/ssh/keys").expect("folders");
     fs::create_dir_all("/run/sshd").expect("a folder");
@@ -95,8 +97,8 @@ fn prepared() {
     accounts(Path::new("/srv/ssh"));
 }
 
-/// Returns the names of the files in an answer of `find --format tsv`. The last path of a line
-/// counts, because the first column may be a path, too.
+/// Returns the names of the files in an answer of `find --format tsv`. The first column may be a
+/// path, too, so the last path of each line is taken.
 fn found(ran: &Ran) -> Vec<String> {
     let text = ran.text();
     let paths = text.lines().filter_map(|line| {
@@ -133,19 +135,20 @@ fn two_users_of_ssh_see_each_his_own() {
         let words = ["find", file, "--socket", host, "--format", "tsv"];
         run("/srv/resemble", &words)
     };
-    // The file is one of this machine, so only a digest of it is sent to the server.
+    // The subject is a file of this machine, so only a digest of it is sent to the server.
     let of_one = ask("ssh://one", "/srv/mine.txt").success();
     assert_eq!(found(&of_one), ["all.txt", "one.txt"], "{of_one:?}");
     let of_two = ask("ssh://two", "/srv/mine.txt").success();
     assert_eq!(found(&of_two), ["all.txt", "team.txt", "two.txt"]);
-    // The file is one of the server, and the question is asked there. A client of NFS asks in this
-    // way.
+    // The subject is a file of the server, and the command runs on the server. Clients of a network
+    // file system can ask in this way.
     let words = ["two", "resemble find /srv/shares/all.txt --format tsv"];
     let there = run("ssh", &words).success();
     let names = found(&there);
     assert!(names.contains(&"team.txt".to_owned()) && names.contains(&"two.txt".to_owned()));
     assert!(!names.contains(&"one.txt".to_owned()), "{there:?}");
-    // A user who may only ask gets only the daemon's greeting, until the connection ends.
+    // The key of `one` only allows questions. So another command prints only the daemon's greeting,
+    // and the connection stays open until its input ends.
     let mut other = command("ssh", &["one", "cat /etc/passwd"]);
     other.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut other = other.spawn().expect("ssh runs");

@@ -1,5 +1,5 @@
-//! The reader may read every file of the machine. Names that are exchanged must not make it read
-//! files outside of the tree.
+//! The daemon of system mode may read every file of the machine. Even while names are exchanged, it
+//! must not read files outside of the tree.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn nothing_outside_is_opened_for_anybody() {
     let Some(disks) = disks_of(NAME) else {
         return;
     };
-    // All users may read the files outside, so their mode protects them from no one.
+    // The files outside can be read by every user, so their modes protect nothing.
     let swaps = Swaps::new(Path::new(SHARES), Path::new("/srv/outside"));
     let still = Path::new(SHARES).join("still.txt");
     fs::write(&still, prose(0, 3_000)).expect("a file");

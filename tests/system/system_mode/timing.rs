@@ -11,17 +11,17 @@ use serde_json::json;
 
 use super::{Answer, SHARES, Server, USERS, as_user, ask_here, disks_of, shared_files};
 
-/// The number of times that each of two questions is asked in a round.
+/// The number of times that each of the two questions of a round is asked.
 const ASKED: usize = 400;
-/// The maximum difference of a round from one half. By chance, one in 500 rounds exceeds it (the
-/// standard error is 0.02).
+/// The maximum difference between the result of a round and one half. One round in 500 exceeds it
+/// by chance, because the standard error is 0.02.
 const BOUND: f64 = 0.062;
-/// The maximum number of rounds: a failed one is repeated, because the machine does other work,
-/// too.
+/// The maximum number of rounds. A failed round is repeated, because other work on the machine may
+/// have disturbed it.
 const ROUNDS: usize = 4;
 
-/// Returns the probability that a duration of `first` is longer than one of `second`. It is a half
-/// if the times reveal nothing.
+/// Returns the probability that a random duration in `first` is longer than a random one in
+/// `second`. It is one half if the durations reveal nothing.
 fn area_under_curve(first: &[Duration], second: &[Duration]) -> f64 {
     let pairs = first
         .iter()
@@ -34,8 +34,8 @@ fn area_under_curve(first: &[Duration], second: &[Duration]) -> f64 {
     wins.sum::<f64>() / (first.len() * second.len()) as f64
 }
 
-/// Returns [`area_under_curve`] for two files that are asked about in turn. `check` is called with
-/// each answer.
+/// Asks about two files alternately. Calls `check` with each answer, and returns the
+/// [`area_under_curve`] of the durations.
 fn told_by_time(one: &Path, other: &Path, check: impl Fn(&Answer)) -> f64 {
     let mut times = [Vec::new(), Vec::new()];
     for number in 0..2 * ASKED {
@@ -59,8 +59,8 @@ fn the_time_of_a_no_does_not_tell_what_there_is() {
     };
     let text = shared_files();
     let shares = Path::new(SHARES);
-    // Listing a folder shows its names, but this folder may not be entered. One of its files is
-    // like no other, one equals files of others, and one equals a file of the user.
+    // The user may not enter the folder `closed`. In it, `sole.txt` is like no other file, and
+    // `copy.txt` equals files of several users. `twin.txt` equals a file that the user can open.
     fs::create_dir(shares.join("closed")).expect("a folder");
     fs::write(shares.join("closed/sole.txt"), prose(78, 9_000)).expect("a file");
     fs::write(shares.join("closed/copy.txt"), text).expect("a file");
@@ -90,7 +90,8 @@ fn the_time_of_a_no_does_not_tell_what_there_is() {
             let last = areas.last().expect("a round");
             assert!((last - 0.5).abs() < BOUND, "{there}, {not}: {areas:.3?}");
         }
-        // As a control, a readable file must take a different time.
+        // As a control, a file that the user can read is compared with a missing one. Here the
+        // durations must differ.
         let area = told_by_time(&shares.join("all.txt"), &shares.join("not.txt"), |_| ());
         assert!((area - 0.5).abs() > 2.0 * BOUND, "{area:.3}");
     });

@@ -1,4 +1,4 @@
-//! Random trees of many owners, with common content.
+//! Makes random trees whose files have many owners and common content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,11 +13,12 @@ use rustix::fs::XattrFlags;
 use super::{USERS, as_user, opens};
 use crate::system_mode::User;
 
-/// Possible owners: users and groups, with and without the test's users.
+/// Owners and groups of the files. Some of them are users of the test, others are not.
 const OWNERS: [u32; 5] = [0, 4001, 4002, 4003, 4004];
 const GROUPS: [u32; 6] = [0, 5001, 5002, 5004, 6001, 6002];
 
-/// Modes of files and of folders, the usual ones more often.
+/// Modes of files and of folders. The usual modes occur several times, so they are drawn more
+/// often.
 const FILE_MODES: [u32; 10] = [
     0o644, 0o644, 0o644, 0o640, 0o640, 0o600, 0o604, 0o044, 0o000, 0o444,
 ];
@@ -45,7 +46,7 @@ fn belongs(path: &Path, random: &mut Random, modes: &[u32]) {
     }
 }
 
-/// Returns a text in the format of this extension.
+/// Returns a text as a file of the format that the extension names.
 pub(super) fn written(text: &[u8], ending: &str) -> Vec<u8> {
     let document = || office::docx(&String::from_utf8_lossy(text));
     match ending {
@@ -58,8 +59,8 @@ pub(super) fn written(text: &[u8], ending: &str) -> Vec<u8> {
     }
 }
 
-/// Sets an access control list with an entry for a user, one for a group, and a mask that may
-/// remove their rights.
+/// Sets an access control list. It has entries for a user and for a group, and a mask that may take
+/// away their rights.
 fn set_acl(path: &Path, random: &mut Random) {
     const NOBODY: u32 = u32::MAX;
     let mode = fs::metadata(path).expect("a file").mode();
@@ -122,14 +123,15 @@ impl Tree {
             }
             families.insert(path, family);
         }
-        // The folders are changed from the deepest upwards, so that no mode prevents that.
+        // Folders are changed from the deepest to the topmost. Otherwise the new mode of a folder
+        // could prevent changes in it.
         for folder in folders[1..].iter().rev() {
             belongs(folder, &mut random, &FOLDER_MODES);
         }
         Self { families }
     }
 
-    /// Returns the paths that a user can open, by trying all of them.
+    /// Returns the paths that a user can open. The test opens each file as that user to find out.
     pub(super) fn opened_by(&self, user: User) -> BTreeSet<PathBuf> {
         as_user(user, || {
             let paths = self.families.keys();
@@ -137,8 +139,8 @@ impl Tree {
         })
     }
 
-    /// Returns the files that must be shown for `of`: the others of its family that can be opened,
-    /// each by its least path.
+    /// Returns the files that an answer about `of` must show: all files of its family that the user
+    /// has `opened`, except `of` itself. Of several names of a file the least one is shown.
     pub(super) fn expected(&self, of: &Path, opened: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
         let ino = |path: &Path| fs::metadata(path).expect("root sees it").ino();
         let own = ino(of);
@@ -154,7 +156,7 @@ impl Tree {
     }
 }
 
-/// The tree suits the tests: each user sees some of it, and not all.
+/// Checks that the trees suit the tests: each user can open some of the files, but not all.
 #[test]
 fn trees_are_for_some_and_not_for_others() {
     const NAME: &str = "system_mode::trees::trees_are_for_some_and_not_for_others";

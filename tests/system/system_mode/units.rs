@@ -1,8 +1,8 @@
-//! The units of system mode under a systemd that is booted for the test. It has the programs of
-//! this machine (`/usr`), and its own `/etc`, `/var`, processes and network.
+//! Tests the units of system mode with a systemd that is booted for the test. It uses the programs
+//! of this machine (`/usr`), but has its own `/etc`, `/var`, processes and network.
 //!
-//! A valid unit may still forbid what its program needs: a call that its filter leaves out, or a
-//! capability that it lacks. Only a boot shows that.
+//! Only a boot shows whether a unit works. A valid unit may forbid a system call or a capability
+//! that its program needs.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -18,21 +18,21 @@ use rustix::process::{Pid, Signal};
 use super::trees::written;
 use super::{USERS, User, VIEW};
 
-/// Keeps this machine's services disabled in the container.
+/// A preset that keeps the services of this machine disabled in the container.
 const NOTHING: &str = "disable *\n";
-/// Calls that a container may not use by default, but a machine may.
+/// System calls that containers may not use by default, but real machines may.
 const ALLOWED: &str = "landlock_create_ruleset landlock_add_rule landlock_restrict_self";
 
 /// A machine in a container, which is off when this is dropped.
 struct Machine {
     container: Child,
-    /// The number of its first process on this machine.
+    /// The process id, on this machine, of the container's first process.
     first: Pid,
     _files: Sandbox,
 }
 
 impl Machine {
-    /// Boots it; prints a note and returns `None` if that is impossible here.
+    /// Boots the machine. If no systemd can boot here, prints that and returns `None`.
     fn boot() -> Option<Self> {
         let files = Sandbox::new();
         install(&files);
@@ -66,7 +66,7 @@ impl Machine {
                 _files: files,
             }),
             Err(status) => {
-                // A failure to boot is due to this machine, and not to the units.
+                // If the boot fails, the reason is this machine and not the units under test.
                 let said = fs::read_to_string(files.path("boot.log")).unwrap_or_default();
                 eprintln!(
                     "\n*** SKIPPED, NOT TESTED: no systemd boots here ({status}): {said} ***"
@@ -76,7 +76,7 @@ impl Machine {
         }
     }
 
-    /// Returns the path by which the host reaches a path inside the machine.
+    /// Returns the path on this machine that leads to a path in the container.
     fn path(&self, inside: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{inside}", self.first))
     }
@@ -124,13 +124,13 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // All processes of the booted system end with its first process.
+        // When the first process of the container ends, the kernel ends all its other processes.
         let _off = rustix::process::kill_process(self.first, Signal::KILL);
         drop(self.container.wait());
     }
 }
 
-/// Installs programs and units below `usr`, as the package does.
+/// Installs the programs and units below `usr`, like the package.
 fn install(files: &Sandbox) {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let usr = files.path("usr");
@@ -232,7 +232,7 @@ fn the_units_serve_all_users_of_a_machine() {
     };
     answers();
 
-    // The main process has the right to read every file, and no other.
+    // The main process has one capability: it may read every file.
     let main = [
         "systemctl",
         "show",
@@ -253,7 +253,7 @@ fn the_units_serve_all_users_of_a_machine() {
         assert!(status.contains(line), "{line}: {status}");
     }
 
-    // A view without a daemon is unmounted after every kind of end, and the next one is mounted.
+    // However the daemon ends, the view is unmounted, and the next daemon mounts it again.
     for kill in [false, true] {
         assert!(machine.has_view());
         if kill {
@@ -269,7 +269,8 @@ fn the_units_serve_all_users_of_a_machine() {
         machine.systemctl(&["start", "resembled-system"]);
         answers();
     }
-    // Homes are hidden, which is reported, and shown if configured.
+    // By default the unit hides home folders, so a root there is refused with a reason. An override
+    // of the unit makes them visible.
     fs::create_dir(machine.path("/home/shared")).expect("a folder");
     for root in ["/home/shared", "/"] {
         let config = format!("[[root]]\npath = \"{root}\"\n");

@@ -47,7 +47,7 @@ fn spoil(cache: &Path, whole: &[u8], random: &mut Random) {
             std::fs::create_dir(cache).unwrap();
             return;
         }
-        // A lost block reads as zeros.
+        // A block that the disk lost reads as zeros.
         5 => {
             let at = random.below(bytes.len() / 4096) * 4096;
             bytes[at..at + 4096].fill(0);
@@ -62,8 +62,8 @@ fn spoil(cache: &Path, whole: &[u8], random: &mut Random) {
     std::fs::write(cache, bytes).unwrap();
 }
 
-/// A damaged cache only costs time, and the next run finds an undamaged one. `RESEMBLE_DAMAGES`
-/// sets the number of damages.
+/// If the cache is damaged, the answer is the same, and the next run has an undamaged cache.
+/// `RESEMBLE_DAMAGES` sets how many damages are tried.
 #[test]
 fn a_damaged_cache_is_done_without_and_made_anew() {
     let env = collection();
@@ -183,8 +183,8 @@ fn dump_of_two_looks_is_the_same() {
     assert_eq!(changed.lines().count(), 10, "{changed}");
 }
 
-/// Scratch files are written to the folder of the cache, because the system's folder may be in
-/// memory.
+/// Scratch files are written to the folder of the cache, because the system's temporary folder may
+/// be in memory.
 #[test]
 fn scratch_files_lie_beside_the_cache() {
     let env = collection();
@@ -202,7 +202,7 @@ fn scratch_files_lie_beside_the_cache() {
     assert_eq!((ran.code, ran.text()), (0, usual.text()), "{ran:?}");
     let order = ask(&without, &["--order"]);
     assert_eq!((order.code, order.err.as_str()), (0, ""));
-    // Without a cache, scratch files are in the system's folder.
+    // With `--no-cache`, scratch files are written to the system's temporary folder.
     let ran = ask(&without, &["--no-cache"]);
     assert_eq!((ran.code, ran.text().as_str()), (2, ""));
     assert!(ran.err.contains("/nonexistent"), "{ran:?}");
@@ -218,7 +218,8 @@ fn scratch_files_lie_beside_the_cache() {
     assert_eq!(left, ["cache.redb"]);
 }
 
-/// The folders of the state and the cache take no part, at any place and by any name.
+/// Files in the state folder and in the cache are never compared, wherever these folders are and by
+/// whatever name they are reached.
 #[test]
 fn our_own_folders_are_not_looked_at() {
     let env = collection();
@@ -239,7 +240,8 @@ fn our_own_folders_are_not_looked_at() {
         assert!(ran.code < 2, "{ran:?}");
         ran.json()["looked"]["files"].as_u64().unwrap()
     };
-    // Only `docs` and `st` take part; the cache and the default state folder do not.
+    // Of the four folders with a copy, only those in `docs` and `st` are compared. The cache and
+    // the default state folder are left out.
     assert_eq!(files(&["pairs", "."], None), 2);
     assert_eq!(files(&["pairs", ".", "--no-cache"], None), 2);
     assert_eq!(files(&["groups", home], None), 2);
@@ -248,14 +250,14 @@ fn our_own_folders_are_not_looked_at() {
         2 + 6,
         "and the six files of the working directory"
     );
-    // A relative name of the state folder starts from the working directory, and leaves out only
-    // that folder.
+    // A relative path of the state folder starts from the working directory. Only the state folder
+    // that is in use is left out.
     assert_eq!(files(&["pairs", ".", "--state", "st"], None), 2);
     assert_eq!(files(&["pairs", "."], Some("st")), 2);
     assert_eq!(files(&["pairs", ".", "--state", "no/such"], None), 3);
     std::os::unix::fs::symlink("st", format!("{home}/link")).unwrap();
     assert_eq!(files(&["pairs", ".", "--state", "link"], None), 2);
-    // If the state folder itself or a folder in it is named, it takes part.
+    // If the user names the state folder itself or a folder in it, its files are compared.
     assert_eq!(files(&["pairs", "st", "--state", "st"], None), 1);
     assert_eq!(files(&["pairs", ".", "--state", "."], None), 3);
 }

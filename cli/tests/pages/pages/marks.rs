@@ -1,4 +1,4 @@
-//! Marks files in a page, and makes a plan from the marks by the command.
+//! Tests marks: files are marked in a page, and the command makes a plan from the marks.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,7 +21,7 @@ const ODD: [&[u8]; 7] = [
     b"MARKS",
 ];
 
-/// Makes a page of `home`, which has copies in `home/in` and in `home/out`.
+/// Makes a page about `home`. Each file has a copy in `home/in` and one in `home/out`.
 fn page_of_copies(env: &Environment) -> PathBuf {
     for (at, odd) in ODD.iter().enumerate() {
         let bytes = format!("the bytes of copy {at}\n").repeat(40);
@@ -38,7 +38,7 @@ fn page_of_copies(env: &Environment) -> PathBuf {
     env.path("page.html")
 }
 
-/// Runs the command that a page shows. The plan is written to `to` instead of `plan.sh`.
+/// Runs the command line that the page shows. The plan is written to `to` instead of `plan.sh`.
 fn planned(env: &Environment, browser: &mut Browser, to: &str) -> Ran {
     let line = browser.text("document.querySelector('dialog pre').textContent.split('\\n')[0]");
     let line = line.replace("plan.sh", to);
@@ -47,7 +47,7 @@ fn planned(env: &Environment, browser: &mut Browser, to: &str) -> Ran {
     env.run(&words[1..])
 }
 
-/// Returns the program and the steps of a plan, without the lines about the question.
+/// Returns the part of a plan from its kind on. The lines above it describe the question.
 fn steps(env: &Environment, plan: &str) -> String {
     let plan = fs::read_to_string(env.path(plan)).unwrap();
     let at = plan.find("\nkind=").unwrap();
@@ -68,7 +68,7 @@ fn marks_of_a_page_become_the_plan_of_the_command() {
     browser.save_into(&env.path(""));
     assert_eq!(browser.eval("document.querySelector('#bar').hidden"), true);
 
-    // The rule marks all files except those below the folder `home/in`.
+    // The rule `in` keeps the files below `home/in` and marks all others.
     browser.eval(
         "(() => { const select = document.querySelector('.rule select'); select.value = 'in'; \
          select.dispatchEvent(new Event('change')); \
@@ -163,7 +163,8 @@ fn one_copy_always_stays() {
     browser.key("x");
     assert!(bar(&mut browser).contains("Only identical files can be marked"));
 
-    // The command accepts all saved marks, or refuses them in one sentence.
+    // The command refuses the saved marks with a message of one line if the options do not fit
+    // them.
     env.write("marks.json", browser.text("marksText()"));
     for (args, why) in [
         (&[][..], "say with --plan what becomes of them"),
@@ -385,7 +386,7 @@ fn keys_go_through_a_page() {
         0
     );
 
-    // In a walk through a cluster, each file is compared with the newest one.
+    // A walk through a cluster compares each file with the newest one.
     browser.eval("document.getElementById('families-1').focus()");
     browser.key("n");
     let walk = browser.text("document.querySelector('#families .walk').textContent");

@@ -1,10 +1,10 @@
-//! Tests the chart of families over time.
+//! Tests the chart that shows families of versions over time.
 
 use super::*;
 
 const DAY: i64 = 86_400;
 
-/// Makes a member `/f/NAME` of a family, with this time and this stated date.
+/// Makes the member `/f/NAME` of a family, with a file time and the date that the document states.
 fn version(name: &str, mtime: i64, stated: Option<i64>) -> Value {
     let mut member = json!({"path": format!("/f/{name}"), "size": 1000, "mtime": mtime,
         "a_in_b": 0.9, "b_in_a": 0.8, "copies": 1});
@@ -14,13 +14,13 @@ fn version(name: &str, mtime: i64, stated: Option<i64>) -> Value {
     member
 }
 
-/// Marks a member as the newest, as an answer does.
+/// Marks a member as the newest, as answers of the command do.
 fn newest(mut member: Value) -> Value {
     member["newest"] = json!(true);
     member
 }
 
-/// Makes a report of these families. The first member of each is the centre.
+/// Makes a report of these families. The first member of each family is its centre.
 fn families(families: &[Vec<Value>]) -> Value {
     let mut report = groups();
     let cluster = report["clusters"][0].clone();
@@ -36,7 +36,8 @@ fn families(families: &[Vec<Value>]) -> Value {
     report
 }
 
-/// Returns the name and the span of each drawn family, then the titles of its points.
+/// Returns, for each family in the chart, its name and period, followed by the titles of its
+/// points.
 fn drawn(browser: &mut Browser) -> Vec<Vec<String>> {
     let rows = browser.eval(
         "[...document.querySelectorAll('.times [role=group] .family')].map((row) => \
@@ -112,7 +113,7 @@ fn families_are_shown_at_their_dates() {
         ])
     );
 
-    // The chart takes one Tab. The arrow keys move to the newest member of the second family.
+    // Tab stops once in the chart. The arrow keys move to the newest member of the second family.
     browser.eval("document.querySelector('.times input').focus()");
     browser.key("Tab");
     for key in ["ArrowDown", "ArrowRight", "ArrowRight"] {
@@ -131,7 +132,7 @@ fn families_are_shown_at_their_dates() {
     let opened = json!(["families-detail-1", "families-detail-2"]);
     assert_eq!(browser.eval(open), opened);
 
-    // If each family has a scale of its own, its points take the whole width.
+    // With a separate time scale for each family, the points of a family use the whole width.
     browser.click("document.querySelector('.times input')");
     let second = &drawn(&mut browser)[1];
     assert!(second[1].starts_with(" 0 /f/b1") && second[2].starts_with("! 1 /f/b2"));

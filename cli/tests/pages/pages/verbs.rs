@@ -1,4 +1,4 @@
-//! One page for each verb, and pages of empty reports.
+//! Tests a page of each verb, and pages of empty reports.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn pages_of_the_other_verbs() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    // Rows of the class `same` are hidden until a click on that class.
+    // Rows of the class `same` are hidden until the user clicks on the button of that class.
     assert_eq!(
         column(&mut browser, "entries", 2),
         ["edited", "contained", "moved", "only-a"]
@@ -54,7 +54,7 @@ fn pages_of_the_other_verbs() {
     assert_eq!(browser.problems(), Vec::<Value>::new());
 }
 
-/// Prints the lists of find and pairs as pages.
+/// The lists of `find` and `pairs` can be printed as pages.
 #[test]
 fn pages_of_lists() {
     let Some(mut browser) = Browser::start() else {
@@ -80,8 +80,8 @@ fn pages_of_lists() {
         assert_eq!((shares[0].as_str(), shares[1].as_str()), ("100 %", "99 %"));
         let names = column(&mut browser, section, 0);
         assert!(names[0].contains("docs/<b>&.txt"), "{names:?}");
-        // The page has the document that JSON has. Rows are not compared, because a script reads
-        // 1.000000 as 1.
+        // The page contains the same document as the JSON output. Its rows are not compared,
+        // because JavaScript reads 1.000000 as 1.
         assert_eq!(browser.eval("doc.parameters"), json["parameters"]);
         assert_eq!(browser.eval("doc.looked"), json["looked"]);
         assert_eq!(browser.problems(), Vec::<Value>::new());

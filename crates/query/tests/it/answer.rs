@@ -1,5 +1,5 @@
-//! The single entry point returns the same as the functions of the questions. It ends when the
-//! receiver stops.
+//! `answer`, the single entry point, returns the same as the function of each question. It ends as
+//! soon as the receiver stops.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ use crate::scene::Scene;
 use resemble_relate::AskError;
 use resemble_testutil::random::letters as text;
 
-/// Writes two versions of ten texts.
+/// Writes ten texts, each in two versions.
 fn two_versions() -> Scene {
     let mut scene = Scene::new();
     for at in 0..10 {
@@ -47,7 +47,7 @@ fn find_of(subject: Subject) -> FindRequest {
     }
 }
 
-/// The data that a question is answered from, in a test.
+/// The scene and everything else from which `answer` answers a question.
 struct Asked {
     scene: Scene,
     snapshot: Snapshot,
@@ -104,7 +104,7 @@ impl Asked {
         }
     }
 
-    /// Returns every question, with its expected answer.
+    /// Returns a request of each kind.
     fn requests(&self) -> Vec<Request> {
         let digest = find::read_now(&self.scene.path("one/1.txt"), &Params::default());
         let groups = GroupsRequest {
@@ -157,7 +157,7 @@ impl Asked {
     }
 }
 
-/// Takes a given number of lines, then stops.
+/// A receiver that takes `left` lines and then stops.
 struct Taker {
     left: usize,
     headers: Vec<Header>,
@@ -306,7 +306,7 @@ fn the_rows_are_those_of_the_question() {
     }
 }
 
-/// The caller decides the default scope.
+/// `answer` adds no default scope; the caller does that. So no roots means no files.
 #[test]
 fn a_dump_of_no_roots_is_empty() {
     let asked = Asked::new();
@@ -357,7 +357,8 @@ fn a_subject_that_was_sent_is_compared_like_the_file() {
         rows(asked.content("one/1.txt", inode("one/1.txt"))),
         of_file
     );
-    // The source of the bytes is unknown, so the file itself is listed as identical.
+    // Without an inode, the answer cannot know that the bytes are those of `one/1.txt`. So it lists
+    // that file as identical.
     let of_stdin = rows(asked.content("one/1.txt", None));
     assert_eq!(of_stdin.len(), of_file.len() + 1);
     assert_eq!(of_stdin[0].0, asked.path("one/1.txt"));

@@ -1,4 +1,4 @@
-//! `compare`, `covered` and `dirs` give the same rows with any bound of memory.
+//! `compare`, `covered` and `dirs` return the same rows, whatever the memory bound.
 
 use resemble_proto::message::{
     CompareOptions, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest,
@@ -16,8 +16,9 @@ use resemble_testutil::random::letters as text;
 /// The number of files on a side, more than a bounded question looks up at once.
 const FILES: u64 = 300;
 
-/// Writes two trees: each file of one has a later version in the other, half of them at another
-/// path. One in ten has a common header, and one in ten quotes another.
+/// Writes two trees. Each file of the first has a later version in the second, half of them at
+/// another path. One file in ten begins with a common header, and one in ten ends with the text of
+/// another file.
 fn scene() -> Scene {
     let mut scene = Scene::new();
     let header = text(1, 600);

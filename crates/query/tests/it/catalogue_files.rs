@@ -1,5 +1,5 @@
-//! Catalogue files: written ones can be read, damaged ones are refused, and stored ones are
-//! replaced as a whole.
+//! Tests catalogue files. A written file can be read, a damaged one is refused, and storing one
+//! replaces the old one as a whole.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ use resemble_proto::catalogued;
 
 use crate::scene::dump_of;
 
-/// The number of digest bytes at the end.
+/// The number of bytes of the digest at the end of a catalogue.
 const CHECKSUM: usize = 32;
 
 fn details() -> Details {
@@ -36,7 +36,8 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Loads a file with these bytes, and checks whether the index has anything of it.
+/// Loads a catalogue file with these bytes. Checks that the index is consistent, and that it is
+/// empty if the file is refused.
 fn loaded(bytes: &[u8]) -> Result<Loaded, CatalogueError> {
     let temp = tempfile::tempdir().expect("a folder");
     let file = temp.path().join("a.cat");
@@ -174,7 +175,7 @@ fn a_tree_comes_back_whole() {
         let snapshot = index.snapshot().expect("a snapshot");
         assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
         drop(snapshot);
-        // The second load replaces the first.
+        // The catalogue is loaded again, which replaces the first load.
         load(index, &at, open(&file).expect("sound")).expect("loaded");
         unload_stray(index, &[]).expect("gone");
     }
@@ -209,7 +210,7 @@ fn without_names_there_are_none() {
             .any(|window| window == name.as_bytes());
         assert!(!found, "{name}");
     }
-    // Without names, the paths of the files do not affect the catalogue.
+    // In a catalogue without names, nothing depends on the paths of the files.
     index
         .apply(vec![Change::Rename {
             from: root.join("a"),
@@ -287,8 +288,8 @@ fn a_kept_one_is_replaced_whole_or_not_at_all() {
 }
 
 proptest! {
-    /// All damage is detected, wherever it is. With a corrected digest, loading still ends with a
-    /// clear refusal.
+    /// A flipped bit or a missing end is detected at every place. If the digest is computed again
+    /// after the damage, the file may be accepted, but the index is consistent.
     #[test]
     fn damage_is_found(at: prop::sample::Index, bit in 0..8u32, cut: prop::sample::Index) {
         let (index, root) = tree();
@@ -300,8 +301,8 @@ proptest! {
         let records = bytes.len() - CHECKSUM;
         let mut forged = bytes[..records].to_vec();
         forged[at.index(records)] ^= 1 << bit;
-        // The forged catalogue may be valid by chance (another digit of a digest or a name).
-        // `loaded` checks the index.
+        // The forged catalogue may be valid, for example if only a digest or a name has changed. In
+        // any case `loaded` checks the index.
         let _result = loaded(&sealed(forged));
     }
 }

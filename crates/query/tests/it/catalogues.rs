@@ -1,5 +1,5 @@
-//! Catalogues of whole trees, with archives and documents. An index gives the same answers about a
-//! catalogue as about its tree.
+//! Tests catalogues of whole trees, with archives and documents. An index gives the same answers
+//! about a catalogue as about the tree that it records.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -130,7 +130,7 @@ fn what_archives_hold_comes_with_them() {
         assert_eq!(related(&here), related(&recorded), "{name}");
         assert!(here.iter().all(|row| !row.estimate), "{here:?}");
     }
-    // Without texts the catalogue has only files.
+    // A catalogue that is written without parts has only files.
     let plain = Index::in_memory(&Params::default()).expect("an index");
     load(&plain, &at, &written(&live, &[scene.root()], false)).expect("loaded");
     let totals = plain
@@ -141,7 +141,8 @@ fn what_archives_hold_comes_with_them() {
     assert_eq!((totals.files, totals.parts), (ours.files, 0));
 }
 
-/// The tree itself is indexed, too: live files keep their data, whatever the catalogue says.
+/// The index has both the tree and its catalogue. Nothing in the catalogue changes the data of the
+/// tree's files.
 #[test]
 fn a_catalogue_changes_nothing_of_what_is_here() {
     let scene = scene();
@@ -163,7 +164,7 @@ fn a_catalogue_changes_nothing_of_what_is_here() {
     assert_eq!(found.len(), 1, "{found:?}");
     drop(both);
 
-    // The catalogue is forged: it has another MD5 for a chunk, and a corrected digest.
+    // The catalogue is forged: the MD5 of one chunk is changed, and the digest is computed again.
     let live = scene.index.snapshot().expect("a snapshot");
     let plain = live
         .file_at(&scene.path("plain"))
@@ -193,7 +194,8 @@ fn a_catalogue_changes_nothing_of_what_is_here() {
     assert_eq!(totals.parts, parts);
 }
 
-/// A live content that was not taken apart yet is later read from its own file.
+/// A content that was indexed only by its bytes gets the parts that a catalogue records. It stays
+/// `Look::Unseen`, so a file with that content is still taken apart later.
 #[test]
 fn what_was_not_looked_into_is_looked_into_later() {
     let with_parts = scene();
@@ -202,7 +204,7 @@ fn what_was_not_looked_into_is_looked_into_later() {
         written(&snapshot, &[with_parts.root()], true)
     };
     let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
-    // The same files are indexed only by their bytes.
+    // This catalogue of the same files has no parts.
     let plain = {
         let snapshot = with_parts.index.snapshot().expect("a snapshot");
         written(&snapshot, &[with_parts.root()], false)
@@ -225,7 +227,8 @@ fn what_was_not_looked_into_is_looked_into_later() {
     assert!(!rows(&snapshot, &second.join("sub/b.txt"), &second).is_empty());
 }
 
-/// Files that are edited everywhere have no common chunk. They are found by the remaining samples.
+/// Files with edits everywhere have no chunk in common. They are still found by the samples that a
+/// thinned catalogue keeps.
 #[test]
 fn samples_are_thinned_until_the_catalogue_is_small_enough() {
     let mut scene = Scene::new();
@@ -280,8 +283,8 @@ fn samples_are_thinned_until_the_catalogue_is_small_enough() {
     }
 }
 
-/// Files with the same contents outside of the scope do not affect the answer, even if the index
-/// has them.
+/// An answer about a catalogue depends only on the files in it. Other files with the same contents
+/// in the index do not affect the answer.
 #[test]
 fn a_catalogue_is_answered_from_by_what_is_in_it() {
     let header = words(0, 200);

@@ -1,5 +1,5 @@
-//! `compare` on real trees. Each class is checked case by case and against a naive reference. The
-//! index and the disk must give the same bytes of answer.
+//! Tests `compare` on real trees. Each class is checked case by case and against a naive reference.
+//! Answers from the index and from the disk must be the same, byte for byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -34,7 +34,7 @@ fn request(scene: &Scene, a: &str, b: &str, options: CompareOptions) -> CompareR
     }
 }
 
-/// Returns the answer, after checking that the index and a scan of the disk agree.
+/// Returns the answer from the index, after checking that a scan of the disk gives the same.
 #[track_caller]
 fn asked(scene: &mut Scene, request: &CompareRequest) -> Whole<Comparison> {
     let params = Params::default();
@@ -239,8 +239,8 @@ fn swapped_names_are_moves() {
 fn who_stays_with_its_twin_tears_no_other_pair_apart() {
     let mut scene = Scene::new();
     let body = text(1, 8000);
-    // x of B is a little nearer to y of A than to x of A, and the reverse holds for y. Still y
-    // stays with y.
+    // `b/x` is a little nearer to `a/y` than to `a/x`. But `a/y` stays with `b/y`, the file at its
+    // own path, and so `b/x` stays with `a/x`.
     scene.write("a/x", joined(&[&body, &text(2, 500)]));
     scene.write("b/x", joined(&[&body, &text(3, 500)]));
     scene.write("a/y", joined(&[&body, &text(3, 400)]));
@@ -465,7 +465,8 @@ fn files_a_tree_in_itself_and_nothing_at_all() {
     assert_eq!(ask(&mut scene, "a/x", "a/inner/x"), ["same x x"]);
     assert_eq!(ask(&mut scene, "a/x", "a/inner/y"), ["edited x y"]);
     assert_eq!(ask(&mut scene, "a", "a").len(), 3);
-    // The inner tree is excluded from the outer one; otherwise all files would match themselves.
+    // If one tree is inside the other, its files are left out of the outer tree. Otherwise each of
+    // them would match itself.
     let expected = ["same x x", "contains x y"];
     assert_eq!(ask(&mut scene, "a", "a/inner"), expected);
     assert_eq!(ask(&mut scene, "a/x", "a/inner"), expected);
@@ -506,8 +507,8 @@ fn options_choose_partners_and_rows() {
     });
     assert!(ratio.contains(&"only-a doc.txt -".to_owned()), "{ratio:?}");
     let (min_shared, _) = ask(CompareOptions {
-        // The two files share half of this many bytes. For the larger file that number is an
-        // estimate.
+        // `doc.txt` shares 4,000 bytes with each partner, half of this minimum. For `large.txt` the
+        // shared bytes are estimated.
         min_shared: Some(8000),
         ..CompareOptions::default()
     });
@@ -540,8 +541,8 @@ fn options_choose_partners_and_rows() {
     assert_eq!(answer.header.looked.expect("said").skipped, 4);
 }
 
-/// Writes five versions of one file on each side. Each pair shares 80 %, and those of one path
-/// nearly all.
+/// Writes five versions of one file on each side. Any two versions share 80 %. The two files at one
+/// path are nearly equal.
 fn family(scene: &mut Scene) {
     let body = text(7, 8000);
     for n in 0..5 {
@@ -576,8 +577,8 @@ fn relatives_of_what_is_settled_at_its_own_path_are_not_looked_for() {
 fn what_is_left_over_is_looked_up_among_what_is_settled() {
     let mut scene = Scene::new();
     family(&mut scene);
-    // `a/alone` is left over, because its best partner has a file at its own path. `a/5` shares
-    // almost nothing with the file at its own path.
+    // `a/alone` has no partner of its own, because the best match in B has a file at its own path
+    // in A. `a/5` shares almost nothing with `b/5`.
     let of_family = joined(&[&text(7, 8000), &text(300, 2000)]);
     scene.write("a/alone", &of_family);
     scene.write("a/5", joined(&[&of_family, b" once more"]));
@@ -595,7 +596,7 @@ fn what_is_left_over_is_looked_up_among_what_is_settled() {
     assert_eq!((alone.class, alone.others.len()), (Class::Contained, 4));
     let unlike = row("5");
     assert_eq!((unlike.class, unlike.others.len()), (Class::Edited, 5));
-    // Most of A's bytes are found, including those of these two files.
+    // Most bytes of A are in B, including those of `a/alone` and `a/5`.
     let summary = &answer.body.summary;
     assert!(summary.bytes_a_in_b as f64 > 0.9 * summary.bytes_a as f64 - 4000.0);
 }

@@ -1,10 +1,10 @@
 //! Convergence: after any changes to a tree, following the events gives the index of a fresh scan.
 //!
-//! The model of the events is inotify's on directories. A change is reported only under the name
-//! that it was made through. A moved directory reports nothing about its entries, and the other
-//! names of a hard-linked file report nothing. A watcher may report more, in any order, or only the
-//! directory. These choices are drawn at random, so a failure shrinks to the few operations that
-//! matter.
+//! The events are modelled on those of inotify for directories. A change is reported only under the
+//! name through which it was made. If a directory moves, nothing is reported about its entries. If
+//! a hard-linked file changes, nothing is reported about its other names. A watcher may report
+//! more, in any order, or only the directory. These choices are drawn at random, so a failure
+//! shrinks to the few operations that matter.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -37,10 +37,10 @@ enum Op {
     Look,
 }
 
-/// The way in which the events of an operation are reported.
+/// Options for how the events of an operation are reported.
 #[derive(Clone, Copy, Debug)]
 struct Telling {
-    /// True if a rename is one event, false if it is two unrelated names.
+    /// Reports a rename as one event instead of two unrelated names.
     paired: bool,
     /// Reverses the order.
     backwards: bool,
@@ -68,7 +68,7 @@ fn ops() -> impl Strategy<Value = Vec<(Op, bool)>> {
     proptest::collection::vec((op, any::<bool>()), 1..60)
 }
 
-/// Returns one of 24 names at several depths. Some are directories in the paths of others.
+/// Returns one of 24 names at several depths. Some of them are directories in which others lie.
 fn name(n: u8) -> String {
     match n {
         0..6 => format!("f{n}"),
@@ -98,7 +98,7 @@ impl Storm {
         self.scene.path(&name(n))
     }
 
-    /// Creates the missing directories of a path, with their own events.
+    /// Creates the missing directories above a path, and records an event for each.
     fn make_way(&mut self, path: &Path) {
         let root = self.scene.root();
         let missing: Vec<PathBuf> = path
@@ -120,7 +120,7 @@ impl Storm {
             self.waiting.push(Target::Renamed { from, to, modified });
         } else {
             self.waiting.push(Target::entry(from, Cause::Unknown));
-            // Only the top of a moved tree is reported; a watcher lists it.
+            // inotify reports only the top of a moved tree, so a watcher lists the whole tree.
             self.waiting.push(Target::subtree(to));
         }
     }
@@ -151,7 +151,8 @@ impl Storm {
         }
     }
 
-    /// Returns whether a directory above is a link. Changes there, and their events, are elsewhere.
+    /// Returns whether a directory above is a symbolic link. A change there would happen in another
+    /// directory, and so would its event.
     fn is_behind_link(&self, path: &Path) -> bool {
         let root = self.scene.root();
         let above = path.ancestors().skip(1).take_while(|above| *above != root);
@@ -165,7 +166,8 @@ impl Storm {
         match *op {
             Op::Write(n, seed) => {
                 let path = self.path(n);
-                // Through a link the write and its event would be elsewhere.
+                // A write through a symbolic link would change another file, whose event is not
+                // modelled.
                 if path.is_symlink() {
                     return;
                 }
@@ -225,8 +227,9 @@ impl Storm {
                 self.make_way(&to);
                 let done = fs::hard_link(&from, &to);
                 self.tell(&done, to, Cause::Unknown);
-                // If the new name vanished before the next look, no event would name the file
-                // behind it. Only the slow comparison finds that, so look now.
+                // If the new name vanished before the events are processed, no event would name the
+                // linked file. Only a comparison of all inodes would find the change. So the events
+                // are processed now.
                 self.run(&Op::Look);
             }
             Op::Symlink(n) => {
@@ -296,7 +299,7 @@ impl Storm {
     }
 }
 
-/// Merges events like a coalescer: each path keeps its strongest cause.
+/// Merges events like a coalescer: all events of a path get the strongest cause among them.
 fn merged(targets: Vec<Target>, backwards: bool) -> Vec<Target> {
     let strength = |cause: Cause| match cause {
         Cause::AttributesOnly => 0,
@@ -339,7 +342,8 @@ fn merged(targets: Vec<Target>, backwards: bool) -> Vec<Target> {
     merged
 }
 
-/// The number of cases takes a few seconds; `PROPTEST_CASES` overrides it.
+/// Returns a configuration with 96 cases, which take a few seconds. `PROPTEST_CASES` overrides the
+/// number.
 fn storms() -> ProptestConfig {
     let config = ProptestConfig::default();
     let cases = std::env::var_os("PROPTEST_CASES").map_or(96, |_| config.cases);
@@ -365,8 +369,8 @@ proptest! {
         }
         storm.run(&Op::Look);
         storm.scene.assert_as_fresh("after the events");
-        // A later scan may find the new change time of a file that lost a name without an event. It
-        // finds nothing that a dump shows.
+        // If a file lost a name without an event, a later scan may find its new change time. But
+        // the scan changes nothing that a dump shows.
         let before = storm.scene.dump();
         prop_assert_eq!(storm.scene.scan().removed, 0);
         prop_assert_eq!(storm.scene.dump(), before);
@@ -382,8 +386,8 @@ proptest! {
                 Op::Look => {
                     storm.scene.scan();
                 }
-                // A scan trusts the size and time of a file that it finds under another name. A
-                // forged time is only noticed under the old name.
+                // This operation is left out. A scan that finds a file under another name trusts
+                // its size and time, so it would not notice a forged time there.
                 Op::SameSizeSameTime(..) => {}
                 op => storm.run(op),
             }

@@ -1,4 +1,5 @@
-//! `covered`: can a directory be deleted?
+//! Tests `covered`, which says whether a directory can be deleted because its files exist
+//! elsewhere.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -31,7 +32,7 @@ fn by_index(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
     covered(&snapshot, &request(dir, by), None).expect("an answer")
 }
 
-/// Returns the answer from the index, which a scan must give as well.
+/// Returns the answer from the index, after checking that a scan of the disk gives the same.
 fn ask(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
     let answer = by_index(scene, dir, by);
     let request = request(dir, by);
@@ -59,7 +60,7 @@ fn coverage_by(
     answer.body
 }
 
-/// Checks the properties of every answer.
+/// Checks the properties that every answer has.
 fn check(body: &Coverage) {
     assert_eq!(body.covered, body.missing.is_empty());
     assert_eq!(
@@ -107,7 +108,8 @@ fn a_copy_with_three_changed_one_missing_and_one_linked() {
         scene.write(&format!("old/{dir}{n}.txt"), text(n as u64, 4000 + n));
         scene.write(&format!("new/{dir}{n}.txt"), text(n as u64, 4000 + n));
     }
-    // Three files are slightly changed, one is gone, and of one only a hard link is left.
+    // In `new`, three files are slightly changed, one is missing, and one is only a hard link to
+    // the file in `old`.
     for n in [3, 6, 9] {
         let mut bytes = text(n, 4000 + n as usize);
         bytes[100] = b'!';
@@ -191,7 +193,7 @@ fn the_bytes_decide_whatever_the_index_says() {
         );
     }
     scene.scan();
-    // Makes all files count as settled for the index.
+    // A second look makes the index treat all files as settled, so it trusts their sizes and times.
     let mut later = scene.later();
     let root = scene.root();
     later
@@ -202,7 +204,7 @@ fn the_bytes_decide_whatever_the_index_says() {
         .expect("looked at again");
     assert!(coverage(&scene, "old", &["new"]).covered);
 
-    // Changes one byte of a copy and keeps its size and times.
+    // Changes one byte of a file and restores its times, so that the index does not notice.
     let change = |name: &str| {
         let path = scene.path(name);
         let file = fs::File::options().write(true).open(&path).expect("a file");
@@ -211,7 +213,7 @@ fn the_bytes_decide_whatever_the_index_says() {
         file.set_modified(times).expect("set");
     };
     change("new/a");
-    // Changes a file of the directory itself, and one that is not indexed.
+    // A file of the directory itself changes, too, and another one is not in the index.
     change("old/b");
     scene.write("old/d", text(99, 700));
     fs::remove_file(scene.path("new/c")).expect("gone");
@@ -240,7 +242,7 @@ fn a_directory_inside_a_root_is_covered_by_what_is_outside_of_it() {
     let mut scene = Scene::new();
     scene.write("docs/report", text(1, 2000));
     scene.write("docs/backup/report", text(1, 2000));
-    // The file is in the directory twice, and nowhere else.
+    // The text of `draft` is in the directory twice, and nowhere else.
     scene.write("docs/backup/draft", text(2, 2000));
     scene.write("docs/backup/draft 2", text(2, 2000));
     fs::hard_link(
@@ -326,7 +328,7 @@ fn what_is_no_regular_file_is_not_covered() {
         [two("old/empty", "new/empty"), two("old/file", "new/file")]
     );
     drop(socket);
-    // Without these entries the directory is covered, including its empty directories.
+    // When these entries are gone, the directory is covered, although it has empty directories.
     fs::remove_dir_all(scene.path("old/.snapshot")).expect("gone");
     for name in ["link", "pipe", "socket"] {
         fs::remove_file(scene.path("old").join(name)).expect("gone");
@@ -367,10 +369,10 @@ fn what_cannot_be_read_is_not_covered() {
         scene.missing(&answer.body),
         ["old/linked", "old/locked", "old/secret"].map(|name| two(name, reason))
     );
-    // The hard link cannot be read either, so it is an error of the root.
+    // `new/linked` is another name of an unreadable file, so it is an error of the root `new`.
     assert_eq!(answer.errors.len(), 4);
     assert_eq!(answer.header.looked.expect("looked").unreadable, 3);
-    // An equal file that cannot be read proves nothing.
+    // An equal file that cannot be read does not cover another file.
     lock("old/secret", 0o600);
     scene.scan();
     lock("new/file", 0);
@@ -379,8 +381,8 @@ fn what_cannot_be_read_is_not_covered() {
     assert_eq!(scene.missing(&answer.body), [two("old/secret", reason)]);
 }
 
-/// A bind mount shows the directory under another path. The files there are the same and cover
-/// nothing.
+/// A bind mount shows the directory under another path. The files below it are the same files, so
+/// they do not cover the directory.
 #[test]
 fn the_same_directory_by_another_way_does_not_count() {
     let mut scene = Scene::new();
@@ -415,7 +417,7 @@ fn the_same_directory_by_another_way_does_not_count() {
         scene.pairs(&answer.body.copies),
         [two("old/file", "real/file")]
     );
-    // The bind mount itself is a root in the directory.
+    // If the bind mount itself is the root, it counts as a root inside the directory.
     let answer = ask(&scene, &scene.path("old"), &[scene.path("elsewhere/bind")]);
     assert_eq!(answer.errors.len(), 1, "and that is said");
 }
@@ -433,7 +435,7 @@ fn hostile_names_and_sizes() {
             fs::write(path, text(n as u64, 300)).expect("a file");
         }
     }
-    // A hole of a terabyte, and a file with one byte in such a hole.
+    // `hole` is a hole of a terabyte. `spot` is such a hole with one byte written in it.
     let root = scene.root();
     let sparse = |name: &str, at: Option<u64>| {
         let file = fs::File::create(root.join(name)).expect("a file");
@@ -494,7 +496,7 @@ fn answers_do_not_depend_on_what_the_index_was_built_from() {
     other
         .ingest
         .set_roots(vec![resemble_scan::ingest::RootOptions::new(&root)]);
-    // The same files in another order of scanning.
+    // The same files are scanned in another order.
     for part in ["new/4", "old", "new/0", ""] {
         let at = root.join(part);
         other.look(&[resemble_scan::ingest::Target::subtree(at)]);
@@ -505,8 +507,8 @@ fn answers_do_not_depend_on_what_the_index_was_built_from() {
     assert!(first.body.covered);
 }
 
-/// The partner that contains the largest share of a file is named, even if the file at the same
-/// path contains much of it. Files that a listing would not show are no near copies.
+/// For each near copy, the file that contains most of it is named. The file at the same path is not
+/// preferred. A file is not a near copy if a listing would not show it.
 #[test]
 fn the_near_copy_is_the_file_in_which_most_lies() {
     let mut scene = Scene::new();
@@ -536,7 +538,8 @@ fn the_near_copy_is_the_file_in_which_most_lies() {
     assert_eq!(near, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
 }
 
-/// A text and data have no common samples, so only chunks show the share of the text.
+/// `new/blob` is data and `old/x` is a text, so they have no samples in common. Only common chunks
+/// show that the text is in the data.
 #[test]
 fn what_lies_in_data_is_found_though_most_of_it_lies_at_its_own_path() {
     let mut scene = Scene::new();

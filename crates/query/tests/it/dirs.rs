@@ -1,4 +1,4 @@
-//! `dirs`: similar directories, and the listing of one.
+//! Tests `dirs`: pairs of similar directories, and the listing of directories similar to one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -45,7 +45,7 @@ fn listed(scene: &Scene, dir: &str) -> Vec<DirRow> {
     rows
 }
 
-/// Returns both names below the root, and both shares in percent.
+/// Returns, for each row, both names below the root and both shares in percent.
 fn shown(scene: &Scene, rows: &[DirRow]) -> Vec<(String, String, u32, u32)> {
     let name = |path: &Path| {
         let below = path.strip_prefix(scene.root()).expect("in the tree");
@@ -64,8 +64,9 @@ fn one(a: &str, b: &str, a_in_b: u32, b_in_a: u32) -> (String, String, u32, u32)
     (a.to_owned(), b.to_owned(), a_in_b, b_in_a)
 }
 
-/// One directory has two copies of a small file, the other has one: 324 and 162 bytes. The common
-/// part decides. Identical directories may have less, unless a bound is given.
+/// `min_shared` bounds the bytes that both directories have. Here one has two copies of a small
+/// file (324 bytes), the other has one (162 bytes). Without `min_shared`, identical directories are
+/// reported even below the usual minimum.
 #[test]
 fn what_both_have_is_what_min_shared_bounds() {
     let mut scene = Scene::new();
@@ -80,7 +81,8 @@ fn what_both_have_is_what_min_shared_bounds() {
     scene.write("e/one", text(4, 100));
     scene.write("f/one", text(4, 100));
     scene.scan();
-    // a and c share only that file; e and f are identical and have less than 256 bytes.
+    // `a` and `c` have only copies of that file, and `e` and `f` are identical and smaller than the
+    // usual minimum of 256 bytes.
     let identical = [one("a", "c", 100, 100), one("e", "f", 100, 100)];
     assert_eq!(shown(&scene, &all(&scene)), identical);
     let with = |min_shared| {
@@ -94,7 +96,7 @@ fn what_both_have_is_what_min_shared_bounds() {
     assert_eq!((with(162), with(163), with(325)), (6, 1, 0));
 }
 
-/// A project of ten files in four directories.
+/// The files of a project: ten files in four directories.
 const PROJECT: [&str; 10] = [
     "readme",
     "src/main",
@@ -129,7 +131,7 @@ fn a_copy_is_one_row_whatever_its_names_and_its_layout() {
     let mut scene = Scene::new();
     project(&scene, "work/project");
     noise(&scene, "work/else", 5);
-    // Writes two copies of the project: one flat with other names, and one that is nested deeper.
+    // Writes two copies of the project: a flat one with other names, and a more deeply nested one.
     for (n, _) in (1..).zip(PROJECT) {
         scene.write(&format!("flat/f{n}"), text(n, 1000));
         scene.write(&format!("deep/er/{}/{n}/x{n}", n % 2), text(n, 1000));
@@ -179,14 +181,15 @@ fn shared_bytes_are_no_more_than_either_directory_has() {
 fn part_of_a_directory_and_the_larger_one_around_it() {
     let mut scene = Scene::new();
     project(&scene, "project");
-    // Writes six of the project's ten files into a directory with six more files.
+    // `part` has six of the project's ten files, and six other files.
     for (n, name) in (1..).zip(&PROJECT[..6]) {
         scene.write(&format!("part/{name}"), text(n, 1000));
     }
     noise(&scene, "part/more", 6);
     scene.scan();
     let rows = all(&scene);
-    // The six files match better without the others, but the largest saving comes first.
+    // Below `part` there are better matches, but the pair that would save most space is listed
+    // first.
     assert_eq!(
         shown(&scene, &rows)[0],
         one("part", "project", 50, 60),
@@ -194,8 +197,8 @@ fn part_of_a_directory_and_the_larger_one_around_it() {
     );
     assert!(!rows[0].identical);
     assert_eq!(rows[0].shared_bytes, 6000);
-    // The pairs below it follow that match clearly better: in each, one directory lies wholly in
-    // the other. Only the topmost of them are shown.
+    // Then the pairs of directories below that match clearly better are listed. In each of them one
+    // directory lies wholly in the other. Of nested pairs only the topmost is listed.
     let lower = shown(&scene, &rows)[1..].to_vec();
     assert_eq!(
         lower,
@@ -250,7 +253,8 @@ fn small_files_count_by_identity_alone() {
     scene.scan();
     let rows = all(&scene);
     assert_eq!(shown(&scene, &rows), [one("a", "b", 66, 66)]);
-    // An empty file has no bytes, and is a file that the other directory lacks.
+    // Now all files but one are equal. The empty file has no bytes, but it is a file that `b`
+    // lacks.
     for n in (0..30).step_by(3) {
         fs::copy(scene.path(&format!("a/{n}")), scene.path(&format!("b/{n}"))).expect("a copy");
     }
@@ -329,8 +333,8 @@ fn the_question_decides_which_files_and_rows() {
         ..DirsRequest::default()
     };
     assert_eq!(ask(&scene, request).rows[0].bytes_a, 6000);
-    // If the question is about one directory, that one is `a`, whatever its name. No directory
-    // above it takes its rows.
+    // In a question about one directory, that directory is `a` in each row, whatever its name. The
+    // rows are about the directory itself, even if the directories above match, too.
     let of = |dir: &str| Some(scene.path(dir).as_path().into());
     let request = DirsRequest {
         of: of("two/src"),
@@ -446,7 +450,7 @@ fn hostile_names_and_depths() {
             fs::create_dir_all(&folder).expect("a folder");
             fs::write(folder.join(OsStr::from_bytes(name)), text(n, 700)).expect("a file");
         }
-        // The file lies deeper than the levels that are distinguished.
+        // The file is nested more deeply than the number of levels that are distinguished.
         let deep = (0..90).map(|_| "d").collect::<PathBuf>();
         scene.write(&format!("{side}/{}/file", deep.display()), text(9, 5000));
     }
@@ -504,7 +508,7 @@ fn answers_do_not_depend_on_the_order_of_coming() {
     }
 }
 
-/// Returns the share of one file that lies in another, by the contents of both.
+/// Returns the share of one file that lies in another, measured on the contents of both.
 fn exact_share(a: &Path, b: &Path) -> u32 {
     let ready = |path: &Path| {
         let bytes = fs::read(path).expect("a file");

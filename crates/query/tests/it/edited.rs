@@ -1,5 +1,5 @@
-//! Large files that change in the middle are digested only where they differ. The index equals that
-//! of a fresh scan.
+//! If a large file changes in the middle, only the stretches that differ are digested. Still the
+//! index equals that of a fresh scan.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use crate::scene::Scene;
 
 const MIB: usize = 1 << 20;
 
-/// The least number of bytes that are digested when any differ.
+/// The size of a stretch. If any byte of a stretch differs, the whole stretch is digested.
 const STRETCH: u64 = 8 << 20;
 
 fn changed(scene: &Scene, name: &str) -> Target {
@@ -50,7 +50,7 @@ fn what_is_written_in_place_is_all_that_is_digested() {
             scene.assert_as_fresh("written in place");
             scene.assert_posted("image");
         }
-        // The file is unchanged, or restored to an earlier state.
+        // First the file is written with the same bytes, then it is changed and restored.
         let now = fs::read(scene.path("image")).expect("read");
         fs::write(scene.path("image"), &now).expect("written");
         let report = scene.look(&[changed(&scene, "image")]);
@@ -69,7 +69,7 @@ fn a_file_that_is_saved_as_editors_do_is_digested_where_it_differs() {
     let mut scene = Scene::of(&[("draft", bytes.clone())]);
     for n in 0..2 {
         bytes[13 * MIB + n..][..4].copy_from_slice(b"else");
-        // The file also grows, but it is not merely its old content with an append.
+        // The file also grows. But a byte before its old end changes, so this is not a mere append.
         bytes.extend(b"the end");
         fs::write(scene.path("draft~"), &bytes).expect("written");
         fs::rename(scene.path("draft~"), scene.path("draft")).expect("renamed over");
@@ -77,7 +77,8 @@ fn a_file_that_is_saved_as_editors_do_is_digested_where_it_differs() {
         let last = bytes.len() as u64 % STRETCH;
         assert_eq!(
             report.progress.bytes_read,
-            // The last stretch is longer than before, so it is not even compared.
+            // Every byte is read once, and one changed stretch is digested. The last stretch is
+            // longer than before, so it is digested without a comparison.
             bytes.len() as u64 + STRETCH,
             "{last}"
         );

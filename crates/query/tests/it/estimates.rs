@@ -1,4 +1,5 @@
-//! Unreadable files are estimated, with the same figure and interval in every verb.
+//! For unreadable files, the figures are estimates. Every verb shows the same estimate and
+//! interval.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,10 +20,10 @@ use crate::plain::pairs_with_parts;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, member};
 
-/// The shares of the file below `a` and of its counterpart below `b`, and their intervals.
+/// The share of each of two files, the one below `a` first, and the interval of each share.
 type Figures = ([Fraction; 2], Option<[[Fraction; 2]; 2]>);
 
-/// The figures of the verbs for each file below `a` and its counterpart.
+/// For each file below `a`, the figures of each verb for the pair with its counterpart below `b`.
 type Answers = BTreeMap<String, Vec<(&'static str, Figures)>>;
 
 fn figures(a: Fraction, b: Fraction, interval: Option<EstimateInterval>) -> Figures {
@@ -146,7 +147,7 @@ fn ask(scene: &Scene) -> Answers {
 
 #[test]
 fn what_is_gone_has_one_estimate_and_one_interval_in_every_verb() {
-    // Measured pairs keep their figures in every verb.
+    // While the files can be read, the pairs are measured, and every verb shows the same figures.
     let proven = ask(&scene());
     let scene = scene();
     for name in ["text", "archive.zip"] {

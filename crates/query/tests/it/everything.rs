@@ -40,7 +40,7 @@ fn the_whole_index_named_as_a_directory_has_the_same_answer_as_its_list_of_files
         within: within.clone(),
         ..Scope::default()
     };
-    // With a pattern the scope is a list of files, even if every file matches.
+    // A scope with a pattern is a list of files, even if every file matches the pattern.
     let listed = Scope {
         within,
         include: vec!["*".into()],

@@ -1,4 +1,5 @@
-//! A piece that a dozen files share is no sign of kinship. A piece that only versions share is one.
+//! A passage that a dozen otherwise different files share is a frame: it does not make two files
+//! relatives. A passage that only versions of a file share does.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ fn words(random: &mut Random, count: usize) -> Vec<String> {
     (0..count).map(|_| word(random)).collect()
 }
 
-/// Writes this many files in two folders; `text` makes the words of each.
+/// Writes `files` files, alternately in two folders. `text` returns the words of each file.
 fn scene(files: usize, mut text: impl FnMut(usize) -> Vec<String>) -> Scene {
     let mut scene = Scene::new();
     for number in 0..files {
@@ -34,7 +35,7 @@ fn scene(files: usize, mut text: impl FnMut(usize) -> Vec<String>) -> Scene {
     scene
 }
 
-/// Counts the relatives of each file that each verb lists.
+/// Counts, for each verb, the rows that it lists for all files together.
 fn listed(scene: &Scene, files: usize) -> BTreeMap<&'static str, usize> {
     let snapshot = scene.snapshot();
     let scope = scene.scope();
@@ -93,7 +94,7 @@ fn listed(scene: &Scene, files: usize) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-/// Checks that no verb lists any of these files.
+/// Checks that no verb lists any two of these files as related.
 fn are_strangers(files: usize, text: impl FnMut(usize) -> Vec<String>) -> Scene {
     let scene = scene(files, text);
     let listed = listed(&scene, files);
@@ -109,7 +110,7 @@ fn files_with_a_frame_in_common_are_no_relatives() {
         let own = words(&mut random, 130);
         [&letterhead[..120], &own, &letterhead[120..]].concat()
     });
-    // With `all`, the rows of such pairs are shown with their discount.
+    // With `all`, pairs that have only a frame in common are shown with a discount.
     let snapshot = scene.snapshot();
     let path = scene.path("even/000");
     let subject = Subject::indexed(&snapshot, &path, &Params::default());
@@ -139,13 +140,13 @@ fn files_with_a_frame_in_common_are_no_relatives() {
     let rows = pairs(&snapshot, &request).expect("rows").rows;
     assert_eq!(rows.len(), 30 * 29 / 2);
 
-    // Each file is a form: the same labels, and other words filled in.
+    // Each file is a form with the same labels, in which different words are filled in.
     let labels: Vec<_> = (0..14).map(|_| words(&mut random, 14)).collect();
     are_strangers(20, |_| {
         let filled = |label: &Vec<String>| [&label[..], &words(&mut random, 16)].concat();
         labels.iter().flat_map(filled).collect()
     });
-    // Each file has the letterhead of a company, and below it that of one of two departments.
+    // Each file has the letterhead of the company, then the letterhead of one of two departments.
     let departments = [words(&mut random, 90), words(&mut random, 90)];
     are_strangers(60, |number| {
         let own = words(&mut random, 150);
@@ -153,11 +154,11 @@ fn files_with_a_frame_in_common_are_no_relatives() {
     });
 }
 
-/// Checks that every verb lists these files.
+/// Checks that every verb lists these files as related.
 fn are_relatives(files: usize, text: impl FnMut(usize) -> Vec<String>) {
     let scene = scene(files, text);
     let listed = listed(&scene, files);
-    // Some of the files that differ most have no group.
+    // A few files that differ much from all others may be in no group.
     assert!(listed["groups"] >= files * 3 / 4, "{listed:?}");
     assert!(listed["covered"] >= files / 2 * 3 / 4, "{listed:?}");
     assert_eq!(listed["dirs"], 1, "{listed:?}");
@@ -170,7 +171,7 @@ fn are_relatives(files: usize, text: impl FnMut(usize) -> Vec<String>) {
 fn near_copies_and_versions_are_relatives_however_many_they_are() {
     let mut random = Random::new(2);
     let page = words(&mut random, 400);
-    // Each file has a paragraph of its own.
+    // In each file, one paragraph of the page is replaced by words that no other file has.
     are_relatives(40, |number| {
         let own = words(&mut random, 40);
         let at = number % 10 * 40;
@@ -182,7 +183,7 @@ fn near_copies_and_versions_are_relatives_however_many_they_are() {
         text.extend(words(&mut random, 25));
         text.clone()
     });
-    // In each file, other paragraphs are rewritten.
+    // In each file, a random fifth of the paragraphs is rewritten.
     are_relatives(30, |_| {
         let parts = page.chunks(40).flat_map(|part| {
             if random.below(5) == 0 {
@@ -195,7 +196,8 @@ fn near_copies_and_versions_are_relatives_however_many_they_are() {
     });
 }
 
-/// Below a frame, an edited copy of a file's own text is found, and no other file.
+/// Under a letterhead that all files share, each file has an edited copy. Only this copy is listed,
+/// and no other file.
 #[test]
 fn relatives_under_a_frame_are_listed() {
     let mut random = Random::new(3);
@@ -216,7 +218,8 @@ fn relatives_under_a_frame_are_listed() {
     assert_eq!((listed["dirs"], listed["covered"]), (1, 20));
 }
 
-/// One text in ten formats is one text. So what two versions have in common is no frame.
+/// A text in ten formats counts as one text. Here two versions of a text are in ten formats each,
+/// so only two texts share a passage, and it is no frame.
 #[test]
 fn versions_in_ten_formats_are_listed() {
     let mut random = Random::new(5);

@@ -61,7 +61,7 @@ impl Asked {
         groups(&self.snapshot, request, self.scene.temp.root()).expect("an answer")
     }
 
-    /// Returns the paths of the members below the root.
+    /// Returns the paths of a cluster's members, relative to the root.
     fn names(&self, cluster: &Cluster) -> Vec<String> {
         cluster
             .members
@@ -96,7 +96,8 @@ fn age(scene: &Scene, name: &str, days: u64) {
     file.set_modified(time).expect("a time");
 }
 
-/// Figure 7 of Forman, Eshghi & Chiocchetti 2005.
+/// The files are those of figure 7 of Forman, Eshghi & Chiocchetti (2005): each content has two
+/// copies, but links are between contents.
 #[test]
 fn copies_do_not_multiply_links() {
     let scene = Scene::new();
@@ -131,7 +132,7 @@ fn copies_do_not_multiply_links() {
             assert!(asked.name(&member.path).starts_with("one/"));
         }
     }
-    // If files were linked instead of contents, every pair of files would count.
+    // There would be 21 links if every pair of files had one, as in the answer of `pairs`.
     let options = PairsRequest {
         scope: asked.request().scope,
         ..PairsRequest::default()
@@ -226,8 +227,8 @@ fn kinds_and_order() {
     assert_eq!(
         kinds,
         [
-            // The first cluster is a file that contains texts like a book contains chapters. It is
-            // no archive.
+            // The first cluster is a file that contains the other texts, as a book contains its
+            // chapters. It is not an archive.
             (ClusterKind::Contains, 7),
             (ClusterKind::Contains, 2),
             (ClusterKind::Pair, 2)
@@ -242,7 +243,7 @@ fn kinds_and_order() {
             .all(|part| part.a_in_b > part.b_in_a)
     );
     assert_eq!(archive.worst, Fraction::ZERO, "two letters share nothing");
-    // The list is cut after sorting.
+    // With `top`, the list is sorted before it is cut.
     let top = asked.whole(&GroupsRequest {
         top: Some(1),
         ..asked.request()
@@ -250,7 +251,7 @@ fn kinds_and_order() {
     assert_eq!(top.body.clusters, answer.clusters[..1]);
     assert_eq!(top.body.summary.clusters, 3);
     assert_eq!((top.header.total, top.header.shown), (3, 1));
-    // A minimum score applies to all links.
+    // A minimum score applies to every link.
     let min = asked.groups(&GroupsRequest {
         min: Fraction::from_millionths(700_000),
         ..asked.request()
@@ -266,7 +267,8 @@ fn kinds_and_order() {
 #[test]
 fn what_too_many_have_is_ignored_and_counted() {
     let scene = Scene::new();
-    // Half of each file is shared with five others, so kinship may or may not hold.
+    // Two thirds of each file is a header that all six files share. Whether this header is evidence
+    // depends on the degree.
     let header = text(1, 3600);
     for at in 0..6 {
         scene.write(
@@ -294,7 +296,8 @@ fn what_too_many_have_is_ignored_and_counted() {
     assert_eq!((six.summary.links, six.summary.ignored), (15, 0));
 }
 
-/// Near-copies are one cluster, however many, and the common text of a family is no boilerplate.
+/// Near-copies are in one cluster, whatever their number. The text that they have in common is not
+/// boilerplate.
 #[test]
 fn near_copies_are_one_cluster() {
     for copies in [60, 300, 1200] {
@@ -318,7 +321,8 @@ fn near_copies_are_one_cluster() {
     }
 }
 
-/// A licence of 60 percent makes no family, but relatives below it are found.
+/// A header that is 60 percent of each file does not make 400 files one cluster. Pairs of files
+/// that also resemble each other below the header are found.
 #[test]
 fn relatives_under_one_header_are_found_and_nobody_else() {
     let scene = Scene::new();
@@ -356,7 +360,7 @@ fn a_licence_makes_no_family() {
             [licence.clone(), text(10 + at, 4000)].concat(),
         );
     }
-    // True kin under the same licence.
+    // This file is a real relative of `7.c` under the same licence.
     scene.write(
         "src/7-old.c",
         [licence.clone(), edited(&text(17, 4000), 1500)].concat(),
@@ -459,7 +463,7 @@ fn without_a_place_to_work_the_answer_is_one_sentence() {
     };
     let failed = groups(&asked.snapshot, &bounded, nowhere).expect_err("no folder");
     assert!(matches!(failed, AskError::Scratch { .. }), "{failed}");
-    // A question without a bound of memory writes nothing.
+    // A question without a memory bound writes no scratch files.
     groups(&asked.snapshot, &asked.request(), nowhere).expect("an answer");
 }
 

@@ -1,4 +1,5 @@
-//! Large files that grow are read from their old end, and the index equals that of a fresh scan.
+//! If a large file grows, only the bytes behind its old end are read. Still the index equals that
+//! of a fresh scan.
 
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -22,12 +23,12 @@ fn append(scene: &Scene, name: &str, bytes: &[u8]) {
     file.write_all(bytes).expect("appended");
 }
 
-/// Returns the target of a change that events report.
+/// Returns the target for a reported change of a file.
 fn changed(scene: &Scene, name: &str) -> Target {
     Target::entry(scene.path(name), Cause::Modified)
 }
 
-/// Writes a log and scans it.
+/// Makes a scene with the file `log` and scans it.
 fn scene_of(bytes: Vec<u8>) -> Scene {
     let scene = Scene::of(&[("log", bytes)]);
     assert_eq!(scene.ingest.assumed(), 0);
@@ -50,13 +51,13 @@ fn what_is_appended_is_all_that_is_read() {
         scene.assert_posted("log");
     }
     assert!(scene.fingerprint_blocks() <= blocks + 4);
-    // Every byte is read once, and nothing is written.
+    // Verification reads every byte of the file once, and writes nothing to the index.
     let report = scene.ingest.verify(&mut Unobserved).expect("verified");
     let size = scene.path("log").metadata().expect("a file").len();
     assert_eq!(report.progress.bytes_read, size);
     assert_eq!((report.changes, scene.ingest.assumed()), (0, 0));
     scene.assert_as_fresh("verified");
-    // Nothing was assumed, so there is nothing to verify.
+    // No part of the file is only assumed any more, so there is nothing to verify.
     let report = scene.ingest.verify(&mut Unobserved).expect("verified");
     assert_eq!(report.progress.bytes_read, 0);
 }
@@ -89,14 +90,16 @@ fn a_change_hidden_behind_an_append_is_found() {
         if is_asked {
             scene.ingest.verify(&mut Unobserved).expect("verified");
         } else {
-            // Simulates that the file was quiet for long enough.
+            // Simulates that the file has not changed for so long that it is verified without a
+            // request.
             let path = scene.path("log");
             let mut later = scene.later();
             let target = Target::entry(path, Cause::Unknown);
             later.reconcile(&[target], &mut Unobserved).expect("looked");
             later.verify(&mut Unobserved).expect("verified");
         }
-        // Settled states only differ by the elapsed time.
+        // The dumps may differ in whether the file counts as settled, because that depends on the
+        // time.
         let unsettled = |dump: String| dump.replace("unsettled", "settled");
         assert_eq!(unsettled(scene.dump()), unsettled(scene.fresh_dump()));
     }
@@ -117,7 +120,7 @@ fn what_was_assumed_before_a_restart_is_verified() {
     assert_eq!((report.progress.files_read, scene.ingest.assumed()), (0, 1));
     scene.ingest.verify(&mut Unobserved).expect("verified");
     scene.assert_as_fresh("verified");
-    // One reading is enough, though the file is still young.
+    // The file is still young, but it has been verified, so it is not assumed again.
     scene.scan();
     assert_eq!(scene.ingest.assumed(), 0);
 }
@@ -143,7 +146,8 @@ fn a_renamed_file_is_still_verified() {
 #[test]
 fn another_file_of_the_same_inode_is_read_whole() {
     let mut scene = scene_of(prose(1, 9 * MIB));
-    // The file is overwritten as by log rotation, with another beginning or another end.
+    // The file is overwritten in place, as by log rotation. First everything changes, then
+    // everything after the first MiB.
     for (n, keep) in [(5, 0), (6, MIB)] {
         let mut bytes = fs::read(scene.path("log")).expect("read");
         bytes.truncate(keep);
@@ -156,13 +160,13 @@ fn another_file_of_the_same_inode_is_read_whole() {
     }
 }
 
-/// Changes a file in any way, in place or by a new one.
+/// Changes a file in a random way, in place.
 fn change(file: &mut File, random: &mut Random) {
     let size = file.metadata().expect("a file").len();
     let at = random.draw() % (size + 1);
     let bytes = noise(random.draw(), 1 + random.draw() as usize % 9000);
     match random.draw() % 7 {
-        // Changes that are typical of a log are the most frequent.
+        // Appends are the most frequent change, as for a log.
         0..=2 => {
             file.seek(SeekFrom::End(0)).expect("sought");
             file.write_all(&bytes).expect("written");
@@ -185,7 +189,7 @@ fn change(file: &mut File, random: &mut Random) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
-    /// Makes several changes between two checks, any of which may be an append after another
+    /// Makes several changes between two checks. Any of them may be an append that follows another
     /// change.
     #[test]
     fn whatever_happens_is_the_index_of_a_fresh_scan(seed: u64) {

@@ -1,4 +1,5 @@
-//! Relatives below a header that makes up most of each file and is shared by many unrelated files.
+//! Many unrelated files share a header that makes up most of each file. Each verb must find the
+//! files that resemble each other below the header.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +15,11 @@ use resemble_testutil::random::Random;
 use crate::plain::{compare, groups, pairs};
 use crate::scene::Scene;
 
-/// The number of files with the header: more than the limit for pieces that nominate.
+/// The number of files with the header. It is more than a piece may have without being boilerplate.
 const FILES: usize = 1100;
 
-/// The number of files with a relative. In turn, 5, 15 and 30 percent of the relatives' own words
-/// are edited.
+/// The number of files that have a relative: a copy in which 5, 15 or 30 percent (in turn) of the
+/// file's own words are edited.
 const RELATIVES: usize = 90;
 
 /// The minimum number of relatives that every verb must find.
@@ -33,7 +34,8 @@ fn words(random: &mut Random, count: usize) -> Vec<String> {
     (0..count).map(|_| word(random)).collect()
 }
 
-/// Returns the words with this percentage of them replaced, removed or followed by a new one.
+/// Returns the words after edits to `percent` percent of them: some are removed, replaced or
+/// followed by a new word.
 fn edited(random: &mut Random, words_of_it: &[String], percent: usize) -> Vec<String> {
     let mut found = Vec::new();
     for word in words_of_it {
@@ -58,8 +60,7 @@ fn names(number: usize) -> (String, String) {
     )
 }
 
-/// Writes files with a common header. `header` and `own` are the numbers of words of the header and
-/// of each file's own text.
+/// Writes files with a common header of `header` words. Each file also has `own` words of its own.
 fn scene(seed: u64, (header, own): (usize, usize)) -> Scene {
     scene_of(seed, header, |_| own)
 }
@@ -83,7 +84,7 @@ fn scene_of(seed: u64, header: usize, own: impl Fn(usize) -> usize) -> Scene {
     scene
 }
 
-/// Counts the pairs of relatives and the other pairs.
+/// Counts the pairs of relatives, and the pairs of files that are not relatives.
 fn judged(scene: &Scene, pairs: impl IntoIterator<Item = (PathText, PathText)>) -> (usize, usize) {
     let (mut found, mut strangers) = (BTreeSet::new(), 0);
     for (a, b) in pairs {
@@ -102,7 +103,8 @@ fn judged(scene: &Scene, pairs: impl IntoIterator<Item = (PathText, PathText)>) 
     (found.len(), strangers)
 }
 
-/// Returns the rows of two trees: files and their relatives.
+/// Compares the trees `new` and `old`. Counts the rows of relatives and of other pairs, as
+/// [`judged`] does.
 fn compared(scene: &Scene) -> (usize, usize) {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let sides = ["new", "old"].map(|side| PathText::from(scene.path(side)));
@@ -117,8 +119,8 @@ fn compared(scene: &Scene) -> (usize, usize) {
     judged(scene, rows)
 }
 
-/// Files of more than 512 words keep one shingle in 16. About 16 of them are the file's own, and a
-/// relative may share only one.
+/// Each file has 800 words. Files of more than 512 words keep one shingle in 16, so about 16 kept
+/// shingles are the file's own. A relative may share only one of them.
 #[test]
 fn trees_find_relatives_of_which_few_samples_are_left() {
     let scene = scene(5, (540, 260));
@@ -126,8 +128,8 @@ fn trees_find_relatives_of_which_few_samples_are_left() {
     assert!(found >= LEAST && strangers <= 1, "{found}, {strangers}");
 }
 
-/// Small files keep more shingles than large ones. Some header shingles are kept only by small
-/// files. These are in too few signatures to be boilerplate, although all files have them.
+/// All files have the header, but small files keep more of its shingles than large ones. A shingle
+/// that only small files keep is in too few signatures to be boilerplate.
 #[test]
 fn a_header_of_small_and_of_large_files_is_one() {
     let scene = scene_of(7, 300, |number| if number % 2 == 0 { 200 } else { 1500 });

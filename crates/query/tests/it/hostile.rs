@@ -141,7 +141,7 @@ fn devices_are_named_and_never_opened() {
         let number = rustix::fs::makedev(major, minor);
         mknodat(CWD, scene.path(name), kind, Mode::RUSR | Mode::WUSR, number)
     };
-    // /dev/zero could be read without end. The other two devices have no driver.
+    // If `/dev/zero` were read, the reading would never end. The other two devices have no driver.
     let made = device("zero", FileType::CharacterDevice, 1, 5)
         .and_then(|()| device("none", FileType::CharacterDevice, 254, 77))
         .and_then(|()| device("disk", FileType::BlockDevice, 254, 77));
@@ -218,8 +218,8 @@ fn names_of_any_bytes_are_kept_to_the_byte() {
 #[test]
 fn a_tree_deeper_than_a_path_may_be_long() {
     const DEPTH: usize = 1500;
-    /// Removes a tree with `rm`, which needs one descriptor; the standard library needs one per
-    /// level.
+    /// Removes a tree with `rm` when it is dropped. `rm` needs one descriptor, but the standard
+    /// library needs one for each level.
     struct Removed(PathBuf);
     impl Drop for Removed {
         fn drop(&mut self) {
@@ -280,7 +280,7 @@ fn excluded_paths_and_snapshots_are_never_part_of_it() {
         assert!(!there(name), "{name}");
     }
     drop(snapshot);
-    // Files that are excluded later are removed from the index.
+    // If a folder is excluded later, its files are removed from the index.
     scene.ingest.set_exclude(vec![scene.path("a")]);
     scene.scan();
     assert_eq!(scene.state("a/state2/x"), None);
@@ -331,7 +331,7 @@ fn real_file_systems_below_are_entered_and_others_never() {
         entry == Some(Entry::Gap(Gap::LeftOut(LeftOutRule::OneFileSystem)))
     };
     assert!(left_out(&scene));
-    // The same holds in a first scan.
+    // The folder is also left out if the first scan has the option.
     let mut again = Scene::with(|mut options| {
         options.roots[0].one_file_system = true;
         options
@@ -357,7 +357,7 @@ fn a_root_that_is_not_mounted_keeps_its_entries() {
     let report = scene.scan();
     assert_eq!(report.unavailable, [scene.root()]);
     assert_eq!(scene.dump(), before);
-    // An event for an entry of the missing root changes nothing, either.
+    // An event for an entry below the missing root changes nothing, either.
     scene.look(&[Target::entry(scene.path("file"), Cause::Unknown)]);
     assert_eq!(scene.dump(), before);
 }

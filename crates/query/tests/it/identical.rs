@@ -1,4 +1,5 @@
-//! Sets of identical files: from an index, from the trees themselves, and by their definition.
+//! Tests sets of identical files. The answer from an index, the answer from the trees and the
+//! definition of a set must agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -53,7 +54,8 @@ fn paths_of(request: &GroupsRequest) -> Vec<PathBuf> {
     paths.map(|path| path.as_path().to_owned()).collect()
 }
 
-/// Answers like a command from its index, including the entries that could not be listed.
+/// Returns the answer of a command that has an index, with an error for each entry that could not
+/// be listed.
 fn indexed(request: &GroupsRequest) -> Whole<Groups> {
     let mut local = index(None);
     let report: Report = local
@@ -83,7 +85,7 @@ fn sets(answer: &Whole<Groups>) -> Vec<(u64, Vec<PathBuf>)> {
     .collect()
 }
 
-/// Applies the definition: reads every file and compares all bytes.
+/// Finds the sets by their definition: reads every file and compares all bytes.
 fn by_definition(roots: &[&Path]) -> Vec<(u64, Vec<PathBuf>)> {
     let mut least: BTreeMap<(u64, u64), Vec<u8>> = BTreeMap::new();
     let mut dirs: Vec<PathBuf> = roots.iter().map(|root| (*root).to_owned()).collect();
@@ -129,7 +131,8 @@ fn by_definition(roots: &[&Path]) -> Vec<(u64, Vec<PathBuf>)> {
     sets
 }
 
-/// Writes contents that may be equal in size, at the beginning, at the end, or entirely.
+/// Writes a content of a given kind. Two kinds may be equal in size, at the beginning or at the
+/// end.
 fn write(path: &Path, kind: usize) {
     let long = |middle: u8| {
         let mut bytes = noise(1, 200_000);
@@ -154,8 +157,8 @@ fn write(path: &Path, kind: usize) {
         9 => huge(600_000),
         10 => huge((1 << 20) + 69_999),
         11 => vec![0; 300_000],
-        // Two files of the size of kind 11 that consist of holes. The second one also has some
-        // other bytes.
+        // Both kinds have the size of kind 11 and consist of holes. Kind 13 also has some other
+        // bytes.
         12 | 13 => {
             let file = fs::File::create(path).expect("a file");
             file.set_len(300_000).expect("a length");
@@ -226,7 +229,8 @@ fn build(tree: &TempTree, made: &[(usize, usize, Made)]) {
             }
             Made::Link(at) => {
                 if let Some(target) = files.get(at % files.len().max(1)) {
-                    // With protected hard links, users may not link files that they cannot read.
+                    // The link may fail: the kernel can forbid users to link files that they cannot
+                    // read.
                     fs::hard_link(target, &path).ok();
                 }
             }
@@ -254,7 +258,8 @@ proptest! {
         let answer = direct(&question);
         prop_assert_eq!(&answer, &indexed(&question));
         prop_assert_eq!(sets(&answer), by_definition(&[root]));
-        // The scope has roots in any order and nested, patterns, sizes, and a number of first rows.
+        // Now the scope has several roots, nested and in any order. It also has patterns, a minimum
+        // size and a maximum number of rows.
         question.scope.within = ["a", "", "a/b", "a.b"].iter()
             .map(|name| PathText::from(tree.path(name).components().collect::<PathBuf>().as_path()))
             .collect();
@@ -264,7 +269,7 @@ proptest! {
             question.scope.exclude = vec!["a.txt".to_owned(), "a/".to_owned()];
         }
         prop_assert_eq!(direct(&question), indexed(&question));
-        // The question is now about one of these files.
+        // Now the question asks for the set of one file.
         question.top = None;
         for name in &NAMES[..3] {
             let of = root.join(OsStr::from_bytes(name));
@@ -279,15 +284,15 @@ proptest! {
 
 #[test]
 fn the_trees_the_index_and_the_definition_agree() {
-    // Permissions do not apply to root.
+    // Root can read everything, so the test runs in a process of another user.
     let name = "identical::the_trees_the_index_and_the_definition_agree";
     if !in_a_process_of_its_own(name, true) {
         all_ways_agree();
     }
 }
 
-/// The file has ten names, which must all be found. Each name is read in a round of its own, and
-/// the rounds must end.
+/// An unreadable file has ten names, and each of them must be found. Each name needs another round
+/// of reading, and the rounds must end.
 #[test]
 fn every_name_of_an_unreadable_file_is_known() {
     let name = "identical::every_name_of_an_unreadable_file_is_known";
@@ -309,7 +314,7 @@ fn every_name_of_an_unreadable_file_is_known() {
     assert_eq!(direct(&question), answer);
 }
 
-/// The files are equal in size, at the beginning and at the end.
+/// The files have the same size, beginning and end, but different middles.
 #[test]
 fn another_middle_is_another_file() {
     let tree = TempTree::new();
@@ -334,7 +339,7 @@ fn another_middle_is_another_file() {
     assert_eq!(answer.header.total, 1);
 }
 
-/// Writes to a file as soon as the walk is over.
+/// An observer that writes to a file when the walk is over.
 struct Meddler(PathBuf, Random);
 
 impl Observer for Meddler {
@@ -347,7 +352,8 @@ impl Observer for Meddler {
     }
 }
 
-/// The changing file is in no set, and the answer is marked as not fresh.
+/// One of three equal files changes while they are read. It is in no set, and the answer is marked
+/// as not fresh.
 #[test]
 fn a_file_that_changes_is_not_claimed_to_be_identical() {
     let tree = TempTree::new();
@@ -390,7 +396,7 @@ fn what_is_asked_about_must_be_among_the_files() {
         (answer.body.identical.len(), kinds.collect::<Vec<_>>())
     };
     assert_eq!(found("in/a"), (1, vec![]));
-    // This path is another name of a selected file.
+    // `out/b` is not in the scope, but it is another name of `in/b`.
     assert_eq!(found("out/b"), (1, vec![]));
     assert_eq!(found("in/empty"), (0, vec![]));
     assert_eq!(found("out/c"), (0, vec![SoftErrorKind::NotFound]));
@@ -426,7 +432,7 @@ fn only_what_is_asked_for_is_made() {
     );
 }
 
-/// Questions about identical files alone leave a cache unchanged.
+/// A question about identical files alone adds nothing to the cache.
 #[test]
 fn nothing_is_kept() {
     let tree = TempTree::with_folders(&["docs"]);
@@ -445,7 +451,7 @@ fn nothing_is_kept() {
         .expect("totals");
     assert_eq!((totals.files, totals.contents), (0, 0));
     assert!(!local.knows(&docs));
-    // Our own folder is left out, even if it is named.
+    // The folder of the cache is left out, even if the question names it.
     for (named, files) in [(tree.root(), 2), (&tree.path("cache"), 0)] {
         let answer = local.identical(&request(&[named]), &mut Unobserved);
         assert_eq!(answer.expect("an answer").body.summary.files, files);

@@ -1,4 +1,4 @@
-//! Reconciling real trees: which files are read, kept and left out.
+//! Reconciles real trees: which files are read, which keep their contents, and which are left out.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -42,8 +42,8 @@ fn renames_links_and_modes_read_nothing_and_copies_add_nothing() {
     fs::rename(scene.path("a/one.txt"), scene.path("two.txt")).expect("rename");
     fs::rename(scene.path("a"), scene.path("b")).expect("rename");
     let report = scene.scan();
-    // A rename changes the inode's time. Without an event for the rename, the file is read to be
-    // sure.
+    // A rename changes the change time of the inode. No event explained the rename, so the file may
+    // be read to be sure.
     assert!(report.progress.files_read <= 1);
     fs::hard_link(scene.path("two.txt"), scene.path("b/three.txt")).expect("link");
     let targets = [Target::entry(scene.path("b/three.txt"), Cause::Named)];
@@ -79,7 +79,7 @@ fn renames_links_and_modes_read_nothing_and_copies_add_nothing() {
 fn what_is_no_file_is_named_and_never_opened() {
     let mut scene = Scene::new();
     scene.write("file", b"x");
-    // Opening a pipe without a writer would block for ever.
+    // The pipe has no writer, so opening it would block for ever.
     mknodat(
         CWD,
         scene.path("pipe"),
@@ -206,7 +206,8 @@ fn what_the_patterns_of_a_root_name_is_left_out_with_all_below() {
     };
     let left = ["a.c", "repo/.git/config", "sub/top/x"];
     assert_eq!(known(&scene), left);
-    // Neither an event for a path in a left-out folder nor a move into one adds a file.
+    // The path `sub/target/x` is left out by a rule, so an event for it adds no file. Nor does a
+    // move into such a folder.
     let target = Target::entry(scene.path("sub/target/x"), Cause::Modified);
     scene.look(&[target]);
     assert_eq!(known(&scene), left);
@@ -253,7 +254,7 @@ fn a_file_that_is_too_large_for_its_root_is_known_by_its_name_alone() {
     scene.scan();
     assert!(!skipped(&scene, "large") && skipped(&scene, "small"));
     scene.assert_as_fresh("grown and cut");
-    // Without a bound both files are read.
+    // Without a size limit both files are read.
     let mut roots = scene.ingest.options().roots.clone();
     roots[0].max_size = None;
     scene.ingest.set_roots(roots);
@@ -341,8 +342,8 @@ fn after_any_changes_a_look_gives_the_index_of_a_fresh_scan() {
     assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
 }
 
-/// A disk that is served by a process (NTFS, exFAT: type `fuseblk`) is a disk; other FUSE mounts
-/// are left out.
+/// A disk whose file system runs as a process (type `fuseblk`, for NTFS or exFAT) is indexed like
+/// any disk. Other FUSE mounts are left out.
 #[test]
 fn a_disk_that_a_process_serves_is_indexed() {
     let mut scene = Scene::new();
@@ -360,7 +361,7 @@ fn a_disk_that_a_process_serves_is_indexed() {
     drop(disk);
 }
 
-/// A small NTFS disk in a file, mounted by `ntfs-3g` until it is dropped.
+/// A small NTFS disk in an image file. `ntfs-3g` mounts it until it is dropped.
 struct Disk {
     _image: tempfile::NamedTempFile,
     _mounted: Mounted,
@@ -404,8 +405,8 @@ impl Drop for Disk {
     }
 }
 
-/// An event for a path far below comes first, and adds the directories above it. Their other
-/// entries must still be listed.
+/// The first event is for a file several levels down, and it adds the directories above that file.
+/// The other entries of these directories must be found, too.
 #[test]
 fn all_of_a_directory_is_found_that_came_with_something_below_it() {
     let mut scene = Scene::new();
@@ -416,7 +417,7 @@ fn all_of_a_directory_is_found_that_came_with_something_below_it() {
     }
     scene.look(&[Target::entry(scene.path("a/b/c/d/3"), Cause::Modified)]);
     scene.assert_as_fresh("a file alone");
-    // The same holds for a directory that moves there.
+    // The same is true if a directory moves to such a place.
     scene.write("moves/x", text(3, 900));
     scene.scan();
     fs::create_dir_all(scene.path("f/g")).expect("folders");
@@ -430,8 +431,8 @@ fn all_of_a_directory_is_found_that_came_with_something_below_it() {
     scene.assert_as_fresh("a directory that moved");
 }
 
-/// A new file may get the inode number of a removed one. It may be read before the removal of the
-/// other is noticed.
+/// A new file may get the inode number of a removed file. The new file may be read before the
+/// removal is noticed.
 #[test]
 fn what_got_the_inode_of_another_file_is_not_that_file() {
     let mut scene = Scene::new();

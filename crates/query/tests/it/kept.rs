@@ -1,4 +1,4 @@
-//! Measures are stored, and a repeated question reads no file.
+//! The measures of pairs are stored in the index, so that a repeated question reads no file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,9 @@ use resemble_testutil::random::noise;
 use crate::plain::compare;
 use crate::scene::Scene;
 
-/// Returns ten versions each of two subjects, one of which is not a text: enough for a second
-/// thread. Five further files share a passage with the first, too little for a relation.
+/// Returns the files `text` and `other`, which is not a text, and ten versions of each. So there
+/// are enough for a second thread. Five more files share a passage with `text` that is too short
+/// for a relation.
 fn versions(bytes: usize) -> Vec<(String, Vec<u8>)> {
     let (text, other) = (prose(1, bytes), noise(2, bytes));
     let mut files = vec![
@@ -63,8 +64,7 @@ fn found(snapshot: &Snapshot, path: &Path) -> Vec<FindRow> {
     answer.expect("an answer").rows
 }
 
-/// A file that vanished before it could be read is an error of the answer, whatever the budget. Its
-/// row stays an estimate.
+/// A file that vanishes before it is read causes an error in the answer. Its row is an estimate.
 #[test]
 fn what_has_vanished_since_is_said() {
     let text = prose(1, 20_000);
@@ -93,13 +93,14 @@ fn listed(snapshot: &Snapshot, path: &Path) -> Vec<Similar> {
     listed.expect("an answer").0
 }
 
-/// Returns the rows without their folder.
+/// Returns the rows with only the last name of each path, so that rows of different scenes can be
+/// compared.
 fn named(rows: Vec<Similar>) -> Vec<Similar> {
     let name = |path: &Path| path.file_name().map(PathBuf::from).unwrap_or_default();
     let named = rows.into_iter().map(|row| Similar {
         path: name(&row.path),
         shown: name(&row.shown),
-        // The files of each scene are newly written.
+        // The files of each scene are new, so their times are not compared.
         changed: 0,
         ..row
     });
@@ -122,7 +123,7 @@ fn a_second_question_reads_no_file() {
     let measures = sizes.iter().find(|(name, _)| name == "measures");
     assert!(measures.expect("a table").1.rows > 20);
     let rows = ["text", "other"].map(|name| found(&snapshot(), &scene.path(name)));
-    // The question in the other direction is about the same pair.
+    // This question asks about the same pair from the other side.
     let back = found(&snapshot(), &scene.path("text01"));
     fs::remove_dir_all(scene.root()).expect("no tree any more");
     let again = ["text", "other"].map(|name| found(&snapshot(), &scene.path(name)));
@@ -134,7 +135,8 @@ fn a_second_question_reads_no_file() {
     };
     let (there, back) = (pair(&rows[0], "text01"), pair(&back, "text"));
     assert_eq!((there.a_in_b, there.b_in_a), (back.b_in_a, back.a_in_b));
-    // Pairs without stored measures are estimates now. So the first question did read the files.
+    // The files are gone, so pairs without stored measures are now estimates. That shows that the
+    // earlier questions read the files.
     let unknown = found(&snapshot(), &scene.path("text02"));
     let known = PathText::from(scene.path("text"));
     for row in unknown {
@@ -156,8 +158,8 @@ fn threads_change_nothing() {
     assert!(answers.iter().all(|answer| *answer == answers[0]));
 }
 
-/// A repeated listing measures no further pairs. Otherwise it would be as slow as the first one,
-/// and its figures would change.
+/// A listing measures only some pairs; the others are estimates. When it is repeated, it measures
+/// no further pairs. Otherwise it would be slow again, and its figures would change.
 #[test]
 fn which_rows_are_estimates_does_not_depend_on_how_often_one_asks() {
     let text = prose(3, 4 << 20);
@@ -169,7 +171,7 @@ fn which_rows_are_estimates_does_not_depend_on_how_often_one_asks() {
     let estimates = first.iter().filter(|row| row.is_estimate).count();
     assert_eq!((first.len(), estimates), (5, 2), "{first:?}");
     assert_eq!(listed(&snapshot(), &scene.path("text")), first);
-    // Measures of one question are available to all others.
+    // Measures that one question has stored are used by all others.
     let all = found(&snapshot(), &scene.path("text"));
     assert!(all.iter().all(|row| !row.estimate));
     let later = listed(&snapshot(), &scene.path("text"));
@@ -220,7 +222,7 @@ fn the_next_command_reads_no_file_either() {
     local.close();
 }
 
-/// Passes two trees of the same files, all of them edited, to `write`.
+/// Calls `write` for each file of two trees. Each file of `b` is an edited copy of the file in `a`.
 fn two_trees(write: impl Fn(String, Vec<u8>)) {
     for (name, bytes) in versions(20_000) {
         write(format!("b/{name}"), overwritten(&bytes, 4000));
@@ -244,7 +246,7 @@ fn a_second_comparison_reads_no_file() {
     let request = request(scene.path("a"), scene.path("b"));
     let ask = |index: &resemble_index::Index| {
         let snapshot = index.snapshot().expect("a snapshot");
-        // The new cache has no earlier answer.
+        // The new cache holds no earlier answer, so only stored measures can help.
         compare(&snapshot, &request, &MemoryCache::default()).expect("an answer")
     };
     let first = ask(&scene.index);
@@ -294,8 +296,8 @@ fn the_next_command_compares_by_what_this_one_measured() {
     assert_eq!(second, compared(None).0);
 }
 
-/// Files that share a phrase with hundreds of others are unrelated. A listing reads few of them to
-/// find that out; `find --all` reads all.
+/// 400 files share a phrase, but are otherwise unrelated. A listing reads only a few of them to
+/// find that out. `find --all` reads all of them.
 #[test]
 fn a_listing_reads_nothing_that_it_cannot_list() {
     let phrase = prose(9, 700);

@@ -17,16 +17,16 @@ use resemble_testutil::random::noise;
 
 use crate::scene::fake::{Fake, Record, fake, member, text_of};
 
-/// Pieces of more contents than this are boilerplate. The limit is low, so that a few steps move a
-/// header across it.
+/// The number of contents above which a piece is boilerplate. It is so low that a few steps make a
+/// header boilerplate or ordinary again.
 const LIMIT: u32 = 5;
 
 /// The content of a file.
 #[derive(Clone, Debug)]
 enum Says {
-    /// The content is one of a few texts, with five times this many edits.
+    /// One of a few texts, with five times this number of edits.
     Version(u64, usize),
-    /// A unique text under a header that others have.
+    /// A text that no other file has, below a header that others have.
     Headed(u64),
     /// Not a text.
     Binary(u64),
@@ -67,11 +67,11 @@ enum Step {
     Remove(String),
     Move(String, String),
     Link(String, String),
-    /// Writes or removes this many files under the header.
+    /// Writes or removes this number of files that have the header.
     Headed(u64, bool),
     /// Writes this many near-copies of a text.
     Family(u64, u64),
-    /// Removes the second root, or adds it again.
+    /// Removes the second root (`false`), or adds it again (`true`).
     Root(bool),
     Merge,
 }
@@ -113,13 +113,13 @@ fn steps() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Two watched roots, and the listings of all files in them.
+/// Two watched roots, and the kept listings of all files in them.
 struct Watched {
     temp: TempTree,
     index: Arc<Index>,
     ingest: Ingest,
     kept: BTreeMap<PathBuf, (Listed, Footprint)>,
-    /// The number of kept listings that were still valid by their footprints.
+    /// The number of kept listings whose footprints showed that they were still valid.
     stood: usize,
 }
 
@@ -170,7 +170,8 @@ impl Watched {
         let ready = |path: &Path| path.parent().is_some_and(Path::is_dir) && !path.is_dir();
         match step {
             Step::Write(name, says) => {
-                // Replaces the file like an editor, and every second time writes into the old one.
+                // A file whose name ends in 1 is replaced as an editor does. Other files are
+                // overwritten in place.
                 if ready(&path(name)) {
                     if name.ends_with('1') {
                         fs::remove_file(path(name)).ok();
@@ -229,8 +230,8 @@ impl Watched {
         self.scan();
     }
 
-    /// Checks that every listing whose footprint is untouched equals a new one. Then stores new
-    /// listings of all files.
+    /// Compares each kept listing whose footprint is untouched with a new one; they must be equal.
+    /// Then keeps new listings of the other files.
     fn compare(&mut self) {
         let now = self.index.snapshot().expect("a snapshot");
         let mut kept = std::mem::take(&mut self.kept);
@@ -252,7 +253,7 @@ impl Watched {
                 self.kept.insert(path, (listed, footprint));
             }
         }
-        // No listing of a removed file stays valid.
+        // The kept listing of a removed file must not count as valid.
         for (path, (_, mut footprint)) in kept {
             assert!(!now.is_untouched(&mut footprint), "{}", path.display());
         }
@@ -279,7 +280,8 @@ fn listed(snapshot: &Snapshot, path: &Path) -> Listed {
     let (mut listed, total) = subject.map_or_else(Default::default, |subject| {
         listing(snapshot, &subject, true).expect("an answer")
     });
-    // No entry of the overlay has a date, so a footprint does not cover the stat of a file.
+    // The overlay shows no dates of similar files. So footprints do not cover the times, and they
+    // are not compared.
     for similar in &mut listed {
         similar.changed = 0;
     }
@@ -321,7 +323,7 @@ proptest! {
     }
 }
 
-/// The same bytes with another time leave all listings valid.
+/// A file with the same bytes and another time leaves all kept listings valid.
 #[test]
 fn a_new_time_leaves_listings_alone() {
     let mut watched = run(&[]);
@@ -337,8 +339,8 @@ fn a_new_time_leaves_listings_alone() {
     assert_eq!(watched.stood - stood, watched.kept.len());
 }
 
-/// Writes elsewhere leave all kinds of listings valid: of texts, of packed or extracted contents,
-/// and of files that are mostly boilerplate.
+/// A write to an unrelated file leaves every kept listing valid: of texts, of packed or extracted
+/// contents, and of files that are mostly boilerplate.
 #[test]
 fn a_commit_elsewhere_leaves_listings_alone() {
     let more = [20, 21, 22, 23, 24].map(|n| Step::Write(format!("two/{n}"), Says::Headed(n)));
@@ -355,7 +357,7 @@ fn a_commit_elsewhere_leaves_listings_alone() {
     watched.step(&Step::Write("one/a/1".into(), Says::Version(77, 0)));
     watched.compare();
     assert_eq!(watched.stood - stood, files);
-    // Checks again after the file is changed, renamed and removed.
+    // The same is true after the unrelated file is changed, renamed and removed.
     for step in [
         Step::Write("one/a/1".into(), Says::Version(78, 0)),
         Step::Move("one/a/1".into(), "one/b/1".into()),

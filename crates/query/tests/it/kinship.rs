@@ -1,5 +1,5 @@
-//! Kinship of binary files in every verb: two builds of a program are a pair, two programs of one
-//! compiler are not.
+//! Tests the kinship of binary files in every verb. Two builds of one program are a pair. Two
+//! programs of one compiler are not, although they share much code.
 
 use std::collections::BTreeSet;
 
@@ -55,8 +55,8 @@ fn code(seed: u64, length: usize, build: u64) -> Vec<u8> {
     code
 }
 
-/// Returns a program: its code, functions of a library that others share, names that all have, and
-/// padding.
+/// Returns a build of a program: its code, functions of a library that other programs share, names
+/// that all programs have, and padding.
 fn program(at: usize, build: u64) -> Vec<u8> {
     let mut random = Random::new(at as u64);
     let mut bytes = [&[0x7f, b'E', b'L', b'F', 0][..], &[0; 300]].concat();
@@ -91,7 +91,7 @@ fn builds_are_pairs_and_programs_of_one_compiler_are_strangers() {
     }
 }
 
-/// Two files and the shares of each that lie in the other, the lesser name first.
+/// A pair of files, the lesser name first, and the share of each that lies in the other.
 type Row = ((String, String), [Fraction; 2]);
 
 fn row(a: &PathText, b: &PathText, shares: [Fraction; 2]) -> Row {
@@ -112,7 +112,8 @@ fn related_pairs(scene: &Scene) -> BTreeSet<Row> {
         .collect()
 }
 
-/// Returns the rows of `find` for these files, indexed or read from elsewhere, in a scope.
+/// Returns the rows of `find` for each of these files. The file is either indexed or read as if it
+/// were outside of the index.
 fn found(scene: &Scene, files: &[String], is_indexed: bool, scope: &Scope) -> BTreeSet<Row> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let options = FindOptions {
@@ -160,8 +161,8 @@ fn linked(scene: &Scene, memory: Option<u64>) -> BTreeSet<Row> {
         .collect()
 }
 
-/// All verbs have one notion of kinship. `find`, indexed or not, and `groups`, with any bound of
-/// memory, show the rows of `pairs`, and no unrelated files.
+/// All verbs agree which files are kin. `find` (for indexed and other files) and `groups` (with any
+/// memory bound) show the same pairs as `pairs`, and no unrelated files.
 #[test]
 fn every_verb_tells_builds_from_programs_of_one_compiler() {
     let mut scene = Scene::new();
@@ -169,8 +170,8 @@ fn every_verb_tells_builds_from_programs_of_one_compiler() {
     for at in 0..PROGRAMS {
         for build in 0..2 {
             let file = format!("{at:02}-{build}");
-            // The runtime is at least a third of each file: without kinship most rows would be of
-            // unrelated files.
+            // The runtime is at least a third of each file. If kinship were ignored, most rows
+            // would be about unrelated files.
             let runtime = noise(9, 14_000);
             scene.write(&file, [program(at, build), runtime].concat());
             files.push(file);
@@ -192,8 +193,8 @@ fn every_verb_tells_builds_from_programs_of_one_compiler() {
     }
 }
 
-/// Returns the related pairs that `compare` reports for the folders `a` and `b`, further relatives
-/// included. Files are identified by their names. Equal files of both sides are left out.
+/// Returns the related pairs that `compare` reports for the folders `a` and `b`, with all further
+/// relatives of each file. Files are identified by their names. Pairs of equal files are left out.
 fn compared(scene: &Scene) -> BTreeSet<Row> {
     let request = CompareRequest {
         a: PathText::from(scene.path("a")),
@@ -233,7 +234,8 @@ fn compared(scene: &Scene) -> BTreeSet<Row> {
     rows
 }
 
-/// `compare` joins the pairs of `pairs`, whether both files are on one side or on different sides.
+/// `compare` reports the pairs that `pairs` reports, whether their files are on one side or on
+/// both.
 #[test]
 fn compare_tells_builds_from_programs_of_one_compiler() {
     let mut scene = Scene::new();
@@ -247,8 +249,8 @@ fn compare_tells_builds_from_programs_of_one_compiler() {
             );
         }
     }
-    // Both sides have small programs. Each third program shares its function with three other
-    // files. The functions of the rest are in too many files to be evidence.
+    // Both sides have small programs. The function of every third program is in three other files,
+    // so it is evidence. The functions of the other programs are in too many files to be evidence.
     for at in 0..9u64 {
         let function = noise(50_000 + at, 300);
         let own = noise(51_000 + at, 500);
@@ -283,7 +285,7 @@ fn compare_tells_builds_from_programs_of_one_compiler() {
     assert_eq!(compared(&scene), expected);
 }
 
-/// Returns the files of each group, by their names.
+/// Returns the names of the files of each group.
 fn grouped(scene: &Scene, memory: Option<u64>) -> BTreeSet<Vec<String>> {
     let clusters = clusters(scene, memory);
     let members = clusters.iter().map(|cluster| {
@@ -294,8 +296,9 @@ fn grouped(scene: &Scene, memory: Option<u64>) -> BTreeSet<Vec<String>> {
     members.collect()
 }
 
-/// The drivers of one build share the compiled framework. So two drivers of one build have more in
-/// common than two builds of one driver.
+/// All drivers that are compiled together contain the same framework. So two drivers of one build
+/// have more bytes in common than two builds of one driver. Still the groups are of builds of one
+/// driver.
 #[test]
 fn groups_are_of_builds_and_not_of_a_framework() {
     const DRIVERS: u64 = 8;
@@ -323,8 +326,8 @@ fn groups_are_of_builds_and_not_of_a_framework() {
     }
 }
 
-/// Versions of one file are one group, whether each is made from the version before or all from the
-/// first.
+/// All versions of a file are in one group. It does not matter whether each was made from the
+/// previous version or from the first.
 #[test]
 fn versions_are_one_group_however_many() {
     let edited = |bytes: &[u8], seed: u64, edits: u64| {
@@ -357,7 +360,8 @@ fn versions_are_one_group_however_many() {
     assert_eq!(grouped(&scene, None), expected);
 }
 
-/// Kin with few windows, or with common ones, are still found.
+/// Related files are found even if they have few windows of 64 bytes, or if many files have those
+/// windows.
 #[test]
 fn small_files_copies_and_what_is_packed_stay_pairs() {
     let mut scene = Scene::new();
@@ -397,7 +401,8 @@ fn small_files_copies_and_what_is_packed_stay_pairs() {
     assert_eq!(found.len(), 8 + 70 * 69 / 2 + 1);
 }
 
-/// Few pieces that few files share rank higher than more pieces that many share.
+/// Sorted by kinship, two files that share something rare come before files that share more, if
+/// many files have it.
 #[test]
 fn kinship_sorts_what_is_no_text() {
     let mut scene = Scene::new();

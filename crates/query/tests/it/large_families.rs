@@ -1,6 +1,6 @@
-//! Families of near-copies larger than the nomination limit, in `pairs` of contents that are not
-//! read at once. These are binaries and texts beyond its memory, as with `--estimate`, which reads
-//! nothing.
+//! Tests `pairs` with more near-copies of a file than the limit for boilerplate. The contents are
+//! binaries, or texts that are not in memory at once. `--estimate` reads no file, so it treats all
+//! texts like that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ use resemble_testutil::random::noise;
 use crate::plain::pairs;
 use crate::scene::Scene;
 
-/// The number of near-copies. The pieces of this many otherwise different contents would be
-/// boilerplate.
+/// The number of near-copies. If this number of contents were otherwise different, the pieces that
+/// they share would be boilerplate.
 const COPIES: usize = 1040;
 
 fn asked(scene: &Scene, estimate: bool) -> Answer<PairRow> {
@@ -33,15 +33,15 @@ fn name(path: &PathText) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Checks that each copy has a row with the first and with its neighbours, and no other file has
-/// one.
+/// Checks that each copy has a row with the first copy and rows with its neighbours. No other file
+/// may have a row.
 fn are_held_together(answer: &Answer<PairRow>) {
     assert_eq!(answer.header.near_copies, Some(COPIES as u64));
     let rows = &answer.rows;
     assert!(rows.len() < 12 * COPIES, "{} rows", rows.len());
     let is_of_copies = |row: &PairRow| !name(&row.b).starts_with('x');
     assert!(rows.iter().all(is_of_copies));
-    // The leader has a row with every other copy.
+    // The first copy has a row with every other copy.
     let mut of_each = BTreeMap::new();
     for path in rows.iter().flat_map(|row| [&row.a, &row.b]) {
         *of_each.entry(name(path)).or_insert(0) += 1;
@@ -84,7 +84,7 @@ fn near_copies_of_a_text_are_held_together_by_the_first() {
     are_held_together(&asked(&scene, true));
 }
 
-/// Different texts under one header are no family, and share only boilerplate.
+/// Different texts with one header are not near-copies: all that they share is boilerplate.
 #[test]
 fn texts_under_one_header_are_no_near_copies() {
     let mut scene = Scene::new();
@@ -101,8 +101,8 @@ fn texts_under_one_header_are_no_near_copies() {
     assert!(rows.is_empty(), "{} {:?}", rows.len(), rows.first());
 }
 
-/// Only some of several equally good near-copies are compared. The choice does not depend on the
-/// order of scans.
+/// If several near-copies resemble a file equally well, only some of them are compared. The choice
+/// does not depend on the order of scans.
 #[test]
 fn the_copies_that_are_found_do_not_depend_on_what_was_scanned_first() {
     let page = sentences(1, 60);

@@ -1,4 +1,4 @@
-//! The index of a command: which files it scans and caches, and how it works without a cache.
+//! Tests the index of a command: which files it scans and caches, and how it works without a cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ fn options(cache: Option<PathBuf>) -> LocalOptions {
     }
 }
 
-/// Our own folders are left out under any of their names. A relative path leaves out only the
-/// folder that it leads to.
+/// The program's own folders are left out, by whatever name they are reached. A relative path
+/// starts from the working directory.
 #[test]
 fn our_own_folders_are_left_out() {
     let temp = tempfile::tempdir().expect("a folder");
@@ -109,7 +109,8 @@ fn a_missing_path_is_named() {
     assert!(said.contains("/no/such/path"), "{said}");
 }
 
-/// Removes a folder when it is found, and the files of another when the last folder is listed.
+/// An observer that removes `folder` as soon as it is found. It removes `files` when the folder
+/// `last` is listed.
 struct Remover {
     folder: PathBuf,
     files: Vec<PathBuf>,
@@ -135,8 +136,8 @@ impl Observer for Remover {
     }
 }
 
-/// Files that vanish after they were found and before they are opened are reported. Content that
-/// was read earlier stays known.
+/// A file that vanishes after it was found and before it is opened is reported. A file that was
+/// read before it vanished stays in the index.
 #[test]
 fn what_vanishes_meanwhile_is_said() {
     let temp = tempfile::tempdir().expect("a folder");

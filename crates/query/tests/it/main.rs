@@ -1,4 +1,4 @@
-//! Questions and scans over real trees, on a disk and in an index.
+//! Tests questions and scans on real trees, both from the disk and from an index.
 
 mod answer;
 mod bounded;

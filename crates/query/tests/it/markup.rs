@@ -1,6 +1,6 @@
-//! Files full of markup: drawings, templates, configurations, notebooks, minified scripts. A part
-//! of such a file, alone or inside a text, is found. Its classification as text or data makes no
-//! difference.
+//! Tests files full of markup: drawings, templates, configurations, notebooks and minified scripts.
+//! A part of such a file is found, alone or inside a text. This holds whether the part or the file
+//! is classified as text or as data.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ fn name(path: &PathText) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Returns the files that `find --all` shows for a file.
+/// Returns the names of the files that `find --all` lists for a file.
 fn found(scene: &Scene, asked: &str) -> BTreeSet<String> {
     rows(scene, asked)
         .iter()
@@ -43,7 +43,7 @@ fn found(scene: &Scene, asked: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The pairs that `pairs` shows, each with the lesser name first.
+/// Returns the pairs that `pairs` lists, each with the lesser name first.
 fn paired(scene: &Scene) -> BTreeSet<(String, String)> {
     let request = PairsRequest {
         scope: scene.scope(),
@@ -83,7 +83,7 @@ fn drawing(seed: u64, shapes: usize) -> String {
     drawing + "</svg>\n"
 }
 
-/// Returns a page of forms: many tags with attributes, and labels of a word or two.
+/// Returns a page of forms, with many tags and attributes, and labels of one or two words.
 fn template(seed: u64, fields: usize) -> String {
     let mut random = Random::new(seed);
     let of = paragraphs(seed, 40);
@@ -152,7 +152,7 @@ fn a_part_of_a_drawing_inside_a_text_is_found() {
     }
 }
 
-/// Without its first lines the file is not recognisable as a drawing.
+/// The second half of a drawing has no header, so it is not recognised as a drawing.
 #[test]
 fn a_drawing_without_its_beginning_is_listed() {
     let drawing = drawing(7, 40);
@@ -171,7 +171,8 @@ fn a_drawing_without_its_beginning_is_listed() {
     }
 }
 
-/// With enough prose in it, a drawing counts as a text, although the drawing itself has no words.
+/// If a drawing is inside enough prose, the file counts as a text. The drawing alone does not,
+/// because it has almost no words.
 #[test]
 fn a_drawing_with_prose_in_it_is_found() {
     let drawing = drawing(8, 40);
@@ -195,7 +196,7 @@ fn a_drawing_with_prose_in_it_is_found() {
     assert_eq!(found(&scene, "with"), only("drawing"));
 }
 
-/// The middle half of each, without its beginning.
+/// The part is the middle half of each file, which lacks the file's beginning.
 #[test]
 fn a_part_of_a_configuration_a_notebook_or_a_script_is_found() {
     let mut random = Random::new(5);

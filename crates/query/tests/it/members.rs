@@ -1,5 +1,5 @@
-//! An archive and a single file are compared by the archive's contents, however small the file's
-//! share.
+//! An archive and a single file are compared by the archive's members, however small the file's
+//! share of the archive.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ use resemble_testutil::prose::sentences;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, member, text_of};
 
-/// The number of members of the archive. The archive has 96 samples, so at most a third of the
-/// members have a sample among them.
+/// The number of members of the archive. For all of them together only 96 samples are kept, so at
+/// most a third of the members have a sample.
 const MEMBERS: u64 = 300;
 
 fn held(n: u64) -> String {
     sentences(5000 + n, 40)
 }
 
-/// Returns a scene with a folder that has an archive, and a folder with files, some of which are
-/// also in the archive.
+/// Returns a scene with two folders. One has an archive, the other has files, some of which are
+/// also members of the archive.
 fn scene() -> Scene {
     let mut scene = Scene::with_parts();
     let members: Vec<_> = (0..MEMBERS)
@@ -46,7 +46,8 @@ fn scene() -> Scene {
     scene
 }
 
-/// For each file: its name, its share in the archive, and the share of the archive in it.
+/// For each file: its name, the share of it that is in the archive, and the share of the archive
+/// that is in it. The last field says whether these are estimates.
 type Shares = Vec<(String, Fraction, Fraction, bool)>;
 
 fn name(path: &PathText) -> String {
@@ -137,7 +138,7 @@ fn a_cluster_has_the_files_of_an_archive() {
     found.sort();
     assert_eq!(names(&found), HELD);
     assert_eq!(found, compared(&scene, false).1, "the figures of compare");
-    // The same holds for `find`, which asks for equal members.
+    // `find` shows the same figures. It finds the files that equal members.
     let path = scene.path("a/all.zip");
     let subject = Subject::indexed(&snapshot, &path, &Params::default());
     let subject = subject.expect("readable").expect("indexed");
@@ -159,7 +160,7 @@ fn a_cluster_has_the_files_of_an_archive() {
     assert!(rows.len() >= 2, "{rows:?}");
 }
 
-/// Two archives that have only a few members in common are not a pair.
+/// Two archives that have only one member in common are not a pair.
 #[test]
 fn one_member_makes_no_archives_kin() {
     let mut scene = Scene::with_parts();

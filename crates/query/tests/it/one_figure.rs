@@ -1,8 +1,10 @@
-//! Every verb is asked about every pair of a mixed tree: one figure, one unit, one relation.
+//! Asks every verb about every pair of a tree with all kinds of files. All verbs must give a pair
+//! the same figure, unit and relation.
 //!
-//! A measure is a function of two contents. So nothing may depend on the verb, on the direction, on
-//! names, or on the order of scans. The tree is made twice, with names in the opposite order and
-//! scanned in another one. Files are identified by the part after the `-` of their names.
+//! A measure is a function of two contents. So it must not depend on the verb, the direction, the
+//! names, or the order of scans. The tree is made twice. The second time, the names are in the
+//! opposite order, and so are the steps of the scan. Each name is a number, a `-` and a name that
+//! is the same in both trees, by which files are identified.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -34,7 +36,8 @@ pub(crate) mod mixed;
 mod repeated;
 mod trees;
 
-/// A statement about a pair, seen from the lesser name. `None`: the verb has no such field.
+/// A verb's statement about a pair; the file with the lesser name comes first. A field is `None` if
+/// the verb does not state it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Said {
     told: Option<(Option<Relation>, MeasureUnit)>,
@@ -75,11 +78,12 @@ impl Said {
     }
 }
 
-/// The statements of the verbs about each pair, by both names.
+/// The statements of all verbs, by the names of both files.
 #[derive(Default)]
 struct Answers(
     BTreeMap<(String, String), Vec<(&'static str, Said)>>,
-    /// The pairs of files that have no row because a member of one of the files has it.
+    /// The pairs of files without a row in some verb, because the row is about a member of one file
+    /// instead.
     BTreeSet<(String, String)>,
 );
 
@@ -96,7 +100,7 @@ impl Answers {
 }
 
 impl Answers {
-    /// Records that a member resembles another file. If the member is closer, its file has no row.
+    /// Records that a member of another file has a row. Then that file itself needs no row.
     fn add_member(&mut self, scene: &Scene, name: &str, member: &PathText) {
         let path = String::from_utf8_lossy(member.as_bytes()).into_owned();
         let file = path.split('!').next().unwrap_or_default();
@@ -106,7 +110,7 @@ impl Answers {
     }
 }
 
-/// Writes the mixed tree, with names in this order, and scans it in two steps.
+/// Writes the files under numbered names in either order, and scans the tree in two steps.
 fn scene(files: &BTreeMap<String, Vec<u8>>, backwards: bool) -> Scene {
     let mut scene = Scene::with_parts();
     let all: Vec<(usize, &String)> = files.keys().enumerate().collect();
@@ -124,7 +128,7 @@ fn scene(files: &BTreeMap<String, Vec<u8>>, backwards: bool) -> Scene {
     scene
 }
 
-/// Returns a file's name after its number; `None` for a member.
+/// Returns a file's name without its number. Returns `None` for a member.
 fn plain(scene: &Scene, path: &PathText) -> Option<String> {
     let below = path.as_path().strip_prefix(scene.root()).expect("in it");
     let name = below
@@ -226,7 +230,7 @@ fn ask_pairs(scene: &Scene, archives: bool, said: &mut Answers) {
             !row.told.estimate || !is_text(&a) && !is_text(&b),
             "{row:?}"
         );
-        // Estimates are left out, because their shared bytes are only those of common chunks.
+        // Rows with estimates are not compared: their shared bytes are only those of common chunks.
         if !row.told.estimate {
             let found = Said {
                 told: Some((row.told.relation, row.told.unit)),
@@ -239,7 +243,7 @@ fn ask_pairs(scene: &Scene, archives: bool, said: &mut Answers) {
     }
 }
 
-/// Returns the index of a command without a cache.
+/// Returns the index of a command that has no cache.
 fn local() -> LocalIndex {
     LocalIndex::open(LocalOptions {
         catalogues: None,
@@ -252,7 +256,7 @@ fn local() -> LocalIndex {
     .expect("an index")
 }
 
-/// Returns the question that compares two trees, or files.
+/// Returns the request to compare two trees or two files.
 fn comparison(scene: &Scene, a: &str, b: &str) -> CompareRequest {
     CompareRequest {
         a: PathText::from(scene.path(a)),
@@ -264,7 +268,7 @@ fn comparison(scene: &Scene, a: &str, b: &str) -> CompareRequest {
     }
 }
 
-/// Compares two trees with the index and on disk; both must agree.
+/// Compares two trees by the index and by a scan of the disk. Both answers must be equal.
 fn compared(scene: &Scene, a: &str, b: &str) -> Whole<Comparison> {
     let snapshot = scene.snapshot();
     let request = comparison(scene, a, b);
@@ -381,7 +385,8 @@ fn ask_all(scene: &Scene, by_disk: bool, said: &mut Answers) {
     ask_groups(scene, said);
 }
 
-/// A related pair must be related in every verb that lists all pairs, and no other pair may be.
+/// Checks each pair that `why` calls related: every verb that lists all pairs must have a row for
+/// it. For other pairs no verb may have a row.
 fn assert_one_list(said: &Answers) {
     let mut wrong: Vec<String> = Vec::new();
     for ((a, b), all) in &said.0 {
@@ -428,8 +433,8 @@ fn assert_no_contradiction(said: &Answers) {
     );
 }
 
-/// Makes the same checks with a marked template: a frame of many of the texts, alone or in
-/// archives.
+/// Asks all verbs again after a template was marked: a frame that many texts have, alone or as
+/// members of archives.
 #[test]
 fn every_verb_leaves_out_the_same_template() {
     let frame = sentences(990, 12);
@@ -547,7 +552,7 @@ fn every_verb_says_the_same_of_every_pair() {
         assert!(near.millionths() > Some(450_000), "{near:?}");
         assert!(verbs(whole, "half of accents.html").contains(&"find"));
     }
-    // Every revision is found from both sides.
+    // `find` finds every revision from both sides, with and without `--in`.
     for (name, _) in files.iter().filter(|(name, _)| name.contains(" revised")) {
         let base = name.replace(" revised", "");
         let asked = verbs(name, &base);

@@ -1,4 +1,4 @@
-//! Documents and archives: their representations, from the file to the answer.
+//! Tests documents and archives: from their parts in the index to the rows of an answer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ fn rows_with(scene: &Scene, name: &str, options: FindOptions) -> Vec<FindRow> {
         text: true,
         ..options
     };
-    // The whole index and the tree alone give the same rows.
+    // A question about the whole index has the same rows as a question about the tree.
     let everywhere = found(&snapshot, &subject, &options);
     let within = FindOptions {
         scope: scene.scope(),
@@ -60,7 +60,7 @@ fn found(snapshot: &Snapshot, subject: &Subject, options: &FindOptions) -> Vec<F
         .rows
 }
 
-/// Returns the path below the root, relation and layer of each row.
+/// Returns, for each row, the path relative to the root, the relation and the layer.
 fn brief(scene: &Scene, rows: &[FindRow]) -> Vec<(String, Option<Relation>, Layer)> {
     let below = |row: &FindRow| {
         let path = row.path.as_path().to_str().expect("a name");
@@ -99,7 +99,7 @@ fn documents_of_one_text_are_found_by_each_other() {
         [same("report.docx"), same("report.pdf")]
     );
     assert_eq!(found_by(&scene, "other.docx"), []);
-    // Without the layer of texts there are no rows.
+    // If documents are not compared by their texts, there are no rows.
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let docx = subject(&snapshot, &scene.path("report.docx"));
     assert_eq!(found(&snapshot, &docx, &FindOptions::default()), []);
@@ -154,14 +154,14 @@ fn a_member_of_an_archive_in_a_mail_is_found_with_its_path() {
             same("mail.eml!report.zip!docs/b.docx")
         ]
     );
-    // A mail is similar to its copy. It is not similar to its own parts, nor to those of the copy.
-    // It contains the files that lie in it.
+    // A mail is similar to its copy, but neither to its own parts nor to those of the copy. It
+    // contains `a.txt` and `b.pdf`, which are files of their own, too.
     let contains = |path| row(path, Relation::Contains, Layer::Text);
     assert_eq!(
         found_by(&scene, "mail.eml"),
         [at("copy.eml"), contains("a.txt"), contains("b.pdf")]
     );
-    // Members can be subjects: they are similar to files elsewhere.
+    // A member of a mail can be the subject. It is similar to files elsewhere.
     assert_eq!(found_by(&scene, "mail.eml!report.zip!a.txt"), [at("a.txt")]);
     assert_eq!(
         found_by(&scene, "mail.eml!report.zip!docs/b.docx"),
@@ -172,7 +172,7 @@ fn a_member_of_an_archive_in_a_mail_is_found_with_its_path() {
         let none = Subject::indexed(&snapshot, &scene.path(nothing), &Params::default());
         assert!(none.expect("readable").is_none(), "{nothing}");
     }
-    // Only given files are searched, so only these count.
+    // The scope has only one mail, so only members of that mail are listed.
     let among = FindOptions {
         text: true,
         scope: Scope {
@@ -218,7 +218,7 @@ fn archives_of_one_folder_resemble_each_other_whatever_packed_them() {
     scene.write("a.zip", fake(1, &zip));
     scene.write("a.tar.gz", fake(2, &backwards));
     scene.write("a.tar.xz", fake(3, &backwards));
-    // A later version, in which three of twelve texts differ.
+    // `later.zip` is a later version of the archive, in which three of twelve texts differ.
     let later: Vec<Record> = files
         .iter()
         .enumerate()
@@ -247,7 +247,8 @@ fn archives_of_one_folder_resemble_each_other_whatever_packed_them() {
         found_by(&scene, "a.tar.gz")[..2],
         [same("a.tar.xz"), same("a.zip")]
     );
-    // A file that lies in both archives is found as a member, and not as a share of each archive.
+    // For a file that lies in the archives, each row is about the equal member, and not about the
+    // whole archive.
     scene.write("f5.txt", &files[5].1);
     scene.scan();
     let found = found_by(&scene, "f5.txt");
@@ -286,7 +287,7 @@ fn a_packed_file_stands_for_what_it_holds() {
     let same = |path| row(path, Relation::SameText, Layer::Text);
     assert_eq!(found_by(&scene, "a.log"), [same("a.log.gz")]);
     assert_eq!(found_by(&scene, "a.log.gz"), [same("a.log")]);
-    // Equal contents of few bytes are still found.
+    // Equal contents are found even if they have only a few bytes.
     assert_eq!(found_by(&scene, "tiny"), [same("tiny.gz")]);
     assert_eq!(found_by(&scene, "doc.txt"), [same("doc.docx.gz")]);
 }
@@ -413,14 +414,14 @@ fn pairs_are_of_files_by_whatever_stands_for_them() {
     assert_eq!(find("c.txt", "e.txt").expect("a pair").0, Layer::Bytes);
     let (layer, score) = find("f.zip", "g.zip").expect("a pair");
     assert!(layer == Layer::Text && score > 0.9, "{score}");
-    // For a file in both archives, edited or not, each archive has a row with each other file that
-    // contains it.
+    // Both archives have a member with the text of the five files, in one of them edited. So each
+    // archive has a row with each file.
     let (layer, score) = find("c.txt", "f.zip").expect("a pair");
     assert!(layer == Layer::Text && score > 0.9, "{score}");
     assert!(find("c.txt", "g.zip").is_some() && find("a.docx", "f.zip").is_some());
     // Members have no rows.
     assert_eq!(rows.len(), 5 * 4 / 2 + 1 + 2 * 5);
-    // Without archives the other rows are the same, and the archives are counted.
+    // If archives are left out, the rows of the other files are the same.
     let mut of_documents = rows.clone();
     of_documents.retain(|row| !row.0.ends_with("zip") && !row.1.ends_with("zip"));
     assert_eq!(pairs_of(&scene, (true, false)), of_documents);

@@ -1,4 +1,5 @@
-//! Questions without a reader of documents, and pairs as a whole answer.
+//! Shortcuts for questions that need no reader of documents. `pairs` returns its rows as one
+//! answer.
 
 use std::path::Path;
 

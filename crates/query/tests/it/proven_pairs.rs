@@ -1,4 +1,5 @@
-//! `pairs` reports the same figures for two files as `find`, and their source.
+//! `pairs` shows the same figures for two files as `find`, and also states whether they are
+//! measured or estimated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -34,7 +35,7 @@ fn name(path: &PathText) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The row of a verb for two files, seen from the first.
+/// The statements of a verb about two files, from the first file's side.
 type Said = (Option<Relation>, MeasureUnit, bool, [Fraction; 3], u64);
 
 fn found(scene: &Scene, subject: &str, unit: MeasureUnit) -> BTreeMap<String, Said> {
@@ -114,8 +115,8 @@ fn pairs_say_what_find_says() {
     }
 }
 
-/// A question for estimates gets only estimates, each with an interval. Rows are sorted by the
-/// lower ends.
+/// If a question asks for estimates, every row has an estimate with an interval. Rows are sorted by
+/// the lower ends of their intervals.
 #[test]
 fn estimates_have_intervals_and_are_ranked_by_their_lower_ends() {
     let mut scene = Scene::new();
@@ -160,7 +161,8 @@ fn estimates_have_intervals_and_are_ranked_by_their_lower_ends() {
     assert!(held * 100 >= looked_at * 90, "{held} of {looked_at}");
 }
 
-/// A figure that is not of the contents is marked; an exact question reports the reason.
+/// If a file cannot be read, its figures are marked as estimates. A question for exact figures also
+/// reports the reason.
 #[test]
 fn what_is_no_longer_there_is_an_estimate() {
     let mut scene = Scene::new();
@@ -199,7 +201,8 @@ fn what_is_no_longer_there_is_an_estimate() {
     }
 }
 
-/// Near-copies are no boilerplate, however many they are: every two of some hundreds are a pair.
+/// A text that only near-copies of one file have is not boilerplate, whatever their number. Here
+/// every two of 320 near-copies are a pair.
 #[test]
 fn a_family_of_hundreds_stays_together() {
     let mut scene = Scene::new();
@@ -223,8 +226,8 @@ fn a_family_of_hundreds_stays_together() {
     );
 }
 
-/// At least the best hundred of a large family are listed, and all are counted. The measuring for
-/// one file is bounded.
+/// Of a large family, a listing shows the hundred best near-copies and counts all. `find` shows
+/// more of them, but it measures a bounded number.
 #[test]
 fn the_copies_that_are_not_shown_are_counted() {
     for (copies, rows) in [(320, 319), (1400, 511)] {
@@ -260,8 +263,9 @@ fn the_copies_that_are_not_shown_are_counted() {
     }
 }
 
-/// In a family of thousands each file has a pair with the first one and with its neighbours. Time
-/// and memory grow linearly with the number of files, and the answer counts the family.
+/// In a family of thousands each near-copy has a pair with the first one, and pairs with its
+/// neighbours. So the number of pairs grows linearly. The header of the answer states the size of
+/// the family.
 #[test]
 fn a_family_of_thousands_is_held_together_by_the_first() {
     const COPIES: usize = 1500;
@@ -282,7 +286,7 @@ fn a_family_of_thousands_is_held_together_by_the_first() {
     assert_eq!(first.count(), COPIES - 1);
 }
 
-/// Returns a text of Russian words, one for each word of another.
+/// Returns a Russian text with one word for each word of another text.
 fn russian(text: &str) -> String {
     const WORDS: &str = "заседание открыл председатель который приветствовал членов общества \
         и гостей протокол прошлого года был прочитан принят без замечаний казначей сообщил \
@@ -300,7 +304,7 @@ fn russian(text: &str) -> String {
     words.join(" ")
 }
 
-/// The encoding of a text changes no figure, without any option.
+/// Texts in different encodings have the same figures, without any option.
 #[test]
 fn texts_in_other_encodings_have_the_same_figures() {
     let mut scene = Scene::new();
@@ -339,15 +343,15 @@ fn texts_in_other_encodings_have_the_same_figures() {
     }
 }
 
-/// A row depends on the common text of two files, and on how many other files have that text. It
-/// does not depend on how much text unrelated files share.
+/// The row of two files depends on their common text, and on the number of other files that have
+/// that text. It does not depend on text that only unrelated files share.
 #[test]
 fn strangers_neither_bring_nor_take_a_row() {
     const GROUPS: u64 = 8;
     const OF_ONE: u64 = 66;
     let mut scene = Scene::new();
-    // Each text has one of eight sentences. Each sentence is in 66 texts, which are too many for it
-    // to count fully.
+    // Each text has one of eight sentences. So each sentence is in 66 texts, and then it counts
+    // only in part.
     for at in 0..GROUPS * OF_ONE {
         let (own, common) = (sentences(1000 + at, 24), sentences(at % GROUPS, 1));
         scene.write(&format!("{at:04}"), format!("{common}{own}"));

@@ -1,4 +1,4 @@
-//! Compares the questions with their definitions, on an index filled without a tree.
+//! Compares the answers with their definitions. The files of the index were never on a disk.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use resemble_relate::AskError;
 use resemble_testutil::prose::overwritten as edited;
 use resemble_testutil::random::letters;
 
-/// Files of an index that were never on a disk.
+/// An index of files that were never on a disk.
 struct Collection {
     index: Index,
     files: Vec<(PathBuf, Vec<u8>)>,
@@ -79,7 +79,7 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
     text
 }
 
-/// Writes versions, parts, a common header, and unrelated files.
+/// Makes versions of a text, parts of it, files with a common header, and unrelated files.
 fn family() -> Collection {
     let base = noise(1, 20_000);
     let header = noise(2, 1_500);
@@ -167,7 +167,8 @@ fn find_agrees_with_the_definitions() {
                 Fraction::from(measures.resemblance),
                 measures.shared_bytes.0,
             );
-            // The family is not on any disk: unreadable pairs are estimated and marked.
+            // The files are not on any disk, so pairs that would need to be read are estimates, and
+            // are marked as such.
             if row.estimate {
                 let error = |told: Fraction, truth: Fraction| {
                     let share = |share: Fraction| share.score().expect("judged").get();
@@ -204,14 +205,15 @@ fn thresholds_scope_and_top() {
         min: Fraction::from(Score::new(share)),
         ..FindOptions::default()
     };
-    // A pair that shares less than a quarter has no relation, but a lower threshold shows the row.
+    // If two files share less than a quarter, they have no relation. With a lower threshold they
+    // are listed anyway.
     assert!(family.paths("/src/a.c", &FindOptions::default()).is_empty());
     let mut low = family.paths("/src/a.c", &min(0.05));
     low.sort();
     assert_eq!(low, ["/src/b.c", "/src/c.c"]);
     let answer = family.find("/docs/base.txt", &min(0.9));
-    // The rows are the copy, the part that lies wholly in the file, and two versions whose edits
-    // are single bytes.
+    // The four rows are a copy, a part that lies wholly in the file, and two versions in which
+    // single bytes are edited.
     assert_eq!(answer.rows.len(), 4);
     let scope = Scope {
         within: vec!["/mail".into(), "/docs/v2.txt".into()],
@@ -250,7 +252,8 @@ fn thresholds_scope_and_top() {
     );
 }
 
-/// A client may send any pattern. An invalid one is reported and not ignored.
+/// A client may send any pattern. If a pattern is invalid, the answer is an error; the pattern is
+/// not ignored.
 #[test]
 fn a_pattern_that_is_none_is_an_error() {
     let family = family();
@@ -270,8 +273,8 @@ fn a_pattern_that_is_none_is_an_error() {
     }
 }
 
-/// Pieces that only near-copies of a file have are no boilerplate, even if there are more than the
-/// limit.
+/// Pieces that only near-copies of a file have are not boilerplate, even if more contents have them
+/// than the limit.
 #[test]
 fn near_copies_are_listed_however_many_they_are() {
     let page = noise(3, 6_000);
@@ -366,7 +369,7 @@ fn a_header_in_more_files_than_the_limit_nominates_nobody_but_a_family_stays_who
     )
     .expect("an answer");
     assert_eq!((shown.len(), total), (100, 125));
-    // If a question names directories, boilerplate is counted anew among their members.
+    // In a question about directories, only the files in them count for what is boilerplate.
     let scope = Scope {
         within: vec!["/versions".into()],
         ..Scope::default()

@@ -1,4 +1,4 @@
-//! `find` shows a common passage of two files, however small a part of both it is.
+//! `find --all` lists two files that have a passage in common, even if it is a small part of both.
 
 use resemble_core::Relation;
 use resemble_proto::message::{FindOptions, FindRow};
@@ -33,13 +33,13 @@ fn names(rows: &[FindRow]) -> Vec<String> {
         .collect()
 }
 
-/// Returns this many words of a text from a position on.
+/// Returns `words` words of a text, from the word number `from` on.
 fn passage(text: &str, from: usize, words: usize) -> String {
     let all: Vec<&str> = text.split_whitespace().collect();
     all[from..from + words].join(" ")
 }
 
-/// Returns this many words, which depend on the seed.
+/// Returns `count` words that depend on the seed.
 fn words(seed: u64, count: usize) -> String {
     passage(&paragraphs(seed, count / 40 + 1), 0, count)
 }
@@ -71,8 +71,8 @@ fn a_quotation_inside_another_text_finds_its_source() {
                 "{shared} of {}",
                 quoted.len()
             );
-            // A listing has no entry for this row: an entry's name shows the share, which is near
-            // zero.
+            // A listing has no entry for such a pair. An entry's name would show the share, which
+            // is near zero.
             let snapshot = scene.index.snapshot().expect("a snapshot");
             let (entries, _) = listing(&snapshot, &scene.subject(asked), true).expect("a listing");
             assert_eq!(entries, []);
@@ -80,7 +80,8 @@ fn a_quotation_inside_another_text_finds_its_source() {
     }
 }
 
-/// Scattered common phrases are no passage, however many bytes they have in total.
+/// Short phrases that are scattered over two texts are not a passage, even if they have many bytes
+/// in total.
 #[test]
 fn strangers_with_the_same_phrases_are_no_quotation() {
     let phrase = |n: u64| words(n, 6);
@@ -92,7 +93,7 @@ fn strangers_with_the_same_phrases_are_no_quotation() {
     assert_eq!(found(&scene, "a", &every()), []);
 }
 
-/// Text that many unrelated files have is no quotation.
+/// A passage that many unrelated files have is not a quotation.
 #[test]
 fn boilerplate_is_no_quotation() {
     let notice = words(77, 60);
@@ -123,11 +124,12 @@ fn a_file_that_is_too_small_to_judge_quotes_what_it_is_cut_from() {
         let is_judged = |row: &FindRow| row.relation.is_some() || row.a_in_b != Fraction::NONE;
         assert!(rows.len() <= 1 && !rows.iter().any(is_judged), "{rows:?}");
     }
-    // One shingle in eight is sampled. So a small file with nine shingles may have no sample.
+    // A small file may have no sample: one shingle in eight is sampled, and this file has only
+    // nine.
     assert!(shown >= 10, "{shown} of 20");
 }
 
-/// A threshold of shares or bytes excludes quotations below it.
+/// If the question has a minimum share or a minimum of bytes, quotations below it are not listed.
 #[test]
 fn who_asks_for_more_is_not_shown_quotations() {
     let source = words(5, 9_000);
@@ -157,8 +159,8 @@ fn a_relation_needs_no_passage() {
     assert_eq!(rows[0].relation, Some(Relation::Near));
 }
 
-/// In such letters a passage has few words: 36 in 500 bytes of Russian, and eighteen in 500 bytes
-/// of Georgian.
+/// In scripts whose letters have several bytes, a passage of 500 bytes has few words: 36 in Russian
+/// and 18 in Georgian. It still finds its source.
 #[test]
 fn a_quotation_in_letters_of_several_bytes_finds_its_source() {
     let alphabets = [

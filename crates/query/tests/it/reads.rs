@@ -1,4 +1,4 @@
-//! Reading: the files that are read, how often, and the reports about them.
+//! Tests which files are read, how often, and what the reports say about that.
 
 use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,8 @@ fn a_young_file_is_read_once_more_and_then_never_again() {
     assert_eq!(files, [&scene.path("sub/file")]);
     let when = report.recheck[&scene.path("sub/file")];
     assert!(when <= SystemTime::now() + scene.ingest.options().settle_window);
-    // Within the window nothing is read without a request. The recheck stays due.
+    // Within the settle window, an unchanged file is read again only if that is requested. The
+    // later look at it stays due.
     let report = scene.scan();
     assert_eq!((read(&report), report.recheck.len()), (0, 1));
     let now = entry(scene.path("sub/file"), Cause::Unknown, true);
@@ -148,7 +149,7 @@ fn a_written_file_is_read_even_if_its_stat_is_the_same() {
 #[test]
 fn a_touch_costs_one_read_and_no_postings() {
     let mut scene = Scene::new();
-    // A large file must not be chunked again, either.
+    // Neither the small nor the large file may be chunked again.
     for (name, size) in [("small", 5000), ("large", 3 << 20)] {
         scene.write(name, text(size as u64, size));
     }
@@ -233,7 +234,7 @@ fn a_move_across_directories_brings_nothing_in_either_order() {
         let mut notes = Notes::default();
         let root = [Target::subtree(scene.root())];
         let report = scene.observed(&root, &mut notes);
-        // No event explains why the inode changed, so the file is read to be sure.
+        // No event explains why the inode changed. So the file is read, although it was only moved.
         assert_eq!((read(&report), report.removed), (1, 1));
         assert!(!notes.committed.is_empty());
         for told in &notes.committed {
@@ -256,7 +257,7 @@ fn the_observer_is_told_before_and_after() {
     let first = notes.committed[0].clone();
     assert_eq!((&first.path, first.was), (&scene.path("a/b/file"), None));
 
-    // A save by renaming: `was` is the previous content of the path.
+    // The file is replaced as an editor does. `was` is the content that the path had before.
     scene.write("a/b/.new", text(2, 3000));
     fs::rename(scene.path("a/b/.new"), scene.path("a/b/file")).expect("renamed");
     let mut notes = Notes::default();
@@ -293,8 +294,9 @@ fn a_skipped_directory_stays_as_it_was_known() {
     assert_eq!(scene.state("b/file"), None);
 }
 
-/// Directories are listed ahead of their turn, and listed again if the observer requires it. Just
-/// before each listing, a file is added to the directory, and a sibling directory is replaced.
+/// Directories are listed early, before it is their turn. A directory must be listed again if the
+/// observer returns [`Listing::Anew`]. Before each of these listings, the observer adds a file to
+/// the directory and replaces a directory in it.
 #[test]
 fn what_was_listed_early_is_listed_again_where_that_may_be_out_of_date() {
     struct Changing(PathBuf);
@@ -347,8 +349,8 @@ fn what_is_ended_early_removes_nothing_and_is_finished_later() {
         scene.write(&format!("{n:02}/file"), text(n, 2000));
     }
     scene.scan();
-    // The new files are written before the removals, so that no inode is reused. The names of a
-    // changed inode are removed at once.
+    // The new files are written before the old ones are removed, so that no inode is reused. If an
+    // inode were reused, its old name would be removed at once.
     for n in 0..20 {
         scene.write(&format!("{n:02}/new"), text(100 + n, 2000));
     }
@@ -381,7 +383,7 @@ fn a_renamed_directory_is_one_change_and_is_listed_anew() {
     }
     scene.scan();
     fs::rename(scene.path("old"), scene.path("new")).expect("renamed");
-    // Later changes inside are seen, too.
+    // A file that is added to the renamed directory is found, too.
     scene.write("new/0/later", text(77, 1000));
     let renamed = Target::Renamed {
         from: scene.path("old"),
@@ -421,7 +423,7 @@ fn ignore_files_that_come_change_and_go_rule_at_once() {
         assert_eq!(now, (a, b), "{rule:?}");
         scene.assert_as_fresh("after a rule changed");
     }
-    // An excluded name is not added by an event that names it.
+    // A name that a rule excludes is not added, even if an event names it.
     scene.write("sub/.gitignore", "*.log\n");
     scene.write("sub/deep/c.log", text(3, 500));
     let targets = ["sub/.gitignore", "sub/deep/c.log"]
@@ -430,8 +432,9 @@ fn ignore_files_that_come_change_and_go_rule_at_once() {
     assert_eq!(scene.state("sub/deep/c.log"), None);
 }
 
-/// The storms of `convergence.rs` found this case. A rename replaces a directory that an earlier
-/// event has added to the index. The file that this event names is already checked and must stay.
+/// An event for a file below the new name is handled before the rename of its directory. So the
+/// rename replaces a directory that the index already has. The file of the event must stay.
+/// (`convergence.rs` found this case.)
 #[test]
 fn what_is_told_below_a_new_name_before_the_rename_stays() {
     let mut scene = Scene::new();
@@ -450,8 +453,8 @@ fn what_is_told_below_a_new_name_before_the_rename_stays() {
     scene.assert_as_fresh("in that order");
 }
 
-/// The storms found this case. A write is reported under a name that is gone by then. Under the new
-/// name the file has its old size and time, which must not be trusted.
+/// A write is reported under a name that is gone before the event is handled. Under the new name
+/// the file has its old size and time, but it must be read. (`convergence.rs` found this case.)
 #[test]
 fn a_write_told_under_the_old_name_is_read_under_the_new_one() {
     let mut scene = Scene::new();

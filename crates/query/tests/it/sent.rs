@@ -1,4 +1,4 @@
-//! Bytes that are sent are compared like a file that holds them.
+//! Bytes that a client sends are compared like a file with these bytes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use crate::one_figure::mixed::mixed;
 use crate::scene::Scene;
 use crate::scene::fake::Fake;
 
-/// Returns the rows about other files, by path; the scenes lie at different places.
+/// Returns the rows about other files. Paths are relative to the root, because each scene has
+/// another root.
 fn rows(scene: &Scene, subject: Subject, own: &Path) -> Vec<FindRow> {
     let subject = subject.with_part_reader(Some(Arc::new(Fake)));
     let name = PathText::from(own.file_name().expect("a name").as_ref() as &Path);
@@ -55,7 +56,7 @@ fn bytes_are_measured_as_the_file_that_holds_them() {
         if at % 4 > 0 && is_plain(name) {
             continue;
         }
-        // An index that does not have the file.
+        // This index does not have the file.
         let others = scene(Some(name));
         let path = all.path(name);
         let read = read_with_parts(&path, &Params::default(), Some(&Fake)).expect("readable");

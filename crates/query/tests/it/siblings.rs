@@ -1,4 +1,4 @@
-//! Similar members of one container have rows, one for each pair.
+//! If two members of one archive are similar, they have one row.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -58,15 +58,15 @@ fn named(scene: &Scene, rows: &[PairRow]) -> Vec<(String, String)> {
     rows.iter().map(both).collect()
 }
 
-/// Returns a letter and its edited version.
+/// Returns a letter and an edited version of it.
 fn versions() -> [String; 2] {
     let text = sentences(7100, 40);
     let edited = text.replacen(' ', " somebody added this ", 2);
     [text, edited]
 }
 
-/// Returns two versions of a letter, an unrelated one, and a mail with an attachment that occurs
-/// twice.
+/// Returns an archive with two versions of a letter, an unrelated letter, and two mails with the
+/// same attachment.
 fn container(key: u64) -> Vec<u8> {
     let [first, second] = versions();
     let mail = |number: usize, change: &str| -> Vec<Record> {
@@ -152,8 +152,8 @@ fn members_of_one_container_have_the_figures_of_every_other_question() {
         );
         assert_eq!(said, told, "find {row:?}");
     }
-    // A group of members is like a group of files. Copies of a member are no set, because plans are
-    // made of files.
+    // Members form groups like files. But equal members are not reported as a set of identical
+    // files, because plans only act on files.
     let clusters = clusters(&scene);
     for link in clusters.iter().flat_map(|cluster| &cluster.links) {
         let row = rows
@@ -178,7 +178,8 @@ fn members_of_one_container_have_the_figures_of_every_other_question() {
     assert_eq!(members.collect::<BTreeSet<_>>(), BTreeSet::from(expected));
 }
 
-/// An appended archive may have two members of one name, which refers to the first.
+/// An archive to which files were appended may have two members of one name. The name means the
+/// first of them.
 #[test]
 fn a_name_is_no_relative_of_itself() {
     let mut scene = Scene::with_parts();
@@ -218,7 +219,7 @@ fn no_pair_of_members_has_two_rows() {
             .iter()
             .all(|(a, b)| a.starts_with("a/") && b.starts_with("a/"))
     );
-    // A date stated by a file does not apply to its copies in an archive.
+    // If two similar members are also files, the two files have a row, and the members have none.
     scene.write("first.txt", first);
     scene.write("second.txt", second);
     scene.scan();
@@ -230,7 +231,7 @@ fn no_pair_of_members_has_two_rows() {
     assert!(files.contains(&("first.txt".to_owned(), "second.txt".to_owned())));
 }
 
-/// A footer that all mails of a list share does not make them similar.
+/// All mails of a list have the same footer. It does not make them similar.
 #[test]
 fn what_all_members_have_makes_no_rows() {
     let mut scene = Scene::with_parts();
@@ -248,7 +249,7 @@ fn what_all_members_have_makes_no_rows() {
     assert_eq!(found, [expected]);
 }
 
-/// Form letters are near-copies and no boilerplate, however many they are.
+/// Form letters are near-copies, whatever their number. Their common text is not boilerplate.
 #[test]
 fn form_letters_of_a_mailbox_are_one_group() {
     let mut scene = Scene::with_parts();
@@ -265,7 +266,7 @@ fn form_letters_of_a_mailbox_are_one_group() {
     assert_eq!(clusters[0].members.len(), 50);
 }
 
-/// Without a reader, or if nothing may be read, the rows are estimates of the same pairs.
+/// If nothing may be read, the answer has the same pairs, with estimates.
 #[test]
 fn what_is_not_read_is_an_estimate() {
     let mut scene = Scene::with_parts();

@@ -19,7 +19,7 @@ use resemble_relate::AskError;
 use crate::plain;
 use crate::scene::Scene;
 
-/// Writes two folders with versions of each other's files.
+/// Writes two folders; each file of one has another version in the other.
 fn two_versions() -> Scene {
     let mut scene = Scene::new();
     for n in 0..8 {
@@ -145,6 +145,6 @@ fn a_question_ends_in_the_middle() {
         ControlFlow::Continue(())
     });
     assert!(matches!(dumped, Err(ReadError::Stopped)), "{dumped:?}");
-    // The part of a folder that was read before the stop is still reported.
+    // The rows that were read before the stop may still be reported, but not all rows.
     assert!(lines < 10, "{lines} lines of 19");
 }

@@ -1,5 +1,5 @@
-//! Tables and encoded data: `pairs` and `find` find rows in any order and lines of any width.
-//! Neither reports dumps of the same shape as similar.
+//! Tests tables and encoded data. `pairs` and `find` find common rows in any order, and common data
+//! in lines of any width. They do not report dumps that only have the same shape.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use resemble_testutil::random::{Random, noise};
 use crate::plain::pairs;
 use crate::scene::Scene;
 
-/// The shares of a pair by names: a in b, b in a.
+/// For each pair of names `(a, b)`, the share of a in b and the share of b in a.
 type Shares = BTreeMap<(String, String), (f64, f64)>;
 
 fn share(fraction: Fraction) -> f64 {
@@ -68,7 +68,7 @@ fn shuffled(rows: &[String], seed: u64) -> Vec<String> {
     rows
 }
 
-/// Checks both verbs on tables whose rows are reordered or partly missing.
+/// Checks both verbs on tables in which rows are reordered or missing.
 fn rows_are_found(rows: impl Fn(u64) -> Vec<String>) {
     let mut scene = Scene::new();
     let all = rows(1);

@@ -1,4 +1,4 @@
-//! Templates and the discount for common text, through every question.
+//! Tests templates and the discount for common text in every question.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,7 +22,7 @@ use crate::plain;
 use crate::plain::{mark, pairs};
 use crate::scene::Scene;
 
-/// An index of files that are on no disk, so that nothing can be read again.
+/// An index of files that were never on a disk, so that no file can be read again.
 struct Collection {
     index: Index,
     state: TempTree,
@@ -57,13 +57,13 @@ impl Collection {
         }
     }
 
-    /// Returns pages of a process that puts the same `frame` in front of each. Two of them are
-    /// versions of one text.
+    /// Makes pages that all begin with a frame of `frame` bytes. Two of them are versions of the
+    /// same text.
     fn pages(frame: usize) -> Self {
         Self::pages_of(letters, frame)
     }
 
-    /// Like [`Self::pages`], with text from this function.
+    /// Like [`Self::pages`], with texts that `made` returns for a seed and a length.
     fn pages_of(made: fn(u64, usize) -> Vec<u8>, frame: usize) -> Self {
         let frame = made(1, frame);
         let mut files: Vec<(String, Vec<u8>)> = (0..8)
@@ -148,7 +148,8 @@ fn a_template_is_no_evidence_in_any_question() {
     for within in [None, Some("/t")] {
         let rows = pages.find("/t/page-0.html", within).rows;
         assert_eq!(names(&rows), ["/t/page-0a.html"]);
-        // The share is of the payload, not the file: 1,900 and 2,000 bytes of 5,000 are equal.
+        // The share counts only bytes outside the template. Of these 5,000 bytes, the first 3,000
+        // and the last 1,900 are equal.
         let share = rows[0].a_in_b.score().expect("judged").get();
         assert!((0.9..1.0).contains(&share), "{share}");
         assert!(rows[0].shared_bytes < 5_500);
@@ -178,7 +179,7 @@ fn a_template_is_no_evidence_in_any_question() {
     assert_eq!(pages.pairs(), everything, "as if nothing had been");
 }
 
-/// Each of two pages has half of the other's words outside the frame.
+/// Without the frame, half of the words of `a.txt` are in `b.txt`.
 #[test]
 fn half_of_their_own_words_is_half() {
     let frame = words(0, 120);
@@ -191,7 +192,7 @@ fn half_of_their_own_words_is_half() {
         ("b.txt", page(&[(1000, 100), (3000, 100)])),
         ("c.txt", page(&[(4000, 200)])),
         ("d.txt", page(&[(5000, 200)])),
-        // A file has the frame again, with too little text of its own.
+        // `few.txt` has the frame twice, and too little text of its own to be judged.
         ("few.txt", page(&[(0, 120), (6000, 20)])),
     ]);
     let found = |scene: &Scene| {
@@ -212,7 +213,7 @@ fn half_of_their_own_words_is_half() {
     let before = found(&scene);
     assert_eq!(before.len(), 4);
     let share = |share: f64| Fraction::from(Score::new(share));
-    // The version shares 100 of 220 words, and the frame.
+    // `a.txt` and `b.txt` share 220 of 320 words: the frame and 100 words of their own.
     let version = before.iter().find(|row| row.0 == "b.txt");
     assert_eq!(version.expect("a row").1.0, share(220.0 / 320.0));
 
@@ -220,7 +221,7 @@ fn half_of_their_own_words_is_half() {
     assert_eq!(marked.shingles, 116);
     // All words have eight bytes.
     assert_eq!(marked.template, share((120.0 * 8.0 - 1.0) / (320.0 * 8.0)));
-    // Only runs of five words that are not entirely in the frame count.
+    // A run of five words counts only if it is not wholly in the frame.
     let shared = (share(0.5), share(0.5), share(100.0 / 300.0), 800);
     assert_eq!(found(&scene), [("b.txt".to_owned(), shared, false)]);
     let request = PairsRequest {
@@ -235,7 +236,8 @@ fn half_of_their_own_words_is_half() {
     assert_eq!((row.resemblance, row.shared_bytes), (shared.2, shared.3));
 }
 
-/// Templates marked before word runs existed only have chunks and samples.
+/// A file of the first format has templates without shingles, only with chunks and samples. It is
+/// read as before.
 #[test]
 fn a_file_of_the_first_format_is_understood() {
     let pages = Collection::pages(9_000);
@@ -253,9 +255,10 @@ fn a_file_of_the_first_format_is_understood() {
     assert_eq!(pages.find("/t/page-0.html", None).rows, rows);
 }
 
-/// A frame shorter than a chunk leaves no common chunk, so its samples must suffice. The frame is
-/// text, because data files have no relation if ten other files have all that they share. The pages
-/// share 0.18 and are estimated at 0.25: a relation by common text alone.
+/// A frame that is shorter than a chunk makes no common chunk, so the template must consist of
+/// samples. The frame is text: for data files, a part that ten other files share makes no relation.
+/// The pages share 0.18, and the estimate is 0.25, so without the template they are related only by
+/// common text.
 #[test]
 fn short_frames_are_templates_too() {
     let pages = Collection::pages_of(prose, 1_100);
@@ -278,7 +281,7 @@ fn short_frames_are_templates_too() {
 
 #[test]
 fn a_second_iteration_marks_what_the_first_revealed() {
-    // There are two frames: one in all files and one in half of them.
+    // All files have one frame, and half of them also have a second frame.
     let (all, half) = (letters(1, 9_000), letters(2, 8_000));
     let files: Vec<(String, Vec<u8>)> = (0..8)
         .map(|page| {
@@ -296,7 +299,8 @@ fn a_second_iteration_marks_what_the_first_revealed() {
         .mark(&["/t/0", "/t/2", "/t/4"], Some("half"))
         .expect("marked");
     assert_eq!(pages.find("/t/0", None).rows.len(), 0);
-    // Each template only has the content that it added.
+    // Each template has only the content that it added. So without the first template, its frame
+    // counts again.
     pages.store.unmark("all").expect("taken back");
     let rows = pages.find("/t/1", None).rows;
     assert_eq!(rows.len(), 7, "{:?}", names(&rows));
@@ -391,7 +395,7 @@ fn the_file_is_private_and_survives_bad_orders() {
         "{other:?}"
     );
 
-    // The store of another process sees the template and its changes.
+    // Another process with the same store sees the template and later changes.
     let second = Store::new(file.parent().expect("a folder"), &Params::default());
     let (current, news) = second.current();
     assert!(news && !current.templates.is_empty());
@@ -474,7 +478,7 @@ fn a_fifo_in_its_place_hangs_nobody() {
     assert!(pages.store.current().0.trouble.is_some());
 }
 
-/// Two hundred texts share a header that is not boilerplate yet.
+/// 201 texts share a header, which is too few to make it boilerplate.
 #[test]
 fn common_text_is_discounted_and_the_reason_given() {
     let header = prose(1, 3_000);
@@ -511,7 +515,8 @@ fn common_text_is_discounted_and_the_reason_given() {
             "{reason}"
         );
         assert!(reason.contains(" % raw, "), "{reason}");
-        // Most of the version is in the file, whether common or not.
+        // The version keeps a high score, because it also shares text that only these two files
+        // have.
         let kept = first.discount.discounted.score().expect("discounted").get();
         assert!(kept > 0.8, "{kept}");
     }

@@ -1,5 +1,5 @@
-//! Compares the answers with the truth, computed in a second way. `docs/accuracy.md` shows this for
-//! large corpora; here a small one is used in every run.
+//! Compares the answers with measures that are computed in a second way. `docs/accuracy.md` does
+//! that for large corpora. Here a small corpus is used in every run.
 //!
 //! * Shared content never exceeds the smaller file.
 //! * Measures equal the definitions to four digits, in words and in bytes.
@@ -17,7 +17,7 @@ use crate::plain::pairs;
 use crate::scene::Scene;
 use resemble_testutil::random::Random;
 
-/// Returns prose of an author: words of a private vocabulary, few of them frequent.
+/// Returns prose of an author. Each author has other words, a few of which are frequent.
 fn prose(author: u64, from: usize, words: usize) -> String {
     let mut text = String::new();
     for at in from..from + words {
@@ -33,7 +33,8 @@ fn prose(author: u64, from: usize, words: usize) -> String {
     text
 }
 
-/// Returns texts of five authors, and variants of the first three: (name, bytes, author).
+/// Returns texts of five authors and variants of the first three texts. Each item is the name, the
+/// bytes and the author.
 fn corpus() -> Vec<(String, Vec<u8>, u64)> {
     let mut all = Vec::new();
     let mut add = |name: String, text: String, author| all.push((name, text.into_bytes(), author));
@@ -93,7 +94,7 @@ fn corpus() -> Vec<(String, Vec<u8>, u64)> {
             add(format!("{author}-{change}.txt"), text, author);
         }
     }
-    // Two texts that share only a phrase, and a scrap.
+    // Two texts that only share a phrase, and a text of a few words.
     add(
         "phrase-1.txt".into(),
         format!(
@@ -199,7 +200,7 @@ fn cover_words(a: &[String], b: &[String]) -> f64 {
     covered as f64 / a.len() as f64
 }
 
-/// Returns the size of the intersection over that of the union.
+/// Returns the size of the intersection divided by the size of the union.
 fn ratio<T: Eq + std::hash::Hash>(a: impl Iterator<Item = T>, b: impl Iterator<Item = T>) -> f64 {
     let (a, b): (HashSet<T>, HashSet<T>) = (a.collect(), b.collect());
     a.intersection(&b).count() as f64 / a.union(&b).count() as f64
@@ -250,7 +251,7 @@ fn shared_bytes_are_never_more_than_the_smaller_file() {
     assert!(proven > 5, "{proven} rows share bytes");
 }
 
-/// Checks with and without `exact`, in both units.
+/// Checks all figures in both units, in words also without `exact`.
 #[test]
 fn measures_are_the_definitions() {
     let asked = Asked::new();
@@ -260,7 +261,8 @@ fn measures_are_the_definitions() {
         (true, MeasureUnit::Bytes),
     ] {
         let answer = asked.pairs(|options| (options.exact, options.unit) = (exact, unit));
-        // Texts that differ in their encoding alone share no bytes.
+        // Variants with another case, line width or markup have the same words but few common
+        // bytes. So there are fewer rows in bytes.
         let least = if unit == MeasureUnit::Words { 60 } else { 30 };
         assert!(answer.rows.len() > least, "{} rows", answer.rows.len());
         for row in answer.rows {
@@ -280,7 +282,8 @@ fn related_texts_are_found_and_strangers_are_not() {
     let rows = asked.pairs(|_| ()).rows;
     for row in &rows {
         let (a, b) = (asked.file(&row.a), asked.file(&row.b));
-        // Texts appended to or put around a block are of a different author.
+        // Text that a variant adds is by an author of its own. So texts of different authors must
+        // not be related.
         assert_eq!(a.2, b.2, "{} and {} are strangers: {row:?}", a.0, b.0);
     }
     let score = |a: &str, b: &str| {
@@ -309,7 +312,8 @@ fn related_texts_are_found_and_strangers_are_not() {
             );
         }
     }
-    // The scrap is too small for an estimate, but it was read: it lies in the other file.
+    // The scrap has no figures of its own, because it is too small to be judged. But it was read,
+    // so the score says that it lies in the other file.
     let scrap = rows
         .iter()
         .find(|row| asked.file(&row.b).0 == "scrap.txt" && asked.file(&row.a).0 == "1-base.txt");
@@ -371,7 +375,7 @@ fn identical_files_are_one_row_unless_all_are_asked_for() {
 #[test]
 fn rare_text_sorts_before_frames() {
     let mut scene = Scene::new();
-    // Pages of one frame; two of them are versions of each other.
+    // All pages have the same frame. `page-00-old.txt` is a version of `page-00.txt`.
     let frame = prose(40, 0, 300);
     for page in 0..20 {
         scene.write(
@@ -397,7 +401,7 @@ fn rare_text_sorts_before_frames() {
     );
 }
 
-/// The sort key of a row does not change its figures.
+/// The order of the rows does not change their figures.
 #[test]
 fn the_discount_of_a_row_is_that_of_its_containment_however_rows_are_sorted() {
     let mut scene = Scene::new();
@@ -429,7 +433,7 @@ fn the_discount_of_a_row_is_that_of_its_containment_however_rows_are_sorted() {
     assert_eq!(discounts(PairScore::Discounted), by_containment);
 }
 
-/// Files may be cut inside a character, and disks may lose bytes.
+/// A file may be cut inside a character, or a disk may have damaged a byte.
 #[test]
 fn what_is_broken_off_within_a_letter_is_in_the_whole() {
     let letters: Vec<char> = ('а'..='я').collect();
@@ -444,7 +448,7 @@ fn what_is_broken_off_within_a_letter_is_in_the_whole() {
     let whole = words.join(" ").into_bytes();
     let mut scene = Scene::new();
     scene.write("whole.txt", &whole);
-    // A position inside a letter of two bytes.
+    // Returns a position inside a letter that has two bytes.
     let within_a_letter = |from: usize| (from..whole.len()).find(|&at| whole[at] & 0xc0 == 0x80);
     let (begin, end) = (within_a_letter(2000), within_a_letter(7000));
     let (begin, end) = (begin.expect("a letter"), end.expect("a letter"));

@@ -1,4 +1,4 @@
-//! Unreadable parts of documents are named in answers about texts.
+//! Answers about texts name the parts of documents that could not be read.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn scene() -> Scene {
     scene
 }
 
-/// Name, kind and message, in the order of an answer.
+/// Returns the name, kind and message of each error, in the order of the answer.
 fn said(scene: &Scene, errors: &[SoftError]) -> Vec<(String, SoftErrorKind, String)> {
     let root = scene.root();
     let said = errors.iter().map(|error| {
@@ -115,7 +115,7 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
     let mut large = groups(scene.scope());
     large.scope.min_size = 1 << 30;
     assert_eq!(of(large), []);
-    // Questions about bytes report no unread parts.
+    // Questions about bytes do not report unread parts.
     for by_bytes in [
         GroupsRequest {
             only: OnlyGroups::Identical,
@@ -134,7 +134,7 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
         ..CoveredRequest::default()
     };
     assert_eq!(asked(&scene, &Request::Covered(covered)), []);
-    // `pairs` opens archives only on request.
+    // `pairs` only reports unread parts of archives if archives are requested.
     let mut pairs = PairsRequest {
         scope: scene.scope(),
         text: true,
@@ -145,7 +145,7 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
     assert!(without.iter().all(|(name, ..)| name != "a/nested.zip"));
     pairs.archives = true;
     assert_eq!(asked(&scene, &Request::Pairs(pairs)), all);
-    // The subject is named wherever it lies.
+    // `find` reports the unread parts of its subject, even if the subject is not in the scope.
     let find = |name: &str, scope: Scope| {
         let request = FindRequest {
             subject: Subject::File(scene.path(name).into()),
@@ -163,7 +163,8 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
     assert_eq!(find("b/whole.doc", within(&scene, &["b/whole.doc"])), []);
 }
 
-/// The index, a scan of both trees and its stored inventories give the same errors.
+/// `compare` reports the same errors by an index, by a scan of both trees, and by inventories that
+/// a scan has stored.
 #[test]
 fn a_comparison_says_the_same_from_an_index_and_without() {
     let mut scene = scene();
@@ -172,7 +173,7 @@ fn a_comparison_says_the_same_from_an_index_and_without() {
         scene.write(&format!("c/{name}"), bytes);
     }
     scene.scan();
-    // Nothing is looked up for two equal sides, so their documents are not taken apart.
+    // If both trees are equal, no document needs to be taken apart, so no unread parts are known.
     let mut equal = CompareRequest {
         a: scene.path("a").into(),
         b: scene.path("c").into(),

@@ -1,4 +1,4 @@
-//! The answer about two files agrees with their bytes.
+//! Checks that the answer about two files agrees with their bytes.
 
 use std::ops::Range;
 
@@ -111,7 +111,7 @@ fn common_text_stays_in_its_place() {
         .collect();
     let shared = compared(&a, &b).shared;
     for range in &shared.ranges {
-        // Digits that happen to be equal may lengthen a run elsewhere.
+        // Digits that are equal by chance may make a short run at another place.
         assert!(
             range.placing == Placing::InOrder || range.bytes() < 20,
             "{range:?}"
@@ -119,7 +119,7 @@ fn common_text_stays_in_its_place() {
     }
 }
 
-/// Returns rows of a number, a word of four, and an amount.
+/// Returns rows of a number, one of four words, and an amount.
 fn rows(seed: u64, count: usize) -> Vec<String> {
     let mut random = Random::new(seed);
     let row = |_| {
@@ -142,7 +142,8 @@ fn shuffled(mut rows: Vec<String>, seed: u64) -> Vec<String> {
     rows
 }
 
-/// Returns the shares of a and b that the ranges cover, and those that the measures state.
+/// Returns, for each file, the share that the common ranges cover and the share that the measures
+/// state.
 fn covered_and_told(a: &str, b: &str) -> [(f64, f64); 2] {
     let shared = compared(a, b).shared;
     for range in shared.ranges.iter().chain(&shared.repeats) {
@@ -168,7 +169,7 @@ fn covered_and_told(a: &str, b: &str) -> [(f64, f64); 2] {
     ]
 }
 
-/// The ranges of two tables cover the measured shares, whatever the order of the rows.
+/// For tables, the common ranges cover the measured share, whatever the order of the rows.
 #[test]
 fn rows_are_shown_in_any_order() {
     let all = rows(1, 600);
@@ -201,7 +202,8 @@ fn rows_are_shown_in_any_order() {
             let [of_a, of_b] = covered_and_told(&a, &b);
             for ((covered, told), least) in [(of_a, in_b), (of_b, in_a)] {
                 assert!((told - least).abs() < 0.03, "{at}: {told}");
-                // A word with another line end has no equal bytes, so the ranges cover less.
+                // A word before another line end has other bytes, so the ranges cover less than the
+                // share in words.
                 let most = if end == "\n" { 0.02 } else { 0.12 };
                 assert!((covered - told).abs() < most, "{at}: {covered} but {told}");
             }
@@ -209,7 +211,8 @@ fn rows_are_shown_in_any_order() {
     }
 }
 
-/// A file that has some blocks of the other: reordered, changed, repeated or missing.
+/// Returns two files built from the same blocks, in any order: equal, changed, repeated or missing
+/// in one of them.
 fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let piece = (0..6usize, 0..500usize, 1..300usize);
     let pieces = || proptest::collection::vec(piece.clone(), 0..9);
@@ -274,8 +277,8 @@ proptest! {
         for range in all {
             prop_assert_eq!(slice(&a, &range.a), slice(&b, &range.b));
         }
-        // a is tiled by ranges and differing parts. b is covered by ranges, which may overlap, by
-        // repeats and by differing parts.
+        // In a, the ranges and the differing parts neither overlap nor leave a gap. In b, the
+        // ranges may overlap, so their union is used, together with repeats and differing parts.
         let of_a = shared.ranges.iter().map(|r| r.a.clone());
         let of_a = of_a.chain(shared.differs_a.iter().map(|s| s.range.clone())).collect();
         prop_assert!(is_tiled(of_a, a.len()));
@@ -283,7 +286,7 @@ proptest! {
         let of_b = ranges.into_iter().chain(shared.repeats.iter().map(|r| r.b.clone()));
         let of_b = of_b.chain(shared.differs_b.iter().map(|s| s.range.clone())).collect();
         prop_assert!(is_tiled(of_b, b.len()));
-        // The differing bytes are the ones that the containments lack.
+        // The number of differing bytes is what the containments lack to 100 %.
         let (in_a, in_b) = runs::cover(&a, &b);
         let (only_a, only_b) = shared.differing_bytes();
         let lacking = |score: Score, size: usize| {
@@ -293,7 +296,7 @@ proptest! {
             prop_assert_eq!(only_a, lacking(in_a, a.len()));
             prop_assert_eq!(only_b, lacking(in_b, b.len()));
         }
-        // Ranges in order must be ascending.
+        // Ranges that are placed in order must ascend in b.
         let in_order = shared.ranges.iter().filter(|r| r.placing == Placing::InOrder);
         let mut last = None;
         for range in in_order {
@@ -329,8 +332,8 @@ proptest! {
                 other => prop_assert!(false, "{:?}", other),
             }
         }
-        // Differing bytes are shown as bytes of one file only. So are common pieces that are too
-        // short to be shown as such.
+        // Bytes that differ are shown as bytes of one file only. So are common pieces that are too
+        // short to be shown as common.
         let only = |kind| -> u64 {
             blocks
                 .iter()
@@ -344,7 +347,7 @@ proptest! {
         prop_assert!(only(BlockKind::OnlyB) >= only_b);
     }
 
-    /// Every line of both texts is shown once or counted in a fold, in order.
+    /// A view shows every line of both texts once, or counts it in a fold, and keeps the order.
     #[test]
     fn a_view_leaves_nothing_out(
         (a, b) in related(),
@@ -372,7 +375,7 @@ proptest! {
             (&a, sides(|row| &row.left), view.rest.map(|rest| (rest.lines_a, rest.bytes_a))),
             (&b, sides(|row| &row.right), view.rest.map(|rest| (rest.lines_b, rest.bytes_b))),
         ] {
-            // The number of the next line.
+            // The number that the next shown line must have.
             let mut next = u64::from(view.text);
             for side in &sides {
                 match side {
@@ -392,7 +395,7 @@ proptest! {
             }
             let all = if view.text { lines(data) + 1 } else { data.len() as u64 };
             let rest = rest.map_or(0, |(lines, bytes)| if view.text { lines } else { bytes });
-            // Lines of the rest are counted by their newlines.
+            // The rest counts newlines, so a last line without one may be missing in the count.
             let is_all = next + rest == all || view.text && next + rest + 1 == all;
             prop_assert!(is_all, "{} {} {}", next, rest, all);
         }
@@ -436,7 +439,7 @@ fn long_equal_stretches_are_folded() {
 
 #[test]
 fn a_character_differs_if_any_byte_of_it_does() {
-    // ä and ö share their first byte; é and e share none.
+    // In UTF-8, ä and ö have the same first byte. The whole character must be shown as different.
     let (one, two) = ("x".repeat(70), "y".repeat(70));
     let a = format!("{one}ä{two}\n");
     let b = format!("{one}ö{two}\n");
@@ -478,7 +481,7 @@ fn matches_show_shared_text_only() {
             _ => None,
         })
         .collect();
-    // The newline before the block may count as shared as well, so further rows may come first.
+    // The newline before the block may be shared, too, so there may be more rows before these.
     assert!(
         numbers.ends_with(&[(7, 1), (8, 2), (9, 3), (10, 4), (11, 5)]),
         "{numbers:?}"
@@ -491,7 +494,7 @@ fn matches_show_shared_text_only() {
     );
 }
 
-/// The value of a line of the summary.
+/// Returns the value of one line of the summary.
 fn said(comparison: &Comparison, of: &str) -> String {
     let lines = comparison.shared.summary().into_iter();
     let mut lines = lines.filter(|(name, _)| *name == of);
@@ -524,8 +527,8 @@ fn why_says_that_one_text_is_saved_in_other_bytes() {
     }
 }
 
-/// Two texts that are too large to read have estimates, in the unit and with the relation of every
-/// other question.
+/// For texts that are too large to be read, the figures are estimates. Their unit and relation are
+/// the same as in every other question.
 #[test]
 fn texts_that_are_too_large_to_read_have_the_relation_of_other_questions() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Texts with equal or nearly equal words are reported as such, and measured.
+//! Texts with equal or nearly equal words are reported as such, and their words are measured.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, text_of};
 use resemble_testutil::prose::sentences;
 
-/// Returns the text in capitals, on other lines, as a page.
+/// Returns the text as an HTML page, in capitals and with other line breaks.
 fn page(text: &str) -> String {
     let lines = text.to_uppercase().replace(' ', "\n<p>");
     format!("<!DOCTYPE html><html><body><p>{lines}</body></html>")
@@ -58,13 +58,13 @@ fn texts_that_differ_in_layout_alone_are_the_same_text() {
             let row = only(&rows);
             assert_eq!(row.relation, Some(Relation::SameText), "{name} {exact}");
             assert_eq!(row.layer, Layer::Text);
-            // Files of equal bytes would be listed first.
+            // Only files with equal bytes have a share of 1.
             let all = Fraction::from_millionths(999_999);
             assert_eq!((row.a_in_b, row.b_in_a), (all, all));
             assert_eq!(row.interval, None, "it is known");
         }
     }
-    // Both files are plain texts, so no layer is needed.
+    // Both files are plain texts, so they are compared by their words even without `text`.
     for exact in [false, true] {
         let relation = only(&rows(&scene, "plain.txt", exact, false)).relation;
         assert_eq!(relation, Some(Relation::SameText), "{exact}");
@@ -77,7 +77,7 @@ fn one_word_makes_another_text() {
     let text = sentences(1, 40);
     scene.write("a.txt", &text);
     scene.write("b.txt", text.replacen("end", "fin", 1));
-    // The file has fewer words than the minimum that is judged, however large it is.
+    // Each page has too few words to be judged, although the file is large.
     let few = "a few words alone and nothing else";
     scene.write(
         "c.html",
@@ -205,8 +205,8 @@ fn pairs_of_words(scene: &Scene) -> Vec<(String, String, f64)> {
 #[test]
 fn a_few_words_in_common_are_found_in_small_texts_whether_sampled_or_not() {
     let mut scene = Scene::new();
-    // Two sentences of each small text are in the large one. In some small texts six or five of
-    // their words are sampled, in others none.
+    // Two sentences of each small text are in the large one. Some of the small texts have samples
+    // in these sentences, others have none.
     let large = sentences(1, 12);
     let lines: Vec<&str> = large.lines().collect();
     for at in 0..11 {
@@ -221,7 +221,7 @@ fn a_few_words_in_common_are_found_in_small_texts_whether_sampled_or_not() {
     let found = pairs_of_words(&scene);
     let with_large = found.iter().filter(|(a, _, _)| a == "large");
     for (_, small, share) in with_large.clone() {
-        // One more word is shared if the words before or after it are equal.
+        // The two sentences have 26 words. One more word on each side may be equal by chance.
         let shared = (share * 52.0).round();
         assert!((26..=28).contains(&(shared as u32)), "{small}: {share}");
     }

@@ -1,12 +1,12 @@
-//! Every key of the configuration: its type, its default and its meaning.
+//! Lists every key of the configuration with its type, default and meaning.
 
 /// The default of a key.
 pub(super) enum Default {
     /// Nothing.
     None,
-    /// This value, as written in the file.
+    /// A value, as it is written in the file.
     Is(&'static str),
-    /// A default that these words describe.
+    /// A default that is described in words.
     Means(&'static str),
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Key {
     pub(super) about: &'static str,
 }
 
-/// The tables, each with the title of its section and a description.
+/// The tables of the configuration: name, title of the section, and description.
 pub(super) const TABLES: [(&str, &str, &str); 6] = [
     (
         "",

@@ -1,8 +1,8 @@
-//! Compares results for small trees with their definition.
+//! Compares the answers for small random trees with the definition of each class.
 
 use super::*;
 
-/// A tree: the content of each of a few paths, as a sequence of blocks (empty: an empty file).
+/// A tree: for each path, its content as a sequence of blocks. An empty sequence is an empty file.
 type Tree = BTreeMap<String, Vec<u8>>;
 
 fn trees() -> impl Strategy<Value = (Tree, Tree)> {
@@ -19,8 +19,8 @@ fn content(blocks: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Returns the contents of both trees that `pairs` reports as related. Contents that are not texts
-/// may share a part that is no evidence, because too many others have it.
+/// Returns the pairs of contents that `pairs` reports as related. They cannot be computed from the
+/// bytes: a common part is no evidence if too many other contents have it.
 fn related(scene: &Scene) -> BTreeSet<(Vec<u8>, Vec<u8>)> {
     let request = PairsRequest {
         scope: scene.scope(),
@@ -57,8 +57,8 @@ fn check(
 
     let summary = answer.body.summary;
 
-    // The row that is a file's own: the row of a pair, that of the contained file, or that of a
-    // file of one side only.
+    // `own` collects the rows that count for a file: the row of a pair, of a contained file, or of
+    // a file that only one side has. `beside` collects all other rows that name the file.
     let mut own: [BTreeMap<String, Vec<Class>>; 2] = Default::default();
     let mut beside: [BTreeMap<String, Vec<Class>>; 2] = Default::default();
     for row in rows {
@@ -79,15 +79,15 @@ fn check(
         for path in tree.keys() {
             let rows = own[side].get(path).map_or(0, Vec::len);
             prop_assert!(rows <= 1, "{path} has {rows} rows of its own");
-            // A file without a row of its own is a container, or is named in a row that is marked
-            // as a copy.
+            // A file without a row in `own` contains other files, or is named in a row that is
+            // marked as a copy.
             prop_assert!(
                 rows == 1 || beside[side].contains_key(path),
                 "{path} is in no row"
             );
         }
-        // The summary counts each file once, by its own row. A file with several rows, or a copy,
-        // counts by one of them.
+        // The summary counts each file once, by its row in `own`. If a file has only rows in
+        // `beside`, it counts by one of them.
         let mut counts = [summary.classes_a, summary.classes_b][side];
         let all = Class::ALL.map(|class| *counts.of(class));
         prop_assert_eq!(all.iter().sum::<u64>(), tree.len() as u64);
@@ -121,7 +121,7 @@ fn check(
                 let (Some(a), Some(b)) = (bytes_a, bytes_b) else {
                     return Err(TestCaseError::fail("half a pair"));
                 };
-                // Every verb gives the same answer for a pair, so `pairs` has it, too.
+                // All verbs agree about a pair, so `pairs` must report it, too.
                 let is_proven = related.contains(&(a.clone(), b.clone()));
                 prop_assert!(is_proven, "{row:?}");
             }
@@ -137,13 +137,15 @@ fn check(
             }
         }
     }
-    // Equal bytes at one path are the same, completely.
+    // A file that has the same bytes at the same path in the other tree is `same`, and nothing
+    // else.
     for (path, bytes) in &a {
         if b.get(path) == Some(bytes) {
             prop_assert_eq!(own[0].get(path), Some(&vec![Class::Same]));
         }
     }
-    // As many files of each content are moved as the smaller side has left. The rest are copies.
+    // Some files of a content are not settled at their own path. Of these, as many are moved as the
+    // side with fewer of them has. The rest are copies.
     let mut contents: BTreeSet<&Vec<u8>> = a.values().collect();
     contents.retain(|content| b.values().any(|other| other == *content));
     for content in contents {
@@ -171,7 +173,7 @@ fn check(
             .filter(of_content)
             .filter(|row| row.copy)
             .count();
-        // All rows have different paths on both sides; otherwise they would be `same`.
+        // No row of `Moved` has the same path on both sides; such a row would be `same`.
         prop_assert_eq!(moved, left_a.min(left_b));
         prop_assert_eq!(copies, left_a.max(left_b) - moved);
     }

@@ -1,8 +1,8 @@
-//! The answer is the same in any order and with any bound of memory.
+//! The answer is the same in any order of the files and with any memory bound.
 
 use super::*;
 
-/// Returns an index of files that were never on a disk, added in this order.
+/// Returns an index of files that were never on a disk. They are added in the given order.
 fn index(files: &BTreeMap<String, Vec<u8>>, order: &[usize]) -> Snapshot {
     let index = Index::in_memory(&Params::default()).expect("an index in memory");
     let files: Vec<_> = files.iter().collect();
@@ -76,7 +76,7 @@ fn answer(snapshot: &Snapshot, request: &GroupsRequest) -> (String, Vec<String>)
         0,
         "nothing is left"
     );
-    // The notes may differ, the results must not.
+    // With a memory bound there may be other notes, but the results must be the same.
     let notes = std::mem::take(&mut whole.body.summary.notes);
     let header = serde_json::to_string(&whole.header).expect("JSON");
     let rows: Vec<String> = whole
@@ -116,7 +116,7 @@ proptest! {
 
 #[test]
 fn a_component_larger_than_memory_is_solved_in_pieces_and_said_so() {
-    // All files have one text, so they are always one component.
+    // All files are edits of the same text, so they are always one component.
     let base = text(1, 6000);
     let files: BTreeMap<String, Vec<u8>> = (0..400)
         .map(|at| (format!("/r/{at:03}"), edited(&base, 400 + 13 * at)))

@@ -1,8 +1,9 @@
-//! Versions that drift: their groups, their order in time, and the ones left over.
+//! Tests a chain of versions in which each resembles only its neighbours: the groups, their order
+//! in time, and the files that are in no group.
 
 use super::*;
 
-/// Returns versions that drift: each keeps three quarters of the one before.
+/// Returns a chain of versions. Each has three quarters of the previous one.
 fn drifting(count: usize) -> Vec<Vec<u8>> {
     let pages: Vec<Vec<u8>> = (0..count as u64 + 8)
         .map(|page| text(100 + page, 2000))
@@ -67,7 +68,7 @@ fn a_family_follows_the_chain_by_time() {
     assert_eq!(asked.names(family), expected);
     assert_eq!(family.kind, ClusterKind::Family);
     assert_eq!(asked.name(&family.center), "v05");
-    // Each step leads from the version before.
+    // Each step links a version with the previous one.
     let steps: Vec<(String, String)> = family
         .links
         .iter()
@@ -84,7 +85,7 @@ fn a_family_follows_the_chain_by_time() {
             .iter()
             .all(|link| link.a_in_b > Fraction::from_millionths(700_000))
     );
-    // The ends of the chain have nothing in common.
+    // The first and the last version have nothing in common.
     assert_eq!(family.worst, Fraction::ZERO);
     let newest: Vec<bool> = family.members.iter().map(|member| member.newest).collect();
     assert_eq!(newest.iter().position(|&newest| newest), Some(13));
@@ -99,7 +100,8 @@ fn a_family_follows_the_chain_by_time() {
     assert!(alone.clusters.is_empty() && alone.identical.is_empty());
 }
 
-/// A book that contains a version, and its other parts, are no versions.
+/// A book may contain a version of a family. Neither the book nor the other text in it counts as a
+/// version then.
 #[test]
 fn a_family_steps_from_no_part_to_its_whole() {
     let scene = Scene::new();
@@ -120,7 +122,7 @@ fn a_family_steps_from_no_part_to_its_whole() {
     };
     let versions: Vec<String> = (0..14).map(|at| format!("v{at:02}")).collect();
     assert_eq!(members("v05"), versions);
-    // The chapter is most of the book, so one is a version of the other.
+    // The chapter makes up most of the book, so these two count as versions of each other.
     assert_eq!(members("chapter"), ["book", "chapter"]);
 }
 
@@ -199,7 +201,7 @@ fn versions_come_by_time_and_the_newest_is_marked() {
     );
     assert!(cluster.members.is_sorted_by_key(|member| member.mtime));
 
-    // No version is newest if two have the same time.
+    // If the two latest files have the same time, no file is marked as the newest.
     let scene = asked.scene;
     age(&scene, "d", 3);
     let asked = Asked::of(scene);

@@ -1,5 +1,5 @@
-//! With pairs found by another program the answer is the same as without them, or the question
-//! fails.
+//! Pairs may be found by another program, such as an SQL engine. With such pairs the answer is the
+//! same as without them, or the question fails.
 //!
 //! The engine here follows docs/scale.md word for word, with maps instead of tables.
 
@@ -31,7 +31,7 @@ use crate::scene::fake::{fake, member, text_of};
 /// Distinguishes samples from chunks.
 type Piece = (bool, u64);
 
-/// The rows of a content in the tables.
+/// The data of one content, as they are in the tables.
 struct Content {
     name: i64,
     size: u64,
@@ -40,7 +40,7 @@ struct Content {
     is_whole: bool,
 }
 
-/// The results of an engine for the contents of an index.
+/// The results of the simulated engine for the contents of an index.
 #[derive(Clone, Debug, Default)]
 struct Engine {
     degree: u64,
@@ -170,7 +170,7 @@ impl ExternalPairs for Engine {
     }
 }
 
-/// Collects the files of a scene, by the names of their contents.
+/// Collects the files below a folder, keyed by the names that the tables give to their contents.
 fn files(folder: &Path, found: &mut HashMap<i64, ListedFile>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -183,7 +183,7 @@ fn files(folder: &Path, found: &mut HashMap<i64, ListedFile>) {
     }
 }
 
-/// Returns the measures of pairs by workers that can read the files.
+/// Measures pairs as workers of an engine do that can read the files.
 fn measured(scene: &Scene, pairs: &[ExternalPair]) -> Vec<ExternalMeasures> {
     let mut found = HashMap::new();
     files(&scene.path(""), &mut found);
@@ -224,11 +224,12 @@ fn of_pairs(scene: &Scene, request: &GroupsRequest, given: &Engine) -> Result<Gr
     Ok(whole.body)
 }
 
-/// Checks that the answers with and without pairs are equal, in memory and not.
+/// Checks that the answers with and without the engine's pairs are equal, with and without a memory
+/// bound.
 fn assert_same(scene: &Scene, request: &GroupsRequest) -> Groups {
     let snapshot = scene.snapshot();
     let mut engine = Engine::of(&snapshot, degree_of(request));
-    // Some pairs were measured elsewhere, some were not.
+    // The engine measured half of the pairs; the question itself measures the others.
     engine.measured = measured(scene, &engine.pairs[..engine.pairs.len() / 2]);
     let expected = groups(&snapshot, request, scene.temp.root()).expect("an answer");
     for memory in [None, Some(1 << 20)] {
@@ -238,7 +239,7 @@ fn assert_same(scene: &Scene, request: &GroupsRequest) -> Groups {
         };
         let found = of_pairs(scene, &request, &engine).expect("an answer");
         let mut expected = expected.body.clone();
-        // The notes about bounded memory may differ.
+        // With a memory bound there may be other notes.
         expected.summary.notes.clone_from(&found.summary.notes);
         assert_eq!(found, expected, "{memory:?} {request:?}");
     }
@@ -254,7 +255,7 @@ fn request(scene: &Scene, degree: Option<u32>) -> GroupsRequest {
     }
 }
 
-/// Returns a text in which every sentence at one of these places is replaced.
+/// Returns a version of a text in which every `every`-th sentence is replaced.
 fn version(text: &str, seed: u64, every: usize) -> String {
     let lines = text.split_inclusive('\n').enumerate();
     let edited = lines.map(|(at, line)| {
@@ -335,8 +336,9 @@ proptest! {
     }
 }
 
-/// Ninety versions of a page count as one file. So a piece of more than seventy of them connects
-/// their leader with others, while the engine takes it for boilerplate.
+/// The question counts the 90 near-copies of a page as one file. So for the question, the page's
+/// text is in few files, and it pairs the quotations with the near-copies. For the engine, more
+/// than 70 contents have the text, so it is boilerplate.
 #[test]
 fn what_only_near_copies_make_common_is_paired_at_home() {
     let mut scene = Scene::new();
@@ -370,8 +372,8 @@ fn what_only_near_copies_make_common_is_paired_at_home() {
     assert!(found.clusters.iter().any(has_page));
 }
 
-/// In the question, a sample that only small texts keep is boilerplate. The engine does not count
-/// it as such.
+/// If only small texts keep a sample, the question also counts the large texts that have it, and
+/// may find that it is boilerplate. The engine does not count these.
 #[test]
 fn levels_are_corrected_at_home() {
     let mut scene = Scene::new();
@@ -398,7 +400,8 @@ fn a_piece_of_just_so_many_contents_is_not_common() {
     let at_limit = assert_same(&scene, &request(&scene, Some(12)));
     let beyond = assert_same(&scene, &request(&scene, Some(11)));
     assert!(at_limit.summary.links > beyond.summary.links);
-    // An engine that excludes one content too early is refused.
+    // This engine treats a piece of 12 contents as boilerplate, although the limit is 12. Its pairs
+    // are refused.
     let mut early = Engine::of(&scene.snapshot(), 11);
     early.degree = 12;
     let refused = of_pairs(&scene, &request(&scene, Some(12)), &early);
@@ -467,7 +470,7 @@ fn other_figures_make_no_answer() {
     assert!(is_refused, "{refused:?}");
 }
 
-/// A file that is gone or was replaced is not measured.
+/// A listed file that is gone or has other bytes is not measured.
 #[test]
 fn listed_files_are_what_they_were() {
     let scene = versions();
@@ -490,7 +493,7 @@ fn is_amiss(answer: &Result<Groups, AskError>) -> bool {
 #[test]
 fn wrong_pairs_make_no_answer() {
     let mut scene = made(7);
-    // A sentence in common does not make two files candidates.
+    // Two files that have only one sentence in common are no candidates.
     for at in 0..12 {
         let sentence = sentences(9000 + at, 1);
         for side in 0..2 {

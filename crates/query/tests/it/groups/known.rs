@@ -1,4 +1,5 @@
-//! Drafts of earlier questions are used only for the same question, and are never trusted.
+//! Tests the cache of drafts: estimated pairs that an earlier question found. A draft is used only
+//! for the same question, and each of its pairs is measured again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ impl Watched {
     }
 }
 
-/// Writes enough versions to exceed the number of drafts that are stored.
+/// Writes enough versions that a question has more drafts than are stored.
 fn versions() -> Scene {
     let scene = Scene::new();
     let first = prose(1, 6_000);
@@ -80,7 +81,7 @@ fn a_second_question_drafts_nothing() {
     assert_eq!(cache.seen(), (1, 0));
     assert_eq!(known(&asked, &request, &cache), without);
     assert_eq!(cache.seen(), (1, 1));
-    // The order uses the same links.
+    // The order for an archive uses the same drafts.
     let dir = asked.scene.temp.root();
     let order = order_with_parts(
         &asked.snapshot,
@@ -92,7 +93,8 @@ fn a_second_question_drafts_nothing() {
     let alone = order_with_parts(&asked.snapshot, &request, None, KnownPairs::None, dir);
     assert_eq!(order.expect("an answer"), alone.expect("an answer"));
     assert_eq!(cache.seen(), (1, 1));
-    // Questions about one file or within bounds are drafted anew.
+    // A question about one file, or with a memory bound, does not use the drafts of the whole
+    // question.
     let bounded = GroupsRequest {
         memory: Some(8 << 20),
         ..request.clone()
@@ -101,7 +103,8 @@ fn a_second_question_drafts_nothing() {
         assert_eq!(known(&asked, &other, &cache), asked.whole(&other));
         assert_eq!(cache.seen(), (1, 0));
     }
-    // The stored drafts are really used: if there are none in the cache, there is no link.
+    // The stored drafts are really used: with an empty list of drafts in the cache, the answer has
+    // no links.
     cache.spoil(|_| Vec::new());
     assert_eq!(known(&asked, &request, &cache).body.summary.links, 0);
 }
@@ -133,7 +136,8 @@ fn what_drafts_follow_from_is_in_their_name() {
         assert_eq!(found, 0, "{other:?}");
         assert!(after <= before + 1);
     }
-    // The paths of files do not affect the name of the drafts. The content of one file does.
+    // Drafts are stored under a name that depends on the contents of the files, but not on their
+    // paths.
     let Asked { mut scene, .. } = asked;
     fs::rename(scene.path("v01"), scene.path("renamed")).expect("renamed");
     scene.scan();

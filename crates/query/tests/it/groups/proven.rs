@@ -20,8 +20,8 @@ fn reader() -> Arc<dyn PartReader> {
     Arc::new(Fake)
 }
 
-/// Writes texts in several languages, sources, markup, documents, packed contents, and binaries,
-/// each with kin.
+/// Writes texts in several languages, source code, markup, documents, packed contents and binaries.
+/// Each has relatives.
 fn mixed() -> Scene {
     let scene = Scene::with_parts();
     for n in 0..4 {
@@ -148,7 +148,7 @@ fn every_link_has_the_figures_of_find_and_pairs() {
             assert_eq!(shares, (row.b_in_a, row.a_in_b, false));
         }
     }
-    // Every pair that `find` reports is a link.
+    // Groups have a link for every pair that `find` reports as related.
     let files = &asked.snapshot.totals().expect("totals").files;
     let all = pairs.iter().filter(|row| !row.identical);
     let related = all.filter(|pair| {
@@ -192,7 +192,7 @@ fn a_family_has_the_figures_of_find() {
     }
 }
 
-/// Measures the contents of two files directly.
+/// Measures the contents of two files, without an index.
 fn exact(a: &PathText, b: &PathText) -> (Proven, (ByteLen, ByteLen)) {
     let ready = |path: &PathText| {
         let bytes = fs::read(path.as_path()).expect("a file");
@@ -202,14 +202,13 @@ fn exact(a: &PathText, b: &PathText) -> (Proven, (ByteLen, ByteLen)) {
     (a.measure(&b, Unit::Words), (a.size(), b.size()))
 }
 
-/// The files are drivers of one vendor: the same header is about a quarter of each, and their
-/// bodies differ.
+/// The files are drivers of one vendor. About a quarter of each is the same header; the rest
+/// differs.
 #[test]
 fn no_link_fails_the_definition() {
     let scene = Scene::new();
     let header = sentences(9800, 12);
-    // The header is in 11 files, because a dozen files would make it a frame (text that is
-    // ignored).
+    // Only 11 files have the header. In a dozen files it would be a frame, which is no evidence.
     for n in 0..11_u64 {
         let body = prose(9900 + n, 1500 + 97 * n as usize);
         let driver = [header.as_bytes(), &body[..]].concat();
@@ -231,7 +230,7 @@ fn no_link_fails_the_definition() {
         seen += 1;
     }
     assert!(seen > 0);
-    // A link is not lost because its estimate is low.
+    // A pair that is related by its measure has a link, even if its estimate was low.
     let paths: Vec<PathText> = (0..11)
         .map(|n| PathText::from(asked.scene.path(&format!("driver-{n:02}.c"))))
         .collect();

@@ -1,4 +1,4 @@
-//! A tree of all kinds of files, each with a relative.
+//! Makes a tree of files of all kinds, each with a related file.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use resemble_testutil::random::{Random, noise};
 
 use crate::scene::fake::{Record, fake, member, packed, part, text_of};
 
-/// Returns words of a script whose first letter is the code point `first`. In a script without
-/// blanks each letter is a word.
+/// Returns words of a script whose first letter has the code point `first`. In a script without
+/// blanks each word is a single letter.
 fn script(first: u32, letters: usize, blanks: bool, seed: u64) -> Vec<String> {
     let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut word = || {
@@ -35,9 +35,10 @@ fn revised(first: u32, letters: usize, blanks: bool, seed: u64) -> [String; 2] {
     [text.join(between), revision.join(between)]
 }
 
-/// Returns a document of a program that adds the same template to each.
+/// Returns a document of a program that puts the same template into each document.
 fn document(number: usize, text: &str) -> Vec<u8> {
-    // A skipped part precedes the text and is scrambled in the same way.
+    // The template is stored as the name of a skipped part before the text. All documents are
+    // scrambled by the same key, so their bytes share the template.
     let template = noise(77, 6000);
     let name = [template, vec![number as u8]].concat();
     fake(60, &[Record::Skip(name), text_of(text)])
@@ -48,7 +49,7 @@ fn archive(key: u64, members: &[(&str, &[u8])]) -> Vec<u8> {
     fake(key, &members.collect::<Vec<Record>>())
 }
 
-/// Returns the same members in a packed tar, in reverse order.
+/// Returns a compressed tar with the same members as an archive, in reverse order.
 fn tar(key: u64, members: &[(&str, &[u8])]) -> Vec<u8> {
     let all: Vec<u8> = members
         .iter()
@@ -92,7 +93,7 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
         .map(|text| -> Vec<u8> { text.chars().map(|letter| letter as u8).collect() });
     add("latin-1.txt", &german[0]);
     add("latin-1 revised.txt", &german[1]);
-    // Sources, a table, a log, a page, a drawing.
+    // Source code, a table, a log, a page and a drawing.
     let source = sentences(40, 40)
         .replace(" end.", "();\n\tif (x) {")
         .into_bytes();
@@ -125,7 +126,8 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
         "letter edited.html",
         page(&letter.replacen("end. ", "fin. ", 4)).as_bytes(),
     );
-    // One text in several spellings, and a part of a page that begins within a tag.
+    // One text with four spellings of its accented letters, and half of its page, which begins
+    // within a tag.
     let accents = sentences(51, 60).replace('\n', " ");
     let written = |e: &str, o: &str| accents.replace('e', e).replace('o', o);
     add("accents.txt", written("é", "ộ").as_bytes());
@@ -155,7 +157,7 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
     let (one, other) = (drawing(44), drawing(45));
     add("drawing.svg", one.as_bytes());
     add("two drawings.svg", [one, other].concat().as_bytes());
-    // Documents of one program, and the same texts in other formats.
+    // Documents of one program, and files of other formats with the same texts.
     let more = sentences(46, 12);
     add("letter.docx", &document(1, &letter));
     add("letter.pdf", &document(2, &letter));
@@ -214,10 +216,10 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
         &mail(17, &format!("{more}{body}"), &[folder[0]]),
     );
     add("body.txt", body.as_bytes());
-    // Members of an archive, edited and in part.
+    // An edited member of an archive, and half of another member.
     add("edited letter.txt", edited.as_bytes());
     add("half of report.txt", &report.as_bytes()[report.len() / 2..]);
-    // One encoding in lines of two lengths, and dumps that repeat a phrase.
+    // Encoded data that is wrapped at two widths, and dumps of a table that repeat a phrase.
     let encoded: String = {
         let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let letter = |byte: u8| char::from(digits[usize::from(byte) % 64]);

@@ -1,4 +1,4 @@
-//! Files that share only padding, a short pattern or a phrase have a row in no verb.
+//! Files that have only padding, a short pattern or a phrase in common have no row in any verb.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use resemble_testutil::random::noise;
 
 use super::{Answers, ask_all, assert_no_contradiction, scene};
 
-/// Each file also has content of its own. The raw shares of the pairs are high.
+/// Each file also has content of its own. Nearly all of its bytes are repetitions that other files
+/// have, so the shares are high.
 #[test]
 fn no_verb_lists_files_for_what_they_repeat() {
     let pattern = noise(1, 60);

@@ -1,13 +1,14 @@
-//! The pairs of two trees, and of two folders, have the figures that `why` shows.
+//! The pairs of two trees (`compare`) and of two folders (`dirs`) have the figures that `why`
+//! shows.
 
 use super::*;
 
-/// For two trees, `compare` shows the pairs that it finds by itself.
+/// Checks the pairs that `compare` itself finds between two trees.
 #[test]
 fn what_compare_finds_between_two_trees_is_what_why_says() {
     let files = mixed();
     let mut scene = Scene::with_parts();
-    // Later versions are written to the other side.
+    // Later versions are written to the tree `b`, all other files to `a`.
     let later = [
         " revised",
         "edited ",
@@ -28,12 +29,12 @@ fn what_compare_finds_between_two_trees_is_what_why_says() {
         let side = if is_later { "b" } else { "a" };
         scene.write(&format!("{side}/{name}"), bytes);
     }
-    // Two files of the same name.
+    // Both trees have a file of this name, in different formats.
     scene.write("a/same name", &files["letter.docx"]);
     scene.write("b/same name", &files["letter.html"]);
     scene.scan();
     let answer = compared(&scene, "a", "b");
-    // The invented documents report their skipped parts.
+    // The only errors are the reports of documents about their skipped parts.
     let mut kinds = answer.errors.iter().map(|error| error.kind);
     assert!(kinds.all(|kind| kind == SoftErrorKind::Unread));
     let mut found: BTreeMap<(String, String), PairFigures> = BTreeMap::new();
@@ -57,7 +58,8 @@ fn what_compare_finds_between_two_trees_is_what_why_says() {
         let shares = [row.a_in_b, row.b_in_a];
         check(a, b, told_by_compare(shares, row.shared_bytes, row.told));
         found.insert((text(a), text(b)), row.told);
-        // A row about a file of B names further files of A, which are skipped here.
+        // In a row about a file of A, `others` are files of B. In a row about a file of B, `others`
+        // are files of A; those are not checked here.
         for other in row.others.iter().filter(|other| {
             let stands = |side| scene.path(side).join(other.path.as_path()).exists();
             stands("b") && !stands("a")
@@ -90,7 +92,7 @@ fn what_compare_finds_between_two_trees_is_what_why_says() {
     }
 }
 
-/// For two directories with one file each, `dirs` shows the share of one file that is in the other.
+/// If two directories have one file each, `dirs` shows for them the shares of the two files.
 #[test]
 fn what_dirs_adds_up_is_what_why_says() {
     let files = mixed();

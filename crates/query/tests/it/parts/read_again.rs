@@ -1,4 +1,4 @@
-//! Files are taken apart again only when that is necessary.
+//! A file is taken apart again only if that is necessary.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn the_layer_can_be_switched_on_later() {
     let text = sentences(1, 30);
     scene.write("a.docx", fake(1, &[text_of(&text)]));
     scene.write("a.txt", &text);
-    // The files are settled, so only the switch causes them to be read.
+    // The files have settled, so only the switched option causes them to be read again.
     let mut off = scene.later();
     let target = [Target::subtree(scene.root())];
     off.reconcile(&target, &mut Unobserved).expect("scanned");
@@ -51,7 +51,7 @@ fn the_layer_can_be_switched_on_later() {
     scene.ingest = off;
 }
 
-/// Takes files apart in another way.
+/// A reader that differs from [`Fake`]: it does not take apart files called `*.conv`.
 #[derive(Debug)]
 struct Other(Fake);
 
@@ -119,7 +119,7 @@ fn copies_and_renames_take_nothing_apart_again() {
     fs::rename(scene.path("a.zip"), scene.path("moved.zip")).expect("renamed");
     scene.scan();
     assert_eq!(parts(&scene), 3);
-    // The parts are removed with the last of the files.
+    // The parts stay until the last file with this content is removed.
     for name in [
         "moved.zip",
         "copy0.zip",
@@ -143,7 +143,7 @@ fn equal_files_that_come_together_are_taken_apart_whoever_is_first() {
     for n in 0..40 {
         scene.write(&format!("copy{n}.zip"), &zip);
         scene.write(&format!("plain{n}"), sentences(5, 10));
-        // This file can be taken apart because of its name alone.
+        // This file is taken apart because of its name, although the equal file `plain` is not.
         scene.write(&format!("plain{n}.conv"), sentences(5, 10));
     }
     scene.scan();
@@ -192,8 +192,8 @@ fn what_could_not_be_run_is_tried_again_and_nothing_else_is() {
 #[test]
 fn an_archive_that_holds_itself_comes_to_an_end() {
     let mut scene = Scene::with_parts();
-    // An invented archive cannot contain itself. This comes closest: one of its members equals
-    // another file, which contains the archive.
+    // An archive of this test cannot contain itself. Instead, one of its members equals another
+    // file that is an archive.
     let inner = fake(1, &[member("a.txt", sentences(1, 20))]);
     let outer = fake(
         2,
@@ -210,7 +210,8 @@ fn an_archive_that_holds_itself_comes_to_an_end() {
         found_by(&scene, "inner.fake"),
         [at("outer.fake!inner.fake")]
     );
-    // The inner archive stays as a part, without parts of its own, because the outer one has them.
+    // The inner archive stays in the index as a part. Its member is stored as a part of the outer
+    // archive.
     fs::remove_file(scene.path("inner.fake")).expect("removed");
     scene.write("a.txt", sentences(1, 20));
     scene.scan();
@@ -297,7 +298,7 @@ fn parts_have_roles_names_and_parents() {
     );
 }
 
-/// Writes to the file while taking it apart, the first time.
+/// A reader that overwrites the file while it takes it apart for the first time.
 #[derive(Debug)]
 struct Meddler {
     path: PathBuf,
@@ -350,6 +351,6 @@ fn a_file_that_changes_while_it_is_taken_apart_is_read_again() {
         found_by(&scene, "new.txt"),
         [row("a.docx", Relation::SameText, Layer::Text)]
     );
-    // Nothing of the first reading remains.
+    // Nothing of the first, outdated reading remains.
     assert_eq!((scene.totals().parts, scene.totals().skipped), (1, 1));
 }

@@ -1,4 +1,4 @@
-//! Invented archives and documents, and their reader.
+//! Simulated archives and documents, and the reader that takes them apart.
 //!
 //! Their contents are scrambled, so that their own bytes share nothing with their members.
 
@@ -10,7 +10,7 @@ use resemble_testutil::random::noise;
 
 const MAGIC: &[u8] = b"\0FAKE";
 
-/// One record of an invented file.
+/// One record of a simulated archive or document.
 #[derive(Clone, Debug)]
 pub(crate) enum Record {
     Part {
@@ -23,7 +23,7 @@ pub(crate) enum Record {
     Broken { parent: Option<u32>, name: Vec<u8> },
     /// A skipped part within.
     Skip(Vec<u8>),
-    /// Text that is left out on purpose.
+    /// Text that the document leaves out on purpose.
     Hide,
     /// The whole file is unreadable.
     Fail,
@@ -52,8 +52,8 @@ pub(crate) fn part(role: Role, parent: Option<u32>, name: &str, bytes: impl AsRe
     }
 }
 
-/// Returns the bytes of an invented file, scrambled by `key`. Files with different keys share
-/// nothing.
+/// Returns the bytes of a simulated file, scrambled by `key`. Files with different keys have
+/// nothing in common.
 pub(crate) fn fake(key: u64, records: &[Record]) -> Vec<u8> {
     let mut plain = Vec::new();
     let number = |plain: &mut Vec<u8>, n: usize| plain.extend_from_slice(&(n as u32).to_le_bytes());
@@ -101,7 +101,8 @@ fn scrambled(key: u64, bytes: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Takes invented files apart, and any file called `*.conv`: its text is its own in capitals.
+/// The reader of simulated files. It also takes apart any file called `*.conv`, whose text is its
+/// bytes in capitals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fake;
 

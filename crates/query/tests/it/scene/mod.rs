@@ -1,4 +1,4 @@
-//! A tree on disk, the index of it, and the oracle: the dump of a fresh scan.
+//! A tree on disk and its index. Tests compare the index with the dump of a fresh scan.
 
 pub(crate) mod fake;
 
@@ -23,7 +23,7 @@ use resemble_scan::ingest::{
 };
 use resemble_testutil::TempTree;
 
-/// A tree on disk and the index of it.
+/// A tree on disk and its index.
 pub(crate) struct Scene {
     pub(crate) temp: TempTree,
     pub(crate) index: Arc<Index>,
@@ -37,7 +37,8 @@ impl Scene {
         Self::with(|options| options)
     }
 
-    /// Returns an empty tree with other rules or other options. The root's path is filled in.
+    /// Returns an empty tree whose options are changed by `change`. The root's path is already
+    /// filled in.
     pub(crate) fn with(change: impl FnOnce(IngestOptions) -> IngestOptions) -> Self {
         let temp = TempTree::new();
         let root = temp.folder("tree");
@@ -55,7 +56,7 @@ impl Scene {
         }
     }
 
-    /// Writes these files and scans them.
+    /// Returns a tree with these files, after a scan.
     pub(crate) fn of<T: AsRef<[u8]>>(files: &[(&str, T)]) -> Self {
         let mut scene = Self::new();
         for (name, bytes) in files {
@@ -72,7 +73,7 @@ impl Scene {
         })
     }
 
-    /// Returns an empty tree whose invented documents are taken apart.
+    /// Returns an empty tree in which simulated documents are taken apart.
     pub(crate) fn with_parts() -> Self {
         Self::with(|mut options| {
             options.roots[0].text = true;
@@ -97,13 +98,13 @@ impl Scene {
         }
     }
 
-    /// Returns a snapshot of the tree, with the marked templates ignored.
+    /// Returns a snapshot of the index, in which the marked templates are not evidence.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let snapshot = self.index.snapshot().expect("a snapshot");
         snapshot.with_templates(Arc::clone(&self.templates))
     }
 
-    /// Marks the common content of these files.
+    /// Marks the content that these files have in common as a template.
     pub(crate) fn mark(&mut self, files: &[&str]) -> TemplateRow {
         let store = Store::new(&self.temp.path("state"), &Params::default());
         let request = MarkRequest {
@@ -119,7 +120,7 @@ impl Scene {
         marked.expect("marked")
     }
 
-    /// Returns a file of the tree as a subject.
+    /// Returns a file of the tree as the subject of a question.
     pub(crate) fn subject(&self, name: &str) -> Subject {
         let snapshot = self.index.snapshot().expect("a snapshot");
         let subject = Subject::indexed(&snapshot, &self.path(name), snapshot.params());
@@ -158,7 +159,7 @@ impl Scene {
         dump_of(&self.index, &self.root())
     }
 
-    /// Returns the dump of a new index.
+    /// Returns the dump of a new index after a scan of the tree.
     pub(crate) fn fresh_dump(&self) -> String {
         let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
         let mut ingest = Ingest::new(Arc::clone(&index), self.ingest.options().clone());
@@ -187,8 +188,8 @@ impl Scene {
         assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
     }
 
-    /// Checks that all fingerprints of a file are found by their postings. (The check of the index
-    /// finds surplus ones.)
+    /// Checks that the postings of all fingerprints of a file name its content. (The check of the
+    /// index finds surplus postings.)
     pub(crate) fn assert_posted(&self, name: &str) {
         let bytes = fs::read(self.path(name)).expect("read");
         let digest = Digest::of(&bytes, &Params::default());
