@@ -1,5 +1,5 @@
-//! Every option. The doc comments are the help texts; the manual pages, the completions and
-//! `docs/cli-reference.md` are made from them.
+//! Defines every command line option. The doc comments are the help texts. The manual pages, the
+//! completions and `docs/cli-reference.md` are generated from them.
 //!
 //! Parsing only checks what can be checked without looking at the system.
 
@@ -145,13 +145,14 @@ impl Cli {
         let root = Self::command();
         let args = with_values(renamed(args, &root));
         let parsed = root.try_get_matches_from(&args);
-        // Every question would pay for the list of verbs. So it is made only for help and errors.
+        // The list of verbs is built only for help and errors. Building it takes time that no
+        // question should pay for, so a successful parse works without it.
         let parsed = parsed.or_else(|_| Self::listed(false).try_get_matches_from(&args))?;
         Self::from_arg_matches(&parsed)
     }
 
-    /// The command line whose help lists the verbs under headings: those that most people need, or
-    /// all.
+    /// Returns the command line whose help lists the verbs under headings. With `all` these are all
+    /// verbs, otherwise only those that most people need.
     pub fn listed(all: bool) -> clap::Command {
         headings::listed(Self::command(), all)
     }
@@ -393,8 +394,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Returns whether the command may run with the daemon of another machine. A command that asks
-    /// no daemon always may.
+    /// Returns whether the command may run when the daemon is on another machine. A command that
+    /// asks no daemon always may.
     pub const fn asks_other_machines(&self) -> bool {
         match self {
             Self::Watch(watch) => matches!(watch.action, WatchAction::List { .. }),
@@ -415,7 +416,7 @@ impl Command {
         }
     }
 
-    /// The name of the verb, if only the daemon can answer it.
+    /// Returns the name of the verb if only the daemon can answer it.
     pub const fn of_the_daemon(&self) -> Option<&'static str> {
         match self {
             Self::Status(_) => Some("status"),

@@ -6,8 +6,9 @@
 //!
 //! 1. With `--local` no daemon is asked. If a daemon is named, by `--socket`, `--state` or one of
 //!    their environment variables, it must answer.
-//! 2. A question that names no place to look in (`find FILE`, `dump`) is about the daemon's roots.
-//!    Without a daemon it has no answer.
+//! 2. A question that names no place to look in is about the daemon's roots. Without a daemon it
+//!    has no answer here. A verb about a file (`find FILE`) then asks about the current directory
+//!    (`QuestionPaths::or_here`).
 //! 3. A daemon with another protocol counts as absent, unless a daemon was named. A daemon whose
 //!    index has another chunk size than `--chunk-size` counts as absent, too. `-v` reports both.
 
@@ -79,7 +80,8 @@ impl Backend {
         named: &[Named],
     ) -> CliResult<Self> {
         let asked = asked_params(answering)?;
-        // A daemon knows the catalogues that it imported, but no other catalogue files.
+        // A daemon knows the catalogues that it imported, but it does not read other catalogue
+        // files. This process answers about those.
         let is_file = |one: &Named| {
             matches!(
                 catalogued::source_of(&one.real),
@@ -106,8 +108,8 @@ impl Backend {
             }) {
                 Ok(Some(backend)) => return Ok(backend),
                 Ok(None) => {}
-                // A busy daemon is not replaced by this process: reading all files here would slow
-                // it even more.
+                // If the daemon is busy, this process does not answer in its place. To read all
+                // files here would slow the daemon even more.
                 Err(error) if is_daemon_named(env, global) || is_busy(&error) => return Err(error),
                 Err(error) => ui.detail(&error.to_string()),
             }
@@ -132,7 +134,8 @@ impl Backend {
         Ok(Self::Local(Box::new(local)))
     }
 
-    /// Returns the daemon, if it can answer a question about these paths with these parameters.
+    /// Returns the daemon if it watches these paths and digests files with these parameters;
+    /// otherwise `None`.
     fn ask_daemon(
         ui: &mut Ui,
         client: Client,
@@ -174,8 +177,8 @@ impl Backend {
         }
     }
 
-    /// Scans every path of the question again, if this process answers. (The daemon watches its
-    /// paths all the time.)
+    /// Scans every path of the question again, if this process answers. A daemon watches its paths
+    /// all the time, so it needs no scan.
     ///
     /// Later answers and [`Self::dump`] report what could not be read.
     pub fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
@@ -205,7 +208,7 @@ impl Backend {
         }
     }
 
-    /// Compares the present state of two trees; they need not be refreshed before.
+    /// Compares the present state of two trees. The caller need not call [`Self::refresh`] before.
     pub fn compare(&mut self, ui: &Ui, request: CompareRequest) -> CliResult<Whole<Comparison>> {
         if let Self::Local(local) = self
             && let Some(answer) = local.compare(ui, &request)?
@@ -215,7 +218,8 @@ impl Backend {
         self.ask(ui, "comparing", request)
     }
 
-    /// Checks whether a directory can be removed now. The paths need not be refreshed before.
+    /// Checks whether a directory can be removed now. The caller need not call [`Self::refresh`]
+    /// before.
     pub fn covered(&mut self, ui: &Ui, request: CoveredRequest) -> CliResult<Whole<Coverage>> {
         if let Self::Local(local) = self
             && let Some(answer) = local.covered(ui, &request)?
@@ -225,7 +229,8 @@ impl Backend {
         self.ask(ui, "comparing", request)
     }
 
-    /// Returns the present sets of identical files; the paths need not be refreshed before.
+    /// Returns the present sets of identical files. The caller need not call [`Self::refresh`]
+    /// before.
     pub fn identical(&mut self, ui: &Ui, request: GroupsRequest) -> CliResult<Whole<Groups>> {
         if let Self::Local(local) = self
             && let Some(answer) = local.identical(ui, &request)?
@@ -235,7 +240,8 @@ impl Backend {
         self.ask(ui, "grouping", request)
     }
 
-    /// Returns the groups that external candidate pairs form. A daemon cannot answer this question.
+    /// Returns the groups that `given` forms, the pairs that an SQL engine has found. A daemon
+    /// cannot answer this question.
     pub fn groups_of_pairs(
         &mut self,
         ui: &Ui,
@@ -250,7 +256,7 @@ impl Backend {
         watched(&progress.steps(), || local.groups_of_pairs(request, given))
     }
 
-    /// Returns the files similar to `sought`, which the rows call `name`.
+    /// Returns the files similar to `sought`. The rows call it by `name`.
     ///
     /// # Errors
     ///
@@ -287,7 +293,7 @@ impl Backend {
                     let path = sought.file().unwrap_or_else(|| name.clone());
                     unread = unread::error(path.as_path(), skipped);
                     if is_elsewhere {
-                        // Another machine gets only digests: no bytes, no name and no dates.
+                        // Another machine gets only the digests: no bytes, no name and no dates.
                         (read.bytes, read.date) = (None, None);
                         self.put(about(content(None, &read, &Path::new("-").into())))?
                     } else {
@@ -320,7 +326,7 @@ impl Backend {
         })
     }
 
-    /// Returns where the files at these paths went, as the daemon saw it.
+    /// Returns the present places of the files that the daemon saw leave these paths.
     pub fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Whole<Vec<DepartedRow>>> {
         self.put(DepartedRequest { paths })
     }
@@ -394,7 +400,7 @@ fn relayed(progress: StepProgress) {
     });
 }
 
-/// Returns the error message if a question needs the daemon's roots and no daemon answers.
+/// Returns the error message for a question about the daemon's roots when no daemon answers.
 fn nothing_named(socket: &Path, global: &Global, answering: &Answering) -> String {
     if global.local {
         return "nothing to look in: with --local, name directories (find: --in DIR)".to_owned();
@@ -429,8 +435,8 @@ fn asked_params(answering: &Answering) -> CliResult<Option<Params>> {
     }
 }
 
-/// Returns whether a question failed because the daemon or the cache lacks its subject. Then this
-/// process can read the file itself, or report the failure more exactly.
+/// Returns whether a question failed because the daemon or the cache does not have its subject.
+/// This process can then read the subject itself, or report the failure more exactly.
 fn is_of_subject(error: &CliError) -> bool {
     match error {
         CliError::Daemon(error) => matches!(

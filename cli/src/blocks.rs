@@ -29,7 +29,8 @@ pub(crate) fn are_shared(a: &Path, b: &Path) -> bool {
     matches!((extents(a), extents(b)), (Some(a), Some(b)) if a == b && !a.is_empty())
 }
 
-/// Returns the bytes that a file takes on its disk, at most its size. A removal frees these.
+/// Returns the number of bytes that the removal of a file frees: the bytes that it takes on its
+/// disk, at most its size.
 pub(crate) fn taken(meta: &Metadata) -> u64 {
     if meta.size() < HOLES_FROM {
         return meta.size();
@@ -37,14 +38,15 @@ pub(crate) fn taken(meta: &Metadata) -> u64 {
     meta.size().min(meta.blocks() * 512)
 }
 
-/// Records in identical sets which files have holes and which share their blocks, and corrects the
-/// totals. The paths must be real paths.
+/// Records in the sets of identical files which files have holes and which share their blocks, and
+/// corrects the totals. The paths must be real paths.
 pub(crate) fn note(groups: &mut Groups) {
     note_holes(groups);
     note_shared(groups);
 }
 
-/// Records how many bytes files with holes take on their disk. Sorts the sets by overhead again.
+/// Records how many bytes each file with holes takes on its disk. This changes how many bytes a set
+/// has more than once, so the sets are sorted by that number again.
 fn note_holes(groups: &mut Groups) {
     for set in &mut groups.identical {
         if set.size < HOLES_FROM {
@@ -71,7 +73,7 @@ fn note_shared(groups: &mut Groups) {
     if !mounts.iter().any(|mount| is_sharing(&mount.fs_type)) {
         return;
     }
-    // A later mount covers an earlier one at the same point.
+    // A later mount covers an earlier one at the same point, so the map keeps the later one.
     let types: HashMap<PathBuf, bool> = mounts
         .into_iter()
         .map(|mount| (mount.point, is_sharing(&mount.fs_type)))
@@ -88,8 +90,8 @@ fn note_shared(groups: &mut Groups) {
     groups.summary.shared_blocks = shared.sum();
 }
 
-/// Returns a number for each file: the same one for files with the same blocks, 0 for all others.
-/// Returns an empty list if all are 0.
+/// Returns a number for each file. Files with the same blocks have the same number; the number of
+/// every other file is 0. Returns an empty list if all are 0.
 fn numbers(places: Vec<Option<Extents>>) -> Vec<u32> {
     let mut files: HashMap<Extents, Vec<usize>> = HashMap::new();
     let mut numbers = vec![0; places.len()];

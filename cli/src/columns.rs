@@ -1,6 +1,7 @@
-//! Prints two texts in two columns, with equal parts in equal colours.
+//! Prints two texts in two columns. A *run* is a stretch of text that both have; its colour is the
+//! same on both sides.
 //!
-//! Figure 4 of Forman et al. (2005) for a terminal:
+//! The layout is that of figure 4 of Forman et al. (2005), on a terminal:
 //!
 //! ```text
 //!   12  3│shared text in the colour of run 3   |   14  3│the same, where a word differs
@@ -28,7 +29,7 @@ use crate::ui::{Tint, Ui};
 /// Blue, orange, green, pink, olive, purple, from the colour cube of 6 × 6 × 6.
 const PALETTE: [u8; 6] = [33, 166, 29, 162, 100, 134];
 
-/// Width if neither `COLUMNS` nor the terminal gives one.
+/// The width that is assumed if neither `COLUMNS` nor the terminal gives one.
 const WIDTH: usize = 80;
 
 /// The minimum width of the text of one side, in columns, even on a narrow terminal.
@@ -81,7 +82,7 @@ pub(crate) fn print(ui: &mut Ui, view: &View, width: usize) -> CliResult<()> {
     })
 }
 
-/// Prints shared lines, each with its number in both files.
+/// Prints the lines that both files have, each with its number in both files.
 pub(crate) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
     let paper = Paper::of(view, ui.has_color());
     ui.write(|out| {
@@ -125,7 +126,7 @@ pub(crate) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
     })
 }
 
-/// Marks of the differing stretches of a line without colours.
+/// Brackets that enclose the words of only one file, in a line that is printed without colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Marks {
     None,
@@ -145,7 +146,7 @@ pub(crate) struct Paper {
     run: usize,
 }
 
-/// A stretch of a line on the screen: text of one run, or of none.
+/// Part of a line on the screen: the text of one run, or text that is in no run.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) text: String,
@@ -156,7 +157,7 @@ pub(crate) struct Piece {
 /// One line on the screen. A row may need several.
 #[derive(Clone, Debug)]
 pub(crate) enum RowLine {
-    /// Text across both sides, about rows that are left out.
+    /// A note across both sides, about rows that are left out.
     Across(String),
     /// Both sides, with a sign between them.
     Sides(Option<SideLine>, char, Option<SideLine>),
@@ -237,7 +238,8 @@ impl Paper {
         }
     }
 
-    /// Returns lines that say where moved runs are, so that the reader need not search for them.
+    /// Returns lines that say where each moved run is in both files, so that the reader need not
+    /// search for it.
     fn moved(&self, view: &View) -> String {
         let moved: Vec<&Run> = view
             .runs
@@ -271,15 +273,16 @@ impl Paper {
         text
     }
 
-    /// Returns the text columns of each side, on a screen of `width` columns.
+    /// Returns the number of columns for the text of each side, on a screen of `width` columns.
     pub(crate) fn text_width(&self, width: usize) -> usize {
-        // A side is number, blank, run, bar and text; three columns lie between the sides.
+        // A side consists of a line number, a blank, the number of a run, a bar, and the text.
+        // Three columns lie between the sides.
         (width.saturating_sub(3) / 2)
             .saturating_sub(self.gutter())
             .max(LEAST_TEXT)
     }
 
-    /// Returns the columns in front of the text of a side.
+    /// Returns the number of columns in front of the text of a side.
     pub(crate) const fn gutter(&self) -> usize {
         self.number + self.run + 2
     }
@@ -392,7 +395,7 @@ impl Paper {
     }
 }
 
-/// Returns the colour of a run, one of the 256.
+/// Returns the colour of a run as its number among the 256 colours of a terminal.
 pub(crate) const fn color_of(run: u32) -> u8 {
     PALETTE[(run as usize).wrapping_sub(1) % PALETTE.len()]
 }
@@ -402,7 +405,7 @@ fn run_of(line: &Line) -> Option<u32> {
     line.spans.iter().find_map(|span| span.run)
 }
 
-/// Returns the pieces of a line: its spans with tabs expanded.
+/// Returns the pieces of a line: its spans, in which tabs are replaced by blanks.
 fn pieces(line: &Line) -> Vec<Piece> {
     let mut column = 0;
     line.spans
@@ -427,7 +430,7 @@ fn pieces(line: &Line) -> Vec<Piece> {
         .collect()
 }
 
-/// Puts pieces that only one file has in brackets.
+/// Encloses in brackets the pieces that only one of the two files has.
 fn marked(mut pieces: Vec<Piece>, marks: Marks) -> Vec<Piece> {
     let (open, close) = match marks {
         Marks::None => return pieces,
@@ -440,9 +443,9 @@ fn marked(mut pieces: Vec<Piece>, marks: Marks) -> Vec<Piece> {
     pieces
 }
 
-/// Wraps pieces into at least one line of at most `width` columns; returns each line with its
-/// columns in use. A line ends at a blank if there is one in its last third, so most words stay
-/// whole.
+/// Wraps pieces into lines of at most `width` columns. There is at least one line. Each line is
+/// returned with the number of columns that it uses. A line ends at a blank if there is one in its
+/// last third, so most words stay whole.
 fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     let all: Vec<(char, usize, Option<u32>)> = pieces
         .iter()
@@ -458,7 +461,7 @@ fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     loop {
         let (mut used, mut fits) = (0, 0);
         for (_, wide, _) in rest {
-            // A letter that is wider than the line gets a line of its own.
+            // A letter that is wider than the line gets a line to itself.
             if used + wide > width && fits > 0 {
                 break;
             }
@@ -479,7 +482,8 @@ fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     }
 }
 
-/// Joins characters of the same run into pieces. Returns the pieces and their total columns.
+/// Joins neighbouring characters of the same run into pieces. Returns the pieces and the number of
+/// columns that they take.
 fn joined(line: &[(char, usize, Option<u32>)]) -> (Vec<Piece>, usize) {
     let mut pieces: Vec<Piece> = Vec::new();
     for (c, _, run) in line {

@@ -125,8 +125,8 @@ fn groups(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResu
     }
 }
 
-/// Refuses commands that the daemon of another machine cannot answer. Their paths would mean
-/// something else there.
+/// Refuses commands that the daemon of another machine cannot answer. The paths of such a command
+/// would mean other files there.
 fn refuse_elsewhere(env: &Env, global: &Global, command: &Command) -> CliResult<()> {
     let socket = global.socket.as_deref().or(env.resemble_socket.as_deref());
     let Some(socket) = socket.filter(|socket| remote::is_remote(socket) && !global.local) else {
@@ -148,7 +148,7 @@ fn installed(name: &str) -> Option<PathBuf> {
     program.is_file().then_some(program)
 }
 
-/// The filter for the rows of a saved report.
+/// Returns the filter for the rows of a saved report.
 fn picked(selection: &Selection) -> Picked {
     Picked {
         include: selection.include.clone(),

@@ -1,8 +1,8 @@
 //! The results of commands.
 //!
 //! There are only three exit codes. [`Outcome`] is the result of a command that did its work. A
-//! [`CliError`] is reported in one sentence, and the exit code is 2. A pipe that its reader closes
-//! (`resemble find … | head -1`) is no error. The exit code is then that of the answer.
+//! [`CliError`] is reported in one sentence, and the exit code is 2. It is no error if the reader
+//! of a pipe closes it (`resemble find … | head -1`). The exit code is then that of the answer.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,9 +22,10 @@ use resemble_tables::{LinkTablesError, TablesError};
 /// The result of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The expected state holds: something found, live, in sync, done.
+    /// The expected state holds. For example, something was found, or the index is in sync.
     Holds,
-    /// The expected state does not hold: nothing found, scanning or degraded, time limit reached.
+    /// The expected state does not hold. For example, nothing was found, the daemon still scans or
+    /// is degraded, or the time limit was reached.
     DoesNot,
     /// The answer was given, but some files could not be read.
     Incomplete,
@@ -36,7 +37,8 @@ impl Outcome {
         if yes { Self::Holds } else { Self::DoesNot }
     }
 
-    /// Returns `Incomplete` if there were soft errors, for any answer.
+    /// Returns `Incomplete` if `some` is true because there were soft errors. Otherwise returns the
+    /// outcome as it is.
     #[must_use]
     pub const fn with_errors(self, some: bool) -> Self {
         if some { Self::Incomplete } else { self }
@@ -71,10 +73,10 @@ pub enum CliError {
     /// The files cannot be read.
     #[error(transparent)]
     Local(#[from] LocalError),
-    /// The question cannot be answered from the files that were read.
+    /// The files were read, but the question cannot be answered from them.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// An error of a question that another crate (the laboratory) asks.
+    /// An error of a question that another crate, such as the laboratory, asks.
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
     /// A template cannot be marked, unmarked or listed.
@@ -86,16 +88,16 @@ pub enum CliError {
     /// Tables cannot be written.
     #[error(transparent)]
     Tables(#[from] TablesError),
-    /// Links of an engine cannot be read.
+    /// The links that an SQL engine has found cannot be read.
     #[error(transparent)]
     Links(#[from] LinkTablesError),
-    /// The daemon digests files by rules that this version does not know.
+    /// The daemon has parameters of content digests that this version does not know.
     #[error(transparent)]
     Params(#[from] BadParams),
-    /// There is no place for the socket, the state folder or the cache.
+    /// There is no folder that can be used for the socket, the state or the cache.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// A file that the command itself needs cannot be used.
+    /// A file that the command itself needs cannot be opened, read or written.
     #[error("cannot {verb} {}: {}", quoted(path), reason(source))]
     File {
         /// The verb of the failed operation: `read`, `write` …
@@ -111,7 +113,7 @@ pub enum CliError {
 }
 
 impl CliError {
-    /// Makes an error of a failed operation `verb` on a file.
+    /// Returns a function that makes the error of the failed operation `verb` on a file.
     pub fn file(verb: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::File {
@@ -121,7 +123,8 @@ impl CliError {
         }
     }
 
-    /// Returns whether the reader has closed the pipe, which is never reported.
+    /// Returns whether the error is a pipe that its reader has closed. Such an error is never
+    /// reported.
     pub fn is_broken_pipe(&self) -> bool {
         let (Self::Output(error) | Self::File { source: error, .. }) = self else {
             return false;

@@ -11,7 +11,7 @@ use resemble_query::why::{self, Line, RowSide, Span, View, ViewOptions};
 use resemble_report::evidence::{Half, SideBySide};
 use resemble_report::quote::harmless;
 
-/// The limits of the excerpt of a pair. If it is cut, the page notes that.
+/// The limits of the excerpt of a pair. If text is left out, the page notes that.
 const VIEW: ViewOptions = ViewOptions {
     context: 3,
     rows: 300,
@@ -27,7 +27,8 @@ pub fn side_by_side(
     params: &Params,
 ) -> SideBySide {
     let (a, b) = (base_a.join(a.as_path()), base_b.join(b.as_path()));
-    // Only rows are shown and no shares, so templates are not needed.
+    // The page shows only rows and no shares, so templates, which only change shares, are not
+    // needed.
     match why::compare(&a, &b, (params, &Templates::default()), Unit::Words) {
         Ok(comparison) => {
             let view = comparison.view(&VIEW);

@@ -53,12 +53,13 @@ use std::process::ExitCode;
 
 use resemble_proto::places::Env;
 
-/// Runs the program with these arguments, of which the first is its name. Returns the exit code.
+/// Runs the program with these arguments and returns the exit code. The first argument is the name
+/// of the program.
 pub fn run(args: impl IntoIterator<Item = OsString>, env: &Env) -> ExitCode {
     let cli = match args::Cli::of(args) {
         Ok(cli) => cli,
-        // clap prints all of these itself. Help and version are answers (exit code 0), and all
-        // other errors are wrong usage (2).
+        // clap prints help, version and errors itself. Help and version are answers (exit code 0).
+        // All other errors are wrong usage (exit code 2).
         Err(error) => return ui::print_usage(&args::advised(error)),
     };
     let mut ui = ui::Ui::of_process(&cli.global);

@@ -1,4 +1,4 @@
-//! Reads the links of another engine, for `groups --links`.
+//! Reads the links that an SQL engine has found, for `groups --links`.
 //!
 //! This module connects two crates that do not know each other: `resemble_tables` reads the files,
 //! and `resemble_query` checks them.
@@ -20,7 +20,8 @@ use crate::error::CliResult;
 pub struct Links(LinkTables);
 
 impl Links {
-    /// Opens a folder with links of contents that were digested with `params`.
+    /// Opens a folder with links. `params` are the parameters with which their contents were
+    /// digested.
     pub fn open(folder: &Path, params: &Params) -> CliResult<Self> {
         Ok(Self(LinkTables::open(folder, params)?))
     }
@@ -65,8 +66,9 @@ impl ExternalPairs for Links {
     }
 }
 
-/// Encodes measures as in the output of `resemble measure`. The first number is the unit (0 words,
-/// 1 bytes, -1 not measured); the others are [`Proven::to_words`].
+/// Encodes the measures of a pair for the output of `resemble measure`. The first number is the
+/// unit: 0 for words, 1 for bytes, -1 if the pair was not measured. The others are
+/// [`Proven::to_words`].
 pub fn numbers(found: Option<Proven>) -> [i64; 6] {
     let Some(found) = found else {
         return [-1, 0, 0, 0, 0, 0];
@@ -76,7 +78,7 @@ pub fn numbers(found: Option<Proven>) -> [i64; 6] {
     [unit, flags, a_in_b, b_in_a, resemblance, shared]
 }
 
-/// Decodes [`numbers`]; `None` if the pair was not measured.
+/// Decodes what [`numbers`] has encoded. Returns `None` if the pair was not measured.
 fn measures([unit, words @ ..]: [i64; 6]) -> Option<Proven> {
     let unit = match unit {
         0 => Unit::Words,
@@ -86,7 +88,8 @@ fn measures([unit, words @ ..]: [i64; 6]) -> Option<Proven> {
     Proven::of_words(words.map(i64::cast_unsigned), unit)
 }
 
-/// Converts two numbers of a row. A negative number becomes a huge one, which the check refuses.
+/// Converts two numbers of a row, which SQL engines store with a sign. A negative number becomes a
+/// huge one, and the check of the links refuses it.
 const fn common(fingerprints: i64, chunks: i64) -> ExternalCommon {
     ExternalCommon {
         fingerprints: fingerprints.cast_unsigned(),

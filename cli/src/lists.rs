@@ -1,5 +1,5 @@
-//! Prints answers that are lists of rows in the requested format, and notes about them on standard
-//! error.
+//! Prints answers that are lists of rows, in the requested format. Notes about the answer go to
+//! standard error.
 //!
 //! The layout of a row is decided in [`resemble_report::rows`].
 
@@ -21,16 +21,16 @@ use crate::error::CliResult;
 use crate::print;
 use crate::ui::{Cell, Tint, Ui};
 
-/// The note about an answer without rows, unless a verb has a note of its own.
+/// The note about an answer without rows. A verb may have another one.
 pub const NOTHING: &str = "nothing found";
 
-/// Explains the percentages of a list of containments.
+/// The line above a list that explains its percentages, if they are containments.
 pub const LARGER_SHARE: &str = "the larger share of one file that is in the other:";
 
-/// Explains the percentages of a list of resemblances.
+/// The line above a list that explains its percentages, if they are resemblances.
 pub const RESEMBLANCE: &str = "what both have, of what either has:";
 
-/// Prints a line that explains the percentages of the following rows, on a terminal.
+/// Prints a line that explains the percentages of the following rows, if the output is a terminal.
 pub fn title<B: ListBody<Row: Row>>(
     ui: &mut Ui,
     how: &ListAs,
@@ -43,7 +43,7 @@ pub fn title<B: ListBody<Row: Row>>(
     }
 }
 
-/// Like [`title`], for a list that is no report.
+/// Like [`title`], for a list that cannot be printed as a report.
 pub fn title_of_rows<B: ListBody<Row: Row>>(
     ui: &mut Ui,
     output: &RowOutput,
@@ -62,7 +62,8 @@ pub fn is_table(output: &RowOutput) -> bool {
     output.format == RowFormat::Text && !output.null
 }
 
-/// Prints a line above a table, on a terminal only: in a pipe each line is a row.
+/// Prints a line above a table. It is printed on a terminal only, because every line in a pipe is a
+/// row.
 pub fn heading(ui: &mut Ui, title: &str) -> CliResult<()> {
     if ui.is_terminal() {
         ui.lines(&[vec![Cell::prose(title, Tint::Faint)]], b'\n')?;
@@ -85,7 +86,7 @@ pub fn print_as<B: ListBody<Row: Row>>(
     }
 }
 
-/// Prints a whole answer. With `grouped`, text gets a line before each group of rows.
+/// Prints a whole answer. If `grouped` is true, text has a line before each group of rows.
 pub fn print_document<B: ListBody<Row: Row>>(
     ui: &mut Ui,
     output: &RowOutput,
@@ -122,7 +123,7 @@ pub fn print<P: Serialize, R: Row>(
     })
 }
 
-/// Prints rows. `json` writes the JSON document that has these rows.
+/// Prints rows. For JSON it calls `json`, which writes the whole document.
 fn print_rows<R: Row>(
     ui: &mut Ui,
     output: &RowOutput,
@@ -152,7 +153,7 @@ pub fn print_text<R: Row>(
     ui.print(|out| rows::write_text(out, rows, output.end(), grouped))
 }
 
-/// Prints one row of an answer without an end (`alerts --follow`).
+/// Prints one row of an answer that has no end (`alerts --follow`).
 pub fn print_one<R: Row>(ui: &mut Ui, output: &RowOutput, row: &R) -> CliResult<()> {
     let end = output.end();
     let one = std::slice::from_ref(row);
@@ -165,7 +166,7 @@ pub fn print_one<R: Row>(ui: &mut Ui, output: &RowOutput, row: &R) -> CliResult<
     ui.flush()
 }
 
-/// Prints the head of an answer without an end.
+/// Prints the head of an answer that has no end.
 pub fn print_head<P: Serialize, R: Row>(
     ui: &mut Ui,
     output: &RowOutput,
@@ -179,10 +180,10 @@ pub fn print_head<P: Serialize, R: Row>(
     ui.flush()
 }
 
-/// The largest family whose members are all compared with each other.
+/// The size of the largest family of near-copies in which each file is compared with each other.
 const MOST_COMPARED: &str = "1,000";
 
-/// Reports on standard error which rows are missing from an answer, and whether it is out of date.
+/// Reports on standard error which rows an answer does not have, and whether it is out of date.
 pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bool) {
     if header.shown < header.total {
         let why = top.map_or_else(
@@ -213,7 +214,7 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
     if !header.fresh {
         let files = counted(header.pending, "file");
         ui.note(&if by_daemon {
-            // With nothing to be read, folders may still have to be listed, or paths may be
+            // If no file is to be read, there may still be folders to be listed, or paths that are
             // unreadable for now.
             let left = if header.pending == 0 {
                 String::new()

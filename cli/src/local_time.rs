@@ -3,7 +3,7 @@
 use chrono::{Local, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone};
 use resemble_report::lines::Zone;
 
-/// The time zone of this process: that of `TZ`, else that of the machine.
+/// Returns the time zone of this process: the one in `TZ`, or else that of the machine.
 pub fn zone() -> Zone {
     Zone {
         ahead: |seconds| {
@@ -14,9 +14,10 @@ pub fn zone() -> Zone {
     }
 }
 
-/// Parses a day (`2026-11-23`) or a time (`2026-11-23T18:30:00`): local, or UTC if it ends with
-/// `Z`. Returns seconds since 1970. A time that occurs twice when clocks are set back means its
-/// first occurrence. A time that is skipped when clocks are set forward is taken an hour later.
+/// Parses a day (`2026-11-23`) or a time (`2026-11-23T18:30:00`). It is local, or UTC if it ends
+/// with `Z`. Returns seconds since 1970. A time that occurs twice, when clocks are set back, means
+/// its first occurrence. A time that is skipped, when clocks are set forward, is taken as one hour
+/// later.
 pub fn seconds(text: &str) -> Option<u64> {
     let (day, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
     let (clock, is_utc) = match clock.strip_suffix('Z') {

@@ -1,12 +1,13 @@
 //! `resemble mcp`: a server of the Model Context Protocol on standard input and output.
 //!
-//! Each tool is a question of the command line. This program asks it by starting itself again with
-//! `--format json`. So figures, errors and the choice of the answering process are those of the
-//! verb. To cancel a question, the server ends the process that asks it.
+//! Each tool is a question of the command line. To ask it, this program starts itself again with
+//! `--format json`. So figures and errors are those of the verb, and so is the choice of the
+//! process that answers. To cancel a question, the server ends the process that asks it.
 //!
 //! 1. **Nothing outside the roots.** Arguments are opened beneath a root, without following a link
 //!    (`places`). Questions search only the roots. So rows, counts, totals, reasons and discounts
-//!    are about files in them. A path outside and a missing path get the same answer.
+//!    are about files in the roots. A path outside the roots gets the same answer as a missing
+//!    path.
 //! 2. **Bounded answers.** The caller limits the rows and the bytes of an answer. The totals are
 //!    always in it (`answers`).
 //! 3. **Read-only.** No tool changes anything.
@@ -52,7 +53,8 @@ pub fn run(global: &Global, args: &McpArgs) -> CliResult {
                 Err(error) => Err(failed(&error)),
             }
         };
-        // A signal drops `serve`, which ends the processes that ask questions.
+        // A signal ends this `select!`. Then `serve` is dropped, and with it the processes that ask
+        // questions.
         tokio::select! {
             served = serve => served,
             _ = ended.recv() => Ok(()),
@@ -63,7 +65,8 @@ pub fn run(global: &Global, args: &McpArgs) -> CliResult {
     served.map(|()| Outcome::Holds)
 }
 
-/// Returns the options that decide which process answers. The processes that ask get them, too.
+/// Returns the options that decide which process answers. They are passed on to the processes that
+/// ask questions.
 fn passed_on(global: &Global) -> Vec<OsString> {
     let mut options = Vec::new();
     for (option, value) in [("--socket", &global.socket), ("--state", &global.state)] {

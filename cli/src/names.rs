@@ -1,10 +1,10 @@
-//! The names on the command line, and the files that they name.
+//! Resolves the names on the command line to the files that they name.
 //!
-//! Questions carry real paths: absolute, without symbolic links. Answers are printed with paths
-//! that begin as the arguments do: `pairs old new` prints `old/x` and `new/x`. [`Named`] has both
-//! forms of an argument.
+//! Questions have real paths, which are absolute and without symbolic links. Answers are printed
+//! with paths that begin as the arguments do: `pairs old new` prints `old/x` and `new/x`. [`Named`]
+//! has both forms of an argument.
 //!
-//! A catalogue can be named where a directory is expected, and a file in it is named with a colon.
+//! A catalogue can be named where a directory is expected. A file in it is named with a colon.
 //! Paths in a catalogue have a form that no real path has (`resemble_proto::catalogued`). So they
 //! are never confused with real paths.
 
@@ -24,7 +24,7 @@ use resemble_scan::parts::{HEAD, may_hold_files};
 
 use crate::error::{CliError, CliResult};
 
-/// A path as given, and its real path.
+/// A path as the user gave it, and its real path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The path as given.
@@ -34,13 +34,13 @@ pub struct Named {
 }
 
 impl Named {
-    /// Returns whether it is a directory. A path in a catalogue counts as one, because only a
-    /// look-up in the catalogue shows its kind.
+    /// Returns whether the name is that of a directory. A path in a catalogue counts as a
+    /// directory, because only a look-up in the catalogue shows its kind.
     pub fn is_dir(&self) -> bool {
         self.is_catalogued() || self.real.is_dir()
     }
 
-    /// Returns whether the file begins like an archive, a mail or a mailbox.
+    /// Returns whether the first bytes of the file are those of an archive, a mail or a mailbox.
     pub fn may_hold_files(&self) -> bool {
         let mut head = Vec::new();
         let is_file = self.real.is_file();
@@ -57,8 +57,8 @@ impl Named {
         catalogued::is_catalogued(&self.real)
     }
 
-    /// Resolves a name: a file or a directory, the tree of a catalogue, or a path in that tree
-    /// after a colon: `disk.cat:/letters`, `disk:/letters`.
+    /// Resolves a name. It may be a file or a directory, the tree of a catalogue, or a path in that
+    /// tree. A path in the tree follows a colon: `disk.cat:/letters`, `disk:/letters`.
     fn of(shown: &Path) -> io::Result<Self> {
         let named = |shown: PathBuf, real| Self { shown, real };
         match fs::canonicalize(shown) {
@@ -88,14 +88,14 @@ impl Named {
     }
 }
 
-/// Returns the name of a catalogue with a colon, as it begins a path in the catalogue.
+/// Returns the name of a catalogue with a colon. A path in the catalogue begins with it.
 pub fn with_colon(name: &Path) -> PathBuf {
     let mut name = name.as_os_str().to_owned();
     name.push(":");
     name.into()
 }
 
-/// Resolves the paths; those that do not exist become soft errors.
+/// Resolves the paths. A path that does not exist becomes a soft error.
 pub fn resolve(paths: &[PathBuf]) -> (Vec<Named>, Vec<SoftError>) {
     let mut named = Vec::with_capacity(paths.len());
     let mut errors = Vec::new();
@@ -113,8 +113,8 @@ pub fn required(shown: &Path) -> CliResult<Named> {
     Named::of(shown).map_err(CliError::file("look at", shown))
 }
 
-/// Resolves a required path by `find`. If the path does not exist and there is a list `missing`,
-/// adds it there. Documents list such paths as errors.
+/// Resolves a required path with `find`. If the path does not exist and `missing` is a list, the
+/// error is added to it. Documents list such errors.
 pub fn needed(
     shown: &Path,
     find: impl Fn(&Path) -> CliResult<Named>,
@@ -132,8 +132,8 @@ pub fn needed(
     }
 }
 
-/// Like [`required`], for a file on this machine. The file is not opened to check whether it is a
-/// catalogue.
+/// Like [`required`], but for a file on this machine: the file is not opened to check whether it is
+/// a catalogue.
 pub fn required_here(shown: &Path) -> CliResult<Named> {
     let real = fs::canonicalize(shown).map_err(CliError::file("look at", shown))?;
     Ok(Named {
@@ -152,7 +152,7 @@ pub fn required_dir(shown: &Path) -> CliResult<Named> {
     Err(CliError::file("look into", shown)(error))
 }
 
-/// The paths as given, for documents.
+/// Returns the paths as the user gave them, for documents.
 pub fn as_given(paths: &[PathBuf]) -> Vec<PathText> {
     paths
         .iter()
@@ -171,11 +171,11 @@ pub fn real_paths(named: &[Named]) -> Vec<PathText> {
 }
 
 /// Translates real paths to paths as the user would write them. Such a path begins with the first
-/// argument that contains the file.
+/// argument that leads to the file.
 #[derive(Clone, Debug, Default)]
 pub struct ShownNames {
-    /// For each real path, the index of its argument and the name as given. It is a map because
-    /// there may be many arguments.
+    /// For each real path of an argument, the index of the argument and its name as given. It is a
+    /// map because there may be many arguments.
     by_real: HashMap<PathBuf, (usize, PathBuf)>,
 }
 
@@ -190,7 +190,8 @@ impl ShownNames {
         Self { by_real }
     }
 
-    /// Returns a real path as the user would write it. A path outside all arguments is unchanged.
+    /// Returns a real path as the user would write it. A path that no argument leads to is
+    /// unchanged.
     pub fn path(&self, real: &PathText) -> PathText {
         let path = real.as_path();
         let bytes = path.as_os_str().as_bytes();
@@ -207,7 +208,7 @@ impl ShownNames {
                 },
             ))
         });
-        // The path may be a member of an archive that is an argument itself.
+        // The path may also be a member of an archive, and the archive one of the arguments.
         let ends = (0..bytes.len()).filter(|at| bytes[*at] == INTO);
         let members = ends.filter_map(|end| {
             let archive = Path::new(OsStr::from_bytes(&bytes[..end]));
@@ -222,23 +223,23 @@ impl ShownNames {
     }
 }
 
-/// A member of an archive or a mail, as named.
+/// A member of an archive or a mail, as the user named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedMember {
-    /// The file that it is in.
+    /// The file that contains the member.
     pub file: Named,
-    /// The names that lead to it inside that file.
+    /// The names of the members that lead to it inside that file.
     pub names: Vec<u8>,
 }
 
 impl NamedMember {
-    /// The real path of the file, followed by the names.
+    /// Returns the real path of the file, followed by the names of the members.
     pub fn real(&self) -> PathBuf {
         renditions::shown(&self.file.real, &self.names)
     }
 }
 
-/// Returns the member that a path names, if the path up to some `!` is a file.
+/// Returns the member that a path names: the part of the path before some `!` must be a file.
 pub fn member_of(path: &Path) -> Option<NamedMember> {
     renditions::ways_into(path).find_map(|(file, names)| {
         let real = fs::canonicalize(file).ok().filter(|real| real.is_file())?;
@@ -252,8 +253,8 @@ pub fn member_of(path: &Path) -> Option<NamedMember> {
     })
 }
 
-/// Returns the errors of an answer for people and documents. They are sorted, with one error for
-/// each path, and their paths begin as the arguments do.
+/// Prepares the errors of an answer for people and documents. They are sorted, each path has one
+/// error, and the paths begin as the arguments do.
 pub fn tidy(mut errors: Vec<SoftError>, shown: &ShownNames) -> Vec<SoftError> {
     for error in &mut errors {
         error.path = shown.path(&error.path);
@@ -264,8 +265,8 @@ pub fn tidy(mut errors: Vec<SoftError>, shown: &ShownNames) -> Vec<SoftError> {
     errors
 }
 
-/// Returns the files of the command line and of `--files-from`. Standard input can be one of the
-/// files, or the list.
+/// Returns the files of the command line and those that `--files-from` lists. Standard input can be
+/// one of the files, or the list.
 pub fn with_list(files: &[PathBuf], list: Option<&Path>, null: bool) -> CliResult<Vec<PathBuf>> {
     let mut files = files.to_vec();
     let is_stdin = |path: &Path| path == Path::new("-");
@@ -285,7 +286,8 @@ pub fn with_list(files: &[PathBuf], list: Option<&Path>, null: bool) -> CliResul
     Ok(files)
 }
 
-/// The names of `--files-from`: one per line, or ended by NUL. Empty lines are skipped.
+/// Reads the names of `--files-from`: one on each line, or each ended by NUL. Empty lines are
+/// skipped.
 pub fn read_list(list: &Path, null: bool) -> CliResult<Vec<PathBuf>> {
     let failed = CliError::file("read", list);
     let mut bytes = Vec::new();
@@ -342,7 +344,7 @@ mod tests {
         assert_eq!(ShownNames::default().path(&elsewhere), elsewhere);
     }
 
-    /// The result equals that of a search through all arguments in their order.
+    /// [`ShownNames`] finds the same argument as a search through all arguments in their order.
     #[test]
     fn the_first_argument_that_leads_there_counts() {
         let names = ["/a", "/a/b", "/a/b.zip", "/a/b/c", "/"];

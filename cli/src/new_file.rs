@@ -1,7 +1,7 @@
 //! Writes files that are either complete or absent.
 //!
-//! Output is written to a new file next to the named one. It replaces the named file only when it
-//! is complete and on the disk. So if the disk is full, the old file is unchanged.
+//! Output is written to a new file next to the named one. The new file replaces the named one only
+//! when it is complete and on the disk. So the old file is unchanged if the disk is full.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -27,7 +27,7 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Starts a file that will replace `target`. It has the permissions of `target`.
+    /// Creates a new file that will replace `target`. It has the permissions of `target`.
     pub(crate) fn next_to(target: &Path) -> CliResult<Self> {
         // If `target` is a link, the file that it leads to is replaced. Devices and directories are
         // never replaced.
@@ -48,8 +48,8 @@ impl NewFile {
         name.push(format!(".{}.{number}.new", std::process::id()));
         let path = target.with_file_name(name);
         let mut options = OpenOptions::new();
-        // `create_new` refuses an existing file. So a caller that reads the file back reads what
-        // this process wrote.
+        // `create_new` refuses an existing file. So if a caller reads the file back, it reads what
+        // this process has written.
         let file = options.write(true).create_new(true).open(&path);
         let file = file.map_err(CliError::file("write", target))?;
         let new = Self {
@@ -66,7 +66,7 @@ impl NewFile {
         Ok(new)
     }
 
-    /// Writes a file of these bytes at `target`.
+    /// Writes these bytes as the whole file `target`.
     pub(crate) fn put(target: &Path, bytes: &[u8]) -> CliResult<()> {
         let mut file = Self::next_to(target)?;
         file.write(bytes)?;
@@ -92,8 +92,8 @@ impl NewFile {
         written.map_err(self.fails("write"))
     }
 
-    /// Writes a piece for a producer that can only be stopped. If writing fails, [`Self::complete`]
-    /// returns the error.
+    /// Writes a piece for a producer that can be stopped but takes no error. If writing fails,
+    /// [`Self::complete`] returns the error.
     pub(crate) fn take(&mut self, piece: &[u8]) -> ControlFlow<()> {
         match self.file.write_all(piece) {
             Ok(()) => ControlFlow::Continue(()),
@@ -104,7 +104,7 @@ impl NewFile {
         }
     }
 
-    /// Writes everything to the disk; returns the size.
+    /// Writes everything to the disk. Returns the size of the file.
     pub(crate) fn complete(&mut self) -> CliResult<u64> {
         let failed = self.failed.take().map_or(Ok(()), Err);
         let done = failed
@@ -114,7 +114,7 @@ impl NewFile {
         Ok(done.map_err(self.fails("write"))?.len())
     }
 
-    /// Moves the complete file to its place.
+    /// Gives the complete file the name of the file that it replaces.
     pub(crate) fn keep(mut self) -> CliResult<()> {
         fs::rename(&self.path, &self.target).map_err(self.fails("write"))?;
         self.is_kept = true;
@@ -127,7 +127,7 @@ impl NewFile {
     }
 }
 
-/// Returns whether a path has the name of a file that is about to replace `target`.
+/// Returns whether `path` has the name of a temporary file that will replace `target`.
 pub(crate) fn is_replacement(path: &Path, target: &Path) -> bool {
     let name = path.file_name().map(OsStr::as_bytes);
     let name = name.and_then(|name| name.strip_prefix(b".")?.strip_suffix(b".new"));
@@ -140,7 +140,7 @@ pub(crate) fn is_replacement(path: &Path, target: &Path) -> bool {
     numbers.is_some_and(|numbers| numbers.iter().all(is_of_numbers))
 }
 
-/// Returns the parent folder of a path in a form that can be opened.
+/// Returns the parent folder of a path. If the path has none, returns `.`, which can be opened.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

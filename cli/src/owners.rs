@@ -1,7 +1,7 @@
 //! Looks up the owners of the files of an answer.
 //!
-//! The command looks them up itself, with the rights of its user, and only for displayed files. So
-//! owners reveal nothing about files that only a daemon may see.
+//! The command looks up owners itself, with the rights of its user, and only for files that it
+//! shows. So owners reveal nothing about files that only a daemon may see.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,7 +13,8 @@ use resemble_relate::renditions::ways_into;
 
 use crate::args::Global;
 
-/// Returns whether rows show owners: in JSON, and with `-v`, unless another machine answers.
+/// Returns whether rows show owners. They do in JSON and with `-v`, unless the daemon of another
+/// machine answers.
 pub(crate) fn are_shown(global: &Global, is_json: bool) -> bool {
     let is_remote = global.socket.as_deref().is_some_and(is_remote);
     !is_remote && (is_json || global.verbose)
@@ -22,14 +23,15 @@ pub(crate) fn are_shown(global: &Global, is_json: bool) -> bool {
 /// The owners of files, each looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct FileOwners {
-    /// Names of users by their numbers; `None` until the first look-up.
+    /// The names of the users by their numbers. `None` until the first look-up.
     names: Option<HashMap<u32, String>>,
     known: HashMap<PathText, Option<String>>,
 }
 
 impl FileOwners {
-    /// Returns the name of a file's owner, or the owner's number if it has no name. A member has
-    /// the owner of its file. Returns `None` if this machine has no file at the path.
+    /// Returns the name of a file's owner, or the owner's number if that user has no name. The
+    /// owner of a member is that of its file. Returns `None` if this machine has no file at the
+    /// path.
     pub(crate) fn of(&mut self, path: &PathText) -> Option<String> {
         if let Some(known) = self.known.get(path) {
             return known.clone();

@@ -1,6 +1,6 @@
-//! Reads the current state of the files that a plan needs.
+//! Makes plans, and reads the present state of the files that they need.
 //!
-//! The plan, its rules and its script are made by [`resemble_report::plan`], which opens no file.
+//! [`resemble_report::plan`] makes the plan, its rules and its script, and opens no file itself.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -71,9 +71,9 @@ pub fn keep_rule(text: &str) -> Result<KeepRule, String> {
     text.parse()
 }
 
-/// Makes the plan for the identical sets of a collection. With `near`, near copies are removed,
-/// too, if at least this share of them is in the other file. For that, the reader looks into
-/// documents and archives.
+/// Makes the plan for the sets of identical files. With `near`, a near copy is removed, too, if at
+/// least this share of it is in the file that stays. To compute that share, the part reader of
+/// `near` looks into documents and archives.
 pub fn of_groups(
     document: &GroupsDocument,
     kind: &Treatment,
@@ -101,8 +101,9 @@ pub fn of_groups(
     Ok(Plan::of_groups(document, &means))
 }
 
-/// Filters a saved report, which has one name of each file. If the filter leaves out that name, it
-/// may pick another name of the file, if the file still exists.
+/// Filters the rows of a saved report. The report has only one name of each file. If the filter
+/// leaves out that name and the file still exists, another of its names is taken that the filter
+/// admits.
 pub(crate) fn pick_groups(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
     if !picked.include.is_empty() || !picked.exclude.is_empty() {
         rename_picked(report, picked)?;
@@ -118,7 +119,8 @@ fn rename_picked(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
     let shown = ShownNames::of(&named);
     let mut names = HashMap::new();
     let mut note = |path: &PathText, size: u64, time: Option<i64>| {
-        // A report may come from another machine, or be older than the file.
+        // A report may come from another machine, or may be older than the file. So a file with
+        // another size or time is not the file of the report.
         let is_it = |file: &FileState| {
             file.size == size && time.is_none_or(|time| time == file.mtime.seconds)
         };
@@ -148,7 +150,7 @@ fn rename_picked(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
         return Ok(());
     }
     let mut rename = |path: &mut PathText| {
-        // The path of a member begins with that of its file.
+        // The path of a member begins with the path of its file, so that part is renamed.
         let of_member = || {
             let mut ways = ways_into(path.as_path());
             let (file, way) = ways.find_map(|(file, way)| Some((names.get(&file.into())?, way)))?;
@@ -171,7 +173,8 @@ fn rename_picked(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
         places.sort_by_key(|&at| &set.paths[at]);
         set.select(&places);
     }
-    // Members of one rank are sorted by name. A family keeps the order of its steps.
+    // Members with equal scores are sorted by name again. The members of a family stay in the order
+    // of its steps.
     let clusters = document.body.clusters.iter_mut();
     for cluster in clusters.filter(|_| !document.parameters.family) {
         let is_by_time = cluster.kind == ClusterKind::Versions;
@@ -205,7 +208,8 @@ pub(crate) fn each_path(body: &mut Groups, change: &mut dyn FnMut(&mut PathText)
     }
 }
 
-/// Makes the plan for the conflicts below `roots`, whose paths are as given.
+/// Makes the plan for the conflicts below `roots`. The paths of the roots are as the user gave
+/// them.
 pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], kind: &Treatment) -> CliResult<Plan> {
     let real = real(roots);
     let means = Means {
@@ -215,7 +219,8 @@ pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], kind: &Treatment) 
     Ok(Plan::of_conflicts(roots, rows, &means))
 }
 
-/// Makes the plan for the covered files of a directory, or for the missing ones.
+/// Makes the plan for the files of a directory that are covered, or for those that are missing
+/// elsewhere.
 pub fn of_covered(document: &CoveredDocument, kind: &Treatment) -> CliResult<Plan> {
     let dir = real(std::slice::from_ref(&document.parameters.dir));
     let mut kept_out = dir.clone();
@@ -278,8 +283,8 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
     ))
 }
 
-/// Returns the basic means of a plan. All files are on this machine, and their other names are not
-/// known.
+/// Returns the [`Means`] that most plans need. All files are on this machine, and their other names
+/// are not known.
 fn means(kind: Treatment) -> Means<'static> {
     Means {
         kind,
@@ -294,8 +299,8 @@ fn means(kind: Treatment) -> Means<'static> {
     }
 }
 
-/// Computes how much of a near copy is lost if it is removed and the other file stays. The figures
-/// are those of `why`, so common text counts like any other.
+/// Computes what is lost if a near copy is removed and the other file stays. The figures are the
+/// ones that `why` prints, so boilerplate counts like any other text.
 fn loss(
     copy: &FileState,
     keep: &FileState,
@@ -321,8 +326,8 @@ fn loss(
     if shared.ranges_of == RangesOf::Chunks {
         return Err("it or the file that stays is too large to be compared whole".to_owned());
     }
-    // For texts the share counts words, which may be common ones or be in another order. So the
-    // share of bytes limits it.
+    // In texts the share counts words. These may be words that many files have, or be in another
+    // order. So the share of the bytes limits it.
     let [share, of_bytes] = [shared.told().0.a_in_b, shared.measures.a_in_b].map(Fraction::from);
     Ok(Loss {
         held: share.min(of_bytes),
@@ -335,7 +340,8 @@ fn loss(
     })
 }
 
-/// Returns the path that a catalogued file has in a script. `@` is the directory that `--at` names.
+/// Returns the path that a file of a catalogue has in a script. `@` means the directory that `--at`
+/// names.
 fn away(disk: &Path, path: &Path) -> Option<PathBuf> {
     let below = path.as_os_str().as_bytes();
     let below = below.strip_prefix(disk.as_os_str().as_bytes())?;
@@ -343,7 +349,7 @@ fn away(disk: &Path, path: &Path) -> Option<PathBuf> {
     Some(Path::new("@").join(OsStr::from_bytes(below)))
 }
 
-/// Returns the name of the catalogue among some paths, with its colon. A plan is for at most one
+/// Returns the catalogue among these paths, with its colon. A plan is for the files of at most one
 /// catalogue.
 fn disk(roots: &[PathText]) -> CliResult<Option<PathBuf>> {
     let found = roots
@@ -358,20 +364,20 @@ fn disk(roots: &[PathText]) -> CliResult<Option<PathBuf>> {
     Ok(disk)
 }
 
-/// Returns the real paths of the paths that exist on this machine.
+/// Returns the real paths of those paths that exist on this machine.
 fn real(paths: &[PathText]) -> Vec<PathBuf> {
     here(paths).into_iter().map(|named| named.real).collect()
 }
 
-/// Returns the paths that exist on this machine, without those in a catalogue.
+/// Returns those paths that exist on this machine. Paths in a catalogue are left out.
 fn here(paths: &[PathText]) -> Vec<Named> {
     let named = paths.iter().map(|path| names::required(path.as_path()));
     let named = named.filter_map(Result::ok);
     named.filter(|named| !named.is_catalogued()).collect()
 }
 
-/// Completes a treatment with the real path of its target directory. The directory may be new, but
-/// must lie outside the roots.
+/// Replaces the target directory of a treatment by its real path. The directory need not exist yet,
+/// but must lie outside the roots.
 fn placed(kind: &Treatment, roots: &[PathBuf]) -> CliResult<Treatment> {
     let Some(given) = kind.target() else {
         return Ok(kind.clone());
@@ -423,11 +429,12 @@ fn real_rule(rule: &KeepRule) -> CliResult<KeepRule> {
     Ok(rule.clone().with_dir(real))
 }
 
-/// Finds all names of files with several hard links, below the roots of a question. They are needed
-/// because an answer names each file once. The search begins with the first such file.
+/// Finds all names of files with several hard links, below the roots of a question. An answer has
+/// only one name of each file, but a plan needs all. The roots are searched when the first such
+/// file is looked up.
 struct LinkNames<'a> {
     roots: &'a [PathBuf],
-    /// A name counts if all patterns admit it.
+    /// A name is returned only if all of these patterns admit it.
     patterns: Vec<Patterns>,
     names: OnceCell<HashMap<(u64, u64), Vec<PathBuf>>>,
 }
@@ -441,7 +448,7 @@ impl<'a> LinkNames<'a> {
         })
     }
 
-    /// Admits the names that both the question of the report and `picked` admit.
+    /// Returns names that are admitted by both the question of the report and `picked`.
     fn picked(roots: &'a [PathBuf], document: &GroupsDocument, picked: &Picked) -> CliResult<Self> {
         let common = &document.parameters.common;
         let mut links = Self::below(roots, &common.include, &common.exclude)?;
@@ -469,7 +476,8 @@ impl<'a> LinkNames<'a> {
 
     fn gather(&self, root: &Path, names: &mut HashMap<(u64, u64), Vec<PathBuf>>) {
         let Ok(anchor) = Anchor::open(root) else {
-            // The root is a file that was named itself. Only `--include` can leave it out.
+            // This root is not a directory but a file that the user named. Only `--include` can
+            // leave it out.
             if let Ok(meta) = fs::symlink_metadata(root)
                 && !self.patterns.iter().any(Patterns::includes_some)
             {
@@ -480,8 +488,8 @@ impl<'a> LinkNames<'a> {
         };
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
-            // Names in a folder that cannot be listed stay unknown. A plan leaves out a file with
-            // unknown names.
+            // Names in a folder that cannot be listed stay unknown. A plan leaves out a file if
+            // some of its names are unknown.
             let listed = anchor.dir(&folder).and_then(|dir| dir.list(&|_| false));
             for found in listed.into_iter().flatten() {
                 let path = folder.join(&found.name);
@@ -512,7 +520,7 @@ fn kind_at(path: &Path) -> PathKind {
     }
 }
 
-/// Makes the plan for files that were marked on the screen: the first of each pair stays.
+/// Makes the plan for files that were marked on the screen. The first file of each pair stays.
 #[cfg(feature = "ui")]
 pub(crate) fn of_screen(pairs: &[(PathText, PathText)], kind: Treatment) -> Plan {
     let pairs = pairs.iter().map(|(keep, copy)| (keep, copy));
@@ -535,8 +543,8 @@ pub(crate) fn of_page(marks: &SavedMarks, kind: &Treatment) -> CliResult<Plan> {
     ))
 }
 
-/// Reads the current state of a file, or returns a sentence about why it cannot take part in a
-/// plan.
+/// Reads the present state of a file. If the file cannot be part of a plan, returns the reason in
+/// words.
 fn look(path: &Path) -> Result<FileState, String> {
     let failed = |error: io::Error| reason(&error);
     let name = path.file_name().ok_or("it has no name")?;

@@ -1,8 +1,8 @@
-//! Prints a report in any format but text.
+//! Prints a report in any format except text.
 //!
 //! A verb makes a document ([`resemble_proto::documents`]) from an answer, or reads a saved one.
-//! After that, both are treated alike. [`resemble_report::text`] makes the text for people,
-//! [`resemble_report`] the pages and workbooks.
+//! Both are then printed in the same way. [`resemble_report::text`] makes the text for people, and
+//! [`resemble_report`] makes pages and workbooks.
 
 use resemble_proto::clock;
 use resemble_report::document::{Extras, Report};
@@ -14,8 +14,8 @@ use crate::args::ReportFormat;
 use crate::error::CliResult;
 use crate::ui::Ui;
 
-/// Prints a report in any format but text, for which each verb has its own view. `end` is the byte
-/// after a row of TSV and after a name in the lists of fdupes.
+/// Prints a report in any format except text, which each verb prints in its own way. `end` is the
+/// byte after a row of TSV, and after a name in the lists of `fdupes`.
 pub fn print(
     ui: &mut Ui,
     format: ReportFormat,

@@ -1,17 +1,19 @@
 //! Asks questions and prints their answers.
 //!
-//! A verb defines the paths, the requests and the output of its question ([`Verb`]). The other
-//! steps are the same for all verbs, and are here:
+//! A verb defines the paths, the requests and the output of its question ([`Verb`]). All other
+//! steps are the same for every verb. This module has them:
 //!
-//! 1. A named path that does not exist is a soft error. If no named path exists, the answer is
-//!    empty. The question must not become one about all that the daemon watches.
-//! 2. The named paths decide who answers. If this process does, it scans them again ([`Backend`]).
+//! 1. A named path that does not exist is a soft error. If none of the named paths exists, the
+//!    answer is empty. Otherwise the question would become one about all that the daemon watches.
+//! 2. The named paths decide which process answers. If this process does, it scans them again
+//!    ([`Backend`]).
 //! 3. Paths in rows and errors begin as the arguments do.
-//! 4. The output is opened when the answer is complete: a question that fails leaves no empty file.
+//! 4. The output is opened when the answer is complete. So a question that fails leaves no empty
+//!    file.
 //! 5. After the answer, standard error reports what the answer leaves out, and then lists the
 //!    errors.
 //!
-//! A saved report is an earlier answer: it is printed by steps 4 and 5.
+//! A saved report is the answer to an earlier question, so only steps 4 and 5 are done for it.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -36,24 +38,26 @@ use crate::ui::Ui;
 /// The paths of a question.
 #[derive(Debug, Default)]
 pub struct QuestionPaths {
-    /// The paths in which the question looks. Rows name files with paths that begin as these were
-    /// given.
+    /// The paths in which the question looks. Paths in rows begin as these were given.
     pub named: Vec<Named>,
-    /// Other paths that the daemon must watch, too: the path of `--of`.
+    /// Other paths that the daemon must watch, too, such as the path of `--of`.
     pub also: Vec<Named>,
-    /// Paths that are also scanned if this process answers. They have no influence on the choice of
-    /// the process.
+    /// Paths that are also scanned if this process answers. They do not influence which process
+    /// answers.
     pub looked_at: Vec<PathText>,
-    /// The number of named paths that are the subject; these come first. The others are only
-    /// searched. Errors below them are reported, but do not make the answer incomplete.
+    /// The number of named paths that the question is about. These come first in `named`. The other
+    /// paths are only searched. Errors below them are reported, but do not make the answer
+    /// incomplete.
     pub about: usize,
-    /// True if no path is a subject, even if no path is named.
+    /// True if the question is about none of the named paths, but only searches them. This also
+    /// holds if no path is named and all that the daemon watches is searched.
     pub only_looks: bool,
     /// The named paths that do not exist.
     pub missing: Vec<SoftError>,
-    /// True if there is a place to look in: a named path, or all that the daemon watches.
+    /// True if the question has a place to look in: a named path, or all that the daemon watches.
     pub anything: bool,
-    /// Translates paths for rows. It is made from the named paths at the first row.
+    /// Translates real paths to paths for rows. It is made from `named` when the first row needs
+    /// it.
     pub(crate) shown: OnceCell<ShownNames>,
 }
 
@@ -68,8 +72,8 @@ impl QuestionPaths {
         }
     }
 
-    /// Returns a question about all files at or below these paths. Paths that do not exist are left
-    /// out.
+    /// Returns a question about all files at or below these paths. Paths that do not exist are
+    /// recorded as missing.
     pub fn among(paths: &[PathBuf]) -> Self {
         let (named, missing) = names::resolve(paths);
         Self {
@@ -81,8 +85,8 @@ impl QuestionPaths {
         }
     }
 
-    /// Like [`Self::among`], but a question without paths is about everything that the daemon
-    /// watches.
+    /// Like [`Self::among`]. But if `paths` is empty, the question is about everything that the
+    /// daemon watches.
     pub fn within(paths: &[PathBuf]) -> Self {
         let among = Self::among(paths);
         Self {
@@ -100,8 +104,8 @@ impl QuestionPaths {
         self
     }
 
-    /// Refuses a question that names only files, at most `most` of them, which are too few to
-    /// compare. One container is enough for a question about its members.
+    /// Refuses a question if it names at most `most` paths and all are files, because there is too
+    /// little to compare. A single archive or mail is enough for a question about its members.
     pub fn not_files_alone(&self, verb: &str, most: usize) -> CliResult<()> {
         match self.named.first() {
             Some(file)
@@ -120,8 +124,8 @@ impl QuestionPaths {
         }
     }
 
-    /// Completes a question that names no place. It is about everything that the daemon watches. If
-    /// there is no daemon, it is about the current directory.
+    /// Completes a question that names no path. If a daemon answers, the question stays about
+    /// everything that the daemon watches. If not, it is about the current directory.
     #[must_use]
     pub fn or_here(self, ui: &mut Ui, env: &Env, global: &Global) -> Self {
         let is_there = || match backend::daemon(env, global) {
@@ -141,7 +145,7 @@ impl QuestionPaths {
         }
     }
 
-    /// Makes the first `first` named paths the subject. The others are only searched.
+    /// Makes the question about the first `first` named paths. The other paths are only searched.
     #[must_use]
     pub fn only_about(self, first: usize) -> Self {
         Self {
@@ -151,13 +155,14 @@ impl QuestionPaths {
         }
     }
 
-    /// Returns whether an error leaves a gap in the answer, and so makes the exit code 2.
+    /// Returns whether the answer lacks something because of an error. If so, the exit code is 2.
     fn is_gap(&self, error: &SoftError) -> bool {
         let path = error.path.as_path();
         let (about, looked_in) = self.named.split_at(self.about);
         match error.kind {
             SoftErrorKind::LeftOut => return false,
-            // The daemon also reports unread documents elsewhere below its roots.
+            // The daemon also reports documents elsewhere below its roots that could not be read in
+            // full. They do not matter for this answer.
             SoftErrorKind::Unread if self.only_looks && path.is_absolute() => {
                 return self.looked_at.iter().any(|file| path == file.as_path());
             }
@@ -167,12 +172,12 @@ impl QuestionPaths {
             || self.named.iter().any(|named| path == named.real)
             || self.looked_at.iter().any(|file| path == file.as_path())
             || !looked_in.iter().any(|tree| {
-                // An error in a catalogue means that content is missing in the answer.
+                // In a catalogue, an error means that the answer lacks content.
                 !tree.is_catalogued() && path.starts_with(&tree.real)
             })
     }
 
-    /// Returns the real paths of the scope.
+    /// Returns the real paths in which the question looks.
     pub fn scope(&self) -> Vec<PathText> {
         names::real_paths(&self.named)
     }
@@ -200,7 +205,7 @@ impl QuestionPaths {
         Backend::choose(ui, env, global, answering, &self.all())
     }
 
-    /// Chooses the process that answers; if it is this one, scans the paths again.
+    /// Chooses the process that answers. If it is this one, it scans the paths again.
     pub fn open(
         &self,
         ui: &mut Ui,
@@ -228,13 +233,13 @@ pub trait Verb {
     /// Returns the options that decide which process answers.
     fn answering(&self) -> Answering;
 
-    /// Returns whether the paths are scanned before the question is asked. Otherwise the daemon or
-    /// the cache scans them.
+    /// Returns whether the paths are scanned before the question is asked. If not, the daemon or
+    /// the cache scans them while it answers.
     fn is_refreshed(&self) -> bool {
         true
     }
 
-    /// Sends the required requests, and combines their answers.
+    /// Sends the requests of the question, and combines their answers.
     fn ask(
         &mut self,
         ui: &mut Ui,
@@ -252,7 +257,7 @@ pub trait Verb {
         params: &Params,
     ) -> <Self::Body as Body>::Parameters;
 
-    /// Adds the data that only a page shows.
+    /// Adds to a report the data that only a page or a workbook shows.
     fn adorn(
         &self,
         ui: &mut Ui,
@@ -267,7 +272,7 @@ pub trait Verb {
     /// Returns the file to write into instead of standard output.
     fn output(&self) -> Option<&Path>;
 
-    /// Returns the file of the saved report that is printed again.
+    /// Returns the path of a saved report, if one is printed again instead of a new answer.
     fn from(&self) -> Option<&Path> {
         None
     }
@@ -291,14 +296,14 @@ pub trait Verb {
         NOTHING
     }
 
-    /// Returns whether the document has the number of compared files. The note on standard error
-    /// has it in any case.
+    /// Returns whether the document says how many files were compared. The note on standard error
+    /// always says so.
     fn tells_looked(&self, backend: &Backend) -> bool {
         let _ = backend;
         true
     }
 
-    /// Returns whether the expected state holds. The exit code is then 0, else 1.
+    /// Returns whether the expected state holds. If so, the exit code is 0, otherwise 1.
     fn holds(&self, document: &Document<Self::Body>) -> bool {
         document.header.total > 0
     }
@@ -311,9 +316,9 @@ pub struct Answered<B: Body> {
     pub report: Saved<B>,
     /// Numbers of compared files.
     looked: Option<Looked>,
-    /// The daemon or this process, if the question was asked.
+    /// The process that answered; `None` if no question was asked.
     backend: Option<Backend>,
-    /// True if something is missing in the answer.
+    /// True if the answer lacks something, so that the exit code is 2.
     has_gaps: bool,
 }
 
@@ -429,8 +434,8 @@ pub fn finish<V: Verb>(ui: &mut Ui, verb: &V, answered: Answered<V::Body>) -> Cl
     lists::note_nothing(ui, &asked, verb.nothing(&document.body));
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
     let mut limited = header.clone();
-    // A new answer lacks rows because of near-copies or `--top`. A saved report can only lack them
-    // because it was made with `--top`.
+    // A new answer may lack rows because of near-copies or because of `--top`. A saved report lacks
+    // rows only if it was made with `--top`.
     if verb.from().is_some() && verb.top().is_none() && header.shown < header.total {
         let (shown, total) = (human_count(header.shown), human_count(header.total));
         ui.note(&format!(
@@ -447,7 +452,7 @@ pub fn finish<V: Verb>(ui: &mut Ui, verb: &V, answered: Answered<V::Body>) -> Cl
     Ok(Outcome::of(verb.holds(document)).with_errors(has_gaps))
 }
 
-/// Returns the directory that relative names start from.
+/// Returns the current directory, from which relative names in a report start.
 pub fn base() -> Option<PathText> {
     std::env::current_dir().ok().map(PathText::from)
 }

@@ -1,7 +1,7 @@
-//! `docs/cli-reference.md`: the help of every command on one page.
+//! Makes `docs/cli-reference.md`: the help of every command on one page.
 //!
-//! The page is made from the help texts, and a test compares it with the file. So a review of a
-//! changed option shows the changed page.
+//! The page is made from the help texts, and a test compares it with the file. So a change of an
+//! option also shows up as a change of that file.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,8 @@ pub fn page() -> String {
     page
 }
 
-/// Returns the page of the program `name`, whose command line is `root`.
+/// Returns the page of the program `name`. `root` is its command line, and `head` the text above
+/// it.
 pub fn page_of(root: clap::Command, name: &str, head: &str) -> String {
     let mut page = head.to_owned();
     let mut root = at_width(root);

@@ -8,13 +8,13 @@
 //!                          terminal ─► a thread that carries it out ─► News
 //! ```
 //!
-//! 1. [`model`] and [`draw`] are pure: a key changes the state, the state is drawn. Only
+//! 1. [`model`] and [`draw`] are pure: a key changes the state, and the state is drawn. Only
 //!    [`terminal`] reads keys and files, and receives the results of threads.
-//! 2. The question is asked in a thread. So the screen is painted at once, and shows the progress.
+//! 2. The question is asked in a thread. So the screen is drawn at once, and shows the progress.
 //! 3. The files of the report are never changed. Only plans, in new files, and templates are
 //!    written.
 //!
-//! This module is behind the feature `ui`, because the crate `ratatui` that draws is large.
+//! This module is behind the feature `ui`, because it needs the large crate `ratatui` for drawing.
 
 mod collection;
 mod draw;

@@ -1,16 +1,16 @@
-//! Prints results and messages. No other module does, except `help`, `relay`, `measure` and the
-//! screen.
+//! Prints results and messages. All other modules print through this one, except `help`, `relay`,
+//! `measure` and the screen.
 //!
 //! Results go to standard output (or the file of `-o`), everything else to standard error. Only
 //! this module treats terminals differently: quoting of names, padding of columns, colours and
 //! progress.
 //!
 //! 1. The file of `-o` is created when the first byte is written. That is after the files were
-//!    scanned, so that the scan does not find it. It gets its name when it is complete (`NewFile`).
-//!    If a command fails, the old file stays.
-//! 2. Output is buffered and flushed by [`Ui::finish`], so a full disk is an error and not a lost
-//!    last page.
-//! 3. Text from outside never reaches a terminal raw: names are quoted, tables and documents are
+//!    scanned, so the scan does not find it. It gets its name when it is complete (`NewFile`). If a
+//!    command fails, the old file stays.
+//! 2. Output is buffered, and [`Ui::finish`] flushes it. So a full disk is reported as an error,
+//!    and no output is lost without notice.
+//! 3. Text from outside never reaches a terminal raw. Names are quoted, tables and documents are
 //!    spelled out, and all text for standard error goes through [`harmless`].
 
 mod interrupt;
@@ -43,7 +43,7 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::local_time;
 use crate::new_file::NewFile;
 
-/// The maximum number of partly read documents that are named.
+/// The maximum number of partly read documents that are listed by name.
 const UNREAD: usize = 10;
 
 /// How much is printed on standard error.
@@ -57,7 +57,7 @@ enum Talk {
 /// The destination of results.
 enum Target {
     Stream(Box<dyn Write>),
-    /// The terminal, a screen at a time.
+    /// The terminal, through a pager if the output is long.
     Paged(Pager),
     File {
         path: PathBuf,
@@ -67,7 +67,7 @@ enum Target {
 
 /// The file of `-o`.
 enum Output {
-    /// A regular file, which gets its name at the end.
+    /// A regular file. It gets its name when it is complete.
     New(NewFile),
     /// A device or a pipe, which is written to directly.
     Open(BufWriter<File>),
@@ -90,7 +90,7 @@ impl Output {
         }
     }
 
-    /// Completes the output after all of it was written.
+    /// Completes the file after all output was written to it.
     fn finish(self, path: &Path) -> CliResult<()> {
         match self {
             Self::New(mut file) => {
@@ -107,11 +107,11 @@ impl Output {
 pub struct Ui {
     out: Target,
     err: Box<dyn Write>,
-    /// True if standard output is a terminal, and results go there.
+    /// True if results go to standard output and that is a terminal.
     terminal: bool,
     /// Width of that terminal.
     columns: Option<usize>,
-    /// Width of standard error, if it is a terminal.
+    /// Width of the terminal that standard error goes to, if it is one.
     err_columns: Option<usize>,
     err_terminal: bool,
     color: bool,
@@ -123,7 +123,7 @@ pub struct Ui {
     /// Messages for standard error that wait until the pager has ended, because the pager would
     /// draw over them.
     after: String,
-    /// Gives a screen the current progress.
+    /// Shares the current progress with the thread that draws the screen.
     board: Option<ProgressBoard>,
 }
 
@@ -136,7 +136,7 @@ impl std::fmt::Debug for Ui {
 }
 
 impl Ui {
-    /// Prints to the standard streams of this process.
+    /// Returns a `Ui` that prints to the standard streams of this process.
     pub fn of_process(global: &Global) -> Self {
         let terminal = io::stdout().is_terminal();
         let env = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -165,7 +165,8 @@ impl Ui {
         }
     }
 
-    /// Prints nothing, because a screen is displayed. `board` has the progress displays.
+    /// Returns a `Ui` that prints nothing, because a screen is displayed. `board` shares its
+    /// progress displays with that screen.
     pub fn of_screen(board: ProgressBoard) -> Self {
         let sink = || Box::new(io::sink());
         Self {
@@ -184,8 +185,8 @@ impl Ui {
         }
     }
 
-    /// Sends later output that is longer than the terminal through the user's pager, if standard
-    /// output is a terminal.
+    /// Sends later output through the user's pager if it is longer than the screen. This has an
+    /// effect only if standard output is a terminal.
     pub fn page(&mut self) {
         if self.may_page
             && matches!(self.out, Target::Stream(_))
@@ -223,13 +224,13 @@ impl Ui {
     }
 
     /// Returns whether the reader of the output has closed the pipe. A command whose output has no
-    /// end then stops.
+    /// end stops in that case.
     pub const fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Writes results. If the reader has closed the pipe, further results are dropped. That is not
-    /// an error, and the exit code is that of the answer.
+    /// Writes results. If the reader of the output has closed the pipe, further results are
+    /// dropped. That is not an error: the exit code is that of the answer.
     pub fn write(&mut self, body: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> CliResult<()> {
         let written = match &mut self.out {
             Target::Stream(stream) => body(stream).map_err(CliError::Output),
@@ -269,9 +270,10 @@ impl Ui {
         })
     }
 
-    /// Flushes the output so far, for a person who follows it.
+    /// Flushes the output so far, so that a person who follows it sees every row at once.
     pub fn flush(&mut self) -> CliResult<()> {
-        // `write` opens the file of `-o`, so an empty answer leaves an empty file.
+        // `write` creates the file of `-o` if it is not there yet. So an answer without rows leaves
+        // an empty file.
         self.write(|out| out.flush())
     }
 
@@ -319,7 +321,7 @@ impl Ui {
         }
     }
 
-    /// Prints the files that could not be read. Of the partly read documents it prints only the
+    /// Prints the errors of files. Of the documents that were read only in part, it lists only the
     /// first ones, because a collection may have thousands.
     pub fn soft_errors(&mut self, errors: &[SoftError]) {
         let mut unread = 0;
@@ -362,7 +364,8 @@ impl Ui {
         self.progress_through(what, Vec::new())
     }
 
-    /// Like [`Self::progress`], for work on all files at and below these paths.
+    /// Like [`Self::progress`], for work on all files at and below `paths`. The display also shows
+    /// how much of that work is left.
     pub fn progress_through(&self, what: &str, paths: Vec<PathBuf>) -> Progress {
         let is_shown = self.err_terminal && self.talk >= Talk::Notes;
         let progress = Progress::new(what, paths, is_shown);
@@ -373,7 +376,7 @@ impl Ui {
     }
 
     fn say(&mut self, text: &str) {
-        // If standard error is closed, the messages are lost.
+        // If standard error is closed, the message is lost.
         let mut line = format!("resemble: {}", harmless(text));
         if let Some(columns) = self.err_columns {
             line = wrap(&line, columns, 0, 2);
@@ -386,7 +389,7 @@ impl Ui {
         }
     }
 
-    /// Flushes the output, prints the error if there is one, and returns the exit code.
+    /// Flushes the output, prints the error if the command failed, and returns the exit code.
     pub fn finish(&mut self, result: CliResult) -> ExitCode {
         let out = std::mem::replace(&mut self.out, Target::Stream(Box::new(io::sink())));
         let flushed = match out {
@@ -410,7 +413,8 @@ impl Ui {
         };
         match result.and_then(|outcome| flushed.map(|()| outcome)) {
             Ok(outcome) => outcome.into(),
-            // clap prints help and does not go through [`Self::write`].
+            // clap prints help itself and not through [`Self::write`], so a closed pipe is an error
+            // of the command here.
             Err(error) if error.is_broken_pipe() => Outcome::Holds.into(),
             Err(error) => {
                 self.say(&error.to_string());
@@ -420,13 +424,15 @@ impl Ui {
     }
 }
 
-/// Returns the width of a terminal; `None` for anything else, or if it is unknown.
+/// Returns the width of a terminal. Returns `None` if the stream is no terminal, or if the width is
+/// not known.
 fn columns(stream: impl AsFd) -> Option<usize> {
     let columns = rustix::termios::tcgetwinsize(stream).ok()?.ws_col;
     (columns > 0).then(|| usize::from(columns))
 }
 
-/// Prints clap's message: help and version on standard output (0), usage on standard error (2).
+/// Prints a message of clap, and returns the exit code. Help and version go to standard output
+/// (exit code 0), and usage errors to standard error (2).
 pub fn print_usage(error: &clap::Error) -> ExitCode {
     let printed = error.print().and_then(|()| io::stdout().flush());
     if error.use_stderr() {

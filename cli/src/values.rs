@@ -9,7 +9,7 @@ use crate::local_time;
 
 pub use resemble_proto::number::{duration, share, size};
 
-/// Parses a glob as in .gitignore; refuses an invalid one.
+/// Checks that a glob is one that `.gitignore` could have.
 pub fn glob(text: &str) -> Result<String, String> {
     match pattern::check(text) {
         Ok(()) => Ok(text.to_owned()),
@@ -23,8 +23,8 @@ pub fn count(text: &str) -> Result<u64, String> {
     number.map_err(|_| "not a number of rows such as 20".to_owned())
 }
 
-/// Parses the number of contents that may have a chunk before it is ignored, or `half` of the
-/// files.
+/// Parses the limit for common chunks. A chunk that more contents have is ignored. The limit is a
+/// number, or `half` of the files.
 pub fn degree(text: &str) -> Result<Degree, String> {
     if text == "half" {
         return Ok(Degree::Half);
@@ -52,20 +52,20 @@ pub fn alert_kinds(text: &str) -> Result<AlertKinds, String> {
     kinds.collect::<Result<_, _>>().map(AlertKinds)
 }
 
-/// The start of a list of alerts.
+/// The point at which a list of alerts starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
     /// The first alert after the one with this number.
     Number(u64),
-    /// This time or later, in seconds since 1970.
+    /// At this time or later, in seconds since 1970.
     Time(u64),
     /// At most this long ago.
     Ago(Duration),
 }
 
-/// Parses the number of an alert (`412`), a duration (`90s`, `15m`, `2h`, `1d`, `2w`), a day or a
-/// time. Days and times (`2026-11-23`, `2026-11-23 18:30`, optionally with seconds) are local, or
-/// in UTC with a `Z`.
+/// Parses the number of an alert (`412`), a duration (`90s`, `15m`, `2h`, `1d`, `2w`), a day, or a
+/// time. A day or time (`2026-11-23`, `2026-11-23 18:30`, optionally with seconds) is local, or in
+/// UTC if a `Z` follows.
 pub fn since(text: &str) -> Result<Since, String> {
     const DAY: u64 = 86_400;
     if let Ok(number) = text.parse() {
@@ -172,8 +172,8 @@ mod tests {
         ] {
             let zone = local_time::zone();
             let ahead = |at: u64| (zone.ahead)(at.cast_signed());
-            // The offset of local time is the same throughout the day before and after each of
-            // these times.
+            // Within a day before and after each of these times, the offset of local time does not
+            // change.
             let local = if text.ends_with('Z') {
                 0
             } else {

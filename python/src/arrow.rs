@@ -1,8 +1,9 @@
-//! Columns of strings by the C data interface of Arrow, whose memory is lent
+//! Reads columns of strings through the C data interface of Arrow, without copying
 //! (<https://arrow.apache.org/docs/format/CDataInterface.html>).
 //!
-//! The only file with unsafe code: three structures of that interface, moved out of capsules, read,
-//! and released once. A producer keeps the rules of the interface; nothing can check that.
+//! Only this file has unsafe code. It has three structures of that interface. Each is moved out of
+//! a capsule, read, and released once. That a producer keeps the rules of the interface cannot be
+//! checked.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -49,7 +50,7 @@ struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
-/// A structure that its holder releases once. After that it is all zeros.
+/// A structure that its holder must release once. A released structure is all zeros.
 trait Released: Sized {
     fn release(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
 }
@@ -66,7 +67,7 @@ macro_rules! released {
 
 released!(ArrowSchema, ArrowArray, ArrowArrayStream);
 
-/// A structure of a producer, which this module must release.
+/// A structure that a producer has made and that this module must release.
 struct Owned<T: Released>(Box<T>);
 
 impl<T: Released> Owned<T> {
@@ -77,13 +78,13 @@ impl<T: Released> Owned<T> {
         Self(Box::new(unsafe { std::mem::zeroed() }))
     }
 
-    /// Takes the structure out of a capsule of this name.
+    /// Moves the structure out of a capsule with this name.
     fn from_capsule(capsule: &Bound<'_, PyAny>, name: &'static CStr) -> PyResult<Self> {
         let capsule = capsule.cast::<PyCapsule>()?;
         let place: NonNull<T> = capsule.pointer_checked(Some(name))?.cast();
         let mut taken = Self::empty();
-        // SAFETY: a capsule of this name holds one such structure. It is moved out, and zeros are
-        // left, which mean a released one. So the capsule does not release it again.
+        // SAFETY: a capsule of this name holds one such structure. The swap moves it out and leaves
+        // zeros, which mean a structure that is released. So the capsule does not release it again.
         unsafe { ptr::swap(place.as_ptr(), &raw mut *taken.0) };
         Ok(taken)
     }
@@ -100,13 +101,13 @@ impl<T: Released> Owned<T> {
 impl<T: Released> Drop for Owned<T> {
     fn drop(&mut self) {
         if let Some(release) = self.0.release() {
-            // SAFETY: the structure is not released yet, and nobody else has it.
+            // SAFETY: the structure is not released yet, and nothing else has access to it.
             unsafe { release(&raw mut *self.0) };
         }
     }
 }
 
-/// Offsets of 32 or 64 bits.
+/// The width of the offsets in an array: 32 or 64 bits.
 #[derive(Clone, Copy, Debug)]
 enum OffsetWidth {
     Narrow,
@@ -114,11 +115,11 @@ enum OffsetWidth {
 }
 
 impl OffsetWidth {
-    /// The offsets of an array's texts.
+    /// Returns the offsets at which the texts of an array begin, and the end of the last one.
     ///
     /// # Safety
     ///
-    /// `offsets` is the buffer of offsets of this width of the array.
+    /// `offsets` must be the buffer of offsets of `array`, and its offsets must have this width.
     unsafe fn offsets(self, offsets: *const c_void, array: &ArrowArray) -> Vec<usize> {
         let places = (array.offset as usize)..=(array.offset + array.length) as usize;
         // SAFETY: the caller's promise.
@@ -132,7 +133,7 @@ impl OffsetWidth {
     }
 }
 
-/// A column of strings or of bytes, in one or several arrays.
+/// A column of strings or of bytes, which consists of one or several arrays.
 pub(crate) struct ArrowColumn {
     arrays: Vec<Owned<ArrowArray>>,
     width: OffsetWidth,
@@ -141,7 +142,7 @@ pub(crate) struct ArrowColumn {
 // SAFETY: arrays are never written to after they are made, and the interface lets any thread
 // read and release them.
 unsafe impl Send for ArrowColumn {}
-// SAFETY: as above; `slices` only reads.
+// SAFETY: arrays are never written to, and `slices` only reads them.
 unsafe impl Sync for ArrowColumn {}
 
 impl std::fmt::Debug for ArrowColumn {
@@ -153,8 +154,8 @@ impl std::fmt::Debug for ArrowColumn {
 }
 
 impl ArrowColumn {
-    /// The column that an object exports; `None`: it exports none, or one of another type, whose
-    /// texts Python must make.
+    /// Returns the column that an object exports. Returns `None` if the object exports no column,
+    /// or a column of another type. Python must then make a text of each value.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let (schema, arrays) = if object.hasattr("__arrow_c_stream__")? {
             let capsule = object.call_method0("__arrow_c_stream__")?;
@@ -170,7 +171,8 @@ impl ArrowColumn {
         } else {
             return Ok(None);
         };
-        // SAFETY: a schema that is not released has a format, a string that ends with zero.
+        // SAFETY: a schema that is not released has a format, which is a string that ends with
+        // zero.
         let format = unsafe { CStr::from_ptr(schema.0.format) };
         let is_dictionary = !schema.0.dictionary.is_null();
         let width = match format.to_bytes() {
@@ -225,7 +227,7 @@ impl ArrowColumn {
         slices
     }
 
-    /// The first text that is null.
+    /// Returns the index of the first text that is null.
     fn first_null(&self) -> Option<usize> {
         let mut before = 0;
         for array in &self.arrays {
@@ -236,8 +238,8 @@ impl ArrowColumn {
                 let validity = unsafe { *array.buffers }.cast::<u8>();
                 let is_null = |at: usize| {
                     let bit = array.offset as usize + at;
-                    // SAFETY: the bitmap has a bit for each text, also for those before the array's
-                    // offset.
+                    // SAFETY: the bitmap has a bit for each text, also for the texts before the
+                    // offset of the array.
                     !validity.is_null() && unsafe { *validity.add(bit / 8) } >> (bit % 8) & 1 == 0
                 };
                 if let Some(at) = (0..length).find(|&at| is_null(at)) {
@@ -250,7 +252,7 @@ impl ArrowColumn {
     }
 }
 
-/// The type and all arrays of a stream.
+/// Returns the type of a stream and all its arrays.
 fn received(
     mut stream: Owned<ArrowArrayStream>,
 ) -> PyResult<(Owned<ArrowSchema>, Vec<Owned<ArrowArray>>)> {
@@ -259,7 +261,7 @@ fn received(
         return Err(failed());
     };
     let mut schema = Owned::empty();
-    // SAFETY: the stream is not released, and the place for the schema is ours.
+    // SAFETY: the stream is not released, and `schema` is an empty structure of this module.
     if unsafe { get_schema(stream.as_mut_ptr(), schema.as_mut_ptr()) } != 0 {
         return Err(failed());
     }

@@ -1,11 +1,12 @@
-//! `dedupe`: which texts stay, in their order, and which texts lie in one that stays.
+//! `dedupe`: finds the texts that stay, and for each other text one that stays and has it.
 //!
 //! Each text is compared only with the texts that stay so far. Of a thousand near-copies the first
-//! stays, and each other one is measured once. Pairs that samples find are measured on both texts.
+//! one stays, and each other one is measured once. Samples find candidates; a pair is then measured
+//! on its two texts.
 //!
 //! # Memory
 //!
-//! This takes some 30 bytes for each sample of a text that stays. The texts themselves are not
+//! This needs about 30 bytes for each sample of a text that stays. The texts themselves are not
 //! copied.
 
 use std::cmp::Reverse;
@@ -23,32 +24,36 @@ use crate::figures::{Figures, ScoreRule, fraction};
 use crate::running::interruptibly;
 use crate::texts::{HeldTexts, TextName};
 
-/// The maximum number of shingles of a text that has all of them as samples. A text of up to twice
-/// as many has one in two, and so on to one in eight. So samples of all lengths nest.
+/// A text with at most this many shingles has all of them as samples. If it has up to twice as
+/// many, one in two is a sample, and so on to one in eight. The samples of a sparser level are
+/// among those of a denser one, so texts of different lengths can have samples in common.
 const SHORT: usize = 32;
 
-/// A sample is boilerplate if more than this many of the texts that stay have it, as in an index.
+/// A sample is boilerplate if more than this many of the texts that stay have it. The limit is that
+/// of an index.
 const BOILERPLATE: usize = 1000;
 
-/// The number of texts against which a text is measured: those that share most samples with it. Of
-/// 7,494 hard duplicates (headers, templates, short texts), 28 are missed with one text, 11 with
-/// four and 7 with eight. With 32, 6 are missed in twice the time.
+/// The maximum number of texts with which a text is compared. They are those that share the most
+/// samples with it. Of 7,494 hard duplicates (headers, templates, short texts), 28 are missed if
+/// one text is compared, 11 with four and 7 with eight. With 32, 6 are missed, in twice the time.
 const MAX_MEASURED: usize = 8;
 
-/// A text with fewer samples needs only one in common with another.
+/// A text with fewer samples than this needs only one sample in common with another text. All
+/// others need two.
 const FEW: usize = 8;
 
-/// The number of texts that are looked up together, before any of them stays.
+/// The number of texts that are looked up together, in parallel, before any of them is added to
+/// those that stay.
 const TOGETHER: usize = 4096;
 
-/// A text that is dropped, the text that it duplicates, and the share of the first that lies in the
-/// second.
+/// A text that is dropped, the text that it duplicates, and the share of the dropped text that lies
+/// in the other.
 type Duplicate = (u32, u32, Score);
 
-/// A duplicate as Python gets it.
+/// A [`Duplicate`] as Python gets it.
 type DuplicateRow = (u32, u32, Option<f64>);
 
-/// The places of texts that stay, ascending, and the duplicates.
+/// Returns the indexes of the texts that stay, in ascending order, and the duplicates.
 #[pyfunction]
 pub(crate) fn dedupe(
     py: Python<'_>,
@@ -73,7 +78,7 @@ struct SampledText {
 impl SampledText {
     fn of(bytes: &[u8], cutter: &mut TextCutter) -> Self {
         let name = TextName::of(bytes);
-        // Takes the bits of a shingle that are its fingerprint in an index.
+        // Returns those bits of a shingle's hash that are its fingerprint in an index.
         let bits = |shingle: u64| ((shingle << Fingerprint::BASE_LEVEL) >> 32) as u32;
         let mut samples: Vec<u32> = match name.kind {
             ContentKind::Text => {
@@ -86,7 +91,8 @@ impl SampledText {
                 all.filter(is_kept).map(bits).collect()
             }
             ContentKind::Empty => Vec::new(),
-            // Data is sampled by windows, and by words if it has some.
+            // Data that are no text are sampled by windows. If they have words, they are sampled by
+            // words, too.
             ContentKind::Data | ContentKind::Binary => {
                 let digest = Digest::of(bytes, &Params::default());
                 digest.posted().map(|sample| sample.0 as u32).collect()
@@ -99,17 +105,18 @@ impl SampledText {
     }
 }
 
-/// For each sample, the list of the places of texts that have it. All lists are in one vector.
+/// For each sample, a linked list of the texts that have it. All lists are in one vector.
 #[derive(Default)]
 struct SampleLists {
-    /// The place in `links` where the list of a sample begins.
+    /// The index in `links` at which the list of a sample begins.
     begins: HashMap<u32, u32>,
-    /// A place, and where the list continues, if it does.
+    /// A text of a list. The second value is one more than the index in `links` at which the list
+    /// continues.
     links: Vec<(u32, Option<NonZeroU32>)>,
 }
 
 impl SampleLists {
-    /// The places of texts with a sample, the last first.
+    /// Returns the texts that have a sample. The text that was added last is first.
     fn places(&self, sample: u32) -> impl Iterator<Item = u32> + '_ {
         let first = self.begins.get(&sample).map(|&at| self.links[at as usize]);
         let next = |link: &(u32, Option<NonZeroU32>)| {
@@ -128,7 +135,7 @@ impl SampleLists {
     }
 }
 
-/// The texts that stay so far.
+/// The texts that stay so far, and the lists that find them.
 struct Deduplication<'t> {
     texts: &'t [&'t [u8]],
     rule: ScoreRule,
@@ -161,8 +168,8 @@ impl<'t> Deduplication<'t> {
             })?;
             for (place, (text, known)) in (begin as u32..).zip(found) {
                 stop.go_on()?;
-                // `known` was found before any text of this batch stayed. So the texts of this
-                // batch are searched here.
+                // `known` was searched before any text of this batch was added to those that stay.
+                // So this search is among the texts of the batch.
                 match known.or_else(|| all.nearest(place, &text, begin as u32)) {
                     Some((of, share)) => duplicates.push((place, of, share)),
                     None => all.keep(place, text),
@@ -180,8 +187,8 @@ impl<'t> Deduplication<'t> {
         }
     }
 
-    /// Returns the text that has the largest share of this one, if that share is large enough. Only
-    /// texts at the place `from` or later count.
+    /// Returns the text that has the largest share of this text, if that share is large enough.
+    /// Only texts with an index of at least `from` count.
     fn nearest(&self, place: u32, text: &SampledText, from: u32) -> Option<(u32, Score)> {
         let equal = self.whole.get(&text.name.digest);
         if let Some(&equal) = equal.filter(|&&equal| equal >= from) {
@@ -202,7 +209,8 @@ impl<'t> Deduplication<'t> {
         measured.max_by_key(|&(other, share)| (share, Reverse(other)))
     }
 
-    /// The texts from a place on that share most samples with this one.
+    /// Returns the texts that share the most samples with this text. Only texts with an index of at
+    /// least `from` count.
     fn nominees(&self, text: &SampledText, from: u32) -> impl Iterator<Item = u32> + use<> {
         let mut places: Vec<u32> = Vec::new();
         for &sample in &text.samples {

@@ -1,4 +1,4 @@
-//! The figures of two texts, as every verb of the programs has them.
+//! Computes the figures of two texts, as every verb of the programs does.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use resemble_relate::judge::estimate::enough_shared;
 use resemble_relate::judge::matched::CommonPart;
 use resemble_relate::prove::exact::judged;
 
-/// A row's figures: score, `a_in_b`, `b_in_a`, resemblance, shared bytes, relation, unit.
+/// The figures of a row: score, `a_in_b`, `b_in_a`, resemblance, shared bytes, relation, unit.
 pub(crate) type FigureRow = (
     Option<f64>,
     Option<f64>,
@@ -21,7 +21,7 @@ pub(crate) type FigureRow = (
     &'static str,
 );
 
-/// The score that sorts rows, and its least value.
+/// The measure that is the score of a pair, and the least score of a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScoreRule {
     is_resemblance: bool,
@@ -54,7 +54,8 @@ impl ScoreRule {
         self.least
     }
 
-    /// Returns the score of a pair, if the pair is shown: it has a score that is large enough.
+    /// Returns the score of a pair. Returns `None` if the pair has no score, or if the score is too
+    /// small for a row.
     pub(crate) fn passed(self, figures: &Figures) -> Option<Score> {
         if figures.is_repetition {
             return None;
@@ -76,17 +77,17 @@ impl ScoreRule {
     }
 }
 
-/// The figures of two contents; a is the first one.
+/// The figures of two contents, `a` and `b`.
 #[derive(Clone, Debug)]
 pub(crate) struct Figures {
     pub(crate) measures: Measures,
     pub(crate) relation: Option<Relation>,
     pub(crate) unit: Unit,
     sizes: (ByteLen, ByteLen),
-    /// True if the common part is mostly a few runs that are repeated.
+    /// True if most of the common part consists of a few runs that are repeated.
     is_repetition: bool,
-    /// For two texts: both containments and the resemblance, even if the texts are too small to be
-    /// judged.
+    /// Both containments and the resemblance of two texts. They are set even if the texts are too
+    /// small to be judged.
     read: Option<[Score; 3]>,
 }
 
@@ -118,7 +119,7 @@ impl Figures {
         }
     }
 
-    /// Makes the figures of two texts with this common text.
+    /// Makes the figures of two texts from the text that they have in common.
     pub(crate) fn of_common(common: &CommonText, sizes: (ByteLen, ByteLen)) -> Self {
         Self {
             read: Some(shares(common)),
@@ -126,7 +127,7 @@ impl Figures {
         }
     }
 
-    /// Makes the figures of two contents from the proven measures alone.
+    /// Makes the figures of two contents from their proven measures, without common text.
     pub(crate) fn judged(proven: Proven, sizes: (ByteLen, ByteLen)) -> Self {
         let found = judged(proven, sizes, Relation::MIN_SHARED);
         Self {
@@ -139,7 +140,7 @@ impl Figures {
         }
     }
 
-    /// The same pair seen from b.
+    /// Returns the figures of the same pair with `a` and `b` exchanged.
     pub(crate) fn swapped(self) -> Self {
         Self {
             measures: self.measures.swapped(),
@@ -152,7 +153,7 @@ impl Figures {
         }
     }
 
-    /// Returns the share of a that is in b, even if the contents are too small to be judged.
+    /// Returns the share of `a` that is in `b`, even if the contents are too small to be judged.
     pub(crate) fn a_in_b(&self) -> Option<Score> {
         let read = self.read.map(|[a_in_b, ..]| a_in_b);
         self.measures.a_in_b.or(read)
@@ -181,13 +182,13 @@ pub(crate) const fn unit_word(unit: Unit) -> &'static str {
     }
 }
 
-/// A share as the programs write it: six decimals, rounded down.
+/// Returns a share as the programs write it, with six decimals and rounded down.
 pub(crate) fn fraction(share: Option<Score>) -> Option<f64> {
     let millionths = Fraction::from(share).millionths()?;
     Some(f64::from(millionths) / 1e6)
 }
 
-/// The shares that two texts have of each other.
+/// Returns both containments and the resemblance of two texts.
 fn shares(common: &CommonText) -> [Score; 3] {
     let share = |part: u64, of: u64| {
         Score::new(part as f64 / of.max(1) as f64).min(Score::ALL_BUT_IDENTICAL)
@@ -200,7 +201,7 @@ fn shares(common: &CommonText) -> [Score; 3] {
     ]
 }
 
-/// Orders rows as the programs do.
+/// Compares two rows by the order in which the programs print rows.
 pub(crate) fn order<N: Ord>(
     a: (Score, &Figures, N),
     b: (Score, &Figures, N),

@@ -1,4 +1,5 @@
-//! The Python module `resemble._resemble`: texts in memory, measured by the engine of the programs.
+//! The Python module `resemble._resemble`. It measures texts in memory with the engine of the
+//! programs.
 //!
 //! ```text
 //! list, Series, Arrow ─► texts ─► pairs    relate::prove::texts, as `resemble pairs`
@@ -7,8 +8,8 @@
 //!                                └► store   texts in the file of an index
 //! ```
 //!
-//! All figures are made by `figures`, by the functions that the programs call. Long work lets other
-//! threads of Python run, and ends on Ctrl-C.
+//! All figures are made in `figures`, with the functions that the programs call, too. Work that
+//! takes long lets other threads of Python run, and ends on Ctrl-C.
 
 mod arrow;
 mod dedupe;
@@ -38,13 +39,14 @@ create_exception!(
     "The index is open elsewhere: it has one writer, or several readers."
 );
 
-/// An error of Python's class `Error` with one sentence.
+/// Returns an error of the Python class `Error`. Its message is one sentence.
 fn error(sentence: impl ToString) -> PyErr {
     Error::new_err(sentence.to_string())
 }
 
-/// The sampled five-word shingles of each text: where those of each begin (`uint64`, one more than
-/// there are texts), and all samples (`uint32`).
+/// Returns the samples of each text, which are five-word shingles. The first result has the offset
+/// at which the samples of each text begin, and the end (`uint64`). The second result has all
+/// samples (`uint32`).
 #[pyfunction]
 fn signatures<'py>(
     py: Python<'py>,

@@ -1,4 +1,5 @@
-//! `pairs`: every two texts with enough in common, found and measured as `resemble pairs` does.
+//! `pairs`: finds and measures every two texts that have enough in common, as `resemble pairs`
+//! does.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,10 +20,10 @@ use crate::figures::{FigureRow, Figures, ScoreRule, order};
 use crate::running::interruptibly;
 use crate::texts::{HeldTexts, TextName};
 
-/// The places of two texts, and their figures.
+/// The indexes of two texts, and their figures.
 type PlacedRow = (u32, u32, FigureRow);
 
-/// A pair of contents, by the places at which each of them occurs first.
+/// A pair of contents. `places` has the index of the first text with each content.
 struct MeasuredTexts {
     places: (u32, u32),
     score: Score,
@@ -33,12 +34,14 @@ struct MeasuredTexts {
 #[derive(Default)]
 struct FoundTexts {
     measured: Vec<MeasuredTexts>,
-    /// Contents whose bytes or rows must be measured.
+    /// Pairs of contents, as indexes, that must still be measured by their bytes or their rows of a
+    /// table.
     drafts: BTreeSet<(usize, usize)>,
 }
 
-/// Returns the pairs of texts, best first. Equal texts are one content, which has the place of the
-/// first of them. A row connects each further place with the first one.
+/// Returns the pairs of texts, the best first. Texts that are equal have one content. That content
+/// is represented by the first of these texts, and a row connects each of the others with the
+/// first.
 #[pyfunction]
 pub(crate) fn pairs(
     py: Python<'_>,
@@ -141,7 +144,7 @@ fn pairs_of(texts: &[&[u8]], rule: ScoreRule, stop: &StopFlag) -> Result<Vec<Pla
 }
 
 /// Returns the pairs of contents that have more windows or chunks in common than unrelated contents
-/// do. Neither content is a text.
+/// have. These are contents that are no text.
 fn met_by_windows(
     contents: &[(&[u8], ContentKind)],
     stop: &StopFlag,

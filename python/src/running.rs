@@ -1,4 +1,4 @@
-//! Work that lets other threads of Python run, and ends on Ctrl-C.
+//! Runs work so that other threads of Python can run meanwhile, and Ctrl-C ends it.
 
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
@@ -14,8 +14,8 @@ use crate::error;
 /// The interval at which signals are checked.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Does work on a thread of its own, without the lock of the interpreter. If the handler of a
-/// signal raises an exception, a flag is set, which the work checks.
+/// Does work in another thread, without holding the lock of the interpreter. If the handler of a
+/// signal raises an exception, a flag is set. The work checks that flag and ends.
 pub(crate) fn interruptibly<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&StopFlag) -> Result<T, AskError> + Send,

@@ -1,7 +1,7 @@
-//! `Index`: texts by key in the file of an index, with the samples that find them.
+//! `Index`: stores texts by key in the file of an index, with the samples by which they are found.
 //!
-//! A key is a file of the index, and its text a record named by the digest of its content. So the
-//! text is available when a pair is measured, and all figures that are shown are proven.
+//! In the index, a key is a file, and its text is a record named by the digest of its content. So
+//! the text is available when a pair is measured, and all figures that are shown are proven.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,19 +24,19 @@ use crate::running::interruptibly;
 use crate::texts::HeldText;
 use crate::{Locked, error};
 
-/// Texts of this many bytes are written together.
+/// Added texts are written when they have this many bytes together.
 const TOGETHER: usize = 16 << 20;
 
-/// The folder whose files are the texts. It exists only in the index.
+/// The folder whose files are the keys. It exists only in the index.
 const FOLDER: &str = "/texts";
 
-/// The first part of the names of records that are texts.
+/// The beginning of the names of those records that are texts.
 const RECORDS: &str = "text/";
 
-/// A key and the figures of its text.
+/// A key, and the figures of its text and the text in question.
 type FoundRow = (String, FigureRow);
 
-/// Texts in a file: one writer, or several readers.
+/// An index of texts in a file. The file has one writer or several readers at a time.
 #[pyclass(module = "resemble", frozen, subclass)]
 pub(crate) struct TextIndex {
     path: PathBuf,
@@ -60,8 +60,8 @@ impl TextIndex {
     fn new(py: Python<'_>, path: PathBuf, readonly: bool) -> PyResult<Self> {
         let (params, options) = (Params::default(), Options::default());
         let state = py.detach(|| {
-            // A file that is no index, or is damaged, may hold somebody's texts. So it is not set
-            // aside.
+            // A file that is damaged or no index may be somebody's only copy of some texts. So it
+            // is not renamed and replaced by a new index.
             let is_there = std::fs::metadata(&path).is_ok_and(|meta| meta.len() > 0);
             if readonly || is_there {
                 let snapshot = Index::last_commit(&path, &params, &options)?;
@@ -83,7 +83,7 @@ impl TextIndex {
         })
     }
 
-    /// Adds a text under a key. It replaces the text that the key already has.
+    /// Adds a text under a key. If the key has a text already, that text is replaced.
     fn add(&self, py: Python<'_>, key: String, text: &Bound<'_, PyAny>) -> PyResult<()> {
         if key.is_empty() || key.len() > MAX_KEY {
             let sentence = format!("a key has 1 to {MAX_KEY} bytes, not {}", key.len());
@@ -123,7 +123,7 @@ impl TextIndex {
         })
     }
 
-    /// The keys whose texts resemble this one, best first.
+    /// Returns the keys whose texts resemble this text, the best first.
     #[pyo3(signature = (text, min = 0.7, *, score = "containment"))]
     fn find(
         &self,
@@ -138,14 +138,14 @@ impl TextIndex {
         interruptibly(py, |stop| found(&snapshot, text.bytes(), rule, stop))
     }
 
-    /// Writes the added texts, and lets others open the file.
+    /// Writes the added texts and closes the file, so that others can open it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
             let mut state = self.state.lock();
             state.flush().map_err(error)?;
             match std::mem::replace(&mut *state, State::Closed) {
                 State::Writing { index, .. } => {
-                    // Does something only if a third of the file is unused.
+                    // `compact` does something only if a third of the file is unused.
                     index.compact().map_err(error)?;
                     index.close().map_err(error)
                 }
@@ -173,7 +173,7 @@ impl TextIndex {
 const MAX_KEY: usize = 1024;
 
 impl TextIndex {
-    /// A snapshot with all that was added.
+    /// Returns a snapshot that has all texts that were added.
     fn snapshot(&self) -> PyResult<Snapshot> {
         let mut state = self.state.lock();
         state.flush().map_err(error)?;
@@ -196,14 +196,14 @@ impl TextIndex {
 
 impl Drop for TextIndex {
     fn drop(&mut self) {
-        // A failure cannot be reported here; `close` reports it.
+        // An error cannot be reported when a value is dropped. `close` would report it.
         self.state.get_mut().flush().ok();
     }
 }
 
 impl State {
-    /// Writes the texts that were added since the last flush: first the texts, then the keys that
-    /// lead to them.
+    /// Writes the texts that were added since the last flush. The texts are written before the keys
+    /// that lead to them.
     fn flush(&mut self) -> Result<(), ApplyError> {
         let Self::Writing {
             index,
@@ -217,7 +217,7 @@ impl State {
             return Ok(());
         }
         *bytes = 0;
-        // If several texts have one key, the last of them counts.
+        // If several texts were added under one key, the last of them counts.
         let last: HashMap<String, Vec<u8>> = std::mem::take(added).into_iter().collect();
         let mut texts: Vec<(String, Vec<u8>)> = last.into_iter().collect();
         texts.sort_unstable();
@@ -256,7 +256,7 @@ impl State {
     }
 }
 
-/// Removes those of these texts that no key leads to any more.
+/// Removes those of these texts to which no key leads any more.
 fn forget_unused(
     index: &Index,
     digests: impl IntoIterator<Item = ContentDigest>,
@@ -335,7 +335,8 @@ fn found(
         .collect())
 }
 
-/// A text with fewer samples is compared with all texts that have one of them.
+/// If a text has fewer samples than this, it is compared with all texts that have at least one of
+/// them.
 const FEW: usize = 8;
 
 /// The content under a path.
@@ -348,8 +349,8 @@ fn record_name(digest: &ContentDigest) -> String {
     format!("{RECORDS}{digest}")
 }
 
-/// Returns the path of a key. The name begins with `k`, and characters that no name may have are in
-/// hexadecimal.
+/// Returns the path of a key in the index. The name begins with `k`. Characters that no name can
+/// have are written in hexadecimal.
 fn path_of(key: &str) -> PathBuf {
     let mut path = format!("{FOLDER}/k");
     for c in key.chars() {
@@ -372,8 +373,8 @@ fn key_of(path: &Path) -> String {
         .replace("%25", "%")
 }
 
-/// The error of an index that cannot be opened. Its texts are stored nowhere else, so nothing
-/// removes it.
+/// Returns the error about an index that cannot be opened. Its texts may exist nowhere else, so the
+/// file is not removed.
 fn refusal(failure: &OpenError) -> PyErr {
     match failure {
         OpenError::InUse { path } => {

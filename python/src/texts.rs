@@ -1,4 +1,4 @@
-//! Texts as Python has them, lent and not copied.
+//! Gives access to the texts that Python has, without copying them.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use resemble_core::{ByteLen, ContentDigest, ContentKind, hash};
 
 use crate::arrow::ArrowColumn;
 
-/// One text: a `str` or `bytes`.
+/// A text that Python has, as a `str` or as `bytes`.
 #[derive(Debug)]
 pub(crate) enum HeldText {
     Str(PyBackedStr),
@@ -42,7 +42,7 @@ impl HeldText {
     }
 }
 
-/// Many texts: of an iterable, or a column of Arrow.
+/// Several texts: the objects of an iterable, or a column of Arrow.
 #[derive(Debug)]
 pub(crate) enum HeldTexts {
     Objects(Vec<HeldText>),
@@ -50,7 +50,7 @@ pub(crate) enum HeldTexts {
 }
 
 impl HeldTexts {
-    /// The texts of a list or another iterable, a `Series` or an array of Arrow.
+    /// Takes the texts of a list or another iterable, of a `Series`, or of an Arrow array.
     pub(crate) fn of(texts: &Bound<'_, PyAny>) -> PyResult<Self> {
         if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyBytes>() {
             let sentence = "texts are a list or another iterable of texts, and this is one text";
@@ -75,7 +75,7 @@ impl HeldTexts {
     }
 }
 
-/// The properties of a text as a whole.
+/// The digest and the kind of a whole text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextName {
     pub(crate) digest: ContentDigest,
@@ -84,7 +84,7 @@ pub(crate) struct TextName {
 }
 
 impl TextName {
-    /// Computes the digests from all bytes of the text.
+    /// Computes the digest and the kind from all bytes of a text.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self {
             digest: hash::content::digest(bytes),

@@ -1,4 +1,5 @@
-//! `why`: the figures of two texts, and where they agree and differ, as `resemble why` has them.
+//! `why`: returns the figures of two texts, and where they agree and differ, as `resemble why`
+//! prints them.
 
 use std::ops::Range;
 
@@ -12,7 +13,7 @@ use crate::figures::{fraction, unit_word};
 use crate::running::interruptibly;
 use crate::texts::HeldText;
 
-/// The fields of the document that `resemble why --format json` prints.
+/// Returns the fields of the document that `resemble why --format json` prints.
 #[pyfunction]
 pub(crate) fn why<'py>(
     py: Python<'py>,

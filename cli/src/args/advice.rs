@@ -5,8 +5,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::ReportFormat;
 
-/// Adds helpful advice to the refusal of arguments. For an unknown option, clap suggests how to
-/// pass a file of that name. That is removed, because a word with two dashes is meant as an option.
+/// Improves the error that clap returns for invalid arguments. For an unknown option, clap explains
+/// how to pass a file of that name. That tip is removed, because a word that begins with two dashes
+/// is meant as an option.
 pub fn advised(mut refusal: clap::Error) -> clap::Error {
     let Some(ContextValue::String(arg)) = refusal.get(ContextKind::InvalidArg) else {
         return refusal;

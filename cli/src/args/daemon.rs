@@ -136,7 +136,7 @@ pub struct AlertArgs {
 }
 
 impl AlertArgs {
-    /// Converts them to the protocol's form.
+    /// Converts these options to the alert rules of the protocol.
     pub fn rules(&self) -> AlertRules {
         AlertRules {
             min: self.alert_min,

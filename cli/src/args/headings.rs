@@ -1,10 +1,10 @@
-//! The verbs of `resemble --help`, under headings.
+//! Lists the verbs of `resemble --help` under headings.
 
 use std::fmt::Write as _;
 
 use super::STYLES;
 
-/// The headings, each with its verbs.
+/// The headings of `--help`, each with the verbs that are listed under it.
 const HEADINGS: [(&str, &[&str]); 4] = [
     (
         "Ask",

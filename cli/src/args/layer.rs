@@ -1,4 +1,4 @@
-//! The option of all questions that can look into documents and archives.
+//! Defines the option `--text` of all questions that can look into documents and archives.
 
 use std::ffi::OsString;
 
@@ -46,7 +46,7 @@ impl TextLayer {
         !self.no_text && self.wanted != TextWanted::Off
     }
 
-    /// Returns the unit of the measures: the requested one, but bytes if nothing is extracted.
+    /// Returns the unit of the measures. It is the requested one, or bytes if nothing is extracted.
     pub fn unit(self, asked: MeasureUnit) -> MeasureUnit {
         if self.is_on() {
             asked
@@ -55,7 +55,7 @@ impl TextLayer {
         }
     }
 
-    /// The answering options with this option applied.
+    /// Returns the answering options with `text` set as this option says.
     pub fn answering(self, answering: &Answering) -> Answering {
         Answering {
             text: self.is_on(),
@@ -64,8 +64,8 @@ impl TextLayer {
     }
 }
 
-/// Rewrites `--text off` to `--text=off`. The value is optional, so `--text DIR` has no value. The
-/// following word is a value only if it is valid.
+/// Rewrites `--text off` to `--text=off`. The value of `--text` is optional, and in `--text DIR`
+/// the next word is not its value. So the next word is joined only if it is a valid value.
 pub(super) fn with_values(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     let mut are_options = true;

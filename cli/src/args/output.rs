@@ -34,7 +34,7 @@ pub struct DocumentOutput {
 }
 
 impl RowOutput {
-    /// The byte after a row of text or TSV.
+    /// Returns the byte that ends a row of text or TSV.
     pub const fn end(&self) -> u8 {
         if self.null { b'\0' } else { b'\n' }
     }
@@ -57,12 +57,12 @@ pub enum RowFormat {
 }
 
 impl RowFormat {
-    /// Returns an empty list to collect errors in, if the format prints errors; otherwise `None`.
+    /// Returns an empty list for errors if the format prints errors; otherwise `None`.
     pub fn errors(self) -> Option<Vec<SoftError>> {
         self.is_json().then(Vec::new)
     }
 
-    /// Returns whether rows are objects, which include all fields.
+    /// Returns whether a row is printed as a JSON object, which includes all fields.
     pub const fn is_json(self) -> bool {
         matches!(self, Self::Json | Self::Jsonl)
     }

@@ -1,5 +1,5 @@
-//! The output options of compare, covered, dirs and groups. find and pairs have them, too, because
-//! their lists can be printed as reports.
+//! The output options of `compare`, `covered`, `dirs` and `groups`. `find` and `pairs` have them,
+//! too, because their lists can be printed as reports.
 
 use std::path::{Path, PathBuf};
 
@@ -70,22 +70,22 @@ fn without_fdupes() -> impl TypedValueParser<Value = ReportFormat> {
 }
 
 impl ReportFormat {
-    /// Returns an empty list to collect errors in, if the format prints errors; otherwise `None`.
+    /// Returns an empty list for errors if the format prints errors; otherwise `None`.
     pub fn errors(self) -> Option<Vec<SoftError>> {
         self.for_rows().and_then(RowFormat::errors)
     }
 
-    /// Returns whether the report is made of objects.
+    /// Returns whether the report is made of JSON objects.
     pub fn is_json(self) -> bool {
         self.for_rows().is_some_and(RowFormat::is_json)
     }
 
-    /// Returns the word for it on the command line.
+    /// Returns the name of the format on the command line.
     pub fn word(self) -> &'static str {
         self.into()
     }
 
-    /// The same format for rows; `None` if it is only for whole reports.
+    /// Returns the same format for rows, or `None` if the format is only for whole reports.
     const fn for_rows(self) -> Option<RowFormat> {
         match self {
             Self::Text => Some(RowFormat::Text),
@@ -134,7 +134,8 @@ impl ReportOutput {
         Ok(())
     }
 
-    /// Returns the same options for a list of names. `what` describes that list.
+    /// Returns these options for an output that is a list of names. `what` describes the list in
+    /// the error about a format that cannot print rows.
     pub fn as_rows(&self, what: &str) -> CliResult<RowOutput> {
         let Some(format) = self.format.for_rows() else {
             return Err(CliError::Usage(format!(
@@ -172,7 +173,7 @@ pub struct ListOutput {
     pub null: bool,
 }
 
-/// The form in which a list is printed.
+/// The form in which a list is printed: row by row, or as a report.
 #[derive(Clone, Debug)]
 pub enum ListAs {
     /// Row by row.

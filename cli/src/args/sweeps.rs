@@ -48,7 +48,7 @@ pub struct InSweeps {
 }
 
 impl InSweeps {
-    /// The answering options with `--text` applied.
+    /// Returns the answering options with `text` set as `--text` says.
     pub fn answering(&self) -> Answering {
         self.layer.answering(&self.answering)
     }

@@ -16,8 +16,8 @@ fn short_help_is_one_screen() {
     let mut all = Vec::new();
     lines(&mut root, "", &mut all);
     assert!(all.len() > 35, "{all:?}");
-    // For `find`, which is tried first, the command line and the next prompt must fit on the
-    // screen, too.
+    // `find` is the verb that people try first. Its help leaves two lines of the screen for the
+    // command line and the next prompt.
     let most = |name: &str| if name == " find" { 22 } else { 24 };
     all.retain(|(name, lines)| *lines > most(name));
     assert!(all.is_empty(), "{all:?}");

@@ -49,7 +49,8 @@ pub fn whose<T>(
     let own = own_socket(env, global).and_then(|socket| connect(&socket));
     let why = match own {
         Ok(connected) => return Ok((connected, false)),
-        // Without a place for a socket the user has no daemon of their own.
+        // Without a folder for a socket, the user cannot have a daemon of their own. Then the
+        // system's daemon is tried.
         Err(why @ (CliError::NobodyAnswers(_) | CliError::Place(_))) if !is_named => why,
         Err(why) => return Err(why),
     };
@@ -60,7 +61,7 @@ pub fn whose<T>(
     }
 }
 
-/// The socket of the user's daemon.
+/// Returns the path of the socket of the user's daemon.
 pub(super) fn own_socket(env: &Env, global: &Global) -> CliResult<PathBuf> {
     let (socket, state) = (global.socket.as_deref(), global.state.as_deref());
     Ok(places::socket_path(env, socket, state)?)

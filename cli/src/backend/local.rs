@@ -1,11 +1,12 @@
 //! Scans the named paths, then answers from this process's index.
 //!
-//! 1. The subjects of a find are scanned together with the directories. So a hard link of an
+//! 1. The subjects of a `find` are scanned together with the directories. So a hard link of an
 //!    indexed file is recognized, and a second question about a large file reads nothing.
-//! 2. The answer names unreadable files and directories, because the question knows what
-//!    `--exclude` leaves out. This module adds errors that the index cannot store.
-//! 3. An unusable cache only costs time, and one line has the reason. If damage shows during a
-//!    question, the cache is replaced, and the question is asked again (`Local::on_sound`).
+//! 2. Most unreadable files and directories are named by the answer, because the question knows
+//!    what `--exclude` leaves out. This module adds only the errors that the index cannot store.
+//! 3. An unusable cache costs only time, and one line on standard error has the reason. If the
+//!    cache turns out to be damaged during a question, it is replaced, and the question is asked
+//!    again (`Local::on_sound`).
 
 use std::io;
 use std::ops::ControlFlow;
@@ -49,7 +50,8 @@ pub struct Local {
     part_reader: Option<Arc<dyn PartReader>>,
     /// Folder for data that does not fit into memory.
     scratch: PathBuf,
-    /// Read and lookup errors of the last refresh.
+    /// The errors of the last scan: files that could not be read, and paths that could not be
+    /// looked up.
     errors: Vec<SoftError>,
     /// Number of files that changed while they were read.
     moving: u64,
@@ -95,8 +97,8 @@ impl Local {
             index,
             templates,
             params: *params,
-            // A scan extracts each file once. A question may need the parts of a subject again and
-            // again, so recent ones are kept.
+            // A scan extracts the parts of each file once. A question may need the parts of a
+            // subject again and again, so those that were extracted last are kept in memory.
             part_reader: part_reader.map(|reader| Arc::new(RecentParts::new(reader)) as _),
             scratch,
             errors: Vec::new(),
@@ -104,7 +106,7 @@ impl Local {
         })
     }
 
-    /// Returns whether the cache had outgrown its limit and was restarted.
+    /// Returns whether the cache exceeded its limit and was begun anew.
     pub const fn is_outgrown(&self) -> bool {
         self.index.is_outgrown()
     }
@@ -149,8 +151,9 @@ impl Local {
         Ok(())
     }
 
-    /// Applies `work` to the index. If that shows damage, the cache is replaced and `work` is
-    /// repeated. A damaged index makes answers and errors unreliable.
+    /// Calls `work`, which uses the index. If the index turns out to be damaged, the cache is
+    /// replaced and `work` is called again. Neither an answer nor an error from a damaged index can
+    /// be trusted.
     fn on_sound<T>(&mut self, mut work: impl FnMut(&mut Self) -> CliResult<T>) -> CliResult<T> {
         let done = work(self);
         if !self.index.is_damaged() {
@@ -183,7 +186,7 @@ impl Local {
         })
     }
 
-    /// Returns the groups among the scanned files, with external candidate pairs.
+    /// Returns the groups among the scanned files that `given` forms, the pairs of an SQL engine.
     pub(super) fn groups_of_pairs(
         &mut self,
         request: &GroupsRequest,
@@ -205,7 +208,7 @@ impl Local {
         })
     }
 
-    /// Returns the answer to a question of the laboratory. The question gets a folder for scratch
+    /// Returns the answer to a question of `resemble-lab`. The question gets a folder for scratch
     /// files.
     pub fn answer<R, E>(
         &mut self,
@@ -223,8 +226,8 @@ impl Local {
         })
     }
 
-    /// Compares two trees without the index. Returns `None` if the index is the faster way. Then
-    /// the trees are scanned again, and the caller asks the index.
+    /// Compares two trees without the index. Returns `None` if the index is faster. In that case
+    /// this function has scanned the trees, and the caller must ask the index.
     pub(super) fn compare(
         &mut self,
         ui: &Ui,
@@ -244,9 +247,9 @@ impl Local {
         Ok(Some(compared?))
     }
 
-    /// Checks whether a directory can be removed, without the index. Returns `None` if there are
-    /// several roots, or if the index is the faster way. Then the trees are scanned again, and the
-    /// caller asks the index.
+    /// Checks without the index whether a directory can be removed. Returns `None` if there are
+    /// several roots, or if the index is faster. In that case this function has scanned the trees,
+    /// and the caller must ask the index.
     pub(super) fn covered(
         &mut self,
         ui: &Ui,
@@ -267,8 +270,8 @@ impl Local {
         })
     }
 
-    /// Returns the sets of identical files, without the index. Returns `None` if the index has the
-    /// paths. Then they are scanned again, and the caller asks the index.
+    /// Returns the sets of identical files without using the index. Returns `None` if the index has
+    /// the paths. In that case this function has scanned them, and the caller must ask the index.
     pub(super) fn identical(
         &mut self,
         ui: &Ui,
@@ -302,7 +305,8 @@ impl Local {
         })
     }
 
-    /// Returns a snapshot of the index. Text of marked templates does not count in it.
+    /// Returns a snapshot of the index. Text that a person has marked as a template does not count
+    /// as evidence in it. `with_lists` says whether the posting lists are needed.
     fn snapshot(&self, with_lists: bool) -> CliResult<Snapshot> {
         let snapshot = if with_lists {
             self.index.snapshot()?
@@ -316,8 +320,8 @@ impl Local {
         })
     }
 
-    /// Dumps the roots. The whole cache is verified first. A dump is sent while it is made, so
-    /// damage must not be found half-way.
+    /// Sends a dump of the roots to `sink` while it is made. The whole cache is verified first,
+    /// because damage that is found later would leave an incomplete dump.
     pub(super) fn dump(
         &mut self,
         roots: Vec<PathText>,
@@ -350,9 +354,9 @@ impl Local {
         self.index.close();
     }
 
-    /// Adds what the last refresh found: how many files changed while they were read, and its
-    /// errors. Errors at paths for which `is_named` is true are left out, because the answer has
-    /// them.
+    /// Adds to an answer what the last scan found: the number of files that changed while they were
+    /// read, and the errors. An error is left out if `is_named` is true for its path, because the
+    /// answer already names it.
     fn add_own(
         &self,
         snapshot: &Snapshot,
@@ -367,8 +371,8 @@ impl Local {
     }
 }
 
-/// Returns whether a question reads posting lists. Questions about directories and groups need
-/// none, unless their memory is limited: they count the pieces themselves.
+/// Returns whether a question reads posting lists. Questions about directories and groups do not,
+/// unless their memory is limited. They count the common chunks and samples themselves.
 const fn reads_lists(request: &Request) -> bool {
     match request {
         Request::Dirs(dirs) => dirs.memory.is_some(),
@@ -377,7 +381,8 @@ const fn reads_lists(request: &Request) -> bool {
     }
 }
 
-/// Returns whether the index has a file at a path. If so, the answer itself names its error.
+/// Returns whether the index has a file at a path. If so, an answer names the error of that file
+/// itself.
 fn is_file(snapshot: &Snapshot, path: &Path) -> bool {
     !matches!(snapshot.file_at(path), Ok(None))
 }
@@ -437,8 +442,9 @@ impl Reply for Pieces<'_> {
     }
 }
 
-/// Returns the folder for scratch files: that of the cache if it is writable, else the system's.
-/// The system's folder is often in memory, which scratch files are meant to save.
+/// Returns the folder for scratch files: the one of the cache if it is writable, otherwise the
+/// system's. The system's folder is often held in memory, and scratch files are there to save
+/// memory.
 fn scratch_dir(cache: Option<&Path>) -> PathBuf {
     let is_writable = |folder: &&Path| {
         folder.is_dir() && access(*folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
@@ -448,8 +454,8 @@ fn scratch_dir(cache: Option<&Path>) -> PathBuf {
         .map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
-/// Returns the state folder and the cache folder, which are not indexed, even if they are not in
-/// use. A folder is left out of this list if the user names it or something in it.
+/// Returns the state folder and the cache folder, so that a scan leaves them out even if they are
+/// not in use. A folder is not returned if the user names it or something in it.
 fn own_folders(env: &Env, global: &Global, named: &[Named]) -> Vec<PathBuf> {
     let state = places::state_dir(env, global.state.as_deref()).ok();
     let own = state.into_iter().chain(places::cache_dir(env).ok());
@@ -460,7 +466,7 @@ fn own_folders(env: &Env, global: &Global, named: &[Named]) -> Vec<PathBuf> {
     .collect()
 }
 
-/// Returns the read and lookup errors, sorted by path.
+/// Returns the errors of reading and of looking up paths, sorted by path.
 fn errors_of(report: &Report) -> Vec<SoftError> {
     let unread = report.errors.iter().map(|error| {
         let source = io::Error::from_raw_os_error(error.errno);

@@ -31,7 +31,8 @@ pub enum FindSubject {
 }
 
 impl FindSubject {
-    /// Returns the subject as a request has it. `name` is the name of a content that has no path.
+    /// Converts the subject to its form in a request. `name` is used for a content that has no
+    /// path.
     pub fn subject(&self, name: &PathText) -> Subject {
         match self {
             Self::File(file) => Subject::File(PathText::from(file.real.as_path())),
@@ -40,7 +41,7 @@ impl FindSubject {
         }
     }
 
-    /// Returns the path of a subject that is a file of its own, which can be read again.
+    /// Returns the path where the subject can be read again, if it is a file on this machine.
     pub(super) fn on_disk(&self) -> Option<&Path> {
         match self {
             Self::File(file) => Some(&*file.real).filter(|_| !file.is_catalogued()),
@@ -82,7 +83,8 @@ pub(super) fn content(file: Option<&Path>, read: &ReadSubject, name: &PathText) 
     }
 }
 
-/// Converts a rendition to the form of the protocol; `None` for a kind that is not sent.
+/// Converts a rendition to the form of the protocol. Returns `None` for a kind of rendition that
+/// requests do not have.
 fn rendition_of((rendition, digest): &(Rendition, Digest)) -> Option<WireRendition> {
     Some(WireRendition {
         stands: rendition.stands_as()?,
@@ -130,7 +132,7 @@ pub(super) fn read_now(
     }
 }
 
-/// Returns the soft error for a member that its file does not have.
+/// Returns the soft error about a member that is not in its file.
 fn no_member(sought: &FindSubject) -> SoftError {
     let path = match sought {
         FindSubject::Member(member) => renditions::shown(&member.file.shown, &member.names),
@@ -140,7 +142,7 @@ fn no_member(sought: &FindSubject) -> SoftError {
     SoftError::of_io(PathText::from(path), &io::ErrorKind::NotFound.into())
 }
 
-/// Returns the soft error of an unreadable subject, under the name that the user gave.
+/// Returns the soft error about an unreadable subject. The error has the name that the user gave.
 pub(crate) fn subject_error(file: &Named, error: AskError) -> SoftError {
     let error = match error {
         AskError::Unreadable { source, .. } => source,

@@ -105,7 +105,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
     for row in rows {
         lists::print_one(ui, &args.output, row)?;
     }
-    // Without a daemon there is nothing to follow. That error was returned above.
+    // Without a daemon there is nothing to follow. The error about that was returned above.
     let Some(client) = client else {
         return Ok(Outcome::DoesNot);
     };
@@ -235,8 +235,8 @@ impl Follower {
         rows.next().transpose()
     }
 
-    /// Waits for a daemon. If the last number in its log is lower than ours, the log is a new one.
-    /// Then all its alerts are new.
+    /// Waits until a daemon answers. If the last number in its log is lower than `last`, the log is
+    /// a new one, and none of its alerts has been seen.
     fn reconnect(&mut self, env: &Env, global: &Global) -> CliResult<Client> {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -269,7 +269,7 @@ impl Follower {
     }
 }
 
-/// Returns whether an error may pass: the daemon is ending, busy, slow or gone.
+/// Returns whether an error is transient: the daemon is ending, busy, slow or gone.
 fn is_passing(error: &ClientError) -> bool {
     match error {
         ClientError::Failed(failure) => {

@@ -26,7 +26,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, action: &CatalogueAct
     }
 }
 
-/// Lists the kept catalogues as `watch list` does.
+/// Lists the kept catalogues in the format of `watch list`.
 fn list(ui: &mut Ui, env: &Env, global: &Global, output: &RowOutput) -> CliResult {
     let mut rows = match kept::watched(env, global) {
         Err(CliError::NobodyAnswers(_)) if !is_socket_named(env, global) => Vec::new(),

@@ -1,7 +1,8 @@
 //! `resemble check`: finds near-copies of files that are about to be written or committed.
 //!
-//! It asks one `find` question for each file. It keeps rows whose larger share, without common
-//! text, is at least `--min`. It drops rows of the file itself.
+//! It asks one `find` question for each file. It keeps the rows whose larger share is at least
+//! `--min`; text that is common to many files does not count. It drops rows of the checked file
+//! itself.
 
 mod baseline;
 mod git;
@@ -67,7 +68,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
         None => QuestionPaths::within(&args.within),
     };
     asked.missing.append(&mut checked.errors);
-    // A part of a checked file that cannot be read makes the answer incomplete.
+    // The checked files are added to `looked_at`. So if a part of one cannot be read, the answer
+    // counts as incomplete.
     let shown = checked.files.iter().map(|file| file.shown.clone());
     asked.looked_at = shown.collect();
     if checked.files.is_empty() {
@@ -95,7 +97,7 @@ struct NearCopyQuestion<'a> {
     env: &'a Env,
     global: &'a Global,
     files: Vec<PathBuf>,
-    /// The work tree that is searched.
+    /// The work tree of git in which copies are searched for.
     tree: Option<WorkTree>,
     checked: CheckedFiles,
     baseline: Option<Baseline>,
@@ -112,7 +114,8 @@ impl NearCopyQuestion<'_> {
             min: self.args.min,
             min_shared: None,
             relation: Vec::new(),
-            // The score alone decides here, so the thresholds of the listing rule are turned off.
+            // `check` decides by the score alone, so the thresholds that `find` has for its list
+            // are turned off.
             all: true,
             top: None,
             exact: false,
@@ -144,8 +147,8 @@ impl NearCopyQuestion<'_> {
         })
     }
 
-    /// Adds the files of `within` that resemble a checked file. `are_copies` is true if `within`
-    /// has the copies of the checked files.
+    /// Adds the files below `within` that resemble a checked file. `are_copies` is true if `within`
+    /// is the folder that has copies of the checked files.
     fn add(
         &self,
         number: usize,
@@ -181,8 +184,8 @@ impl NearCopyQuestion<'_> {
         Ok(())
     }
 
-    /// Returns whether a file may be a finding. The temporary file of a baseline that is being
-    /// written may not.
+    /// Returns whether a file may be a finding. The temporary file of a baseline that is just being
+    /// written may not be one.
     fn is_looked_at(&self, path: &Path) -> bool {
         let baseline = self.args.baseline.as_deref();
         !baseline.is_some_and(|baseline| is_replacement(path, baseline))
@@ -197,7 +200,8 @@ impl NearCopyQuestion<'_> {
         params: &Params,
     ) -> Option<CheckRow> {
         let mut row = CheckRow::of(found);
-        // The checked bytes were just copied into a file, so its time means nothing.
+        // The checked bytes were just copied into a file. The date of that copy is the present
+        // time, so it must not make the checked file look newer.
         if row.found.age.newer_by == Some(DatedBy::File) {
             row.found.age = Newer::default();
         }
@@ -219,7 +223,7 @@ impl NearCopyQuestion<'_> {
         Some(row)
     }
 
-    /// Leaves out files of the work tree that git ignores.
+    /// Removes the rows of files in the work tree that git ignores.
     fn without_ignored(
         &self,
         listed: Option<HashSet<PathBuf>>,
@@ -234,7 +238,7 @@ impl NearCopyQuestion<'_> {
             let paths = rows.iter().map(|row| row.found.path.as_path());
             let paths = paths.filter(|path| !is_checked(path));
             let paths: HashSet<&Path> = paths.map(|path| way(path).0).collect();
-            // The length of a command line is limited.
+            // The length of a command line is limited, so git is asked about 256 paths at a time.
             for paths in Vec::from_iter(paths).chunks(256) {
                 listed.extend(tree.files(paths)?);
             }
@@ -246,7 +250,8 @@ impl NearCopyQuestion<'_> {
         Ok(())
     }
 
-    /// Leaves out accepted pairs. With `--accept` it accepts all other pairs, too.
+    /// Removes the rows of pairs that the baseline accepts. With `--accept`, all other pairs are
+    /// accepted, too.
     fn settle(&self, ui: &mut Ui, rows: &mut Vec<CheckRow>) -> CliResult<()> {
         let (Some(Baseline(pairs)), Some(path)) = (&self.baseline, &self.args.baseline) else {
             return Ok(());
@@ -267,7 +272,7 @@ impl NearCopyQuestion<'_> {
     }
 }
 
-/// Returns the missing path, if the error is that a path to be scanned is missing.
+/// Returns the path that a scan did not find, if that is the error.
 fn vanished(error: &CliError) -> Option<&Path> {
     match error {
         CliError::Local(LocalError::Path { path, source })
@@ -307,7 +312,8 @@ impl Verb for NearCopyQuestion<'_> {
         }
         while let Err(error) = backend.refresh(ui, &within) {
             let gone = vanished(&error).filter(|_| listed.is_some());
-            // A file that git has listed may vanish before the scan.
+            // A file that git has listed may vanish before the scan. Then the scan is repeated
+            // without it.
             match gone.and_then(|gone| within.iter().position(|path| path.as_path() == gone)) {
                 Some(at) => within.remove(at),
                 None => return Err(error),
@@ -401,7 +407,7 @@ impl NearCopyQuestion<'_> {
     fn shown_path(&self, real: &PathText, asked: &QuestionPaths) -> PathText {
         if let Some(number) = self.checked.number_of(real.as_path()) {
             let checked = &self.checked.files[number];
-            // The rest of the path names a member of an archive.
+            // A path that is longer than that of the copy names a member of an archive.
             let rest = real.as_bytes().get(checked.copy.as_os_str().len()..);
             return PathText::from_bytes(
                 [checked.shown.as_bytes(), rest.unwrap_or_default()].concat(),

@@ -1,7 +1,7 @@
 //! `resemble compare`: compares two directories or two files by content.
 //!
-//! It requests no more rows than it prints. Two nearly equal trees of 100,000 files have nearly
-//! 100,000 rows `same`, which text shows only on request.
+//! `compare` requests no more rows than it prints. Two nearly equal trees of 100,000 files have
+//! nearly 100,000 rows `same`, which text shows only on request.
 
 use std::path::Path;
 
@@ -181,7 +181,7 @@ impl Verb for Compare<'_> {
         }
     }
 
-    /// The daemon or the cache scans both trees while it compares them.
+    /// Returns false, because the daemon or the cache scans both trees while it compares them.
     fn is_refreshed(&self) -> bool {
         false
     }
@@ -234,7 +234,7 @@ impl Verb for Compare<'_> {
         }
     }
 
-    /// Adds the best pairs side by side, for a page.
+    /// Adds the texts of the best pairs side by side, for a page.
     fn adorn(
         &self,
         ui: &mut Ui,
@@ -311,7 +311,7 @@ fn print_new(ui: &mut Ui, args: &CompareArgs, document: &CompareDocument) -> Cli
     };
     ui.write(|out| {
         for name in names() {
-            // rsync takes lines that begin with these characters for comments.
+            // rsync takes a line that begins with `#` or `;` for a comment.
             if end == b'\n' && (name.starts_with(b"#") || name.starts_with(b";")) {
                 out.write_all(b"./")?;
             }

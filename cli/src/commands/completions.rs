@@ -1,4 +1,4 @@
-//! `resemble completions`: a completion script for a shell.
+//! `resemble completions`: prints a completion script for a shell.
 
 use clap_complete::Shell as Generator;
 
@@ -6,7 +6,7 @@ use crate::args::Shell;
 use crate::error::{CliResult, Outcome};
 use crate::ui::Ui;
 
-/// Prints the script for a program with this command line.
+/// Prints the completion script for a program whose command line is `root`.
 pub fn print(ui: &mut Ui, mut root: clap::Command, shell: Shell) -> CliResult {
     let shell = match shell {
         Shell::Bash => Generator::Bash,

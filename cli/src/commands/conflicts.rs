@@ -1,7 +1,8 @@
 //! `resemble groups --conflicts`: lists the files of which sync programs kept two versions.
 //!
-//! Their names identify these files, and a comparison of two files needs no index. So no daemon is
-//! asked: this process lists the names and reads the pairs. The figures are those of `why`.
+//! The names identify these files, and a comparison of two files needs no index. So no daemon is
+//! asked: this process lists the names and compares the files. The figures are the ones that `why`
+//! prints.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
@@ -113,7 +114,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     Ok(Outcome::of(total > 0).with_errors(has_gaps))
 }
 
-/// Returns the conflicting copies among some files, by the paths of their originals.
+/// Returns the conflicting copies among these files, grouped by the path of the original file.
 fn conflicts(names: &[PathBuf]) -> BTreeMap<PathBuf, Vec<(&Path, SyncProgram)>> {
     let all: HashSet<&Path> = names.iter().map(PathBuf::as_path).collect();
     let mut found = BTreeMap::<PathBuf, Vec<_>>::new();
@@ -133,8 +134,8 @@ fn conflicts(names: &[PathBuf]) -> BTreeMap<PathBuf, Vec<(&Path, SyncProgram)>> 
     found
 }
 
-/// Adds a row for each conflicting copy of a file. If the file is gone, the copies are compared
-/// with the first copy.
+/// Adds a row for each conflicting copy of a file. If the original file is gone, the first copy
+/// takes its place, and the other copies are compared with it.
 fn add(
     original: &Path,
     copies: &[(&Path, SyncProgram)],

@@ -50,8 +50,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
             quoted(&dir.shown)
         )));
     }
-    // As in every verb, a named link is followed. Here a note reports it, because the user may
-    // remove the link afterwards.
+    // As in every verb, a symbolic link that is named is followed. A note reports that here,
+    // because the user may want to remove the link afterwards.
     if dir.shown.is_symlink() {
         ui.note(&format!(
             "{} is a symbolic link: the answer is about {}, which stays when the link is removed",
@@ -95,8 +95,8 @@ impl Verb for Covered<'_> {
     fn answering(&self) -> Answering {
         Answering {
             whole: true,
-            // Near copies are compared by their texts, so their figures are those of every other
-            // question.
+            // Near copies are compared by their texts, as in every other question, so the figures
+            // agree.
             text: true,
             ..self.args.answering.clone()
         }
@@ -121,8 +121,8 @@ impl Verb for Covered<'_> {
         backend.covered(ui, request)
     }
 
-    /// Paths of files below DIR begin as DIR was given. All other paths begin as the ROOTs were
-    /// given.
+    /// Paths below DIR begin as the user gave DIR. All other paths begin as the user gave the
+    /// ROOTs.
     fn show(&self, body: &mut Coverage, asked: &QuestionPaths) {
         let (dir, by) = asked.named.split_at(1);
         let (dir, by) = (ShownNames::of(dir), ShownNames::of(by));

@@ -1,7 +1,7 @@
 //! The destination of a catalogue: a file, or standard output.
 //!
-//! A catalogue is sent to a pipe only after it is complete and was read back. The reader of the
-//! pipe could not discard an incomplete one.
+//! A catalogue is sent to a pipe only after it is complete and was read back. The program that
+//! reads the pipe could not take back an incomplete one.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -11,10 +11,10 @@ use crate::error::{CliError, CliResult};
 use crate::new_file::NewFile;
 use crate::ui::Ui;
 
-/// The destination of a catalogue, a delta or a joined catalogue.
+/// The place to which a catalogue, a delta or a joined catalogue is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Destination<'a> {
-    /// This path, replacing an existing file.
+    /// The file at this path. An existing file is replaced.
     File(&'a Path),
     /// Standard output.
     Output,

@@ -1,7 +1,8 @@
-//! `resemble digest`: prints the digests of the bytes of files. Plans check near copies by them.
+//! `resemble digest`: prints the digests of the bytes of files. Plans run it to check that a near
+//! copy has not changed.
 //!
-//! The digest is the one by which contents are named everywhere ([`resemble_core::hash::content`]).
-//! A link is not followed, because a plan means the file at the path itself.
+//! The digest is the one that names a content everywhere ([`resemble_core::hash::content`]). A
+//! symbolic link is not followed, because a plan means the file at the path itself.
 
 use resemble_relate::prove::read::digest_of;
 use resemble_report::plan::spelled;

@@ -45,7 +45,7 @@ struct Dirs<'a> {
 impl Verb for Dirs<'_> {
     type Body = SimilarDirs;
 
-    /// Documents are compared by their texts. A daemon does so, too, because it has extracted them.
+    /// Documents are compared by their texts here, as in a daemon, which has extracted them.
     fn answering(&self) -> Answering {
         Answering {
             text: true,
@@ -96,8 +96,8 @@ impl Verb for Dirs<'_> {
     }
 }
 
-/// Returns the similar directories among the files of another question. These files are already in
-/// the index.
+/// Returns the similar directories among the files of a `groups` question. These files are already
+/// in the index.
 pub(super) fn of_roots(
     ui: &Ui,
     backend: &mut Backend,

@@ -1,7 +1,7 @@
 //! `resemble dump`: prints the index in a form that can be compared, or chunk by chunk.
 //!
-//! Paths are real paths. So the dump of the daemon equals that of a fresh scan (`--local
-//! --no-cache`), byte for byte.
+//! Paths in a dump are real paths. So the dump of a daemon and that of a fresh scan
+//! (`--local --no-cache`) are equal, byte for byte.
 
 use resemble_proto::places::Env;
 

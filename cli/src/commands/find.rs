@@ -54,7 +54,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     });
     asked.looked_at.extend(on_disk);
     if subjects.is_empty() {
-        // No FILE is left, so no question is asked.
+        // No FILE can be read, so no question is asked.
         asked.anything = false;
     } else {
         asked = asked.or_here(ui, env, global);
@@ -72,14 +72,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
 
 struct Find<'a> {
     args: &'a FindArgs,
-    /// All FILE arguments, with those of `--files-from`.
+    /// All FILE arguments, including those from `--files-from`.
     files: Vec<PathBuf>,
-    /// The arguments that are files, members or standard input, with their names as given.
+    /// The arguments that name a file, a member or standard input, each with its name as given.
     subjects: Vec<(PathText, FileArgument)>,
     print_as: ListAs,
     /// True if the rows name files of another machine.
     is_remote: bool,
-    /// True if the rows have the owners of the files.
+    /// True if the rows show the owners of the files.
     has_owners: bool,
 }
 
@@ -91,8 +91,8 @@ impl Find<'_> {
         Some((file.len(), file.mtime()))
     }
 
-    /// Adds the sizes and the dates of the files. On a terminal, also sorts the rows of each FILE
-    /// by [`place`] and marks the newest version.
+    /// Adds the sizes and the dates of the found files. On a terminal, it also sorts the rows of
+    /// each FILE by [`place`] and marks the newest version.
     fn dated<'a>(&self, rows: &'a [FindRow], for_terminal: bool) -> Vec<DatedRow<'a>> {
         let mut dated = Vec::with_capacity(rows.len());
         for of_one in rows.chunk_by(|one, next| one.file == next.file) {
@@ -157,8 +157,8 @@ impl Verb for Find<'_> {
                 Err(error) => all.errors.push(error),
             }
         }
-        // Only a daemon knows when a file was first seen. So these dates are added only with `-v`,
-        // and without it the answer does not depend on a daemon.
+        // Only a daemon knows when a file was first seen. These dates are added only with `-v`, so
+        // that the answer without `-v` is the same with and without a daemon.
         if ui.is_verbose() {
             let rows = &mut all.body.results;
             let paths = rows.iter().map(|row| row.path.clone()).collect();
@@ -218,8 +218,8 @@ impl Verb for Find<'_> {
         self.args.selection.top
     }
 
-    /// Returns whether the document has the number of compared files. A question about everything
-    /// that the daemon watches has it only in the note on standard error.
+    /// Returns whether the document says how many files were compared. If the question is about
+    /// everything that the daemon watches, only the note on standard error says so.
     fn tells_looked(&self, backend: &Backend) -> bool {
         let given = names::as_given(&self.args.within);
         !backend.is_daemon() || self.args.selection.scope(given) != Scope::default()
@@ -238,7 +238,8 @@ fn place(row: &FindRow) -> u8 {
     }
 }
 
-/// Marks the newest of the versions, unless FILE is as new. Dates in the future count as unknown.
+/// Marks the newest of the versions, unless FILE itself is as new. A date in the future counts as
+/// unknown.
 fn mark_newest(rows: &mut [DatedRow<'_>], subject: Option<(u64, i64)>) {
     let date = |file: Option<(u64, i64)>| file.map(|(_, date)| date).filter(is_past);
     let of_version = |row: &DatedRow<'_>| date(row.file).filter(|_| place(row.row) == 0);
@@ -283,7 +284,7 @@ fn all_files(args: &FindArgs) -> CliResult<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The meaning of a FILE argument.
+/// The thing that a FILE argument names.
 enum FileArgument {
     Stdin,
     Named(FindSubject),

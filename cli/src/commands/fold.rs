@@ -109,15 +109,15 @@ impl Verb for Folding<'_> {
     }
 }
 
-/// Returns the listed files, one row per cluster. The row is at the place of the cluster's first
-/// file.
+/// Returns the listed files, with one row for each cluster. The rows are in the order of the first
+/// files of their clusters.
 fn folded(listed: &[Named], groups: &Groups) -> Vec<FoldRow> {
     let mut numbers: HashMap<PathBuf, u32> = HashMap::new();
     let mut first: Vec<u32> = Vec::with_capacity(listed.len());
     let mut inodes = HashMap::new();
     for (number, one) in (0u32..).zip(listed) {
-        // An answer names only one of several hard links. So files with the same inode share a
-        // number.
+        // An answer names only one of several hard links. So files with the same inode get the same
+        // number here, and are in one cluster.
         let same = *numbers.entry(one.real.clone()).or_insert(number);
         let linked = inode_of(&one.real).map_or(same, |inode| *inodes.entry(inode).or_insert(same));
         first.push(linked);

@@ -110,7 +110,7 @@ pub(super) fn answer(
     question::answer(ui, env, &here(global, args), &asked, &mut verb)
 }
 
-/// Adds `--local` if `--links` is given, because a daemon takes no links.
+/// Adds `--local` if `--links` is given, because a daemon takes no links from an SQL engine.
 fn here(global: &Global, args: &GroupsArgs) -> Global {
     Global {
         local: global.local || args.links.is_some(),
@@ -118,7 +118,7 @@ fn here(global: &Global, args: &GroupsArgs) -> Global {
     }
 }
 
-/// Returns the paths of the question, and the verb that asks it.
+/// Returns the paths of the question, and the `Grouping` that asks it.
 pub(super) fn question<'a>(
     global: &Global,
     args: &'a GroupsArgs,
@@ -186,12 +186,13 @@ pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
 pub(super) struct Grouping<'a> {
     args: &'a GroupsArgs,
     of: Option<Named>,
-    /// True if the groups show owners.
+    /// True if the groups show the owners of the files.
     has_owners: bool,
 }
 
 impl Grouping<'_> {
-    /// Returns whether a person asks about a whole collection, and for no details.
+    /// Returns whether the question is about a whole collection, with no option that asks for
+    /// details.
     fn is_first_look(&self, ui: &Ui) -> bool {
         let args = self.args;
         !args.all && args.of.is_none() && args.selection.top.is_none() && !ui.is_verbose()
@@ -220,7 +221,8 @@ impl Verb for Grouping<'_> {
         } else {
             backend.identical(ui, request)?
         };
-        // A plan checks its files itself, and a list of names has no totals.
+        // The script of a plan checks its files itself, and the format `fdupes` has no totals.
+        // Neither needs the notes about blocks.
         if self.args.plan.is_none() && self.args.output.format != ReportFormat::Fdupes {
             blocks::note(&mut answer.body);
         }
@@ -228,7 +230,7 @@ impl Verb for Grouping<'_> {
     }
 
     /// Returns false if only identical files are printed: the daemon or the cache then scans the
-    /// files itself. A page also has similar directories, which need an index.
+    /// files itself. A page also shows similar directories, which need an index.
     fn is_refreshed(&self) -> bool {
         only(self.args) != OnlyGroups::Identical || is_page(self.args)
     }
@@ -249,8 +251,8 @@ impl Verb for Grouping<'_> {
         parameters(self.args, params)
     }
 
-    /// For a page or a workbook, adds the similar directories among the files of the question; they
-    /// are shown first. A page also gets the best pairs side by side.
+    /// Adds the similar directories among the files of the question, for a page or a workbook,
+    /// which show them first. A page also gets the texts of the best pairs side by side.
     fn adorn(
         &self,
         ui: &mut Ui,
@@ -313,7 +315,7 @@ impl Verb for Grouping<'_> {
 }
 
 /// Returns the identical files that have several hard links, with their number of links. A file
-/// that is gone counts as having one, as in a plan.
+/// that is gone counts as having one link, as in a plan.
 fn links(groups: &Groups) -> Vec<(PathText, u64)> {
     let paths = groups.identical.iter().flat_map(|set| &set.paths);
     let counted = paths.filter_map(|path| {
@@ -328,7 +330,7 @@ const fn is_page(args: &GroupsArgs) -> bool {
     matches!(args.output.format, ReportFormat::Html | ReportFormat::Xlsx)
 }
 
-/// Returns the kind of groups that are printed. Other kinds are not computed.
+/// Returns the kinds of groups that are printed. Groups of other kinds are not computed.
 fn only(args: &GroupsArgs) -> OnlyGroups {
     let is_of_copies = args.plan.is_some() && args.superseded.is_none();
     let is_of_sets = args.filter.relation == [PairRelation::Identical];
@@ -354,7 +356,7 @@ pub(super) fn request(
         degree: args.degree.unwrap_or_default(),
         memory: args.bound.memory,
         top: args.selection.top,
-        // The names of --order are for an archiver. It compresses bytes and not texts.
+        // `--order` prints names for an archiver, which compresses bytes and not texts.
         text: args.layer.is_on() && !args.order,
         unit: args.layer.unit(MeasureUnit::Words),
     }

@@ -1,7 +1,8 @@
-//! `resemble find --holders`: lists every file that holds some of a FILE's content.
+//! `resemble find --holders`: lists every file that contains some of a FILE's content.
 //!
-//! The daemon or the cache nominates candidates. This process reads them, with the rights of its
-//! user, and keeps those that their bytes prove. So the daemon and `--local` give the same rows.
+//! The daemon or the cache nominates candidates. This process reads the candidates, with the rights
+//! of its user. It keeps those whose bytes prove that they contain some of the content. So the
+//! daemon and `--local` give the same rows.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,7 @@ pub(super) fn run(
     }
     let (files, missing) = names::resolve(files);
     asked.missing.extend(missing);
-    // The FILEs are scanned too, so that their hard links are known to be the same files.
+    // The FILEs are scanned, too. So a hard link of a FILE is known to be the same file.
     asked.looked_at = names::real_paths(&files);
     if files.is_empty() {
         asked.anything = false;
@@ -122,7 +123,8 @@ impl Verb for Holding<'_> {
             found.errors.extend(unread);
             let total = rows.len() as u64;
             rows.truncate(selection.top.map_or(usize::MAX, |top| top as usize));
-            // The number of rows is known only after the candidates were read.
+            // The number of rows is known only after the candidates were read, so the header is
+            // corrected here.
             found.header = found.header.and(Header {
                 total,
                 shown: rows.len() as u64,
@@ -137,7 +139,7 @@ impl Verb for Holding<'_> {
         Ok(found)
     }
 
-    /// Also adds the owners. They must be looked up here, while the rows still have the real paths.
+    /// Also adds the owners. They are looked up here, where the rows still have the real paths.
     fn show(&self, body: &mut Holders, asked: &QuestionPaths) {
         let mut owners = FileOwners::default();
         for row in &mut body.holders {

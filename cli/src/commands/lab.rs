@@ -1,7 +1,7 @@
 //! `resemble lab`: runs `resemble-lab`.
 //!
-//! The laboratory is a separate program, so none of its code is linked here. It replaces this
-//! process: its output, exit code and handling of signals are its own.
+//! The laboratory is a separate program, so none of its code is linked here. `resemble-lab`
+//! replaces this process, so output, exit code and signal handling are its own.
 
 use std::ffi::OsString;
 use std::io;

@@ -1,8 +1,8 @@
 //! `resemble man`: makes the manual pages from the help texts.
 //!
 //! The text after the options of `--help` has the headings `Examples:` and `Exit codes:`, which
-//! become sections of the page. The pages of all commands also have the exit codes, the files and
-//! the environment of the program.
+//! become sections of the manual page. Every page also has the exit codes, the files and the
+//! environment of the whole program.
 
 use std::io;
 use std::path::Path;
@@ -53,7 +53,7 @@ const FILES: [(&str, &str); 4] = [
     ),
 ];
 
-/// The pages that each page refers to, except itself.
+/// The pages that each page refers to under SEE ALSO. A page does not refer to itself.
 const SEE_ALSO: [(&str, &str); 4] = [
     ("resemble", "1"),
     ("resemble-lab", "1"),
@@ -61,8 +61,8 @@ const SEE_ALSO: [(&str, &str); 4] = [
     ("resembled", "8"),
 ];
 
-/// Prints the page of this command line. With a folder, writes that page and the pages of its
-/// commands there.
+/// Prints the page of this command line. If `dir` is given, writes that page and the pages of all
+/// subcommands to that folder.
 pub fn print(ui: &mut Ui, root: clap::Command, dir: Option<&Path>) -> CliResult {
     let pages = pages(root).map_err(CliError::Output)?;
     let Some(dir) = dir else {
@@ -77,7 +77,7 @@ pub fn print(ui: &mut Ui, root: clap::Command, dir: Option<&Path>) -> CliResult 
     Ok(Outcome::Holds)
 }
 
-/// Returns all pages with the names of their files. The page of the program is first.
+/// Returns all pages, each with the name of its file. The page of the program itself is first.
 pub fn pages(mut root: clap::Command) -> io::Result<Vec<(String, Vec<u8>)>> {
     // Gives each subcommand its global options and its full name.
     root.build();
@@ -91,7 +91,7 @@ pub fn pages(mut root: clap::Command) -> io::Result<Vec<(String, Vec<u8>)>> {
     Ok(pages)
 }
 
-/// The common parts of the pages of one program.
+/// Facts that all pages of one program have in common.
 struct Program {
     name: String,
     version: String,
@@ -115,7 +115,7 @@ impl Program {
     fn page(&self, command: &clap::Command, name: &str) -> io::Result<Vec<u8>> {
         let usage = command.clone().render_usage().to_string();
         let usage = usage.trim_start_matches("Usage: ").to_owned();
-        // A page is made of the long help. So options that `-h` omits must be visible.
+        // A page is made of the long help. So options that `-h` omits are made visible here.
         let whole = command.clone().mut_args(|arg| arg.hide_short_help(false));
         let man = Man::new(whole.override_usage(usage))
             // If the date were empty, the next field of the title line would be shown in its place.
@@ -135,7 +135,7 @@ impl Program {
         Ok(page)
     }
 
-    /// Returns the sections after the options.
+    /// Returns the sections that follow the options.
     fn rest(&self, command: &clap::Command, name: &str) -> Roff {
         let mut roff = Roff::new();
         let after = After::of(command);
@@ -174,7 +174,8 @@ struct After {
 }
 
 impl After {
-    /// Indented lines belong to the heading before them; other lines are notes.
+    /// Splits the text that follows the options. Indented lines belong to the heading before them;
+    /// other lines are notes.
     fn of(command: &clap::Command) -> Self {
         let text = command.get_after_long_help().or(command.get_after_help());
         let text = text.map(ToString::to_string).unwrap_or_default();
@@ -229,7 +230,8 @@ fn examples(roff: &mut Roff, lines: &[String]) {
     }
 }
 
-/// Formats a number and its meaning; continued lines are indented further than the number.
+/// Formats exit codes. A line is a number and its meaning; a continued line is indented further
+/// than the number.
 fn exit_codes(roff: &mut Roff, lines: &[String]) {
     for line in lines.iter().filter(|line| !line.is_empty()) {
         let line = line.trim_start();

@@ -1,7 +1,7 @@
 //! `resemble measure`: measures pairs of files that another engine has found.
 //!
-//! Its callers are programs with millions of pairs, so input and output are binary. docs/scale.md
-//! has their layout.
+//! It is run by programs with millions of pairs, so its input and output are binary.
+//! `docs/scale.md` defines their layout.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -13,7 +13,7 @@ use resemble_relate::listed::{ListedFile, ListedProver};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::links::numbers;
 
-/// Number of pairs that are measured at a time.
+/// The number of pairs that are read and measured together.
 const AT_ONCE: usize = 1 << 16;
 
 /// The maximum number of bytes of a path, including its terminator.

@@ -1,7 +1,8 @@
 //! `resemble notify`: shows alerts to a person, in that person's session.
 //!
-//! One thread follows the daemon. The main thread delivers alerts as the daemon's own sinks do. It
-//! takes them in the order of their numbers, each at least once, from where an earlier run stopped.
+//! One thread receives alerts from the daemon. The main thread delivers them, in the order of their
+//! numbers and each at least once. It begins where an earlier run stopped, as the daemon's own
+//! sinks do.
 
 use std::io;
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ use crate::ui::Ui;
 
 mod dbus;
 
-/// File of the delivery position, in the state folder.
+/// Name of the file, in the state folder, that has the number of the last delivered alert.
 const PLACES_FILE: &str = "notify.json";
 /// Time limit of a program that is run for an alert.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -49,7 +50,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &NotifyArgs) ->
         rows: rows.into_iter().filter(|row| row.seq > after).collect(),
         failing: None,
     };
-    // The position of a new outlet is saved at once, so that a restart loses no alert.
+    // The delivery position is saved before the first alert is delivered, so that a restart loses
+    // no alert.
     teller.keep(&mut places)?;
     if args.once {
         return teller.tell_once(ui, &mut places);
@@ -76,14 +78,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &NotifyArgs) ->
     teller.tell(ui, &mut places, &heard)
 }
 
-/// Messages of the thread that follows the daemon.
+/// The messages of the thread that receives alerts.
 enum Event {
     Row(Box<AlertRow>),
     Note(String),
     End(String),
 }
 
-/// The outlet, and the alerts that are not delivered yet.
+/// The `Outlet` that delivers alerts, and the alerts that are not delivered yet.
 struct AlertNotifier {
     outlet: Outlet,
     rows: Vec<AlertRow>,
@@ -107,7 +109,8 @@ impl AlertNotifier {
         }
     }
 
-    /// Delivers the pending alerts that can be delivered now.
+    /// Delivers the pending alerts, without waiting for new ones. Gives up if a delivery fails or
+    /// must wait longer than a second.
     fn tell_once(&mut self, ui: &mut Ui, places: &mut Places) -> CliResult {
         while let Some(next) = self.step(ui, places)? {
             let pause = next.saturating_duration_since(Instant::now());
@@ -125,7 +128,7 @@ impl AlertNotifier {
             .last()
             .map_or(self.outlet.place().after, |row| row.seq);
         if row.seq <= last {
-            // The numbers begin again, so the daemon has a new log.
+            // The number of the alert is not higher than the last one, so the daemon has a new log.
             self.rows.clear();
             self.outlet.go_on_after(row.seq - 1);
         }

@@ -44,16 +44,16 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
 
 struct Pairs<'a> {
     args: &'a PairsArgs,
-    /// All DIR arguments, with those of `--files-from`.
+    /// All DIR arguments, including those from `--files-from`.
     dirs: Vec<PathBuf>,
     print_as: ListAs,
-    /// True if the rows have the owners of the files.
+    /// True if the rows show the owners of the files.
     has_owners: bool,
 }
 
 impl Pairs<'_> {
-    /// Returns the order of the pairs. With `--top` alone, the pairs most worth reading come first.
-    /// If a score is requested, it sorts them.
+    /// Returns the order of the pairs. With `--top` and no `--score`, the pairs most worth reading
+    /// come first. Otherwise the pairs are sorted by score.
     fn order(&self) -> PairOrder {
         match (self.args.score, self.args.selection.top) {
             (None, Some(_)) => PairOrder::Worth,

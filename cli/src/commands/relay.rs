@@ -20,10 +20,10 @@ pub(super) fn run(env: &Env, global: &Global) -> CliResult {
         source,
     };
     let mut asked = daemon.try_clone().map_err(failed)?;
-    // The thread ends when the process ends, or before.
+    // This thread ends at the end of standard input, or when the process ends.
     std::thread::spawn(move || {
         carry(io::stdin().lock(), &mut asked).ok();
-        // The client has hung up, so it needs no answer.
+        // The client has hung up, so it needs no more answers, and the connection is closed.
         asked.shutdown(Shutdown::Both).ok();
     });
     match carry(&mut daemon, io::stdout().lock()) {
@@ -33,8 +33,8 @@ pub(super) fn run(env: &Env, global: &Global) -> CliResult {
     }
 }
 
-/// Copies bytes to the end of the input, each piece as it arrives. `io::copy` would use `splice`,
-/// which may wait at a pipe that already has data.
+/// Copies bytes until the end of the input, and passes on each piece as it arrives. `io::copy`
+/// would use `splice`, which may wait at a pipe that already has data.
 fn carry(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     let mut piece = vec![0; 64 << 10];
     loop {

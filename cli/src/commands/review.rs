@@ -1,8 +1,8 @@
-//! `resemble groups --review`: shows the clusters one by one, and a person names those whose
-//! members share only a frame.
+//! `resemble groups --review`: shows the clusters one by one. The user marks those whose members
+//! have only boilerplate in common, such as the frame of a form.
 //!
-//! The text that the members of such a cluster share is marked as a template, as by `templates
-//! mark`. Further clusters, now and in later runs, are made without it.
+//! The text that the members of a marked cluster share becomes a template, as with
+//! `templates mark`. Later clusters, in this run and in future ones, are computed without it.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
@@ -50,12 +50,12 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     Ok(Outcome::of(any).with_errors(!asked.missing.is_empty()))
 }
 
-/// The next step after an answer of the person.
+/// The next step after an answer of the user.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Show the next cluster.
     Next,
-    /// Mark a template, and compute the clusters again.
+    /// Compute the clusters again, because a template was marked.
     Again,
     End,
 }
@@ -69,7 +69,7 @@ struct Review<'a> {
 }
 
 impl Review<'_> {
-    /// Shows the remaining clusters, until one is marked.
+    /// Shows the clusters that were not shown yet, until the user marks one.
     fn go_through(
         &mut self,
         ui: &mut Ui,
@@ -137,7 +137,7 @@ impl Review<'_> {
     }
 }
 
-/// Marks the text that these files share as a template.
+/// Marks as a template the text that these files share.
 fn mark(ui: &mut Ui, backend: &mut Backend, files: Vec<PathText>) -> CliResult<()> {
     let marked = marked(ui, backend, files)?;
     templates::print(ui, &RowOutput::default(), &marked)?;
@@ -147,7 +147,8 @@ fn mark(ui: &mut Ui, backend: &mut Backend, files: Vec<PathText>) -> CliResult<(
     Ok(())
 }
 
-/// Marks the text that files of one cluster share as a template. Returns how to take it back.
+/// Marks as a template the text that the files of one cluster share. Returns the command that
+/// removes the mark.
 #[cfg(feature = "ui")]
 pub(super) fn mark_shared(
     ui: &mut Ui,

@@ -69,7 +69,8 @@ mod with_screen {
         Ok(Outcome::of(found))
     }
 
-    /// Returns whether the locale is UTF-8. Of its variables, the first one that is set counts.
+    /// Returns whether the locale is UTF-8. The first of the variables that is set and not empty
+    /// decides.
     fn is_utf8(env: &dyn Fn(&str) -> Option<String>) -> bool {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"];
         let mut set = names.iter().filter_map(|name| env(name));
@@ -78,7 +79,7 @@ mod with_screen {
         locale.contains("utf-8") || locale.contains("utf8")
     }
 
-    /// Returns a function that asks the question. Another thread calls it.
+    /// Returns the function that asks the question, for a thread other than that of the screen.
     fn asking(env: &Env, global: &Global, args: &ScreenArgs, board: &ProgressBoard) -> impl Ask {
         let (env, global, board) = (env.clone(), global.clone(), board.clone());
         let args = args.clone();

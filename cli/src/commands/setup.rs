@@ -3,14 +3,14 @@
 //! 1. It asks at most three questions, and only those whose answer changes something. With `--yes`
 //!    it asks none. All other settings have one sensible value.
 //! 2. **Existing files are not changed**: a configuration, a unit or a link of other origin stays
-//!    as it is, and one line reports that.
-//! 3. Each step is recorded ([`record`]). `--undo` reverts just these steps, and removes a file
-//!    only if it is unchanged.
-//! 4. If the user has a systemd, the daemon is a user unit. If not (a container, another init), it
-//!    is started in the background, and a line says that it will not survive a reboot.
+//!    as it is. One line reports that.
+//! 3. Each step is recorded ([`record`]). `--undo` reverts just these steps. It removes a file only
+//!    if the file is unchanged.
+//! 4. If systemd runs for the user, the daemon is a user unit. If not (a container, another init),
+//!    the daemon is started in the background, and a line says that it will not survive a reboot.
 //! 5. **The system's daemon does not belong to the user**: it watches shared folders, and takes no
-//!    orders from them.
-//! 6. Where no view can be mounted the daemon runs without one, and a line names the missing part.
+//!    orders from this user.
+//! 6. Where no view can be mounted, the daemon runs without one, and a line names the missing part.
 
 mod ask;
 mod record;
@@ -38,10 +38,10 @@ use crate::ui::Ui;
 /// Name of the link to the view, in the home folder.
 const LINK: &str = "Similar";
 
-/// The longest time in which a daemon that works begins to answer.
+/// The longest time that a working daemon takes before it answers.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Pause between two attempts to reach it.
+/// Pause between two attempts to reach the daemon.
 const PACE: Duration = Duration::from_millis(50);
 
 /// The user's answers.
@@ -102,7 +102,8 @@ fn has_desktop() -> bool {
     desktop.any(|name| std::env::var_os(name).is_some())
 }
 
-/// Returns the program `resembled`: beside this one, else one of the PATH.
+/// Returns the path of the program `resembled`: the one in the folder of this program, otherwise
+/// the first one in `PATH`.
 fn daemon_program() -> CliResult<PathBuf> {
     const NAME: &str = "resembled";
     let in_path = || {
@@ -116,7 +117,7 @@ fn daemon_program() -> CliResult<PathBuf> {
     })
 }
 
-/// The steps of a setup; each reports what it did.
+/// The state of a setup. Each method is a step, and reports what it did.
 struct Steps<'a> {
     ui: &'a mut Ui,
     env: &'a Env,
@@ -185,7 +186,7 @@ impl Steps<'_> {
             .lines(&[vec![Cell::prose(line, Tint::Plain)]], b'\n')
     }
 
-    /// Writes the configuration, unless there is one. Returns whether it was written.
+    /// Writes the configuration, unless a configuration exists. Returns whether it was written.
     fn configure(&mut self, home: &Path, dirs: &[PathBuf]) -> CliResult<bool> {
         let path = places::config_dir(self.env)?.join("resembled.toml");
         if path.exists() {
@@ -276,8 +277,8 @@ impl Steps<'_> {
         service::start(unit, at_login)
     }
 
-    /// Adds the folders that the daemon does not watch yet. The others are reported, unless the new
-    /// configuration names them.
+    /// Asks the daemon to watch the folders that it does not watch yet. The other folders are
+    /// reported, unless they are watched because the new configuration names them.
     fn add(&mut self, client: &Client, dirs: &[PathBuf], are_configured: bool) -> CliResult<()> {
         for dir in dirs {
             if client.covers_all(vec![dir.as_path().into()], false)? {
@@ -320,7 +321,8 @@ impl Steps<'_> {
     }
 }
 
-/// Returns the path below the link of a view at which the first of these folders is shown.
+/// Returns the path at which a view shows the first of these folders that it has. The path begins
+/// with the link to the view.
 fn shown_at(mount: &MountStatus, dirs: &[PathBuf]) -> Option<PathBuf> {
     let link = mount.link.as_ref()?.as_path();
     let place = dirs.iter().find_map(|dir| {
@@ -330,11 +332,12 @@ fn shown_at(mount: &MountStatus, dirs: &[PathBuf]) -> Option<PathBuf> {
         })
     });
     let below = place.as_deref()?.strip_prefix(mount.path.as_path()).ok()?;
-    // If nothing is below, `join` would add a slash after the link.
+    // `join` would add a slash to the link if `below` is empty, so the components are joined
+    // instead.
     Some(link.components().chain(below.components()).collect())
 }
 
-/// Returns the last message of a daemon that ended at once.
+/// Returns the last message in the log of a daemon that ended at once.
 fn ended(log: &Path) -> String {
     let said = fs::read_to_string(log).unwrap_or_default();
     let last = said.lines().last().unwrap_or_default();

@@ -6,8 +6,8 @@
 //! component `.similar` and does not exist is replaced by its path in the view. All other arguments
 //! are passed on unchanged, and no process is started for them.
 //!
-//! This program, and not the shell, finds the path in the view (`--view`). The daemon reports where
-//! its view shows each watched directory.
+//! The shell functions do not compute the path in the view themselves. They run this program with
+//! `--view`. The daemon reports where its view shows each watched directory.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -50,8 +50,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) ->
     Ok(Outcome::of(status.is_live()))
 }
 
-/// A change of at least this age is overdue. A change is read within 10 seconds, unless reading the
-/// file takes long.
+/// A change that waits for this many seconds or more is overdue. A change is read within 10
+/// seconds, unless reading the file takes long.
 const LAGGING: u64 = 11;
 
 /// The JSON of `status`: the answer with the fields that every document has.
@@ -94,8 +94,8 @@ const fn tint(state: RootState) -> Tint {
     }
 }
 
-/// Prints the roots only. The system's daemon reports no totals to a user who may not see all
-/// files.
+/// Prints only the roots, because the system's daemon reports no totals to a user who may not see
+/// all files.
 fn print_roots(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     let row = |ui: &Ui, root: &RootStatus| {
         vec![
@@ -123,13 +123,14 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     lines.extend(status.notify.iter().map(sink_line));
     lines.extend(trouble_lines(ui, status));
     for line in lines {
-        // These lines are sentences and not a table, so each one is laid out alone.
+        // A line is a sentence and not a row of a table, so it is laid out without regard to the
+        // others.
         ui.lines(&[line], b'\n')?;
     }
     Ok(())
 }
 
-/// A root: its state, its size and its exclusions.
+/// Returns the line about a root: its state, its size and its exclusions.
 fn root_line(ui: &Ui, root: &RootStatus) -> Vec<Cell> {
     let mut line = vec![
         ui.name(&ShownNames::default().path(&root.path), Tint::Heading),
@@ -155,7 +156,7 @@ fn root_line(ui: &Ui, root: &RootStatus) -> Vec<Cell> {
     line
 }
 
-/// The size of the index, and how far it is behind the files.
+/// Returns the lines about the size of the index, and about changes that are not in it yet.
 fn index_lines(status: &StatusAnswer) -> Vec<Vec<Cell>> {
     let mut lines = vec![vec![Cell::left(
         format!(
@@ -185,7 +186,8 @@ fn index_lines(status: &StatusAnswer) -> Vec<Vec<Cell>> {
     lines
 }
 
-/// The files that wait to be read again, because their last reading took long.
+/// Returns the lines about files that changed but are read again only later, because their last
+/// reading took long.
 fn wait_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     let mut lines = Vec::new();
     for wait in &status.waits {
@@ -202,7 +204,7 @@ fn wait_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     lines
 }
 
-/// The process, and the files that could not be read in full.
+/// Returns the lines about the work of the process, and about files that could not be read in full.
 fn process_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     let mut lines = Vec::new();
     let since = format!(
@@ -273,7 +275,7 @@ fn trouble_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     lines
 }
 
-/// A destination of alerts, and its state.
+/// Returns the line about a sink, which is a destination of alerts.
 fn sink_line(sink: &SinkStatus) -> Vec<Cell> {
     let mut line = vec![
         Cell::left("alerts to:", Tint::Faint),

@@ -129,8 +129,8 @@ fn json() {
     assert_eq!(text, expected.replace("VERSION", resemble_proto::VERSION));
 }
 
-/// A root is one quoted line, whatever its name. The textfile collector knows every type that is
-/// used.
+/// The figure of a root is on one line, with the name quoted, whatever the name is. All metrics
+/// have types that the textfile collector knows.
 #[test]
 fn metrics_are_lines_that_a_collector_reads() {
     let mut status = status();

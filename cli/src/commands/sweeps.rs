@@ -1,8 +1,8 @@
 //! Follows files through sweeps: the common parts of `lost` and `history`.
 //!
-//! A sweep is a catalogue with its date. All directories together are one more sweep, dated now.
-//! Every step asks a question of other commands, so the daemon and this process give the same
-//! answer.
+//! A sweep is the state of a tree at one time: a catalogue with its date. All named directories
+//! together are one more sweep, with the present time. Every step asks a question of another
+//! command, so the daemon and this process give the same answer.
 
 pub(super) mod history;
 pub(super) mod links;
@@ -31,7 +31,7 @@ use crate::names::{self, Named};
 use crate::question::QuestionPaths;
 
 struct Sweep {
-    /// Its catalogue, or the directories as they are now.
+    /// The catalogue of the sweep, or the directories as they are now.
     roots: Vec<Named>,
     /// The time when the catalogue was made, in seconds since 1970; `None` for the directories.
     date: Option<i64>,
@@ -50,8 +50,8 @@ impl Sweep {
     }
 }
 
-/// Returns the paths of the question (the named sweeps and `also`), and the sweeps themselves, the
-/// oldest first. The last sweep is the directories as they are now.
+/// Returns the paths of the question and the sweeps, the oldest sweep first. The paths are those of
+/// the named sweeps and `also`. The last sweep is the directories as they are now.
 fn sweeps(
     env: &Env,
     global: &Global,
@@ -109,7 +109,7 @@ struct Search<'a> {
     asked: &'a QuestionPaths,
     all: &'a [Sweep],
     text: bool,
-    /// The header for all answers together.
+    /// The totals of all answers together.
     header: Header,
     /// Files that could not be read.
     errors: Vec<SoftError>,
@@ -119,7 +119,7 @@ struct Search<'a> {
 struct Followed {
     /// The index of its sweep in [`Search::all`].
     sweep: usize,
-    /// The path by which questions name it.
+    /// The real path by which questions name the file.
     real: PathBuf,
     /// The path of the file below the root of a catalogue, if a catalogue has it. Other catalogues
     /// of the same tree have it at the same path.
@@ -143,7 +143,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Makes an answer of these rows, with the totals of all answers.
+    /// Makes an answer of these rows. Its header has the totals of all questions that were asked.
     fn answer<R>(self, rows: Vec<R>) -> Answer<R> {
         let answer = Answer::fresh(rows, self.errors);
         let header = Header {
@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
         Answer { header, ..answer }
     }
 
-    /// Finds the relatives of the file at `real` among the files of `scope`; `None` if there is no
+    /// Returns the files of `scope` that are similar to the file at `real`; `None` if there is no
     /// such file.
     fn similar(
         &mut self,
@@ -186,7 +186,8 @@ impl<'a> Search<'a> {
                 });
                 (Some(answer.body.results), answer.errors)
             }
-            // All files of a catalogue can be read, so the catalogue does not have this one.
+            // Every file of a catalogue can be looked up, so an error means that the catalogue does
+            // not have this one.
             Err(_) if catalogued::is_catalogued(real) => (None, Vec::new()),
             Err(error) => (None, vec![error]),
         };
@@ -198,10 +199,10 @@ impl<'a> Search<'a> {
         Ok(rows)
     }
 
-    /// Returns where the files at these paths went, as the daemon saw it. Destinations outside the
-    /// directories of the question are left out.
+    /// Returns the present places of the files that the daemon saw leave these paths. Places
+    /// outside the directories of the question are left out.
     fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Vec<DepartedRow>> {
-        // Only a daemon sees where files go.
+        // Only a daemon sees files being moved.
         if !self.backend.is_daemon() {
             return Ok(Vec::new());
         }
@@ -226,8 +227,9 @@ impl<'a> Search<'a> {
         Ok(self.similar(&real, scope, Some(0))?.map(|_| real))
     }
 
-    /// Finds the sweep and the path of a file. The file may be named in a catalogue, exist now, or
-    /// have existed once. In the last case [`Self::end_of`] finds it.
+    /// Finds the sweep that has a file, and the path of the file in it. The path may name a file of
+    /// a catalogue, a file that exists now, or one that is gone. [`Self::end_of`] searches the
+    /// catalogues for a file that is gone.
     fn follow(&mut self, path: &Path) -> CliResult<Option<Followed>> {
         if let Ok(named) = names::required(path) {
             if named.real.is_dir() {
@@ -268,8 +270,8 @@ impl<'a> Search<'a> {
         }))
     }
 
-    /// Finds the longest end of an absolute path that is a file of a catalogue. Of several such
-    /// catalogues the latest counts.
+    /// Finds a file of a catalogue whose path is an end of this absolute path. The longest such end
+    /// is taken; if several catalogues have it, the latest catalogue.
     fn end_of(&mut self, absolute: &Path) -> CliResult<Option<(usize, PathBuf, PathBuf)>> {
         let names: Vec<_> = absolute
             .components()

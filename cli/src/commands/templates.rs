@@ -1,7 +1,7 @@
 //! `resemble templates`: marks text that does not count as evidence.
 //!
-//! To mark text, the command asks what some files share, and the daemon or this process answers. To
-//! list and unmark, it only needs the file of the templates. That is the daemon's if one answers,
+//! To mark text, the daemon or this process is asked what some files share. To list and unmark
+//! templates, only the file with the templates is needed. It is the daemon's if a daemon answers,
 //! otherwise the one in the state folder.
 
 use std::path::{Path, PathBuf};
@@ -75,8 +75,8 @@ struct MarkArguments {
 }
 
 impl MarkArguments {
-    /// Parses arguments. An existing name is a file or a directory; one name may be the id of a
-    /// cluster instead.
+    /// Parses the arguments. A name that exists is a file or a directory. One argument may be the
+    /// id of a cluster instead.
     fn of(what: &[PathBuf]) -> CliResult<Self> {
         let mut meant = Self {
             files: Vec::new(),
@@ -114,15 +114,14 @@ impl MarkArguments {
     }
 }
 
-/// Returns the argument if it looks like the id of a cluster. All other arguments are names of
-/// files, so a missing file is reported before any question is asked.
+/// Returns the argument if it looks like the id of a cluster. Every other argument is the name of a
+/// file. So a missing file is reported before any question is asked.
 fn cluster_id(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     is_cluster_id(text).then(|| text.to_owned())
 }
 
-/// Returns the daemon, if one answers; `None` if the templates are to be read from the state
-/// folder.
+/// Returns the daemon if one answers. Returns `None` if the templates are in the state folder.
 fn daemon(ui: &mut Ui, env: &Env, global: &Global) -> CliResult<Option<Client>> {
     if global.local {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! `resemble text`: prints the text by which a file is compared.
 //!
-//! This is the text that `why` compares: the one extracted from a document, or the file's own. No
-//! daemon is asked.
+//! This is the text that `why` compares: the text that was extracted from a document, or the file's
+//! own text. No daemon is asked.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -27,15 +27,15 @@ use crate::ui::Ui;
 /// The output for a file.
 #[derive(Default)]
 struct FileText {
-    /// The texts, each after the names that lead to it inside the file.
+    /// The texts, each after the names of the members that lead to it inside the file.
     texts: Vec<(Vec<u8>, Vec<u8>)>,
-    /// A sentence about what else the file is compared by, if it is not compared by text alone.
+    /// A sentence about the bytes or members that are compared instead of text, or as well as text.
     otherwise: Option<String>,
 }
 
 pub(super) fn run(ui: &mut Ui, args: &TextArgs) -> CliResult {
-    // The reader keeps what it unpacked last. So a small file is unpacked once, for its text and
-    // for its unreadable parts.
+    // The reader keeps the parts that it unpacked last. So a small file is unpacked only once, both
+    // for its text and for the list of parts that cannot be read.
     let formats = formats(true).map(|formats| RecentParts::new(Arc::new(formats)));
     let Some(part_reader) = formats.as_ref().map(|formats| formats as &dyn PartReader) else {
         return Ok(Outcome::DoesNot);

@@ -1,7 +1,7 @@
 //! `resemble trash`: moves files to the trash of their file system, and prints their new paths.
 //!
-//! Plans run it. The trash is that of freedesktop.org. A file is not moved if it would have to be
-//! copied to another file system. Paths are printed as in plans.
+//! The scripts of plans run it. The trash is the one that freedesktop.org specifies. A file is not
+//! moved if it would have to be copied to another file system. Paths are printed as in plans.
 
 use std::collections::HashSet;
 use std::env;
@@ -62,8 +62,7 @@ fn moved(file: &Path) -> CliResult<PathBuf> {
         .ok_or_else(|| lost(&file))
 }
 
-/// Finds a moved file in the trash by its device and inode, which are the first two numbers of
-/// `wanted`.
+/// Finds a moved file in the trash. The first two numbers of `wanted` are its device and inode.
 fn found(file: &Path, wanted: &str) -> CliResult<PathBuf> {
     let file = absolute(file)?;
     let mut numbers = wanted.split(' ').map_while(|word| word.parse::<u64>().ok());
@@ -84,7 +83,7 @@ fn lost(file: &Path) -> CliError {
     ))
 }
 
-/// The absolute path of a file, with links in its folder resolved.
+/// Returns the absolute path of a file, with the symbolic links in its folder resolved.
 fn absolute(file: &Path) -> CliResult<PathBuf> {
     let failed = |error| CliError::file("look at", file)(error);
     let path = std::path::absolute(file).map_err(failed)?;
@@ -94,7 +93,8 @@ fn absolute(file: &Path) -> CliResult<PathBuf> {
     }
 }
 
-/// The trash for a file: that of the user's home, or one at the top of its mount.
+/// Returns the trash for a file: that of the user's home, or the one at the top of the file's
+/// mount.
 fn trash_of(file: &Path) -> PathBuf {
     let path = |name| {
         env::var_os(name)
@@ -119,7 +119,7 @@ fn trash_of(file: &Path) -> PathBuf {
     }
 }
 
-/// The mount that a path lies in.
+/// Returns the mount that a path lies in.
 fn mount_of(path: &Path) -> PathBuf {
     let is_mount = |path: &&Path| {
         let known = statx(CWD, *path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
@@ -158,13 +158,14 @@ fn tidy(trash: &Path, name: &OsStr, had: &HashSet<PathBuf>) {
         };
         let is_placeholder = || fs::symlink_metadata(left).is_ok_and(|it| it.len() == 0);
         if fs::symlink_metadata(partner).is_err() && (is_info || is_placeholder()) {
-            // If the removal fails, the remains do no harm, because they belong to no file.
+            // If the removal fails, the remains do no harm, because they belong to no file in the
+            // trash.
             fs::remove_file(left).ok();
         }
     }
 }
 
-/// Returns the paths of an inode in a trash.
+/// Returns the paths of the files in a trash that have this inode.
 fn places(trash: &Path, inode: u64) -> Vec<PathBuf> {
     let listed = fs::read_dir(trash.join(OsStr::new("files")));
     let entries = listed.into_iter().flatten().flatten();

@@ -1,8 +1,8 @@
 //! `resemble versions`: lists the versions of one file by date.
 //!
-//! The versions are the family of the file, as in `groups --of FILE --family`, but in one list.
-//! Each version has a row with its share in the subject. Copies of the subject have rows, too;
-//! copies of other versions are only counted.
+//! The versions are the files that `groups --of FILE --family` finds, but in one list. Each version
+//! has a row with its share in the subject, which is the named file. A copy of the subject has a
+//! row, too. Copies of other versions are only counted.
 
 use std::path::Path;
 
@@ -130,8 +130,8 @@ impl Verb for Family<'_> {
     }
 }
 
-/// Makes a row for each content of the family and for each copy of the subject, the oldest first.
-/// Marks the newest one: see [`newest_of`].
+/// Makes a row for each content among the versions and for each copy of the subject, the oldest
+/// first. Marks the newest one: see [`newest_of`].
 fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
     let members = groups.clusters.iter().flat_map(|cluster| &cluster.members);
     let mut rows: Vec<DatedVersion> = members

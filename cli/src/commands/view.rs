@@ -20,8 +20,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, action: &ViewAction) 
 }
 
 fn on(ui: &mut Ui, env: &Env, global: &Global, args: &OnArgs) -> CliResult {
-    // Only the parent folder is resolved: the mount point need not exist, and access to a dead
-    // mount would hang.
+    // Only the parent folder of the mount point is resolved. The mount point itself need not exist,
+    // and an access to a dead mount would hang.
     let path = args.dir.as_deref().map(absolute).transpose()?;
     let row = backend::daemon(env, global)?.mount(path, args.view)?;
     if let Some(warning) = &row.warning {
@@ -44,7 +44,7 @@ fn off(ui: &mut Ui, env: &Env, global: &Global, dir: Option<&Path>) -> CliResult
     Ok(Outcome::Holds)
 }
 
-/// Describes the view, and the link to it.
+/// Describes the view and the link that leads to it.
 fn in_words(row: &MountRow) -> Option<String> {
     let mount = row.mount.as_ref()?;
     let view = format!("the view {}", quoted(mount.path.as_path()));

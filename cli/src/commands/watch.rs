@@ -40,7 +40,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
             daemon.watch_add(path, rules, alerts.rules())?;
         }
         WatchAction::Remove { dir } => {
-            // A root that no longer exists is removed by its name.
+            // The path of a root that no longer exists cannot be resolved, so its name is used as
+            // given. It may also be the label of a catalogue.
             let path = real(dir);
             if let (Err(_), Some(label)) = (&path, label_of(dir)) {
                 return kept::forget(env, global, label);
@@ -76,9 +77,9 @@ fn real(dir: &Path) -> CliResult<PathText> {
         .map_err(CliError::file("watch", dir))
 }
 
-/// Returns the absolute path of a file or folder that need not exist.
+/// Returns the absolute path of a file or folder. The file or folder itself need not exist.
 pub(super) fn absolute(path: &Path) -> CliResult<PathText> {
-    // The parent folder is likely to exist. Links in its path are followed.
+    // The parent folder is likely to exist, so symbolic links in its path are followed.
     let folder = std::fs::canonicalize(folder_of(path));
     let full: PathBuf = match (folder, path.file_name()) {
         (Ok(parent), Some(name)) => parent.join(name),

@@ -1,9 +1,9 @@
 //! `resemble why`: shows where two files agree and differ.
 //!
 //! A comparison of two files needs no statistics and no index. So no daemon is asked: this process
-//! reads both files. On a terminal the answer is two columns in colours ([`crate::columns`]), in a
-//! pipe a list of ranges. Formats for programs have every range, text for people a bounded number
-//! of lines.
+//! reads both files. On a terminal, the answer is printed in two columns with colours
+//! ([`crate::columns`]); in a pipe, as a list of ranges. Formats for programs have every range.
+//! Text for people has a bounded number of lines.
 
 mod diff;
 
@@ -41,7 +41,7 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
 use crate::ui::{Cell, Tint, Ui};
 
-/// The maximum number of lines of the list for people. Further lines are only counted.
+/// The maximum number of lines of the list for people. Any further lines are only counted.
 const LISTED: usize = 1000;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> CliResult {
@@ -69,8 +69,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
         ));
     }
     let progress = ui.progress("comparing");
-    // The reader keeps what it unpacked last. So a small file is unpacked once, for the comparison
-    // and for its unreadable parts.
+    // The reader keeps the parts that it unpacked last. So a small file is unpacked only once, both
+    // for the comparison and for the list of parts that cannot be read.
     let formats = formats(args.layer.is_on()).map(|formats| RecentParts::new(Arc::new(formats)));
     let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
     let params = Params::default();
@@ -120,7 +120,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
     Ok(outcome)
 }
 
-/// Reports that a file could not be read. A document lists the error and has no figures.
+/// Reports files that could not be read. In a document they are listed as errors, and its figures
+/// are empty. For other formats the error is returned.
 fn unexplained(ui: &mut Ui, args: &WhyArgs, failed: [Option<CliError>; 2]) -> CliResult {
     let mut errors = args.format.errors();
     for failed in failed.into_iter().flatten() {
@@ -177,7 +178,7 @@ pub(super) fn subject(shown: &Path, into_members: bool) -> CliResult<Subject> {
                 real: member.real(),
                 inode: None,
             }),
-            // A catalogue has not enough of a file to compare it.
+            // A catalogue does not have enough of a file for a comparison.
             None => match names::required(shown) {
                 Ok(named) if named.is_catalogued() => {
                     Err(AskError::Elsewhere { path: named.shown }.into())
@@ -188,7 +189,8 @@ pub(super) fn subject(shown: &Path, into_members: bool) -> CliResult<Subject> {
     }
 }
 
-/// Returns the real path of a file, and its metadata. A directory is refused with a hint.
+/// Returns the real path of a file, and its metadata. For a directory, the error names the command
+/// to use instead.
 fn file(shown: &Path) -> CliResult<(PathBuf, std::fs::Metadata)> {
     let failed = CliError::file("read", shown);
     let real = std::fs::canonicalize(shown).map_err(&failed)?;
@@ -202,7 +204,7 @@ fn file(shown: &Path) -> CliResult<(PathBuf, std::fs::Metadata)> {
     Ok((real, metadata))
 }
 
-/// Converts an error, and gives the file the name that the user gave.
+/// Converts an error to a [`CliError`] in which each file has the name that the user gave.
 pub(super) fn as_named(error: AskError, names: &[(&PathBuf, &PathBuf)]) -> CliError {
     match error {
         AskError::Unreadable { path, source } => {
@@ -350,7 +352,7 @@ fn document(
     Document::new(parameters(args), header, body, errors)
 }
 
-/// All figures of two files that were compared.
+/// Returns all figures of two compared files.
 pub(super) fn totals(shared: &Shared) -> WhyTotals {
     let (differing_bytes_a, differing_bytes_b) = shared.differing_bytes();
     let (measures, unit) = shared.told();

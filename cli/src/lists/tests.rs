@@ -78,7 +78,7 @@ fn pair() -> PairRow {
     }
 }
 
-/// Text shows a discount of ten points or more, together with the raw figures.
+/// Text shows the reason of a discount only if the discount is ten points or more.
 #[test]
 fn ten_points_of_discount_are_told() {
     let discounted = |left: u32| PairRow {
@@ -421,7 +421,8 @@ fn limits_are_said_aloud() {
     );
 }
 
-/// While the daemon scans for the first time, "compared 0 files" must not look like an answer.
+/// During the daemon's first scan, "compared 0 files" would look like an answer, so it must not be
+/// printed.
 #[test]
 fn nothing_is_not_certain_while_files_are_still_to_be_read() {
     let (mut ui, _, err) = ui(false);

@@ -27,7 +27,7 @@ const KEPT: [&str; 12] = [
     "shared_bytes",
 ];
 
-/// Makes the answer to a call from the document of the command.
+/// Makes the answer to a call of a tool from the document that the command has printed.
 pub(super) fn of_document(
     kind: ToolKind,
     document: &Value,
@@ -62,8 +62,8 @@ pub(super) fn of_document(
     fit(&answer, &lists, bounds)
 }
 
-/// Returns whether a row is informative. Equal files of a comparison are only counted in the
-/// summary.
+/// Returns whether a row is informative. Equal files of a comparison are left out, because the
+/// summary counts them.
 fn is_wanted(kind: ToolKind, row: &Value) -> bool {
     kind != ToolKind::Compare || row["class"] != "same"
 }
@@ -83,7 +83,8 @@ fn is_within(row: &Value, roots: &Roots) -> bool {
             .is_none_or(|paths| paths.iter().all(is_within))
 }
 
-/// Removes fields that repeat the question, and links between members.
+/// Removes from a row the fields that repeat the question, and the links between members of a
+/// cluster.
 fn terse(kind: ToolKind, row: &Value) -> Value {
     let mut row = row.clone();
     if let Value::Object(fields) = &mut row {
@@ -111,7 +112,8 @@ fn errors(document: &Value, roots: &Roots) -> Map<String, Value> {
     fields
 }
 
-/// Returns the answer with as many of the first rows of each list as fit, and the totals.
+/// Returns the answer with the totals, and with as many rows of each list as fit into `bounds`. The
+/// first rows of each list are taken.
 fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Bounds) -> Value {
     let mut rows = bounds.rows;
     loop {
@@ -135,7 +137,8 @@ fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Boun
     }
 }
 
-/// Cuts a row to its first `most` members or paths and the newest one, and adds their total.
+/// Shortens the list of members or paths in a row to the first `most` and the newest one, and adds
+/// the number of all.
 fn with_few(row: &Value, most: usize, is_cut: &mut bool) -> Value {
     let mut row = row.clone();
     for list in ["members", "paths"] {
@@ -157,7 +160,8 @@ fn with_few(row: &Value, most: usize, is_cut: &mut bool) -> Value {
     row
 }
 
-/// Returns the state of each root of the server. Other roots of the daemon are not mentioned.
+/// Returns the state of each root of this server. Directories that the daemon watches elsewhere are
+/// not mentioned.
 fn status(document: &Value, roots: &Roots) -> Value {
     let watched = document["roots"].as_array().map_or(&[][..], Vec::as_slice);
     let state = |root: &Path| {

@@ -1,4 +1,4 @@
-//! Asks a question in a process of its own.
+//! Asks a question by running this program in another process.
 
 use std::ffi::OsString;
 use std::process::Stdio;
@@ -14,7 +14,7 @@ const LONGEST: u64 = 256 << 20;
 /// The maximum number of bytes of an error message that are passed on.
 const LONGEST_MESSAGE: u64 = 4 << 10;
 
-/// A command line and its input.
+/// The arguments and the standard input of a process.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Invocation {
     pub(super) arguments: Vec<OsString>,
@@ -22,8 +22,8 @@ pub(super) struct Invocation {
     pub(super) input: Option<String>,
 }
 
-/// Runs the command and returns its document, or an error message. If the future is dropped, the
-/// process ends.
+/// Runs the command. Returns the document that it prints, or an error message. If the future is
+/// dropped, the process ends.
 pub(super) async fn document(options: &[OsString], asked: Invocation) -> Result<Value, String> {
     let mut command = Command::new("/proc/self/exe");
     command
@@ -47,7 +47,7 @@ pub(super) async fn document(options: &[OsString], asked: Invocation) -> Result<
     );
     let write = async {
         if let (Some(mut input), Some(text)) = (input, asked.input) {
-            // The process may end before it has read all input.
+            // An error is ignored, because the process may end before it has read all input.
             drop(input.write_all(text.as_bytes()).await);
         }
     };

@@ -1,4 +1,4 @@
-//! Finds paths beneath the roots, and refuses all others.
+//! Resolves paths that lie beneath the roots, and refuses all others.
 
 use std::ffi::OsString;
 use std::fs;
@@ -25,20 +25,20 @@ pub(super) struct Roots {
 /// A file or a directory beneath a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RootedPath {
-    /// The real path of the file. For a member, the names that lead to it follow.
+    /// The real path of the file. For a member, the names that lead to it inside the file follow.
     pub(super) path: PathBuf,
     /// The path as requested.
     asked: PathBuf,
     id: (u64, u64),
 }
 
-/// The error for every path that is not beneath a root. It does not depend on whether the path
-/// exists.
+/// The error for every path that is not beneath a root. It is the same whether the path exists or
+/// not.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no file or directory below a root of this server")]
 pub(super) struct NoPlace(String);
 
-/// The longest part of a name that an error repeats, in characters.
+/// The maximum number of characters of a name that an error repeats.
 const LONGEST_NAME: usize = 300;
 
 impl Roots {
@@ -54,18 +54,18 @@ impl Roots {
         })
     }
 
-    /// The real paths of the roots.
+    /// Returns the real paths of the roots.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.all.iter().map(Anchor::path)
     }
 
-    /// Returns whether a path of an answer is in a root.
+    /// Returns whether a path of an answer lies in a root.
     pub(super) fn hold(&self, path: &Path) -> bool {
         self.paths().any(|root| path.starts_with(root))
     }
 
-    /// Returns whether each root is still the same directory. This is checked because questions
-    /// name roots by their paths.
+    /// Returns whether each root is still the same directory. Questions name the roots by their
+    /// paths, so a directory that has replaced a root would be searched.
     pub(super) fn are_there(&self) -> bool {
         !self.all.iter().any(Anchor::was_replaced)
     }
@@ -80,7 +80,7 @@ impl Roots {
     }
 
     /// Returns whether a name still leads to the same file. This is checked before an answer is
-    /// sent: a new link at that name may lead outside.
+    /// sent, because a new link with that name may lead outside the roots.
     pub(super) fn have_still(&self, place: &RootedPath) -> bool {
         let now = self.whole(&place.asked);
         now.is_some_and(|now| now.id == place.id)
@@ -98,7 +98,8 @@ impl Roots {
         places.flatten().next()
     }
 
-    /// Resolves a path to a member of a file beneath a root: the file, `!`, and the member.
+    /// Resolves a path to a member of a file beneath a root. The path consists of the file, `!`,
+    /// and the member.
     fn member(&self, path: &Path) -> Option<RootedPath> {
         ways_into(path).find_map(|(file, names)| {
             let below = PathBuf::from(OsString::from_vec(names.to_vec()));
@@ -108,8 +109,8 @@ impl Roots {
                 return None;
             }
             let file = self.whole(file)?;
-            // A file or link with a `!` in its name may have the same path. A link may lead
-            // outside, so the path is refused.
+            // This may also be the path of a file or link whose own name contains `!`. Such a link
+            // may lead outside the roots, so the path is refused if anything has that name.
             let mut beside = file.path.clone().into_os_string();
             beside.push(OsString::from_vec(vec![INTO]));
             for more in ["".as_ref(), first.as_os_str()] {
@@ -134,7 +135,8 @@ fn found(root: &Anchor, path: &Path, asked: &Path) -> Result<RootedPath, Errno> 
     let real = rustix::fs::readlinkat(CWD, link, Vec::new())?;
     let path = PathBuf::from(OsString::from_vec(real.into_bytes()));
     match stat.kind {
-        // Some kernels cannot keep a path beneath the root, so the opened path is checked.
+        // Some kernels cannot ensure that the opened path is beneath the root, so this is checked
+        // here.
         Kind::File | Kind::Dir if path.starts_with(root.path()) => Ok(RootedPath {
             path,
             asked: asked.to_owned(),

@@ -21,7 +21,7 @@ use super::places::Roots;
 use super::tools::{self, Call, ToolKind};
 use super::{answers, asking};
 
-/// The maximum number of questions at once. Further questions wait.
+/// The maximum number of questions that run at the same time. Further questions wait.
 const AT_ONCE: usize = 4;
 
 /// Time between two messages about the progress of a question.
@@ -52,7 +52,7 @@ impl Server {
         }
     }
 
-    /// Returns the answer to a call, or an error message in one sentence.
+    /// Returns the answer to a call of a tool, or an error message of one sentence.
     async fn answer(&self, kind: ToolKind, arguments: Option<JsonObject>) -> Result<Value, String> {
         let call = Call::of(kind, arguments, &self.roots)?;
         let Ok(_turn) = self.turns.acquire().await else {
@@ -82,7 +82,7 @@ impl Server {
         }
     }
 
-    /// Returns a message of the command, unless it names a path outside the roots.
+    /// Returns a message of the command. A message that names a path outside the roots is replaced.
     fn harmless(&self, said: &str) -> String {
         let is_outside = |word: &str| {
             let path = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '/');
@@ -97,7 +97,8 @@ impl Server {
         }
     }
 
-    /// Like [`Self::answer`], with progress messages on request, until it is cancelled.
+    /// Like [`Self::answer`], but can be cancelled, and sends progress messages if the caller
+    /// requested them.
     async fn answer_in(
         &self,
         context: &RequestContext<RoleServer>,

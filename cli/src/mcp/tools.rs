@@ -1,4 +1,5 @@
-//! The tools: their names, their arguments, and the question of the command line that each asks.
+//! Defines the tools: their names, their arguments, and the question of the command line that each
+//! one asks.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::places::{RootedPath, Roots};
 /// The maximum length of a text that a question is about, in bytes.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// The default number of rows of an answer: few enough to be read at once.
+/// The default number of rows of an answer. It is small enough that all rows are read.
 const ROWS: usize = 20;
 const MOST_ROWS: usize = 1000;
 
@@ -83,7 +84,7 @@ impl ToolKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Returns its name, title and description.
+    /// Returns the name, the title and the description of the tool.
     const fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Find => (
@@ -135,7 +136,7 @@ impl ToolKind {
         }
     }
 
-    /// Returns its arguments, and those that are required.
+    /// Returns the arguments of the tool as a JSON schema, and the names of the required ones.
     fn properties(self) -> (Value, &'static [&'static str]) {
         let (mut properties, required) = self.own_properties();
         if self != Self::Status {
@@ -336,7 +337,7 @@ fn bound(
     }
 }
 
-/// The arguments of a process, collected one by one.
+/// Collects the arguments of a process one by one.
 struct Asking<'a> {
     roots: &'a Roots,
     places: Vec<RootedPath>,
@@ -348,8 +349,8 @@ impl Asking<'_> {
         self.arguments.push(word.into());
     }
 
-    /// Adds a file or directory beneath a root. Its path is absolute, so it cannot be taken for an
-    /// option.
+    /// Adds a file or directory beneath a root to the arguments. Its path is absolute, so it cannot
+    /// be taken for an option.
     fn place(&mut self, name: &str) -> Result<(), String> {
         let place = self.roots.place(name).map_err(|error| error.to_string())?;
         self.arguments.push(place.path.clone().into());
@@ -357,7 +358,7 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// Adds the directories to be searched: these, or all roots.
+    /// Adds the directories that are searched: those of `within`, or all roots.
     fn scope(&mut self, option: &str, within: Option<Vec<String>>) -> Result<(), String> {
         let Some(within) = within.filter(|within| !within.is_empty()) else {
             for root in self.roots.paths() {

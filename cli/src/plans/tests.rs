@@ -39,8 +39,8 @@ impl Scene {
         self.temp.path(name)
     }
 
-    /// Makes a copy that is newer than all earlier ones. So the first copy is the oldest, and
-    /// stays.
+    /// Makes a copy that is newer than all earlier ones. So the first copy is the oldest, and the
+    /// plan keeps it.
     fn copy(&mut self, name: impl AsRef<Path>) -> PathBuf {
         let path = self.path(name);
         self.temp.write(&path, TEXT);
@@ -93,7 +93,7 @@ impl Scene {
         path
     }
 
-    /// Returns whether the script has left no temporary file behind.
+    /// Returns whether no temporary file of a script is left.
     fn is_tidy(&self) -> bool {
         let mut folders = vec![self.path("")];
         while let Some(folder) = folders.pop() {
@@ -173,7 +173,8 @@ fn a_plan_does_nothing_until_told() {
     }
 }
 
-/// Every byte that a name can have, and names with a meaning for shells and programs.
+/// The names contain every byte that is possible in a name, or have a meaning for shells and
+/// programs.
 #[test]
 fn hostile_names() {
     let mut names: Vec<Vec<u8>> = vec![
@@ -246,7 +247,7 @@ fn changed_files_are_skipped() {
             let mut bytes = TEXT.to_vec();
             bytes[5] ^= 1;
             fs::write(copy, bytes).unwrap();
-            // The time is put back, so that only the bytes differ.
+            // The time of the file is set back, so that only its bytes differ.
             set_time(copy, time);
         }),
         ("the one that stays has other bytes", |keep, _| {
@@ -311,7 +312,7 @@ fn changed_files_are_skipped() {
     }
 }
 
-/// A failed step does not prevent the others.
+/// If one step of a script fails, the other steps are still carried out.
 #[test]
 fn the_rest_is_done() {
     let mut scene = Scene::new();
@@ -356,8 +357,9 @@ fn stat_of(command: &mut Command) -> String {
     String::from_utf8(command.env("LC_ALL", "C").output().unwrap().stdout).unwrap()
 }
 
-/// The file of a set with most hard links stays; of several, the oldest. A file whose replacement
-/// would free nothing, or that cannot be replaced, is left out with the reason.
+/// The file of a set that has the most hard links stays, and the oldest of several such files.
+/// Other files are left out with a reason if they cannot be replaced, or if their replacement would
+/// free nothing.
 #[test]
 fn who_stays_and_what_is_left_out() {
     let mut scene = Scene::new();
@@ -465,7 +467,7 @@ fn a_plan_for_what_is_covered() {
     assert_eq!(inode(&linked), inode(&equal));
 }
 
-/// A copy becomes a clone if the file system of the temporary folder has clones. Elsewhere every
+/// If the file system of the temporary folder has clones, a copy becomes a clone. Elsewhere every
 /// step is skipped and nothing is changed.
 #[test]
 fn clones_keep_what_is_theirs() {
@@ -496,7 +498,8 @@ fn clones_keep_what_is_theirs() {
     assert!(scene.is_tidy());
 }
 
-/// A page may be old: several files that it names may have become one file since then.
+/// The report of a page may be old. Meanwhile, several of its files may have become hard links of
+/// one file.
 #[test]
 fn marks_of_what_has_become_one_file() {
     let mut scene = Scene::new();

@@ -1,7 +1,8 @@
 //! The content of the screen: groups of files, and their folders.
 //!
-//! A report of `groups` has sets of identical files and clusters. A report of `compare` has rows of
-//! at most two files. All of them are groups here: files that are shown together.
+//! A report of `groups` has sets of identical files, and clusters. A report of `compare` has rows
+//! of at most two files. In this module all of them are groups, that is, files that are shown
+//! together.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -23,11 +24,11 @@ pub(crate) enum GroupKind {
     Identical,
     /// The files are similar.
     Cluster(ClusterKind),
-    /// The files are a row of a comparison.
+    /// The files are those of one row of a comparison.
     Row(CompareClass),
 }
 
-/// All kinds, in the order of their tabs.
+/// All kinds of groups. The screen has a tab for each kind, in this order.
 const KINDS: [GroupKind; 14] = [
     GroupKind::Identical,
     GroupKind::Cluster(ClusterKind::Versions),
@@ -46,7 +47,7 @@ const KINDS: [GroupKind; 14] = [
 ];
 
 impl GroupKind {
-    /// The word for it in the protocol.
+    /// Returns the word for this kind in the protocol.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Identical => "identical",
@@ -55,7 +56,7 @@ impl GroupKind {
         }
     }
 
-    /// Returns whether the bytes of its files are equal.
+    /// Returns whether the files of such a group have equal bytes.
     pub(crate) const fn is_equal(self) -> bool {
         matches!(
             self,
@@ -68,13 +69,14 @@ impl GroupKind {
 #[derive(Clone, Debug)]
 pub(crate) struct FileGroup {
     pub(crate) kind: GroupKind,
-    /// The indexes of its files in the collection.
+    /// The indexes of the group's files in [`Collection::files`].
     pub(crate) files: Range<usize>,
-    /// The bytes that the group has more than once. For a row of a comparison, the bytes that
-    /// differ.
+    /// The number of bytes that the group has more than once. For a row of a comparison, the number
+    /// of bytes that differ.
     pub(crate) bytes: u64,
-    /// For a cluster, the mean of the larger containments of the centre and each other file. For a
-    /// row of a comparison, the larger containment of its two files.
+    /// A similarity of the group. For a cluster, it is the mean over all files of the larger
+    /// containment between the file and the centre. For a row of a comparison, it is the larger
+    /// containment of its two files.
     pub(crate) share: Fraction,
 }
 
@@ -85,12 +87,13 @@ pub(crate) struct GroupFile {
     /// The bytes that the file takes on its disk.
     pub(crate) taken: u64,
     pub(crate) mtime: Option<i64>,
-    /// The share of the file in the centre, and the share of the centre in the file.
+    /// The share of the file that is in the centre of its group, and the share of the centre that
+    /// is in the file.
     pub(crate) shares: (Fraction, Fraction),
     pub(crate) group: usize,
 }
 
-/// The groups of a report, those with the most bytes first.
+/// The groups of a report. Those with the most bytes are first.
 #[derive(Debug, Default)]
 pub(crate) struct Collection {
     pub(crate) groups: Vec<FileGroup>,
@@ -101,7 +104,7 @@ pub(crate) struct Collection {
     pub(crate) is_comparison: bool,
     /// The number of files that could not be read.
     pub(crate) unread: usize,
-    /// The indexes of the files that folders show, sorted by path.
+    /// The indexes of the files that the view of folders shows, sorted by path.
     by_path: Vec<usize>,
 }
 
@@ -109,7 +112,7 @@ pub(crate) struct Collection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FolderRow {
     pub(crate) path: PathText,
-    /// The file; `None` for a folder.
+    /// The index of the file; `None` for a folder.
     pub(crate) file: Option<usize>,
     pub(crate) files: u64,
     pub(crate) bytes: u64,
@@ -227,7 +230,7 @@ impl Collection {
             .map_or(&[], |group| &self.files[group.files.clone()])
     }
 
-    /// Returns the deepest folder that contains all files that folders show.
+    /// Returns the deepest folder that contains all files of the view of folders.
     pub(crate) fn top(&self) -> PathBuf {
         let ends = self.by_path.first().zip(self.by_path.last());
         let Some((first, last)) = ends else {
@@ -241,8 +244,8 @@ impl Collection {
         common.unwrap_or(Path::new("")).to_owned()
     }
 
-    /// Returns the files at and below a folder that folders show. They are files that have an equal
-    /// one, or in a comparison those that have none.
+    /// Returns the files of the view of folders that are at or below a folder. These are files that
+    /// have an identical one; in a comparison, files that have none.
     pub(crate) fn below<'a>(&'a self, folder: &'a Path) -> impl Iterator<Item = usize> + 'a {
         let path = |file: &usize| self.files[*file].path.as_path();
         // Paths are sorted as bytes, so those in a folder begin with its name and a slash.
@@ -260,7 +263,8 @@ impl Collection {
             .copied()
     }
 
-    /// The entries of a folder with `wanted` files, most bytes first.
+    /// Returns the entries of a folder, the one with the most bytes first. Only files for which
+    /// `wanted` is true are counted.
     pub(crate) fn folder(
         &self,
         folder: &Path,
@@ -295,8 +299,8 @@ impl Collection {
         rows
     }
 
-    /// Returns the index of the file with which the others of a group are compared. It is the
-    /// newest or the largest, and the first of several such files.
+    /// Returns the index of the file with which the other files of a group are compared. It is the
+    /// newest or, with `by_size`, the largest. If several are, it is the first of them.
     pub(crate) fn reference(&self, group: usize, by_size: bool) -> usize {
         let rank = |file: &GroupFile| {
             if by_size {
@@ -333,7 +337,7 @@ fn based(base: Option<&PathText>, path: &PathText) -> PathText {
     }
 }
 
-/// Converts typed text to a path.
+/// Takes typed text for a path.
 pub(crate) fn as_path(text: &str) -> &Path {
     Path::new(OsStr::from_bytes(text.as_bytes()))
 }

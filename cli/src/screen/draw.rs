@@ -1,7 +1,8 @@
 //! Draws the screen, which depends only on its state and on the terminal.
 //!
-//! Every name is quoted as on any terminal, and text wider than its column is cut. At the end
-//! unwanted colours are removed, and letters that the terminal cannot show are replaced.
+//! Every name is quoted as on any terminal, and text that is wider than its column is shortened. At
+//! the end, unwanted colours are removed, and characters that the terminal cannot show are
+//! replaced.
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -30,7 +31,7 @@ pub(crate) struct Look {
     pub(crate) style: TextStyle,
 }
 
-/// The least columns and rows of a screen on which anything is shown.
+/// The minimum size of a screen in columns and rows. On a smaller screen nothing is shown.
 const LEAST: (u16, u16) = (40, 10);
 
 const FAINT: Style = Style::new().fg(Color::DarkGray);
@@ -108,7 +109,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// Draws a row of a list; the chosen one is inverted over its whole width.
+    /// Draws a row of a list. The chosen row has inverted colours over its whole width.
     fn row(&mut self, row: u16, line: Line<'_>, is_chosen: bool) {
         self.line(row, line);
         if is_chosen {
@@ -117,7 +118,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// Draws a line across the screen with a heading in it.
+    /// Draws a horizontal line across the screen, with a heading in it.
     fn rule(&mut self, row: u16, heading: &str) {
         let rest = self.width().saturating_sub(heading.width() + 4);
         let line = format!("── {heading} {}", "─".repeat(rest));
@@ -250,7 +251,7 @@ fn pane(screen: &Screen, regions: &Regions, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Returns the rows of the screen that show the list, each with an index of the list.
+/// Returns the rows of the screen that show a list, each with the index of the entry that it shows.
 fn in_sight(screen: &Screen, regions: &Regions) -> impl Iterator<Item = (u16, usize)> {
     regions.list.clone().zip(screen.cursor.top..screen.len())
 }
@@ -357,7 +358,7 @@ fn folders(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Ca
     }
 }
 
-/// Draws the files of a group, or the marked ones.
+/// Draws the list of the files of a group, or of all marked files.
 fn files(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Canvas<'_>) {
     let count = counted(screen.len() as u64, "file");
     let (text, first, reference) = if let Place::Group(at) = screen.place {
@@ -530,7 +531,8 @@ fn percent(share: Fraction, is_equal: bool) -> String {
         .map_or_else(|| "-".to_owned(), |percent| format!("{percent}%"))
 }
 
-/// Cuts the text to this many columns. It loses its beginning, because names differ at their end.
+/// Shortens a text to this many columns. The beginning is left out, because names often differ only
+/// at their end.
 fn fitted(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! The files that are marked to be removed.
+//! Keeps the marks: the files that the user has marked to be removed.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,20 +8,20 @@ use resemble_proto::path::PathText;
 
 use super::collection::{Collection, GroupFile, GroupKind};
 
-/// The note if a user tries to mark a near copy.
+/// The message to a user who tries to mark a near copy.
 pub(super) const ONLY_EQUAL: &str =
     "only files of identical sets can be marked; near copies are there to be looked at";
 
-/// The note if a user tries to mark the last unmarked file of a set.
+/// The message to a user who tries to mark the last unmarked file of a set.
 const LAST: &str = "this is the last file of its set without a mark: one copy always stays";
 
-/// The rule for the files of a set that stay.
+/// The rule that decides which files of a set stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeepChoice {
     Newest,
     Oldest,
     Shortest,
-    /// Files in this folder stay. A set without a file there stays as it is.
+    /// Files in this folder stay. A set that has no file there is not changed.
     In(PathBuf),
 }
 
@@ -74,15 +74,16 @@ impl FileMarks {
         Ok(())
     }
 
-    /// Removes a mark, and returns whether there was one.
+    /// Removes the mark of a file. Returns whether the file was marked.
     pub(crate) fn unmark(&mut self, file: usize) -> bool {
         let was_there = self.files.remove(&file);
         self.is_saved &= !was_there;
         was_there
     }
 
-    /// Marks the files of these sets that do not stay, and unmarks those that do. A set in which no
-    /// file would stay is not changed. Returns the number of sets and files that are marked.
+    /// Marks the files of these sets that the rule does not keep, and unmarks those that it keeps.
+    /// A set in which the rule keeps no file is not changed. Returns the number of sets and the
+    /// number of files that are marked.
     pub(crate) fn mark_by(
         &mut self,
         all: &Collection,
@@ -136,7 +137,7 @@ impl FileMarks {
         (sets, count)
     }
 
-    /// Moves the marks to the same files of another answer.
+    /// Moves the marks to a new answer: the files with the same paths are marked there.
     pub(crate) fn carry_over(&mut self, before: &Collection, now: &Collection) {
         let marked = self.files.iter().map(|file| &before.files[*file].path);
         let marked: BTreeSet<&PathText> = marked.collect();
@@ -145,7 +146,8 @@ impl FileMarks {
         let is_saved = self.is_saved;
         self.files.clear();
         for file in marks {
-            // A file that no longer has an equal one loses its mark.
+            // `mark` refuses a file that no longer has an identical one, so that file loses its
+            // mark.
             self.mark(now, file).unwrap_or_default();
         }
         self.is_saved = is_saved;

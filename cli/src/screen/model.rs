@@ -1,9 +1,9 @@
 //! The state of the screen, and how keys change it. Nothing here reads a file or a terminal.
 //!
-//! 1. A key has the same meaning everywhere, except where it does nothing.
+//! 1. A key has the same meaning everywhere, or does nothing.
 //! 2. Marks belong to files, so they stay when a folder or a group is left. At least one file of
 //!    each set stays unmarked. Only files of identical sets can be marked.
-//! 3. Slow work is an [`Effect`], which another thread carries out. [`Screen::hear`] takes the
+//! 3. Slow work is an [`Effect`], which another thread carries out. [`Screen::hear`] takes its
 //!    result.
 
 mod marking;
@@ -27,7 +27,7 @@ pub(crate) enum Key {
     Escape,
     Erase,
     Left,
-    /// A distance, counted in rows or lines.
+    /// Moves by this many rows or lines.
     Step(isize),
     /// A distance, counted in screens.
     Page(isize),
@@ -51,12 +51,13 @@ pub(crate) enum Effect {
     MarkTemplate(Vec<PathText>),
 }
 
-/// An order to write a plan.
+/// An order to write the script of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlanOrder {
     pub(crate) kind: Treatment,
     pub(crate) file: PathBuf,
-    /// Pairs of a file that stays and an equal one that is removed.
+    /// Pairs of files. The first file of each pair stays, and the second, which is identical, is
+    /// removed.
     pub(crate) pairs: Vec<(PathText, PathText)>,
 }
 
@@ -68,7 +69,7 @@ pub(crate) enum News {
     Evidence(PathText, PathText, Result<PairFindings, String>),
     /// The result of writing a plan.
     Written(Result<String, String>),
-    /// The new answer after text was marked as a template, and how to take the template back.
+    /// The new answer after text was marked as a template, and the command that removes the mark.
     Reviewed(Result<(Collection, String), String>),
 }
 
@@ -90,7 +91,7 @@ pub(crate) enum Place {
     Marked,
 }
 
-/// The question or the input in the last line.
+/// The request in the last line of the screen, for a key or for typed text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Prompt {
     None,
@@ -108,29 +109,30 @@ pub(crate) enum Prompt {
 pub(crate) struct Screen {
     /// The subject of the question, for the first line.
     pub(crate) title: String,
-    /// `None` while the question is computed.
+    /// The content of the screen; `None` until the question is answered.
     pub(crate) collection: Option<Collection>,
-    /// A word for the work that is done until then.
+    /// The name of the current work, until the question is answered.
     pub(crate) doing: String,
     pub(crate) place: Place,
-    /// The places that `Escape` returns to.
+    /// The places to which the Escape key returns.
     behind: Vec<(Place, ListCursor)>,
     pub(crate) cursor: ListCursor,
-    /// The indexes of the groups that are listed.
+    /// The indexes of the groups that the list shows.
     pub(crate) shown: Vec<usize>,
-    /// The folder that is shown, and its rows.
+    /// The folder that the view of folders shows, and its rows.
     pub(crate) folder: PathBuf,
     pub(crate) rows: Vec<FolderRow>,
-    /// The files that were marked when their list was opened.
+    /// The files that were marked when the list of marked files was opened.
     pub(crate) marked: Vec<usize>,
     pub(crate) filter: String,
     pub(crate) kind: Option<GroupKind>,
     pub(crate) marks: FileMarks,
-    /// True if members are compared with the largest file instead of the newest.
+    /// True if the other members of a group are compared with its largest file instead of its
+    /// newest.
     pub(crate) by_size: bool,
     pub(crate) evidence: Option<(PathText, PathText, Result<PairFindings, String>)>,
     pub(crate) prompt: Prompt,
-    /// A sentence about the last key.
+    /// A sentence about the effect of the last key.
     pub(crate) note: String,
     pub(crate) size: (u16, u16),
 }
@@ -283,7 +285,8 @@ impl Screen {
         Effect::Nothing
     }
 
-    /// Handles a key while text is typed.
+    /// Handles a key while the user types text. `asked` makes the prompt for the changed text.
+    /// `done` handles the text when Enter is pressed.
     fn typing(
         &mut self,
         key: Key,
@@ -306,7 +309,8 @@ impl Screen {
         Regions::of(self.size)
     }
 
-    /// Returns the text of each tab (a key and a kind), and whether the tab is selected.
+    /// Returns the tabs. Each has a text (a key and a kind of groups), and a flag that is true if
+    /// the tab is selected.
     pub(crate) fn tabs(&self) -> Vec<(String, bool)> {
         let kinds = self
             .collection

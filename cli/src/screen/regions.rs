@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// The rows of the screen that each part takes.
+/// The rows of the screen that each part of it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Regions {
     pub(crate) title: u16,
     pub(crate) tabs: u16,
     pub(crate) heading: u16,
     pub(crate) list: Range<u16>,
-    /// The pane for the effect of the plan, with the line above it.
+    /// The rows of the pane that shows the effect of the plan, with the line above it.
     pub(crate) pane: Range<u16>,
-    /// The row of prompts, notes and keys.
+    /// The row for prompts, notes and the list of keys.
     pub(crate) last: u16,
 }
 
@@ -21,7 +21,7 @@ impl Regions {
     /// The regions of a screen of this many columns and rows.
     pub(crate) fn of((_, rows): (u16, u16)) -> Self {
         let last = rows.saturating_sub(1);
-        // On a tall screen there is space in the pane for some of the files to be removed.
+        // On a tall screen the pane is larger, so it can name some of the files to be removed.
         let pane = (rows / 6).clamp(3, 10);
         let end = last.saturating_sub(pane).max(3);
         Self {
@@ -47,7 +47,7 @@ pub(crate) struct ListCursor {
 }
 
 impl ListCursor {
-    /// Keeps the cursor within the rows, and visible.
+    /// Keeps the cursor within the list, and scrolls the list so that the cursor is visible.
     pub(crate) fn keep(&mut self, rows: usize, in_sight: usize) {
         self.at = self.at.min(rows.saturating_sub(1));
         let lowest = (self.at + 1).saturating_sub(in_sight);

@@ -1,9 +1,9 @@
-//! Sends keys of the terminal to the [`Screen`], and draws the screen after each change.
+//! Passes the keys of the terminal to the [`Screen`], and draws the screen after each change.
 //!
-//! One thread reads keys, and one asks the question, again after each new template. One compares
-//! files side by side, and one writes a plan. All of them send into one channel. All pending
-//! messages are taken before the screen is drawn. So on a slow connection the screen is drawn less
-//! often, but not later.
+//! One thread reads keys. One asks the question, and each new template starts another one that asks
+//! it again. One compares files side by side, and one writes a plan. All of them send messages into
+//! one channel. All pending messages are handled before the screen is drawn. So on a slow
+//! connection the screen is drawn less often, but not later.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use crate::ui::ProgressBoard;
 /// Time between two updates of the question's progress.
 const PACE: Duration = Duration::from_millis(250);
 
-/// Rows that the mouse wheel scrolls.
+/// The number of rows by which the mouse wheel scrolls.
 const WHEEL: isize = 3;
 
 /// A message to the thread that draws.
@@ -46,8 +46,8 @@ enum Arrival {
     Done(News),
 }
 
-/// Answers the question of the screen. If files are named, it first marks the text that they share
-/// as a template. Returns the answer, and how to take the template back.
+/// Answers the question of the screen. If files are given, it first marks the text that they share
+/// as a template. Returns the answer, and the command that removes the mark.
 pub(crate) trait Ask:
     Fn(Option<Vec<PathText>>) -> CliResult<(Collection, String)> + Send + Sync + 'static
 {
@@ -73,7 +73,7 @@ pub(crate) fn run(
         let screen = Screen::new(title, doing, (size.width, size.height));
         show(&mut terminal, screen, look, board, ask)
     });
-    // If the terminal is gone, this fails, which does not matter.
+    // If the terminal is gone, this call fails. The error does not matter.
     execute!(std::io::stdout(), DisableMouseCapture).unwrap_or_default();
     ratatui::restore();
     shown
@@ -88,7 +88,8 @@ fn show(
 ) -> CliResult<bool> {
     let (send, arrivals) = mpsc::channel();
     let (order, orders) = mpsc::channel();
-    // When the screen ends, no message is read any more. The threads end with the process.
+    // When the screen ends, no more messages are read. Threads that are still running end with the
+    // process.
     let ask = Arc::new(ask);
     let (first, asking) = (Arc::clone(&ask), send.clone());
     thread::spawn(move || {
@@ -111,7 +112,8 @@ fn show(
         let first = match (arrivals.recv_timeout(PACE), &screen.collection) {
             (Ok(first), _) => Some(first),
             (Err(RecvTimeoutError::Timeout), None) => None,
-            // The answer is there, so no progress needs to be drawn until the next message.
+            // There is an answer, so no progress has to be drawn. Nothing changes until the next
+            // message.
             (Err(_), _) => arrivals.recv().ok(),
         };
         for arrival in first.into_iter().chain(arrivals.try_iter()) {
@@ -128,8 +130,8 @@ fn show(
                             let groups = screen.collection.as_ref().map(|all| &all.groups);
                             return Ok(groups.is_none_or(|groups| !groups.is_empty()));
                         }
-                        // The comparing thread ends only when `order` is dropped, so it receives
-                        // this.
+                        // The thread that compares files ends only when `order` is dropped, so it
+                        // receives this message.
                         Effect::Compare(a, b) => order.send((a, b)).unwrap_or_default(),
                         Effect::Write(order) => {
                             let writing = writing.clone();
@@ -191,7 +193,7 @@ fn of_keyboard(key: KeyEvent) -> Option<Key> {
     })
 }
 
-/// Compares files side by side. Of several pending pairs only the last one is compared.
+/// Compares files side by side. If several pairs are waiting, only the last one is compared.
 fn compare(orders: &Receiver<(PathText, PathText)>, done: &Sender<Arrival>) {
     let reader = formats(true).map(|formats| RecentParts::new(Arc::new(formats)));
     let reader = reader.as_ref().map(|formats| formats as &dyn PartReader);

@@ -125,7 +125,8 @@ fn screen() -> Screen {
     screen_of(house(), (80, 24))
 }
 
-/// Presses these keys; `>` is Enter, `<` is going back, `v` and `^` are down and up.
+/// Presses these keys. `>` is the Enter key, `<` goes back, and `v` and `^` are the arrow keys down
+/// and up.
 fn press(screen: &mut Screen, keys: &str) -> Effect {
     let mut effect = Effect::Nothing;
     for letter in keys.chars() {
@@ -283,7 +284,7 @@ fn files_in_a_folder_stay() {
     let mut screen = screen();
     press(&mut screen, "f");
     row_with(&screen, "music/");
-    // The folder under the cursor is proposed.
+    // The prompt for a folder begins with the folder under the cursor.
     press(&mut screen, "ai");
     assert_eq!(rows(&screen)[23], "Files in this folder stay: /h/music_");
     press(&mut screen, ">");
@@ -347,7 +348,7 @@ fn the_pane_says_what_will_happen() {
     row_with(&screen, "2 files go, 5.0 KiB freed");
 }
 
-/// Holes take no space, and a file of the future is neither the newest nor the oldest.
+/// Holes take no space. A file with a date in the future is neither the newest nor the oldest.
 #[test]
 fn marks_count_blocks_and_know_no_future() {
     let mut sparse = set(1 << 20, &["/h/a", "/h/b", "/h/c"]);
@@ -373,7 +374,7 @@ fn a_plan_has_each_marked_file_and_one_that_stays() {
         pairs: vec![("/h/old/a.flac".into(), "/h/music/a.flac".into())],
     };
     assert_eq!(press(&mut screen, "> wh2>"), Effect::Write(order));
-    // Until the plan is written, `q` asks for a second key.
+    // Until the plan is written, `q` asks for a second key before it ends the screen.
     assert_eq!(press(&mut screen, "q"), Effect::Nothing);
     assert_eq!(press(&mut screen, "n"), Effect::Nothing);
     screen.hear(News::Written(Err("the disk is full".to_owned())));
@@ -432,7 +433,7 @@ fn two_files_stand_side_by_side() {
         summary: "relation: near".to_owned(),
         view: compared.view(&ViewOptions::default()),
     };
-    // A result that arrives late is for another pair of files, and is not shown.
+    // A result may arrive late, after another pair of files was chosen. It is not shown.
     screen.hear(News::Evidence(b.clone(), a.clone(), Ok(findings())));
     row_with(&screen, "reading both files");
     screen.hear(News::Evidence(a, b, Ok(findings())));
@@ -493,7 +494,7 @@ fn a_comparison_is_looked_at() {
         screen.marks.is_empty(),
         "what is the same at two places is meant to be"
     );
-    // In a comparison, folders show only files that have no equal.
+    // In a comparison, the view of folders shows only files that have no identical one.
     press(&mut screen, "f");
     assert_eq!(rows(&screen)[1], "files not the same in /");
     row_with(&screen, "    2  new/");

@@ -1,8 +1,9 @@
-//! Handles Ctrl-C while a line must be wiped first, or while a pager runs.
+//! Handles Ctrl-C while a progress line must be wiped first, or while a pager runs.
 //!
-//! By default Ctrl-C ends the process at once. While a pager runs, Ctrl-C is for the pager. While
-//! progress is drawn, its line is wiped first. A handler cannot be removed. So one handler serves
-//! both cases, and a flag turns the default action on again.
+//! By default, Ctrl-C ends the process at once. While a pager runs, Ctrl-C is meant for the pager.
+//! While progress is drawn, the progress line must be wiped before the process ends. A handler
+//! cannot be removed. So one handler serves both cases, and a flag turns the default action on
+//! again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -21,7 +22,8 @@ struct Interrupt {
 }
 
 impl Interrupt {
-    /// Installs the handler; `None` if the system refuses. Then Ctrl-C still ends the process.
+    /// Installs the handler. Returns `None` if the system refuses; then Ctrl-C still ends the
+    /// process at once.
     fn installed() -> Option<&'static Self> {
         let install = || {
             let (ends, heard) = (Arc::default(), Arc::default());
@@ -33,25 +35,25 @@ impl Interrupt {
     }
 }
 
-/// Makes Ctrl-C only set a flag, until [`release`].
+/// Makes Ctrl-C only set a flag, until [`release`] is called.
 pub(super) fn hold() {
     if let Some(interrupt) = Interrupt::installed() {
         interrupt.ends.store(false, Ordering::SeqCst);
     }
 }
 
-/// Makes Ctrl-C end the process again. If it was pressed meanwhile, the process ends now.
+/// Makes Ctrl-C end the process again. If it was pressed since [`hold`], the process ends now.
 pub(super) fn release() {
     if let Some(interrupt) = Interrupt::installed() {
         interrupt.ends.store(true, Ordering::SeqCst);
         if was_pressed() {
-            // For a valid signal this cannot fail. If it did, the work would continue.
+            // This cannot fail for a valid signal. If it did, the process would just go on.
             low_level::emulate_default_handler(SIGINT).unwrap_or_default();
         }
     }
 }
 
-/// Returns whether Ctrl-C was pressed after [`hold`].
+/// Returns whether Ctrl-C was pressed after [`hold`] was called.
 pub(super) fn was_pressed() -> bool {
     let interrupt = Interrupt::installed();
     interrupt.is_some_and(|interrupt| interrupt.heard.load(Ordering::SeqCst))

@@ -19,28 +19,29 @@ use rustix::termios::tcgetwinsize;
 
 use super::interrupt;
 
-/// The pager if `$PAGER` is not set. Its options: quit if the text fits, keep colours, leave the
-/// text on the screen.
+/// The pager that is used if `$PAGER` is not set. Its options mean: quit if the text fits, keep
+/// colours, and leave the text on the screen.
 const DEFAULT: &str = "less -FRX";
 
-/// The output to the terminal, through a pager if it is long.
+/// The output to the terminal. It goes through a pager if it is long.
 #[derive(Debug)]
 pub(super) struct Pager {
     command: OsString,
     rows: usize,
     columns: usize,
-    /// Lines of the screen that are filled, and the column of the next character.
+    /// The number of filled lines of the screen. `column` is the column of the next character.
     filled: usize,
     column: usize,
     /// All output so far.
     held: Vec<u8>,
     child: Option<Child>,
-    /// True if the pager reads no more, or could not be started.
+    /// True if the pager could not be started, or reads no more.
     closed: bool,
 }
 
 impl Pager {
-    /// The pager for this terminal; `None` if the user wants no pager or the terminal has no size.
+    /// Returns the pager for this terminal. Returns `None` if the user wants no pager, or if the
+    /// size of the terminal is not known.
     pub(super) fn of_terminal() -> Option<Self> {
         let command = match std::env::var_os("PAGER") {
             Some(pager) if pager.is_empty() || pager == "cat" => return None,
@@ -79,14 +80,15 @@ impl Pager {
         }
     }
 
-    /// Starts the pager and writes the held output to it.
+    /// Starts the pager and writes the output so far to it.
     fn start(&mut self) {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(&self.command).stdin(Stdio::piped());
         if std::env::var_os("LESS").is_none() {
             command.env("LESS", "FRX");
         }
-        // Ctrl-C now only sets a flag, which nothing reads. This process ends soon after the pager.
+        // From here on, Ctrl-C only sets a flag that nothing reads. This process ends soon after
+        // the pager.
         interrupt::hold();
         match command.spawn() {
             Ok(child) => {
@@ -95,7 +97,7 @@ impl Pager {
                 self.hand_on(&held);
                 self.held = held;
             }
-            // If the pager did not start, `finish` prints the held output.
+            // The pager did not start, so `finish` will print the held output.
             Err(_) => self.closed = true,
         }
     }
@@ -109,7 +111,7 @@ impl Pager {
         }
     }
 
-    /// Waits until the pager has ended. If no pager has shown the held output, prints it.
+    /// Waits until the pager has ended. If no pager has shown the output, prints it to `out`.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let shown = match self.child.take() {
             Some(mut child) => {
@@ -135,7 +137,8 @@ impl Write for Pager {
             self.hand_on(bytes);
         } else if !self.closed {
             self.count(bytes);
-            // One line is left for the prompt of the shell.
+            // If the last line of the screen is needed, the pager is started, because that line is
+            // for the prompt of the shell.
             if self.filled >= self.rows {
                 self.start();
             }

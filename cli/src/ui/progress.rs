@@ -1,9 +1,10 @@
 //! Shows progress on standard error, for work that takes more than a second.
 //!
-//! A separate thread draws, because a static line would look like a program that hangs. Reading
-//! reports figures a few times a second, but comparing and waiting for the daemon report nothing.
-//! Another thread counts the files, so that the line can show how much is left. It starts with the
-//! line, because work of less than a second needs no such figure.
+//! A separate thread draws the line, because a line that does not move would look like a program
+//! that hangs. Reading reports figures a few times a second, but comparing files and waiting for
+//! the daemon report nothing. Another thread counts the files, so that the line can show how much
+//! is left. It starts when the line is first drawn, because work of less than a second needs no
+//! such figure.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -26,7 +27,8 @@ use super::interrupt;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two redraws.
 const PACE: Duration = Duration::from_millis(125);
-/// The cost of reading a file in addition to that of its bytes, as a number of bytes.
+/// The cost of reading a file in addition to the cost of its bytes. It is given as a number of
+/// bytes.
 const BYTES_OF_A_FILE: u64 = 16 << 10;
 /// If less than this share of the work is done, the time left is not shown.
 const ENOUGH: f64 = 0.03;
@@ -38,12 +40,13 @@ pub struct Progress {
     drawing: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
-/// Gives another thread the line of the current progress display, even if the line is not drawn.
+/// Shares the line of the current progress display with another thread, even if the line is not
+/// drawn.
 #[derive(Clone, Debug, Default)]
 pub struct ProgressBoard(Arc<Mutex<Weak<State>>>);
 
 impl ProgressBoard {
-    /// Returns the current line; `None` between two displays.
+    /// Returns the current line. Returns `None` if no work is displayed now.
     pub fn line(&self) -> Option<String> {
         let state = self.0.lock().upgrade()?;
         Some(state.line())
@@ -58,20 +61,20 @@ impl ProgressBoard {
 struct State {
     what: String,
     began: Instant,
-    /// The finished work, and the total if it is known; `None` before the first report.
+    /// The finished work, and the total if that is known. `None` before the first report.
     figures: Mutex<Option<(Amount, Option<Amount>)>>,
-    /// Paths of the files to be read, and the count of these files.
+    /// The paths of the files to be read.
     paths: Vec<PathBuf>,
     tally: Tally,
     /// Progress of the current question.
     steps: Arc<Steps>,
-    /// The daemon's current step, and its number.
+    /// The step that the daemon is at, as its number and its name.
     daemon: Mutex<Option<(u64, String)>>,
     /// The last drawn step.
     drawn: Mutex<Option<Drawn>>,
 }
 
-/// A step, when it was first drawn, and the work finished at that time.
+/// A step of a question, the time when it was first drawn, and the work that was finished by then.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     number: u64,
@@ -100,7 +103,8 @@ impl State {
         }
     }
 
-    /// Returns the work that was finished when this step was first drawn, and the time since then.
+    /// Returns the work that was already finished when this step was first drawn, and the time that
+    /// has passed since.
     fn pace(&self, number: u64, done: f64) -> Pace {
         let mut drawn = self.drawn.lock();
         let first = drawn.filter(|drawn| drawn.number == number);
@@ -113,16 +117,16 @@ impl State {
     }
 }
 
-/// The work that was finished at some time, and the time since then.
+/// The work that was finished at the start of a measurement, and the time since then.
 type Pace = (f64, Duration);
 
-/// Converts files and bytes to an amount of work.
+/// Converts a number of files and bytes to an amount of work, in bytes.
 fn work(amount: Amount) -> f64 {
     (amount.bytes + amount.files * BYTES_OF_A_FILE) as f64
 }
 
 impl Progress {
-    /// Starts a display. All files at and below `paths` are the total work.
+    /// Starts a display. The files at and below `paths` are counted as the total work.
     pub(super) fn new(what: &str, paths: Vec<PathBuf>, shown: bool) -> Self {
         let state = Arc::new(State {
             what: what.to_owned(),
@@ -142,12 +146,13 @@ impl Progress {
         Self { state, drawing }
     }
 
-    /// Returns the steps whose progress is shown while a question is asked.
+    /// Returns the [`Steps`] to which a question reports its progress, so that the display shows
+    /// it.
     pub fn steps(&self) -> Arc<Steps> {
         Arc::clone(&self.state.steps)
     }
 
-    /// Shows how much is done, and the total if that is known.
+    /// Sets how much is done, and the total if that is known.
     pub fn update(&mut self, done: Amount, all: Option<Amount>) {
         *self.state.figures.lock() = Some((done, all));
     }
@@ -163,7 +168,8 @@ impl Progress {
             });
             return;
         };
-        // Figures about bytes are shown instead of a step of the question.
+        // The daemon has reported figures in bytes. They are shown instead of a step of the
+        // question.
         self.state.steps.relay(CurrentStep::none());
         let done = Amount {
             files: now.done,
@@ -181,13 +187,13 @@ impl Drop for Progress {
         self.state.tally.stop();
         if let Some((stop, thread)) = self.drawing.take() {
             drop(stop);
-            // A panic of the thread does not matter: it only draws.
+            // If the thread has panicked, that does not matter, because it only draws.
             thread.join().unwrap_or_default();
         }
     }
 }
 
-/// Draws until the other end of `stopped` is dropped.
+/// Draws the line until the other end of `stopped` is dropped.
 fn draw(state: &State, stopped: &mpsc::Receiver<()>) {
     let goes_on = |wait| stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout);
     if !goes_on(PATIENCE) {
@@ -195,7 +201,8 @@ fn draw(state: &State, stopped: &mpsc::Receiver<()>) {
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     // The template is a constant. If it were wrong, the plain spinner would be used. `wide_msg`
-    // cuts a message that is wider than the terminal, because its second line would not be wiped.
+    // shortens a message that is wider than the terminal. A second line on the screen would not be
+    // wiped.
     if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
         bar.set_style(style);
     }
@@ -216,7 +223,7 @@ fn draw(state: &State, stopped: &mpsc::Receiver<()>) {
     });
 }
 
-/// Describes the finished and total work, and the time left at the present pace.
+/// Describes the finished work, the total work, and the time left at the present pace.
 fn line(done: Amount, all: Option<Amount>, pace: Pace) -> String {
     // More work was done than was counted, because files were added. Their number is unknown, so no
     // total is shown.
@@ -239,7 +246,7 @@ fn line(done: Amount, all: Option<Amount>, pace: Pace) -> String {
     parts.join(", ")
 }
 
-/// Describes the finished part of a step, and its time left.
+/// Describes how much of a step is done, and the time left for it.
 fn step_line(step: &CurrentStep, pace: Pace) -> String {
     let (done, all) = (human_count(step.done), human_count(step.all));
     let mut parts = vec![format!("{}: {done} of {all}", harmless(&step.doing))];
@@ -247,7 +254,8 @@ fn step_line(step: &CurrentStep, pace: Pace) -> String {
     parts.join(", ")
 }
 
-/// Describes the time left at the present pace; `None` if too little was done to estimate it.
+/// Describes the time left at the present pace. Returns `None` if too little was done to estimate
+/// it.
 fn left(done: f64, all: f64, (before, elapsed): Pace) -> Option<String> {
     let since = done - before;
     let left = || elapsed.mul_f64(((all - done) / since).max(0.0));
@@ -255,7 +263,7 @@ fn left(done: f64, all: f64, (before, elapsed): Pace) -> Option<String> {
     (since > 0.0 && since >= ENOUGH * all).then(|| format!("{} left", rough(seconds())))
 }
 
-/// Returns a time in rounded words.
+/// Formats a time in words, rounded up.
 fn rough(seconds: u64) -> String {
     match (seconds.div_ceil(60), seconds) {
         (_, 0..90) => format!("{seconds} s"),
@@ -336,8 +344,8 @@ mod tests {
         let step_line = |done| step_line(&step(done), (0.0, Duration::from_secs(10)));
         assert_eq!(step_line(1_000), "comparing: 1,000 of 2,000, 10 s left");
         assert_eq!(step_line(1), "comparing: 1 of 2,000");
-        // The pace counts from the first drawing of a step, because the daemon may have begun it
-        // earlier.
+        // The pace is measured from the first drawing of a step, because the daemon may have begun
+        // the step earlier.
         let later = super::step_line(&step(1_000), (900.0, Duration::from_secs(10)));
         assert_eq!(later, "comparing: 1,000 of 2,000, 2 min left");
         for (seconds, said) in [

@@ -1,15 +1,15 @@
 //! Spells out characters that would control the terminal, in tables and documents.
 //!
-//! Programs want raw names, so a pipe or a file gets every byte. On a terminal a name must not
-//! change the screen. So a control character is printed as `\u001b`, which has the same value in
-//! JSON. A byte that is no UTF-8 is printed as `\xff`.
+//! Programs want raw names, so a pipe or a file gets every byte. On a terminal, a name must not
+//! change the screen. So a control character is printed as `\u001b`, which in JSON means the same
+//! character. A byte that is not valid UTF-8 is printed as `\xff`.
 
 use std::io::{self, Write};
 use std::str::Utf8Error;
 
 use resemble_core::printable::is_printable;
 
-/// Output on its way to a terminal.
+/// Output that is to be spelled out before it goes to a terminal.
 pub(super) struct Spelled<'a> {
     out: &'a mut dyn Write,
     /// The first bytes of a character whose other bytes have not arrived yet: at most three.
@@ -24,7 +24,7 @@ impl<'a> Spelled<'a> {
         }
     }
 
-    /// Writes the bytes of an incomplete last character.
+    /// Spells out the bytes of a last character that is incomplete.
     pub(super) fn finish(self) -> io::Result<()> {
         invalid(self.out, &self.begun)
     }
@@ -56,7 +56,8 @@ impl Write for Spelled<'_> {
 fn characters(out: &mut dyn Write, text: &str) -> io::Result<()> {
     let mut plain = 0;
     for (at, c) in text.char_indices() {
-        // These characters separate the rows, columns and names of a table.
+        // Line feeds, tabs and NULs separate the rows, columns and names of a table, so they are
+        // not spelled out.
         if is_printable(c) || matches!(c, '\n' | '\t' | '\0') {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Output on a terminal, and output into a pipe.
+//! Tests output on a terminal, and output into a pipe.
 
 use super::*;
 use resemble_proto::message::SoftErrorKind;
@@ -26,7 +26,7 @@ impl Write for Written {
     }
 }
 
-/// A [`Ui`] on a terminal or in a pipe, and its output on both streams.
+/// Returns a [`Ui`] on a terminal or in a pipe, with its output on both streams.
 pub(crate) fn ui(terminal: bool) -> (Ui, Written, Written) {
     let (out, err) = (Written::default(), Written::default());
     let ui = Ui {
@@ -105,7 +105,7 @@ fn a_table_on_a_terminal_cannot_paint_the_screen() {
     let shown = "a\\u001b[2J\t\\u009b31m\\u202e\\xff\
         \\xed\\xa0\\x80 日\\u000d\\xf0\\x9f\n\\xc3";
     for (terminal, expected) in [(true, shown.as_bytes()), (false, name.as_slice())] {
-        // Pieces of each length are written, so that characters are cut.
+        // The name is written in pieces of each length, so that some pieces end within a character.
         for piece in 1..=name.len() {
             let (mut ui, out, _) = ui(terminal);
             ui.write_data(|out| name.chunks(piece).try_for_each(|it| out.write_all(it)))
@@ -113,7 +113,7 @@ fn a_table_on_a_terminal_cannot_paint_the_screen() {
             assert_eq!(*out.0.borrow(), expected, "{piece}");
         }
     }
-    // In JSON a spelled-out character has the same value.
+    // In JSON, the spelled-out form of a character means the same character.
     let (mut ui, out, _) = ui(true);
     let value = "\u{7f}\u{9b}\u{202e}\u{e0041}é";
     ui.write_data(|out| Ok(serde_json::to_writer(out, value)?))
@@ -145,7 +145,7 @@ fn messages_cannot_paint_the_screen() {
         kind: SoftErrorKind::Unreadable,
         message: "no\x1b[2J".into(),
     }]);
-    // A daemon may report any version, and notes may quote it.
+    // A daemon may report any text as its version, and notes may quote it.
     ui.talk = Talk::Details;
     ui.note("version \x1b[2J");
     ui.detail("version \x1b]0;x\x07");
@@ -157,7 +157,8 @@ fn messages_cannot_paint_the_screen() {
     );
 }
 
-/// A collection may have thousands of unread documents.
+/// Only the first documents that could not be read in full are named, because a collection may have
+/// thousands.
 #[test]
 fn of_unread_documents_the_first_are_named() {
     let (mut ui, _, err) = ui(false);

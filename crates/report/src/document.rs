@@ -1,4 +1,4 @@
-//! The documents that are printed, and the additional content of a page or a workbook.
+//! Defines the documents that can be printed, and the content that only a page or a workbook has.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::evidence::Evidence;
 pub enum Report<'a> {
     /// Two directories by content.
     Compare(&'a CompareDocument),
-    /// The cover of a directory.
+    /// The coverage of a directory by others.
     Covered(&'a CoveredDocument),
     /// Similar directories.
     Dirs(&'a DirsDocument),
@@ -29,20 +29,20 @@ pub enum Report<'a> {
     Pairs(&'a PairsDocument),
 }
 
-/// The content of a page or a workbook in addition to its document.
+/// Content that a page or a workbook has in addition to its document.
 #[derive(Clone, Debug, Default)]
 pub struct Extras<'a> {
     /// For `groups`: the similar directories of the same files.
     pub folders: Option<&'a DirsDocument>,
-    /// Pairs of files side by side.
+    /// Pairs of files, with their texts side by side.
     pub evidence: Vec<Evidence>,
-    /// For a page of `groups`: paths of the identical files that have hard links, with the number
-    /// of names of each. `None` if the files were not looked at.
+    /// For a page of `groups`: the paths of identical files that have hard links, each with its
+    /// number of names. `None` if the files were not looked at.
     pub links: Option<Vec<(PathText, u64)>>,
-    /// The directory from which relative names start. Without it, the page cannot make them
+    /// The directory from which relative names start. Without it, names on the page are no
     /// hyperlinks.
     pub base: Option<PathText>,
-    /// The saved report that this one was made from.
+    /// The path of the saved report that this one is made from.
     pub saved: Option<&'a Path>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Common<'a> {
     pub(crate) parameters: Value,
 }
 
-/// Applies an expression to the document of any verb.
+/// Evaluates an expression with the document of any verb.
 macro_rules! with_document {
     ($report:expr, $document:ident => $then:expr) => {
         match $report {
@@ -74,7 +74,7 @@ impl Report<'_> {
             version: &document.version,
             header: &document.header,
             errors: &document.errors,
-            // Parameters are objects of text, numbers and lists, so this does not fail.
+            // The parameters consist of text, numbers and lists, so this conversion does not fail.
             parameters: serde_json::to_value(&document.parameters).unwrap_or(Value::Null),
         })
     }

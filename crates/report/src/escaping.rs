@@ -1,9 +1,9 @@
-//! Names and messages escaped for people's eyes, where neither a shell nor a terminal reads them.
+//! Escapes names and messages for people, where neither a shell nor a terminal reads them.
 //!
-//! The page and the workbook escape only characters of a name that are hidden or change the display
-//! of others. Bytes that are no UTF-8 become `\xff`, and controls `\n` or `\x1b`. Invisible and
-//! direction-changing characters become `\u{202e}`. [`crate::quote`] and `page.js` escape the same
-//! characters.
+//! In the page and the workbook, only those characters of a name are escaped that are hidden or
+//! change how other characters are shown. A byte that is not valid UTF-8 becomes `\xff`. Control
+//! characters become `\n` or `\x1b`. Invisible characters and those that change the direction of
+//! text become `\u{202e}`. [`crate::quote`] and `page.js` escape the same characters.
 
 use std::fmt::Write as _;
 
@@ -35,7 +35,7 @@ fn push(text: &mut String, c: char) {
     }
 }
 
-/// Escapes text for the body or an attribute of a page.
+/// Escapes text for an HTML element or attribute of a page.
 pub(crate) fn for_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {

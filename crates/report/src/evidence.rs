@@ -1,9 +1,9 @@
-//! Pairs of files side by side, for the page.
+//! Selects pairs of files whose texts a page shows side by side.
 //!
-//! The shared text of two files is more convincing than a score. So the files of a report's best
+//! The text that two files share is more convincing than a score. So the files of a report's best
 //! pairs are read again and shown in two columns. The layout is that of `resemble why` and of
-//! Forman et al. 2005, figure 4. The caller reads the files ([`Show`]). They may have changed since
-//! the answer, and the page shows their present content. A pair that can no longer be read has a
+//! Forman et al. 2005, figure 4. The caller reads the files ([`Show`]). The files may have changed
+//! since the answer; the page shows their present content. A pair that can no longer be read has a
 //! note instead of its text.
 
 use std::collections::HashSet;
@@ -17,21 +17,21 @@ use serde::{Deserialize, Serialize};
 /// Two files side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// One file, as the report names it.
+    /// The path of one file, as the report names it.
     #[serde(flatten, with = "fields::a")]
     pub a: PathText,
     /// The other.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
-    /// The share of a that is in b, by the report.
+    /// The share of `a` that is in `b`, as the report has it.
     pub a_in_b: Fraction,
-    /// The share of b that is in a.
+    /// The share of `b` that is in `a`, as the report has it.
     pub b_in_a: Fraction,
     /// Proven common bytes.
     pub shared_bytes: u64,
     /// True if the rows are lines of text, false for rows of bytes with their offsets.
     pub text: bool,
-    /// The left and the right side of each row.
+    /// The rows. Each has a left and a right side, of which one may be missing.
     pub rows: Vec<(Option<Half>, Option<Half>)>,
     /// A sentence about omitted content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,8 @@ pub enum Half {
     Line {
         /// The number of the line, counted from 1, or the offset of the bytes.
         n: u64,
-        /// Its pieces. Each has the number of the shared run (0: only on this side) and the text.
+        /// The pieces of the line. Each has the number of its shared run (0 if only this side has
+        /// the text), and its text.
         s: Vec<(u32, String)>,
     },
     /// An omitted stretch.
@@ -56,7 +57,7 @@ pub enum Half {
     },
 }
 
-/// The present content of two files: the part of [`Evidence`] that is read from them.
+/// The present content of two files, for the fields of an [`Evidence`] that are read from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideBySide {
     /// See [`Evidence::text`].
@@ -67,7 +68,7 @@ pub struct SideBySide {
     pub note: Option<String>,
 }
 
-/// Reads two files of a report, and returns their content for both columns.
+/// A function that reads two files of a report and returns their content for the two columns.
 pub type Show<'a> = &'a dyn Fn(&PathText, &PathText) -> SideBySide;
 
 /// A pair of a report before its files are read.
@@ -80,10 +81,10 @@ struct Pair<'a> {
     shared_bytes: u64,
 }
 
-/// Returns the best `count` links of a report of `groups`, at most three per cluster.
+/// Returns the best `count` links of a report of `groups`, but at most three of each cluster.
 pub fn of_groups(document: &GroupsDocument, count: usize, show: Show<'_>) -> Vec<Evidence> {
     let links = document.body.clusters.iter().flat_map(|cluster| {
-        // A few links show what a large cluster shares.
+        // A large cluster has at most three links here. They are enough to show what it shares.
         cluster.links.iter().take(3).map(|link| Pair {
             a: &link.a,
             b: &link.b,
@@ -96,7 +97,7 @@ pub fn of_groups(document: &GroupsDocument, count: usize, show: Show<'_>) -> Vec
     side_by_side(&pairs, show)
 }
 
-/// Returns the best `count` rows of a comparison that have two different files.
+/// Returns the best `count` rows of a comparison, among those with two files that differ.
 pub fn of_compare(document: &CompareDocument, count: usize, show: Show<'_>) -> Vec<Evidence> {
     let rows = document.body.entries.iter().filter_map(|row| {
         if matches!(row.class, CompareClass::Same | CompareClass::Moved) {
@@ -114,7 +115,8 @@ pub fn of_compare(document: &CompareDocument, count: usize, show: Show<'_>) -> V
     side_by_side(&pairs, show)
 }
 
-/// Returns the pairs that share the most bytes, each once.
+/// Returns the `count` pairs that share the most bytes. A pair that occurs several times is
+/// returned once.
 fn best(mut pairs: Vec<Pair<'_>>, count: usize) -> Vec<Pair<'_>> {
     pairs.sort_by(|x, y| {
         let by = |p: &Pair<'_>| (p.shared_bytes, p.a_in_b.max(p.b_in_a));

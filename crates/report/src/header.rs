@@ -1,6 +1,6 @@
-//! The header of a report: its subject, its totals, and the limits that a reader must know.
+//! Makes the header of a report: its subject, its totals, and the limits that a reader must know.
 //!
-//! The page and the workbook show the same header, so it is made here as plain text.
+//! The page and the workbook show the same header, so this module makes it as plain text.
 
 use std::path::Path;
 
@@ -25,17 +25,17 @@ use crate::quote::{harmless, quoted};
 pub(crate) struct ReportHeader {
     /// The kind of the report.
     pub title: String,
-    /// The subject: directories and files, as they were named.
+    /// The directories and files that the report is about, as they were named.
     pub about: String,
-    /// The answer in a sentence, and whether it is positive.
+    /// The answer in a sentence, and true if it is a positive one.
     pub verdict: Option<(bool, String)>,
-    /// The totals: each figure with a name for what it counts.
+    /// The totals. Each is a figure with a name for the things that it counts.
     pub figures: Vec<(String, String)>,
-    /// The limits of the report, one sentence each.
+    /// Warnings about what the answer leaves out or may be wrong about. Each is a sentence.
     pub warnings: Vec<String>,
-    /// Facts about the making of the answer, one sentence each.
+    /// Facts about how the answer was made. Each entry is a sentence.
     pub notes: Vec<String>,
-    /// The program, the time and the parameters of the report: keys and values.
+    /// The program, the time and the parameters with which the report was made, as keys and values.
     pub made: Vec<(String, String)>,
 }
 
@@ -79,7 +79,7 @@ fn plural(count: u64, one: &str, many: &str) -> String {
     )
 }
 
-/// Makes a sentence of a note: with a capital letter and a full stop.
+/// Makes a sentence of a note: it gets a capital letter and a full stop.
 fn sentence(note: &str) -> String {
     let note = harmless(note);
     let mut chars = note.chars();
@@ -91,8 +91,8 @@ fn sentence(note: &str) -> String {
     sentence
 }
 
-/// Formats a share of bytes in percent with one decimal, rounded down; 100 % only if all bytes are
-/// in it.
+/// Formats a share of bytes in percent, with one decimal, rounded down. The result is 100 % only if
+/// `part` is all of `whole`.
 fn part(part: u64, whole: u64) -> String {
     if whole == 0 || part >= whole {
         return "100 %".to_owned();
@@ -287,7 +287,7 @@ fn pairs(document: &PairsDocument) -> ReportHeader {
     }
 }
 
-/// Returns the figures of a report that is one list.
+/// Returns the figures of a report whose document has one list.
 fn list_figures(header: &Header, identical: u64, what: &str) -> Vec<(String, String)> {
     let mut figures = vec![
         figure(header.total, what),
@@ -299,7 +299,8 @@ fn list_figures(header: &Header, identical: u64, what: &str) -> Vec<(String, Str
     figures
 }
 
-/// Summarizes the exclusions of the daemon's roots in one line; `None` without any.
+/// Summarizes in one line what the rules of the daemon's roots leave out. Returns `None` if nothing
+/// is left out.
 pub fn left_out_in_words(left_out: &[LeftOut]) -> Option<String> {
     if left_out.is_empty() {
         return None;
@@ -323,7 +324,7 @@ pub fn left_out_in_words(left_out: &[LeftOut]) -> Option<String> {
     ))
 }
 
-/// Returns the warnings, which prevent wrong assumptions about the answer.
+/// Returns the warnings that keep a reader from wrong assumptions about the answer.
 fn limits(common: &Common<'_>, extras: &Extras<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let Header {

@@ -1,17 +1,18 @@
 //! One self-contained page.
 //!
-//! The page has its documents as JSON, a program that shows them (`html/*.js`, one scope) and a
-//! style sheet (`page.css`). For readers without scripts it has the first rows as plain tables. It
-//! makes no network requests, and its policy forbids them.
+//! The page has its documents as JSON, a script that shows them (`html/*.js`, joined to one scope)
+//! and a style sheet (`page.css`). For readers without scripts, it has the first rows as plain
+//! tables. It makes no network requests, and its content security policy forbids them.
 //!
 //! 1. **Three things protect the page from hostile names.** JSON is in data blocks that no byte of
-//!    a name can end (`Shielded`). The program puts names into the page only as text nodes. The
-//!    policy allows only the one script with this hash.
-//! 2. **The document in the page is the document.** Its bytes are those of `--format json`, with
-//!    some characters written as `\u003c`. So a page can be read back ([`crate::saved`]). The last
-//!    line is a comment with the digest of everything before it ([`resemble_proto::seal`]).
+//!    a name can end (`Shielded`). The script puts names into the page only as text nodes. The
+//!    content security policy allows only the one script with this hash.
+//! 2. **The document in the page is the document.** Its bytes are those of `--format json`, except
+//!    that some characters are written as `\u003c`. So a page can be read back ([`crate::saved`]).
+//!    The last line is a comment with the digest of everything before it
+//!    ([`resemble_proto::seal`]).
 //! 3. **The page has a bound.** A browser with a million rows shows nothing for a minute. So a list
-//!    is cut at `ROWS`, and the page reports that and names `--top` and the JSON.
+//!    is cut at `ROWS`. The page reports that, and names `--top` and the JSON as remedies.
 
 use std::io::{self, Write};
 
@@ -49,10 +50,10 @@ const SCRIPT: &str = concat!(
 /// The maximum number of rows of a list in a page.
 pub(super) const ROWS: usize = 200_000;
 
-/// The maximum number of rows of a plain table, which is for readers without scripts.
+/// The maximum number of rows of a plain table. Such tables are for readers without scripts.
 const PLAIN_ROWS: u64 = 200;
 
-/// Data for the program of the page in addition to the documents.
+/// Data for the script of the page, in addition to the documents.
 #[derive(Serialize)]
 struct Extra<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -268,16 +269,17 @@ impl SheetSink for Tables<'_> {
     }
 }
 
-/// JSON for a data block of a page.
+/// Writes JSON for a data block of a page.
 ///
-/// `<`, `>` and `&` are written as `\u003c` and so on. So no name can end the block or begin a
-/// comment. The characters U+2000 to U+207F are written in the same way. They include the line ends
-/// of old scripts and all changes of text direction. So the source of the page shows its real
-/// content. In JSON all of these are in strings only, so the parsed document is the same.
+/// The characters `<`, `>` and `&` are written as `\u003c` and so on. So no name can end the block
+/// or begin a comment. The characters U+2000 to U+207F are escaped in the same way. Among them are
+/// the line ends of old scripts and everything that changes the direction of text. So the source of
+/// the page shows its real content. In JSON, all these characters occur only in strings. So the
+/// parsed document is the same.
 struct Shielded<'a> {
     out: &'a mut dyn Write,
-    /// One or two bytes that may begin a character U+2000 to U+207F. A write may end in the middle
-    /// of one.
+    /// One or two bytes at the end of a write. They may begin a character U+2000 to U+207F, because
+    /// a write may end within a character.
     held: Vec<u8>,
 }
 
@@ -315,7 +317,7 @@ impl Write for Shielded<'_> {
                     plain = at + 1;
                 }
                 _ => {
-                    // The bytes begin another character of three bytes. Its bytes need no escape.
+                    // The held bytes begin another character of three bytes, which needs no escape.
                     self.out.write_all(&self.held)?;
                     self.held.clear();
                     plain = at;
@@ -355,8 +357,8 @@ impl Owned {
     }
 }
 
-/// Returns the report with lists of at most `limit` rows, and a sentence that reports the cut.
-/// `None` if no list is longer.
+/// Shortens the lists of a report to at most `limit` rows. Returns the report and a sentence about
+/// the lost rows, or `None` if no list is longer.
 fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
     let mut lost = 0;
     let mut shorten = |length: usize| {
@@ -367,7 +369,7 @@ fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
         Report::Compare(document) => {
             let keep = shorten(document.body.entries.len());
             shorter(document, lost, |body| {
-                // Rows of equal files are dropped first; the others keep their order.
+                // Rows of equal files are dropped first. The remaining rows keep their order.
                 let is_same = |row: &CompareRow| row.class == CompareClass::Same;
                 let others = body.entries.iter().filter(|row| !is_same(row)).count();
                 let mut same = keep.saturating_sub(others);
@@ -431,7 +433,7 @@ fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
     Some((owned, note))
 }
 
-/// Returns a copy with lists that `cut` has shortened; `None` if no rows are lost.
+/// Returns a copy whose lists `cut` has shortened. Returns `None` if no rows are lost.
 fn shorter<B: Body + Clone>(
     document: &Document<B>,
     lost: usize,
@@ -442,8 +444,8 @@ fn shorter<B: Body + Clone>(
     Some(copy)
 }
 
-/// Returns how many items of these sizes fit into `limit`, in order. The first one counts even if
-/// it does not fit.
+/// Returns how many items of these sizes fit into `limit`, taken in their order. The first item
+/// counts even if it does not fit.
 fn fit(sizes: impl Iterator<Item = usize>, limit: usize) -> usize {
     let mut room = limit;
     let mut count = 0;

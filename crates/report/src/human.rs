@@ -1,4 +1,4 @@
-//! Sizes, counts and times as people read them.
+//! Formats sizes, counts and times for people.
 
 use resemble_core::date::civil;
 
@@ -45,8 +45,8 @@ pub(crate) fn files_and_bytes(files: u64, bytes: u64) -> String {
     format!("{}, {}", counted(files, "file"), human_size(bytes))
 }
 
-/// Describes the part of an overhead that frees nothing because files already share its blocks;
-/// empty for 0 bytes.
+/// Describes how many of the bytes that files have more than once are in blocks that the files
+/// share already. Removing those frees nothing. Returns an empty text for 0 bytes.
 pub(crate) fn shared_blocks(bytes: u64) -> String {
     if bytes == 0 {
         return String::new();

@@ -13,22 +13,22 @@
 //!
 //! 1. **A report is a function of its document** ([`resemble_proto::documents::Document`]), the one
 //!    that `--format json` prints. The only other inputs are the time at which it is made and
-//!    [`document::Extras`]. These are folders and evidence that the verb requested, and the
-//!    directory that names start from.
+//!    [`document::Extras`]. Among the extras are folders and evidence that the verb requested, and
+//!    the directory from which relative names start.
 //! 2. **No file is opened here**, the environment is not read and no terminal is asked. A printer
 //!    that needs the content or the type of a file receives a function for that
 //!    ([`evidence::Show`], [`plan::Look`]). A printer of text gets the properties of its output in
 //!    a [`lines::TextStyle`].
-//! 3. **The columns of a row are written once** ([`columns!`]): tables, lists, worksheets and the
-//!    plain tables of the page follow from that.
+//! 3. **The columns of a row are written once** ([`columns!`]). Tables, lists, worksheets and the
+//!    plain tables of the page are all made from them.
 //! 4. **The page contains the same JSON**, so a page is a saved report, too: `--from page.html`.
-//! 5. **Names are hostile.** On a terminal they are quoted. In the page a program inserts them as
+//! 5. **Names are hostile.** On a terminal they are quoted. In the page, a script inserts them as
 //!    text nodes, and its plain tables have them escaped. In the workbook they are strings, never
-//!    formulas. In a plan every byte that a shell could misread is escaped. Invisible characters
+//!    formulas. In a plan, every byte that a shell could misread is escaped. Invisible characters
 //!    (controls, changes of text direction) are escaped everywhere.
 //!
-//! Workbooks are a feature of the crate, `xlsx`, which only the command enables. The crate that
-//! writes them is large, and the daemon makes none.
+//! Workbooks need the feature `xlsx` of this crate, which only the command enables. The crate that
+//! writes workbooks is large, and the daemon makes none.
 #![forbid(unsafe_code)]
 
 pub mod document;

@@ -1,13 +1,13 @@
-//! Lines of text, made of cells and laid out for a terminal or for a pipe.
+//! Lays out lines of text, which are made of cells, for a terminal or for a pipe.
 //!
-//! A line is a few cells with two blanks between them. On a terminal the cells of a list form
-//! columns, names are quoted, and colours may be used. In a pipe or a file nothing is padded and
-//! names are raw bytes. The code that opened the stream selects one with a [`TextStyle`]; nothing
-//! here asks the terminal.
+//! A line is a few cells with two blanks between them. On a terminal, the cells of a list form
+//! columns, names are quoted, and colours may be used. In a pipe or a file, nothing is padded and
+//! names are raw bytes. The code that opened the stream chooses between both with a [`TextStyle`];
+//! nothing here asks the terminal.
 //!
-//! A terminal would break words and columns of a line that is too wide, so lines are broken here. A
-//! sentence continues on the next line, and a cell that does not fit is placed below the others.
-//! Names are not broken, so that they can be copied.
+//! A terminal would break a line that is too wide within words and columns, so lines are broken
+//! here. A sentence continues on the next line. Any other cell that does not fit is placed below
+//! the others. Names are not broken, so that they can be copied.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -23,7 +23,8 @@ use crate::wrap::{shortened, wrapped};
 /// The indentation of a cell that is placed below the others.
 const INDENT: usize = 4;
 
-/// A cell is shortened to no less than this width; it is placed below the others instead.
+/// The minimum width to which a cell is shortened. If even that width is not free, the cell is
+/// placed below the others.
 const LEAST_SHORTENED: usize = 16;
 
 /// The meaning of a cell, which determines its colour.
@@ -35,14 +36,14 @@ pub enum Tint {
     Heading,
     /// Good: identical, live.
     Good,
-    /// A state that deserves attention: degraded, scanning.
+    /// A state that deserves attention, such as degraded or scanning.
     Notable,
     /// Less important.
     Faint,
 }
 
 impl Tint {
-    /// Returns the tint of two files or folders.
+    /// Returns the tint of a pair of files or folders.
     pub const fn of_pair(identical: bool) -> Self {
         if identical { Self::Good } else { Self::Plain }
     }
@@ -66,7 +67,7 @@ pub struct Cell {
     tint: Tint,
     right: bool,
     overflow: Overflow,
-    /// The range of the text between two joined names; empty if the cell has only one name.
+    /// The range in `text` between two joined names. It is empty if the cell has only one name.
     between: Range<usize>,
 }
 
@@ -76,14 +77,15 @@ enum Overflow {
     /// The cell is placed below the others, unbroken.
     #[default]
     Below,
-    /// The cell is placed below the others, and its words continue on further lines.
+    /// The cell is placed below the others, and its words are wrapped.
     Wraps,
     /// Its middle is left out.
     Shortens,
 }
 
 impl Cell {
-    /// Returns text of this program, flush left. Names go through [`TextStyle::name`].
+    /// Returns a cell, flush left, with text that this program makes. Names need
+    /// [`TextStyle::name`] instead.
     pub fn left(text: impl Into<String>, tint: Tint) -> Self {
         Self {
             text: text.into().into_bytes(),
@@ -94,7 +96,8 @@ impl Cell {
         }
     }
 
-    /// Returns a sentence of this program, whose words are wrapped at the end of the terminal.
+    /// Returns a cell with a sentence that this program makes. Its words are wrapped at the end of
+    /// the terminal.
     pub fn prose(text: impl Into<String>, tint: Tint) -> Self {
         Self {
             overflow: Overflow::Wraps,
@@ -102,15 +105,15 @@ impl Cell {
         }
     }
 
-    /// Drops the middle of the cell if it does not fit the line. Of two joined names, each loses
-    /// its own middle.
+    /// Makes the cell lose its middle if it does not fit into the line. If it has two joined names,
+    /// each of them loses its own middle.
     #[must_use]
     pub const fn shortening(mut self) -> Self {
         self.overflow = Overflow::Shortens;
         self
     }
 
-    /// Returns text of this program, flush right.
+    /// Returns a cell, flush right, with text that this program makes.
     pub fn right(text: impl Into<String>, tint: Tint) -> Self {
         Self {
             right: true,
@@ -125,8 +128,8 @@ impl Cell {
         self
     }
 
-    /// Appends another cell, with text of this program in between. The result has the colour of
-    /// this cell.
+    /// Appends another cell to this one, with text of this program in between. The result has the
+    /// colour of this cell.
     #[must_use]
     pub fn joined(mut self, between: &str, other: &Self) -> Self {
         let from = self.text.len();
@@ -145,7 +148,7 @@ impl Cell {
         width(&self.text)
     }
 
-    /// Returns two names, the second one on a line of its own.
+    /// Returns the text with a line break between its two names.
     fn one_below_the_other(&self) -> Vec<u8> {
         let between = self.text[self.between.clone()].trim_ascii_end();
         let (a, b) = (
@@ -155,8 +158,8 @@ impl Cell {
         [a, between, b"\n", &[b' '; INDENT], b].concat()
     }
 
-    /// Shortens the text to this many columns. Two names get half of them each. If one needs fewer,
-    /// the other gets the rest.
+    /// Shortens the text to this many columns. If it has two names, each gets half of the columns.
+    /// If one needs fewer, the other gets the rest.
     fn shortened(&self, columns: usize) -> Vec<u8> {
         if self.between.is_empty() {
             return shortened(&self.text, columns);
@@ -174,7 +177,7 @@ fn width(text: &[u8]) -> usize {
     String::from_utf8_lossy(text).width()
 }
 
-/// Returns the width of a line whose cells are in columns.
+/// Returns the width of a line if its cells are padded to these column widths.
 fn padded_width(line: &[Cell], widths: &[usize]) -> usize {
     let Some((last, others)) = line.split_last() else {
         return 0;
@@ -184,10 +187,11 @@ fn padded_width(line: &[Cell], widths: &[usize]) -> usize {
     others.sum::<usize>() + width.copied().unwrap_or(last.width())
 }
 
-/// The time zone of the reader. The program sets it to that of the process; the default is UTC.
+/// The time zone of the reader. The command sets it to the zone of its process. The default is UTC.
 #[derive(Clone, Copy, Debug)]
 pub struct Zone {
-    /// Returns by how many seconds local time is ahead of UTC at a time in seconds since 1970.
+    /// The number of seconds by which local time is ahead of UTC, as a function of a time in
+    /// seconds since 1970.
     pub ahead: fn(i64) -> i64,
     /// The name of the zone.
     pub name: &'static str,
@@ -202,24 +206,24 @@ impl Default for Zone {
     }
 }
 
-/// The layout of text, which depends on the reader.
+/// The layout of text. It depends on where the text is read, on a terminal or in a pipe.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextStyle {
-    /// True for a terminal: in columns, with quoted names.
+    /// True if the text goes to a terminal. Then it has columns, and names are quoted.
     pub terminal: bool,
     /// True for output with colours.
     pub color: bool,
-    /// True to show the details that `-v` asks for.
+    /// True if the text has the details that `-v` asks for.
     pub verbose: bool,
-    /// The number of columns of the terminal, if known.
+    /// The number of columns of the terminal, if it is known.
     pub columns: Option<usize>,
     /// The time zone in which times are shown.
     pub zone: Zone,
 }
 
 impl TextStyle {
-    /// Returns the local day of a time in seconds since 1970: `2026-09-01`; `-` for a time before
-    /// that.
+    /// Returns the local day of a time in seconds since 1970, as `2026-09-01`. Returns `-` for a
+    /// time before 1970.
     pub fn day(self, seconds: i64) -> String {
         day(self.local(seconds))
     }
@@ -265,7 +269,7 @@ impl std::fmt::Debug for TextWriter<'_> {
 }
 
 impl<'a> TextWriter<'a> {
-    /// Returns a writer of lines to `out`.
+    /// Returns a writer that writes lines to `out`.
     pub fn new(out: &'a mut dyn Write, style: TextStyle) -> Self {
         Self { out, style }
     }
@@ -285,8 +289,8 @@ impl<'a> TextWriter<'a> {
         self.style.verbose
     }
 
-    /// Writes lines of cells with two blanks between them, on a terminal in columns. `end` is the
-    /// byte after each line.
+    /// Writes lines of cells with two blanks between the cells. On a terminal the cells form
+    /// columns. `end` is the byte after each line.
     pub fn lines(&mut self, lines: &[Vec<Cell>], end: u8) -> io::Result<()> {
         let mut widths: Vec<usize> = Vec::new();
         if self.style.terminal {
@@ -336,13 +340,13 @@ impl<'a> TextWriter<'a> {
         Ok(())
     }
 
-    /// Writes a line that does not fit. Its widest column is not padded: without the padding the
-    /// line may fit.
+    /// Writes a line that is too wide. Its widest column is not padded, because the line may fit
+    /// without that padding.
     fn long_line(&mut self, line: &[Cell], widths: &[usize], columns: usize) -> io::Result<()> {
         let widest = (0..line.len()).max_by_key(|i| widths.get(*i));
         let mut column = 0;
         let mut is_below = false;
-        // Padding after a cell is written only if another cell follows on the line.
+        // The padding after a cell, which is written only if another cell follows on the same line.
         let mut fill = 0;
         for (i, cell) in line.iter().enumerate() {
             let width = cell.width();
@@ -449,7 +453,8 @@ mod tests {
     98 % raw
 ";
         assert_eq!(printed(42, &rows), narrow);
-        // With the padding that the longer name of the other row needs, neither cell would fit.
+        // The longer name of the other row makes the column wide. With padding to that width,
+        // neither cell would fit.
         assert_eq!(
             printed(33, &rows),
             "100%  identical  /srv/a  a copy\n 98%  near       /srv/documents/b\n    98 % raw\n"

@@ -1,5 +1,5 @@
-//! Near-copies of content that is about to be written: sentences for people, SARIF, annotations of
-//! GitHub.
+//! Prints near-copies of content that is about to be written: as sentences for people, as SARIF, or
+//! as annotations of GitHub.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -60,7 +60,7 @@ pub struct CheckParameters {
 }
 
 impl CheckRow {
-    /// Returns the row for a match.
+    /// Makes the row of a found file. Its score is the one without boilerplate, if there is one.
     pub fn of(found: FindRow) -> Self {
         let discounted = found.discount.discounted;
         let score = if discounted.is_none() {
@@ -75,7 +75,7 @@ impl CheckRow {
         }
     }
 
-    /// Returns the finding and its remedy: `97% of it is in old.rs; reuse that file`.
+    /// Describes the finding and what to do about it: `97% of it is in old.rs; reuse that file`.
     pub fn sentence(&self) -> String {
         let row = &self.found;
         let path = quoted(row.path.as_path());
@@ -98,7 +98,7 @@ impl CheckRow {
     }
 }
 
-/// Writes one line for each row: the file and the sentence.
+/// Writes one line for each row: the name of the file and the sentence about it.
 pub fn write_sentences(out: &mut dyn Write, rows: &[CheckRow]) -> io::Result<()> {
     rows.iter().try_for_each(|row| {
         writeln!(
@@ -119,14 +119,15 @@ pub fn write_github(out: &mut dyn Write, rows: &[CheckRow]) -> io::Result<()> {
     })
 }
 
-/// Escapes the text of a workflow command, which ends at the line end.
+/// Escapes the text of a workflow command. The command ends at the end of its line.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
-/// Escapes a property of a workflow command: a comma begins the next one, two colons the text.
+/// Escapes a property of a workflow command. A comma would begin the next property, and two colons
+/// would begin the text.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
@@ -188,7 +189,7 @@ fn location(path: &PathText) -> Value {
     json!({ "physicalLocation": { "artifactLocation": { "uri": uri(path) } } })
 }
 
-/// Returns the RFC 3986 reference of a path.
+/// Returns the path as a URI reference (RFC 3986).
 fn uri(path: &PathText) -> String {
     let bytes = path.as_bytes();
     let mut text = if bytes.starts_with(b"/") {

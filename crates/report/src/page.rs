@@ -1,4 +1,5 @@
-//! A report: sections with text, tables and plots, as one page of Markdown and separate files.
+//! Writes a report of sections with text, tables and plots: one page of Markdown, and separate
+//! files for tables and plots.
 
 use std::fmt::Write as _;
 
@@ -12,7 +13,7 @@ pub use table::Table;
 
 /// A plot of a page.
 pub trait Drawing {
-    /// Returns the name of its files, without the suffix.
+    /// Returns the name of the plot's files, without the suffix.
     fn name(&self) -> &str;
 
     /// Returns the title above it.
@@ -21,7 +22,7 @@ pub trait Drawing {
     /// Returns the plot as an SVG file.
     fn to_svg(&self) -> String;
 
-    /// Returns the values as a table: curve, x, y.
+    /// Returns the values as a table with the columns curve, x and y.
     fn to_table(&self) -> Table;
 }
 
@@ -39,7 +40,7 @@ pub struct Section<P = Plot> {
 }
 
 impl<P> Section<P> {
-    /// Creates a section of this text, without tables and plots.
+    /// Creates a section with this text and without tables and plots.
     pub fn new(heading: &str, text: impl Into<String>) -> Self {
         Self {
             heading: heading.to_owned(),
@@ -64,7 +65,7 @@ impl<P> Section<P> {
     }
 }
 
-/// A report of several sections: the changes of files from sweep to sweep, or the result of an
+/// A report of several sections. It shows how files change from sweep to sweep, or the result of an
 /// experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page<P = Plot> {
@@ -72,7 +73,7 @@ pub struct Page<P = Plot> {
     pub name: String,
     /// The title of the page.
     pub title: String,
-    /// The paragraph below the title: the subject of the report, and its source.
+    /// The paragraph below the title. It names the subject of the report and its source.
     pub about: String,
     /// The sections, in order.
     pub sections: Vec<Section<P>>,
@@ -104,7 +105,7 @@ impl<P: Drawing> Page<P> {
     }
 
     /// Returns the page as Markdown. Its title is a heading of this level. `folder` is the path
-    /// from the page to the other files, with a final slash.
+    /// from the page to the other files, and ends with a slash.
     pub fn page(&self, level: usize, folder: &str) -> String {
         let mark = "#".repeat(level);
         let mut page = format!("{mark} {}\n\n{}\n", self.title, self.about);

@@ -1,24 +1,26 @@
-//! Plans: the shell script that `--plan` prints, for a person to read and perhaps run.
+//! Makes plans. A plan is the shell script that `--plan` prints, for a person to read and perhaps
+//! run.
 //!
-//! resemble changes no files itself; at most it writes down what could be done. A plan may be run
-//! weeks later, as root, on changed files and among malicious names. Therefore:
+//! `resemble` changes no files itself. At most, it writes down what could be done. A plan may be
+//! run weeks later, as root, on changed files and among malicious names. Therefore:
 //!
-//! 1. **Dry by default.** The script only prints its steps; it acts with `--do-it`.
+//! 1. **Dry by default.** The script only prints its steps. It carries them out with `--do-it`.
 //! 2. **Nothing is trusted.** The script checks the files again before each step. They must be
 //!    regular files. Links are not followed, and neither is a folder that has been replaced by a
 //!    link. Device, inode, size and time of last status change (to the nanosecond) must be the
-//!    same, and the bytes are compared. A step that does not match is skipped and counted.
+//!    same, and the bytes are compared. If a check fails, the step is skipped and counted.
 //! 3. **One copy always stays.** No step of the plan changes the file that stays. A step that finds
 //!    it changed does nothing.
 //! 4. **All or nothing.** A new entry gets a temporary name in the same folder and is renamed after
 //!    a last check. Nothing is overwritten except a copy that becomes a link.
-//! 5. **Each step is logged** before and after, with the identities of its files. By the log a
-//!    second run skips finished steps, and `--undo` reverses them.
+//! 5. **Each step is logged** before and after, with the identities of its files. A second run
+//!    reads the log and skips finished steps, and `--undo` reverses them.
 //! 6. **Near copies are included only on request**, and only with steps that can be undone. Their
-//!    bytes differ, so the script checks the digests of both files.
+//!    bytes differ from those of the file that stays, so the script checks the digests of both
+//!    files.
 //! 7. **Steps without gain are left out**, and the script gives the reason. Examples are other
-//!    names of the file that stays, and files that already share their blocks. A file with a name
-//!    outside the plan is another example, because its blocks would stay in use. The gain is
+//!    names of the file that stays, and files that already share their blocks. Another example is a
+//!    file that has a name outside the plan, because its blocks would stay in use. The gain is
 //!    counted in blocks, not in apparent sizes.
 //! 8. **Names are escaped, not quoted.** A name is an argument of `printf '%b'`. Every byte that a
 //!    shell, a terminal or a reader could misread is written `\0ooo`. So the script is printable
@@ -51,7 +53,7 @@ pub use superseded::{Loss, Superseding};
 
 use superseded::NearProof;
 
-/// The reason why a name of the file that stays is left out.
+/// The reason for leaving out a name that belongs to the file that stays.
 const OTHER_NAME: &str = "it is the file that stays, by another name";
 
 /// The action of a plan.
@@ -59,7 +61,7 @@ const OTHER_NAME: &str = "it is the file that stays, by another name";
 pub enum Treatment {
     /// A copy becomes a symbolic link to the file that stays.
     Symlink,
-    /// A copy becomes a hard link: another name of the file that stays.
+    /// A copy becomes a hard link, that is, another name of the file that stays.
     Hardlink,
     /// A copy becomes a separate file that shares its blocks with the one that stays.
     Reflink,
@@ -72,12 +74,12 @@ pub enum Treatment {
     /// Missing files are copied into this directory and keep their paths relative to the covered
     /// directory.
     Copy(PathBuf),
-    /// A file that was moved in one tree is renamed in the other.
+    /// A file that was moved in one tree is renamed in the other tree.
     Rename,
 }
 
 impl Treatment {
-    /// Returns the word on the command line and in the script.
+    /// Returns the word for it on the command line and in the script.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Symlink => "symlink",
@@ -91,12 +93,12 @@ impl Treatment {
         }
     }
 
-    /// Returns whether a copy is replaced by a link to the file that stays.
+    /// Returns whether a link to the file that stays replaces the copy.
     const fn makes_links(&self) -> bool {
         matches!(self, Self::Symlink | Self::Hardlink | Self::Reflink)
     }
 
-    /// Parses the form of the command line: `trash`, `move=DIR`.
+    /// Parses the form that the command line has: `trash`, `move=DIR`.
     pub fn of_text(text: &str) -> Option<Self> {
         Some(match text.split_once('=') {
             Some(("move", dir)) if !dir.is_empty() => Self::Move(dir.into()),
@@ -116,7 +118,7 @@ impl Treatment {
         })
     }
 
-    /// Returns the directory that files are moved or copied into.
+    /// Returns the directory into which files are moved or copied.
     pub fn target(&self) -> Option<&Path> {
         match self {
             Self::Move(dir) | Self::Copy(dir) => Some(dir),
@@ -125,21 +127,21 @@ impl Treatment {
     }
 }
 
-/// The steps of a script, and the steps left out with their reasons.
+/// The steps of a script, and the steps that are left out, each with its reason.
 #[derive(Debug)]
 pub struct Plan {
     kind: Treatment,
-    /// The question of the plan, named in the head of the script.
+    /// The question that the plan answers. The head of the script names it.
     about: String,
     rules: Vec<KeepRule>,
     entries: Vec<Entry>,
-    /// The target folder of each root.
+    /// For each root, the folder to which its files are moved or copied.
     folders: HashMap<PathBuf, PathBuf>,
-    /// The targets of files, which must be distinct.
+    /// The paths to which files are moved or copied. No two files may have the same.
     targets: HashSet<PathBuf>,
 }
 
-/// A step, a step left out, or a remark.
+/// A step, a step that is left out, or a remark.
 #[derive(Debug)]
 enum Entry {
     ToDo(Box<PlanStep>),
@@ -157,17 +159,19 @@ impl Entry {
     }
 }
 
-/// A step that the script carries out as a unit.
+/// A step, which the script carries out as a whole or not at all.
 #[derive(Debug)]
 enum PlanStep {
-    /// Treats one copy of a file that stays.
+    /// Treats one copy of the file that stays.
     Treat {
         keep: FileState,
         copy: FileState,
         target: Option<PathBuf>,
-        /// Another name of the copy, which a later step treats.
+        /// Another name of the same copy, which a later step treats. Only the last of these steps
+        /// frees space.
         twin: Option<PathBuf>,
-        /// The proof for a near copy; the bytes of equal files are compared instead.
+        /// The proof that a near copy may be removed. `None` if the bytes of both files are equal,
+        /// which the script checks.
         near: Option<Box<NearProof>>,
     },
     /// Copies a file.
@@ -178,10 +182,11 @@ enum PlanStep {
     Vacate(PathBuf),
 }
 
-/// Returns the present state of a file, or the reason why it cannot be in a plan.
+/// A function that returns the present state of a file, or the reason why it cannot be in a plan.
 pub type Look<'a> = &'a dyn Fn(&Path) -> Result<FileState, String>;
 
-/// Returns all names of a file among the treated files, if it has several.
+/// A function that returns all names of a file that the plan may treat. It may return none if the
+/// file has only one.
 pub type NamesOf<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
 
 /// The inputs of a plan in addition to its report.
@@ -189,28 +194,31 @@ pub type NamesOf<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
 pub struct Means<'a> {
     /// The treatment of the files.
     pub kind: Treatment,
-    /// The rules for the copy that stays, in this order. If they do not decide, the copy with the
-    /// most hard links stays, then the oldest, then the one with the least path.
+    /// The rules that choose the copy that stays, in the order in which they count. If they do not
+    /// decide, the copy with the most hard links stays, then the oldest, then the one whose path
+    /// sorts first.
     pub rules: Vec<KeepRule>,
-    /// The latest date that counts, in seconds since 1970. A later date is in the future and counts
-    /// as unknown.
+    /// The latest valid date, in seconds since 1970. A later date is in the future and counts as
+    /// unknown.
     pub latest: i64,
-    /// The real paths of the directories that were asked about.
+    /// The real paths of the directories that the question names.
     pub roots: Vec<PathBuf>,
     /// Checks a file.
     pub look: Look<'a>,
-    /// Returns the path of a file in a catalogue, with `@` for the top of its disk.
+    /// Returns the path of a file of a catalogue as it is in the script, where `@` means the top of
+    /// the catalogue's disk. Returns `None` for all other files.
     pub away: &'a dyn Fn(&Path) -> Option<PathBuf>,
-    /// Finds the names of a file.
+    /// Returns all names of a file that the plan may treat.
     pub names: NamesOf<'a>,
-    /// Returns whether two files of one device share all their blocks.
+    /// Returns whether two files on one device share all their blocks.
     pub share_blocks: &'a dyn Fn(&Path, &Path) -> bool,
-    /// Treats near copies, too, if the file that stays supersedes them.
+    /// If set, near copies are treated, too, if the file that stays supersedes them.
     pub superseded: Option<Superseding<'a>>,
 }
 
 impl Plan {
-    /// Returns the plan for the identical sets of a collection, and for near copies on request.
+    /// Returns the plan for the sets of identical files of a collection, and on request for near
+    /// copies.
     pub fn of_groups(document: &GroupsDocument, means: &Means<'_>) -> Self {
         let roots = document.parameters.roots.iter().map(path_for_printf);
         let asked = means.superseded.as_ref().map(Superseding::option);
@@ -240,7 +248,8 @@ impl Plan {
         plan
     }
 
-    /// Returns the present state of a file of an answer, if the answer still applies to it.
+    /// Returns the present state of a file of the answer. Returns `None` if the file has changed so
+    /// that the answer no longer applies to it.
     fn found(
         &mut self,
         path: &PathText,
@@ -252,7 +261,8 @@ impl Plan {
             let seconds = time.unwrap_or_default();
             return Some(FileState::away(away, number, size, seconds));
         }
-        // If the file has changed since, a date that its document stated may no longer be true.
+        // If the file has changed since the answer, a date that its document stated may no longer
+        // be true.
         let is_as_old = |file: &FileState| {
             means.superseded.is_none() || time.is_none_or(|time| time == file.mtime.seconds)
         };
@@ -279,8 +289,8 @@ impl Plan {
         }
     }
 
-    /// Returns the plan for the covered files of a directory. Files in it are treated, and their
-    /// equals elsewhere stay. A plan that copies treats the missing files.
+    /// Returns the plan for a covered directory. Files in it are treated, and the files elsewhere
+    /// that are equal to them stay. A plan that copies treats the missing files instead.
     pub fn of_covered(document: &CoveredDocument, means: &Means<'_>) -> Self {
         let parameters = &document.parameters;
         let by: Vec<String> = parameters.by.iter().map(path_for_printf).collect();
@@ -304,8 +314,8 @@ impl Plan {
             plan.leave_out(pair.path.as_path(), why);
         }
         let mut pairs = Vec::new();
-        // Equals in catalogues are included: the script compares the bytes when their disk is
-        // present.
+        // Equal files of a catalogue count, too. The script compares the bytes when the disk of the
+        // catalogue is present.
         let equals = document.body.copies.iter().chain(&document.body.recorded);
         for (number, pair) in equals.enumerate() {
             let look = |path: &PathText| (means.look)(path.as_path());
@@ -339,7 +349,7 @@ impl Plan {
                 .push(copy.path.clone());
         }
         for (keep, copy) in pairs {
-            // All names of one file are treated together, where the first of them is.
+            // All names of a file are treated together, at the place of the first of them.
             if let Some(names) = names.remove(&copy.file()) {
                 plan.pool(&keep, &copy, names, means, None);
             }
@@ -372,8 +382,8 @@ impl Plan {
         });
     }
 
-    /// Adds the steps for a set of equal files; the first one stays. Hard links cannot cross
-    /// devices, so in a plan of hard links one file per device stays.
+    /// Adds the steps for a set of equal files. The first file stays. Hard links cannot cross
+    /// devices, so in a plan of hard links one file on each device stays.
     fn set(&mut self, files: Vec<FileState>, means: &Means<'_>) {
         let mut kept: Vec<FileState> = Vec::new();
         let mut treated = HashSet::new();
@@ -396,7 +406,7 @@ impl Plan {
         }
     }
 
-    /// Adds the steps for one copy, which may have several names.
+    /// Adds the steps for one copy and all its names.
     fn pool(
         &mut self,
         keep: &FileState,
@@ -494,7 +504,7 @@ impl Plan {
         }
     }
 
-    /// Returns the number of steps and the bytes that they free, move or copy.
+    /// Returns the number of steps, and the number of bytes that they free, move or copy.
     pub fn gain(&self) -> (u64, u64) {
         let steps = self.steps().filter_map(|step| match step {
             PlanStep::Treat { copy, twin, .. } => {
@@ -507,7 +517,7 @@ impl Plan {
         steps.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size))
     }
 
-    /// Returns whether the script needs a disk that is absent now: that of a catalogue.
+    /// Returns whether the script needs the disk of a catalogue, which is absent now.
     fn is_away(&self) -> bool {
         self.steps().any(|step| match step {
             PlanStep::Treat { keep, copy, .. } => keep.is_away || copy.is_away,
@@ -515,7 +525,8 @@ impl Plan {
         })
     }
 
-    /// Counts the steps that treat near copies. Their script runs `resemble` to digest the files.
+    /// Counts the steps that treat near copies. For these, the script runs `resemble` to digest the
+    /// files.
     fn near(&self) -> u64 {
         let is_near = |step: &&PlanStep| matches!(step, PlanStep::Treat { near: Some(_), .. });
         self.steps().filter(is_near).count() as u64
@@ -555,8 +566,8 @@ impl Plan {
     }
 }
 
-/// Returns a file once for each name that the plan may treat, so that rules can choose among all
-/// names.
+/// Returns the state of a file once under each name that the plan may treat. So rules can choose
+/// among all names.
 fn under_each_name(file: &FileState, means: &Means<'_>) -> Vec<FileState> {
     let mut names = (means.names)(file);
     if !names.contains(&file.path) {
@@ -569,7 +580,8 @@ fn under_each_name(file: &FileState, means: &Means<'_>) -> Vec<FileState> {
     names.into_iter().map(under).collect()
 }
 
-/// Returns a path as a plan spells it: printable text, which `printf '%b'` turns into the path.
+/// Returns a path in the form that it has in a plan: printable text that `printf '%b'` turns into
+/// the path.
 pub fn spelled(path: &Path) -> String {
     script::for_printf(path.as_os_str().as_bytes())
 }

@@ -1,9 +1,9 @@
 //! Quotes names on a terminal as `ls` does.
 //!
-//! The creator of a file chooses its name, which may contain anything: newlines that fake another
-//! row, escape sequences that repaint the screen, letters that reverse the line. On a terminal such
-//! a name is printed as a shell word that means the same name: `'a b'`, `'a'$'\n''b'`. In a pipe
-//! names are raw, because scripts need bytes.
+//! The creator of a file chooses its name, and a name may contain anything. Newlines fake another
+//! row, escape sequences repaint the screen, and some characters reverse the line. On a terminal,
+//! such a name is printed as a shell word that means the same name: `'a b'`, `'a'$'\n''b'`. In a
+//! pipe, names are raw, because scripts need their bytes.
 
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
@@ -32,15 +32,15 @@ pub fn quoted_bytes(name: &[u8]) -> String {
     }
 }
 
-/// Returns text from elsewhere, such as a message of the system or the daemon, with control
-/// characters replaced.
+/// Replaces the control characters in a text from elsewhere, such as a message of the system or the
+/// daemon.
 pub fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| if is_printable(c) { c } else { '\u{fffd}' })
         .collect()
 }
 
-/// A character that is printed, or bytes that are escaped.
+/// A character that is printed as it is, or bytes that are escaped.
 enum Piece {
     Char(char),
     Escape(Vec<u8>),
@@ -78,7 +78,8 @@ fn needs_quotes(text: &str) -> bool {
         || text.contains(|c: char| c == '\u{a0}' || " !\"$&'()*;<=>?[\\^`|{}".contains(c))
 }
 
-/// Returns `'plain'$'\n''plain'`: printable text is in single quotes, escapes are in `$'…'`.
+/// Returns the name as `'plain'$'\n''plain'`: printable text is in single quotes, and escapes are
+/// in `$'…'`.
 fn with_escapes(pieces: &[Piece]) -> String {
     let mut word = String::new();
     let mut open = None;

@@ -1,6 +1,7 @@
 //! Writes answers that are lists of rows, in every format.
 //!
-//! A row names its columns once ([`columns!`]), beside the cells of its line of text.
+//! A kind of row defines its columns once ([`columns!`]). The same module defines the cells of its
+//! line of text.
 
 mod conflicts;
 mod dated;
@@ -36,18 +37,18 @@ pub use versions::DatedVersion;
 
 /// A row that can be printed.
 pub trait Row: Columns + Serialize {
-    /// Returns the cells of its line of text.
+    /// Returns the cells of the row's line of text.
     fn cells(&self, style: TextStyle) -> Vec<Cell>;
 
-    /// Returns the heading above the line, if lines are grouped.
+    /// Returns the heading of the row, for text in which rows are grouped under headings.
     fn heading(&self, style: TextStyle) -> Option<Cell> {
         let _ = style;
         None
     }
 }
 
-/// Writes one line for each row. If `grouped`, the heading is written before each run of rows that
-/// share it.
+/// Writes one line for each row. If `grouped` is true, successive rows with the same heading have
+/// that heading above them.
 pub fn write_text<R: Row>(
     out: &mut TextWriter<'_>,
     rows: &[R],
@@ -69,7 +70,7 @@ pub fn write_text<R: Row>(
     out.lines(&lines, end)
 }
 
-/// Writes one object on each line: the head, the rows, the errors.
+/// Writes one object on each line: first the head, then the rows, then the errors.
 pub fn write_jsonl<P: Serialize, R: Row>(
     out: &mut dyn Write,
     head: &Head<'_, P>,
@@ -83,18 +84,18 @@ pub fn write_jsonl<P: Serialize, R: Row>(
         .try_for_each(|error| write_error_line(out, error))
 }
 
-/// Returns `97%`, or `?` for a share that is too small to judge.
+/// Formats a share as `97%`, or as `?` if the files are too small to judge.
 pub(crate) fn percent_text(share: Fraction, identical: bool) -> String {
     let percent = share.percent(identical);
     percent.map_or("?".to_owned(), |percent| format!("{percent}%"))
 }
 
-/// Returns this percentage as a cell, flush right.
+/// Returns a share as a percentage in a cell, flush right.
 pub(crate) fn percent(share: Fraction, identical: bool, tint: Tint) -> Cell {
     Cell::right(percent_text(share, identical), tint)
 }
 
-/// Returns the colour of a relation.
+/// Returns the colour for a relation.
 pub fn tint(relation: Option<Relation>) -> Tint {
     match relation {
         Some(Relation::Identical | Relation::SameText) => Tint::Good,
@@ -103,23 +104,23 @@ pub fn tint(relation: Option<Relation>) -> Tint {
     }
 }
 
-/// Returns a share of files that are not identical, flush right, with a mark if it is an estimate.
+/// Formats a share of two files that are not identical, flush right. An estimate has the mark `~`.
 pub(crate) fn marked(share: Fraction, is_estimate: bool, tint: Tint) -> Cell {
     score(share, false, is_estimate, tint)
 }
 
-/// Returns a share of files that may be identical, flush right, with a mark if it is an estimate.
+/// Formats a share of two files that may be identical, flush right. An estimate has the mark `~`.
 pub(crate) fn score(share: Fraction, identical: bool, is_estimate: bool, tint: Tint) -> Cell {
     let mark = if is_estimate { "~" } else { "" };
     Cell::right(format!("{mark}{}", percent_text(share, identical)), tint)
 }
 
-/// Returns a relation as a word; `-` for none.
+/// Returns the word for a relation, or `-` if there is no relation.
 pub fn word(relation: Option<Relation>) -> &'static str {
     relation.map_or("-", Relation::word)
 }
 
-/// Returns the cells that `-v` adds: both containments and the proven bytes.
+/// Returns the cells that `-v` adds: both containments and the proven number of shared bytes.
 fn details(a_in_b: Fraction, b_in_a: Fraction, shared: u64, identical: bool) -> [Cell; 3] {
     let share = |share| percent_text(share, identical);
     [
@@ -129,7 +130,7 @@ fn details(a_in_b: Fraction, b_in_a: Fraction, shared: u64, identical: bool) -> 
     ]
 }
 
-/// Returns the reason of a discount of ten points or more. Smaller ones are not shown.
+/// Returns the reason of a discount, if the discount is ten points or more.
 fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
     const MUCH: u32 = 100_000;
     let lost = raw
@@ -139,24 +140,26 @@ fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
     Some(Cell::prose(format!("({reason})"), Tint::Faint))
 }
 
-/// Returns the mark of the newest version. `by` is the stated date that proves it.
+/// Returns the mark of the newest version. `by` is the date that makes it the newest, if its
+/// document states one.
 pub(crate) fn newest_mark(by: Option<&StatedDate>) -> String {
     by.map_or("newest".to_owned(), |date| {
         format!("newest by {}", harmless(&date.source))
     })
 }
 
-/// The remark about a version whose date contradicts its content.
+/// The remark about a version that has an earlier date than another version, although it contains
+/// that version whole.
 pub(crate) const OLDER_THAN_HELD: &str = "older by its date than a version that it holds whole";
 
-/// Returns the date that a document states: the property and the day.
+/// Returns the date that a document states, as the name of its property and the day.
 pub(crate) fn stated(style: TextStyle, date: &StatedDate) -> Cell {
     let text = format!("{} {}", harmless(&date.source), style.day(date.time));
     Cell::prose(text, Tint::Faint)
 }
 
-/// Returns when a content was first seen, and under which path if that differs from the present
-/// one.
+/// Returns when a content was first seen. The path at that time is added if it differs from the
+/// present one.
 fn first_seen(style: TextStyle, first: Option<&FirstSeen>, now: &PathText) -> Option<Cell> {
     let first = first?;
     let when = Cell::left(format!("first seen {}", style.day(first.time)), Tint::Faint);
@@ -166,7 +169,7 @@ fn first_seen(style: TextStyle, first: Option<&FirstSeen>, now: &PathText) -> Op
     Some(when.joined(" as ", &style.name(&first.path, Tint::Faint)))
 }
 
-/// Returns the word of an enum that may be absent.
+/// Returns the word for the value of an enum, if there is a value.
 fn word_of<W: Into<&'static str>>(word: Option<W>) -> Option<&'static str> {
     word.map(Into::into)
 }
@@ -242,7 +245,7 @@ impl Row for FindRow {
     }
 }
 
-/// Returns the owners of these files in one cell; `None` if one of them is unknown.
+/// Returns the owners of these files in one cell, or `None` if an owner is not known.
 pub(crate) fn owner<const N: usize>(owners: [&Option<String>; N]) -> Option<Cell> {
     let mut names: Vec<&str> = owners.into_iter().flatten().map(String::as_str).collect();
     if names.len() < N {
@@ -387,8 +390,8 @@ impl Row for OrderRow {
     }
 }
 
-/// The maximum number of patterns of a root, or of files of a mark, in a line of text. JSON has
-/// all.
+/// The maximum number of patterns of a root, or of files of a mark, that a line of text names. JSON
+/// has all of them.
 const NAMED: usize = 3;
 
 /// Returns the scan rules of a root, in a few words each.

@@ -1,19 +1,19 @@
-//! `--from`: a saved report, filtered again and printed in any format.
+//! Reads a saved report (`--from`), which is filtered again and printed in any format.
 //!
-//! The files, the daemon and the index may no longer exist; only the document is available. So a
-//! filter can only remove rows. The parameters of the report record the filter.
+//! Only the document is available. The files, the daemon and the index may no longer exist. So a
+//! filter can remove rows but not add any. The filter is recorded in the parameters of the report.
 //!
-//! 1. Readable reports are those of `--format json`, or pages, which contain the same bytes.
-//! 2. Figures that follow from the rows are counted again: sets, overhead, clusters, links. The
+//! 1. A saved report is the output of `--format json`, or a page, which contains the same bytes.
+//! 2. Figures that follow from the rows are counted again: sets, overhead, clusters, links. All
 //!    others stay those of the whole answer: files read, bytes of a comparison, whether a directory
 //!    is covered.
-//! 3. A cluster that loses members or links is grouped again by the same rules. Members of a
+//! 3. A cluster that loses members or links is grouped again by the same rules. All members of a
 //!    container are kept or removed with it.
-//! 4. A report ends with a digest ([`resemble_proto::seal`]). Without a digest, or with any byte
-//!    changed, it is refused.
-//! 5. The marks that a page saves are no report: they name files, and which of these stay
+//! 4. A report ends with a digest ([`resemble_proto::seal`]). It is refused if the digest is
+//!    missing or if any byte was changed.
+//! 5. The marks that a page saves are no report. They name files, and say which of them stay
 //!    ([`SavedMarks`]).
-//! 6. A report of another verb, or in an unknown layout, is refused in one sentence.
+//! 6. A report of another verb, or with an unknown layout, is refused in one sentence.
 
 mod clusters;
 mod marks;
@@ -41,23 +41,23 @@ use crate::quote::harmless;
 
 pub use marks::SavedMarks;
 
-/// A report that was read, or is about to be printed.
+/// A report that was read from a file, or that is about to be printed.
 #[derive(Clone, Debug)]
 pub struct Saved<B: Body> {
     /// The report.
     pub document: Document<B>,
-    /// The similar directories of the same files, if the page had them.
+    /// The similar directories among the same files, if the page has them.
     pub folders: Option<DirsDocument>,
-    /// Pairs of files side by side, if the page had them.
+    /// Pairs of files, with their texts side by side, if the page has them.
     pub evidence: Vec<Evidence>,
-    /// Paths of the identical files that have hard links, with the number of names of each, if the
-    /// page had them.
+    /// Paths of the identical files that have hard links, each with its number of names, if the
+    /// page has them.
     pub links: Option<Vec<(PathText, u64)>>,
-    /// The directory that relative names start from, if the page named it.
+    /// The directory from which relative names start, if the page names it.
     pub base: Option<PathText>,
 }
 
-/// The parts of a saved report to keep. An absent or empty field keeps everything.
+/// The parts of a saved report that are kept. A field that is absent or empty keeps everything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picked {
     /// Keeps files that match one of these patterns, which are those of .gitignore.
@@ -79,7 +79,7 @@ pub struct Picked {
 }
 
 impl Picked {
-    /// Returns whether more is removed than the end of lists or a kind of groups.
+    /// Returns whether rows are removed by anything else than `top` and `only`.
     fn is_filter(&self) -> bool {
         let (top, only) = (self.top, self.only);
         *self
@@ -125,7 +125,7 @@ pub enum SavedError {
         /// The expected verb.
         verb: &'static str,
     },
-    /// A truncated or changed report, with the escaped message of the JSON parser.
+    /// The report is cut short or was changed. The message of the JSON parser is escaped.
     #[error("is damaged: {0}")]
     Damaged(String),
     /// A report without a digest.
@@ -140,12 +140,12 @@ pub enum SavedError {
     /// The report of another verb.
     #[error("is a report of `{found}`, not of `{expected}`")]
     OtherVerb {
-        /// The verb of the report, escaped.
+        /// The verb of the report. Control characters in it are escaped.
         found: String,
         /// The expected verb.
         expected: &'static str,
     },
-    /// A layout that this program does not know.
+    /// The report has a layout that this program does not know.
     #[error(
         "has layout {found}; this program reads layout {}",
         resemble_proto::SCHEMA
@@ -157,11 +157,11 @@ pub enum SavedError {
 }
 
 impl<B: SavedBody> Saved<B> {
-    /// Reads a saved report of the verb of `B`.
+    /// Reads a saved report of the verb whose body is `B`.
     ///
     /// # Errors
     ///
-    /// Fails if the bytes are no such report.
+    /// Fails if the bytes are not a report of this verb.
     pub fn parse(bytes: &[u8]) -> Result<Self, SavedError> {
         let (report, seal) = Self::read(bytes)?;
         match seal.check(bytes) {
@@ -171,7 +171,8 @@ impl<B: SavedBody> Saved<B> {
         }
     }
 
-    /// Returns the report in these bytes, and its expected seal.
+    /// Returns the report in these bytes, and the form in which its digest must follow. Does not
+    /// check the digest.
     fn read(bytes: &[u8]) -> Result<(Self, Seal), SavedError> {
         let start = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         match start {
@@ -203,7 +204,8 @@ impl<B: SavedBody> Saved<B> {
     }
 }
 
-/// Returns the data block of a page. It ends at the next tag, because it cannot contain a `<`.
+/// Returns the data block of a page that has this id. It ends at the next tag, because the data
+/// contain no `<`.
 fn block<'a>(page: &'a [u8], id: &str) -> Option<&'a [u8]> {
     let open = format!("<script type=\"application/json\" id=\"{id}\">");
     let at = find(page, open.as_bytes())? + open.len();
@@ -231,11 +233,13 @@ fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
     let known: Envelope<'_> = match serde_json::from_slice(bytes) {
         Ok(known) => known,
         Err(error) if error.is_data() => return Err(not_saved::<B>()),
-        // A complete object on the first line and more on the second: JSON lines.
+        // The first line is a complete object and the second line begins another one. So the file
+        // has JSON lines.
         Err(error) if error.is_syntax() && error.line() == 2 && error.column() == 1 => {
             return Err(SavedError::Lines);
         }
-        // The file begins with a brace, but is no document of resemble: it has no `"schema"`.
+        // The file begins with a brace, but has no `"schema"`. So it is not a document of
+        // `resemble`.
         Err(error) if error.is_syntax() && find(bytes, b"\"schema\"").is_none() => {
             return Err(not_saved::<B>());
         }
@@ -258,7 +262,7 @@ fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
     json(bytes)
 }
 
-/// Decides by their paths which files are kept.
+/// Decides which files are kept, by their paths.
 struct Names {
     patterns: Patterns,
     /// The directories that the question named. Patterns match the paths below these, as in the
@@ -294,7 +298,7 @@ impl Names {
     }
 }
 
-/// Records the filter in the parameters.
+/// Records the filter in the parameters of the report.
 fn record(parameters: &mut CommonParameters, picked: &Picked) {
     parameters.include.extend(picked.include.iter().cloned());
     parameters.exclude.extend(picked.exclude.iter().cloned());
@@ -349,8 +353,8 @@ pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), Bad
     if let Some(folders) = folders {
         pick_pairs(folders, picked, &names);
     }
-    // This comes before sets are removed, because they have the copies that replace removed
-    // members.
+    // The clusters are filtered before sets are removed: a removed member is replaced by one of its
+    // copies, and the sets name the copies.
     if picked.is_filter() {
         filter_groups(&mut document.body, picked, &names);
     }
@@ -372,7 +376,7 @@ pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), Bad
     Ok(())
 }
 
-/// Removes all groups but these from an answer.
+/// Removes from an answer all groups that are not of this kind.
 fn pick_only(body: &mut Groups, only: OnlyGroups) {
     let all = std::mem::take(&mut body.summary);
     body.summary = if only == OnlyGroups::Identical {
@@ -412,8 +416,8 @@ fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
     body.identical
         .retain(|set| files(set) > 1 && set.size >= min_size);
     body.identical.sort_by_key(|set| Reverse(set.overhead()));
-    // The order is that of an answer. Of clusters with equal bytes, those of files precede those
-    // within containers.
+    // The order is that of an answer. If clusters have equal numbers of bytes, clusters of files
+    // precede those within containers.
     body.clusters.sort_by(|a, b| {
         let key = |cluster: &Cluster| (Reverse(cluster.bytes), cluster.container.is_some());
         key(a).cmp(&key(b)).then_with(|| a.center.cmp(&b.center))
@@ -479,8 +483,8 @@ pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> Result<()
     Ok(())
 }
 
-/// Filters a report of `covered`. The statement that the directory can be deleted stays the one
-/// about all its files.
+/// Filters a report of `covered`. The statement whether the directory can be deleted is not
+/// computed again: it stays that about all files.
 ///
 /// # Errors
 ///
@@ -503,8 +507,8 @@ pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> Result<(), 
     if picked.is_filter() {
         let keep =
             |path: &PathText, size| size >= picked.min_size.unwrap_or(0) && names.admit(path);
-        // The report does not have the size of a near copy. So the near copy is kept if its row
-        // among the missing files is kept.
+        // The report does not have the sizes of near copies, so they cannot be filtered by size.
+        // But each also has a row among the missing files, and is kept if that row is.
         body.missing.retain(|row| keep(&row.path, row.size));
         let stays: HashSet<&PathText> = body.missing.iter().map(|row| &row.path).collect();
         body.near.retain(|row| stays.contains(&row.path));
@@ -522,7 +526,7 @@ pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> Result<(), 
     Ok(())
 }
 
-/// Returns the number of rows of all lists.
+/// Returns the number of rows in all lists together.
 fn rows_of(body: &Coverage) -> u64 {
     let pairs = body.linked.len() + body.copies.len() + body.recorded.len();
     (body.missing.len() + body.near.len() + pairs) as u64

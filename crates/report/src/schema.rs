@@ -1,4 +1,4 @@
-//! The columns of the rows of reports.
+//! Defines the columns of the rows of reports.
 //!
 //! A report is a few lists of rows. Its tables and its worksheets have the same columns, with one
 //! exception: a worksheet leaves a cell empty if it would repeat the value above. Such a column is
@@ -76,7 +76,7 @@ columns! { CoverPair: row =>
     "size" ["Size", 14] count(row.size);
 }
 
-/// A file of a set of identical ones.
+/// A file of a set of identical files.
 pub(crate) struct SetFile<'a> {
     /// The number of the set.
     number: u64,
@@ -86,8 +86,8 @@ pub(crate) struct SetFile<'a> {
 }
 
 impl SetFile<'_> {
-    /// Returns a figure of the set in the row of its first file. Worksheets leave it empty in the
-    /// other rows.
+    /// Returns a figure of the set, but only in the row of the set's first file. The cells of the
+    /// other rows are empty.
     fn once(&self, figure: u64) -> Option<u64> {
         (self.at == 0).then_some(figure)
     }
@@ -108,7 +108,7 @@ columns! { SetFile<'_>: file =>
     "a" ["File", 90] name(file.set.paths.get(file.at));
 }
 
-/// Returns the files of all sets.
+/// Returns the files of all sets of identical files.
 pub(crate) fn set_files(groups: &Groups) -> impl Iterator<Item = SetFile<'_>> {
     let sets = (1..).zip(&groups.identical);
     sets.flat_map(|(number, set)| (0..set.paths.len()).map(move |at| SetFile { number, set, at }))
@@ -125,7 +125,8 @@ impl ClusterMember<'_> {
         self.member.path == self.cluster.center
     }
 
-    /// Returns a share between the member and the centre. The row of the centre itself has none.
+    /// Returns a share between the member and the centre. Returns `None` in the row of the centre
+    /// itself.
     fn with_center(&self, share: Fraction) -> Option<Fraction> {
         (!self.is_center()).then_some(share)
     }

@@ -1,8 +1,9 @@
 //! Summarizes how files change from sweep to sweep: `resemble history --summary`.
 //!
-//! Broder et al. 1997 (section 6) name this use of their clusters: how often documents change, how
-//! much, how they move, and how long they live. Each sweep is compared with the next. A file is
-//! followed through edits and moves, so its life continues under another name.
+//! Broder et al. 1997 (section 6) propose to use clusters in this way. The summary shows how often
+//! documents change, how much, how they move, and how long they live. Each sweep is compared with
+//! the next one. A file is followed through edits and moves, so its life continues under another
+//! name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,21 +16,21 @@ use crate::page::{Page, Plot, Section, Table};
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
 
-/// The identity of a sweep in a summary.
+/// A sweep, as a summary names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepName {
-    /// Its name, as the user gave it.
+    /// The name of the sweep, as the user gave it.
     pub name: String,
     /// Seconds since 1970.
     pub date: i64,
-    /// The date in a form for people.
+    /// The date in a form that people read.
     pub shown: String,
 }
 
 /// The life of a file from sweep to sweep.
 #[derive(Clone, Debug, Default)]
 struct Life {
-    /// The first sweep that saw it.
+    /// The index of the first sweep that has the file.
     born: usize,
     edits: u32,
     moves: u32,
@@ -49,7 +50,7 @@ struct Step {
     bytes_new: u64,
 }
 
-/// The title of a column, and the count of a step that it shows.
+/// The title of a column, and the function that returns its count from a step.
 type StepColumn = (&'static str, fn(&Step) -> u64);
 
 /// The columns of the table of steps.
@@ -77,13 +78,13 @@ enum Move {
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     sweeps: Vec<SweepName>,
-    /// The lives of the files of the last sweep, by path.
+    /// The lives of the files that exist in the last sweep, by path.
     alive: HashMap<PathBuf, Life>,
     steps: Vec<Step>,
-    /// The lives of removed files, each with the last sweep that saw it.
+    /// The lives of removed files, each with the index of the last sweep that has the file.
     died: Vec<(Life, usize)>,
-    /// Counts edits by the share of the old version in the new one. There are ten steps of a tenth,
-    /// and one for all of it.
+    /// The number of edits, by the share of the old version that is in the new one. There is a
+    /// count for each tenth, and one for the whole.
     kept: [u64; 11],
     moves: BTreeMap<Move, u64>,
     first: (u64, u64),
@@ -98,7 +99,8 @@ impl Summary {
         }
     }
 
-    /// Adds the comparison of the next two sweeps, which must have all its rows.
+    /// Adds the comparison of the last sweep with the next one. The comparison must have all its
+    /// rows.
     pub fn take(&mut self, comparison: &Comparison) {
         let at = self.steps.len();
         let summary = &comparison.summary;
@@ -115,7 +117,8 @@ impl Summary {
         let mut living: HashSet<PathBuf> = HashSet::new();
         let mut gone: BTreeSet<PathBuf> = BTreeSet::new();
         let mut ends = Vec::new();
-        // The rows of surviving files come first. A copy of such a file then counts as a new file.
+        // The rows of surviving files are handled first. So a copy of a surviving file counts as a
+        // new file.
         let (copies, rows): (Vec<_>, Vec<_>) = comparison.entries.iter().partition(|row| row.copy);
         for row in &rows {
             let (a, b) = sides(row);
@@ -151,8 +154,8 @@ impl Summary {
             ends.push((a, b));
         }
         let copied = copies.into_iter().map(sides);
-        // A path may occur in several rows, but counts once. A split or merged file has several
-        // rows. A copy of a surviving file has a row of its own, too.
+        // A path may occur in several rows, but counts once. For example, a file that was split or
+        // merged has several rows. A copy of a surviving file has a row of its own, too.
         for (a, b) in ends.into_iter().chain(copied) {
             gone.extend(a.filter(|a| !living.contains(a)));
             if let Some(b) = b {
@@ -343,7 +346,7 @@ impl Summary {
     }
 }
 
-/// Returns the paths of a row on both sides.
+/// Returns the paths of a row in both sweeps.
 fn sides(row: &CompareRow) -> (Option<PathBuf>, Option<PathBuf>) {
     let owned = |path: &Option<PathText>| path.as_ref().map(|path| path.as_path().to_owned());
     (owned(&row.a), owned(&row.b))
@@ -410,8 +413,8 @@ mod tests {
         table.expect("a table").to_csv()
     }
 
-    /// A file that is moved or edited stays the same file; a copy of it is another one. The age of
-    /// a removed file counts from the first sweep that saw it.
+    /// A file that is moved or edited stays the same file. A copy of it is another file. The age of
+    /// a removed file is counted from the first sweep that has it.
     #[test]
     fn lives_go_on_under_other_names() {
         use CompareClass::{Contained, Edited, Moved, MovedEdited, OnlyA, OnlyB, Same};
@@ -451,8 +454,8 @@ mod tests {
                 "35,day 35,35.0,0,0,1,1,1,0,0,1,0",
             ]
         );
-        // Four files were never edited: a, its copy, old and new. File b was edited three times.
-        // Two files never moved: a and old.
+        // Four files were never edited: `a`, its copy, `old` and `new`. The file `b` was edited
+        // three times. Two files never moved: `a` and `old`.
         assert_eq!(lines("often")[1..], ["0,4,2", "1,0,3", "3,1,0"]);
         assert_eq!(
             lines("moves")[1..],
@@ -462,7 +465,7 @@ mod tests {
                 "between roots,1"
             ]
         );
-        // `old` was last seen on day 0, `new` from day 10 to day 30.
+        // `old` was last seen on day 0. `new` was seen from day 10 to day 30.
         assert_eq!(lines("lifetimes")[1..], ["0,1,1", "20,1,0"]);
         let much = lines("much");
         assert_eq!(

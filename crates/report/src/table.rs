@@ -1,7 +1,8 @@
 //! Defines the columns of each kind of row, and writes rows for other programs as TSV or CSV.
 //!
 //! A kind of row defines its columns in one place ([`crate::columns!`]), with their types and their
-//! widths in worksheets. Lists, tables, workbooks and the plain tables of pages are made from that.
+//! widths in worksheets. Lists, tables, workbooks and the plain tables of pages are all made from
+//! these columns.
 //!
 //! * TSV has no header row. In names, tab, newline and backslash are written `\t`, `\n`, `\\`. Many
 //!   readers treat a line that starts with `#` as a comment. So a relative name that starts with it
@@ -9,7 +10,7 @@
 //! * CSV has a header row. Fields are quoted as in RFC 4180; lines end with a newline alone, as
 //!   every Unix program expects.
 //!
-//! Names are bytes in both: a name that is not UTF-8 is written unchanged.
+//! In both formats, names are bytes: a name that is not UTF-8 is written unchanged.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -20,7 +21,7 @@ use resemble_proto::path::PathText;
 /// One value of a row.
 #[derive(Clone, Copy, Debug)]
 pub enum Field<'a> {
-    /// A column that does not apply.
+    /// No value: the column does not apply to the row.
     Nothing,
     /// A name: any bytes.
     Name(&'a [u8]),
@@ -30,18 +31,18 @@ pub enum Field<'a> {
     Count(u64),
     /// A time in seconds since 1970.
     Time(i64),
-    /// A share, and whether it is one of identical files. Empty if the files are too small to
-    /// judge.
+    /// A share, and true if it is one of identical files. The cell is empty if the files are too
+    /// small to judge.
     Share(Fraction, bool),
-    /// Yes or no. A worksheet shows this word for yes and nothing for no.
+    /// Yes or no, with a word. A worksheet shows the word for yes and nothing for no.
     Flag(bool, &'static str),
-    /// Ranges such as `0-1234 5000-6000`: the first byte, and the one after the last.
+    /// Ranges such as `0-1234 5000-6000`. Each has its first byte and the byte after its last.
     Ranges(&'a [[u64; 2]]),
     /// An unrounded number.
     Real(f64),
 }
 
-/// A name, if there is one.
+/// Returns the field of a name, if there is one.
 pub fn name<'a>(path: impl Into<Option<&'a PathText>>) -> Field<'a> {
     let path = path.into();
     path.map_or(Field::Nothing, |path| Field::Name(path.as_bytes()))
@@ -52,28 +53,28 @@ pub fn text<'a>(text: impl Into<Option<&'a str>>) -> Field<'a> {
     text.into().map_or(Field::Nothing, Field::Text)
 }
 
-/// A count, if there is one.
+/// Returns the field of a count, if there is one.
 pub fn count(count: impl Into<Option<u64>>) -> Field<'static> {
     count.into().map_or(Field::Nothing, Field::Count)
 }
 
-/// A time in seconds since 1970, if there is one.
+/// Returns the field of a time in seconds since 1970, if there is one.
 pub fn time(seconds: impl Into<Option<i64>>) -> Field<'static> {
     seconds.into().map_or(Field::Nothing, Field::Time)
 }
 
-/// A share of files that are not identical, if there is one.
+/// Returns the field of a share of files that are not identical, if there is one.
 pub fn share(share: impl Into<Option<Fraction>>) -> Field<'static> {
     share_of(share, false)
 }
 
-/// A share of files that may be identical, if there is one.
+/// Returns the field of a share of files that may be identical, if there is one.
 pub fn share_of(share: impl Into<Option<Fraction>>, identical: bool) -> Field<'static> {
     let share = share.into();
     share.map_or(Field::Nothing, |share| Field::Share(share, identical))
 }
 
-/// A cell that is empty, because only the summary rows above it have a value.
+/// Returns an empty field, for a column in which only the summary rows above have a value.
 pub const fn blank() -> Field<'static> {
     Field::Nothing
 }
@@ -83,7 +84,7 @@ pub const fn yes(yes: bool) -> Field<'static> {
     Field::Flag(yes, "")
 }
 
-/// Yes or no, and the word for yes in a worksheet.
+/// Returns the field of a yes or no. `word` is the word for yes in a worksheet.
 pub const fn flag(yes: bool, word: &'static str) -> Field<'static> {
     Field::Flag(yes, word)
 }
@@ -93,7 +94,7 @@ pub const fn ranges(ranges: &[[u64; 2]]) -> Field<'_> {
     Field::Ranges(ranges)
 }
 
-/// An unrounded number, if there is one.
+/// Returns the field of an unrounded number, if there is one.
 pub fn real(number: Option<f64>) -> Field<'static> {
     number.map_or(Field::Nothing, Field::Real)
 }
@@ -110,14 +111,14 @@ pub enum Align {
 /// A column of a kind of row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name in tables, which is that of the JSON. A column without a name is only in
-    /// worksheets.
+    /// The name of the column in tables, which is also its name in JSON. A column without a name is
+    /// only in worksheets.
     pub name: Option<&'static str>,
-    /// True if it was added later. Such columns come last and are in CSV only: TSV has no header
-    /// row, so its readers rely on the number of columns.
+    /// True if the column was added later. Such columns come last, and only CSV has them. TSV has
+    /// no header row, so its readers rely on the number of columns.
     pub later: bool,
-    /// Its title in worksheets, and its width there in characters. A column without a title is only
-    /// in tables.
+    /// The title of the column in worksheets, and its width there in characters. A column without a
+    /// title is only in tables.
     pub title: Option<(&'static str, u16)>,
     /// The alignment of its values.
     pub align: Align,
@@ -144,8 +145,9 @@ pub(crate) fn values_of<R: Columns>(
 }
 
 /// Defines the columns of a kind of row. A column has a name in tables, or a title and a width in
-/// worksheets, or both. Its value follows, made by the function of [`crate::table`] that is its
-/// type. A column marked `@later` is written to CSV and not to TSV.
+/// worksheets, or both. Then follows its value, as a call of a function of [`crate::table`] such as
+/// `count`. The name of that function is the type of the column. A column marked `@later` is
+/// written to CSV and not to TSV.
 ///
 /// ```
 /// use resemble_report::table::{Columns, Style, write_header, write_rows};
@@ -205,7 +207,7 @@ pub enum Style {
     Csv,
 }
 
-/// Writes rows as a table, for CSV with its header row. `end` follows each row.
+/// Writes rows as a table. CSV begins with a header row. `end` follows each row.
 pub fn write_table<R: Columns>(
     out: &mut dyn Write,
     style: Style,
@@ -224,7 +226,7 @@ pub fn write_header<R: Columns>(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", names.join(","))
 }
 
-/// Writes rows, each with `end` after it, without the header row of CSV.
+/// Writes rows without the header row of CSV. `end` follows each row.
 pub fn write_rows<R: Columns>(
     out: &mut dyn Write,
     style: Style,
@@ -259,7 +261,7 @@ pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -
     out.write_all(&[end])
 }
 
-/// Formats ranges such as `0-1234 5000-6000`: the first byte, and the one after the last.
+/// Formats ranges as `0-1234 5000-6000`. Each has its first byte and the byte after its last.
 pub(crate) fn in_words(ranges: &[[u64; 2]]) -> String {
     let mut text = String::new();
     for [from, to] in ranges {

@@ -1,8 +1,8 @@
-//! Reports as tables: one table for each verb (csv, tsv), and the lists of `fdupes`.
+//! Writes reports as tables: one table for each verb (CSV, TSV), and the lists of `fdupes`.
 //!
-//! A report of several lists is one table too, because a file has one header row. The first column
-//! names the list of a row; columns that this list lacks stay empty. Readers identify columns by
-//! position, so a new one is added at the end.
+//! A report of several lists is one table, too, because a file has only one header row. The first
+//! column names the list that a row belongs to. Columns that this list does not have stay empty.
+//! Readers identify columns by position, so a new column is added at the end.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use crate::document::Report;
 use crate::schema::{ClusterLink, ClusterMember, SetFile, set_files};
 use crate::table::{Columns, Field, Style, write_row, write_table};
 
-/// The header rows of tables of several lists.
+/// The header rows of those tables that have several lists.
 const COVERED: &str = "row,path,by,size,a_in_b,b_in_a,shared_bytes,reason";
 const GROUPS: &str = "row,id,kind,a,b,size,mtime,a_in_b,b_in_a,shared_bytes,discounted,reason,\
                       estimate";
@@ -44,7 +44,8 @@ struct JoinedTable<'a> {
     header: &'static str,
 }
 
-/// A list of a table: its word, and the positions of its columns in the table.
+/// One of the lists in a table. It has the word for its rows, and for each column of the table the
+/// position of that column in the list.
 struct JoinedList {
     word: &'static str,
     places: Vec<Option<usize>>,
@@ -64,7 +65,7 @@ impl JoinedTable<'_> {
                 .iter()
                 .position(|column| column.name == Some(name))
         };
-        // The first column is the word.
+        // The first column of the table has the word of the list, so it is skipped.
         let places = self.header.split(',').skip(1).map(place).collect();
         JoinedList { word, places }
     }
@@ -116,8 +117,8 @@ fn groups(groups: &Groups, mut table: JoinedTable<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the identical sets in the format of fdupes: one name on each line, an empty line after
-/// each set.
+/// Writes the sets of identical files in the format of `fdupes`: one name on each line, and an
+/// empty line after each set.
 pub fn fdupes(out: &mut dyn Write, document: &GroupsDocument, end: u8) -> io::Result<()> {
     for set in &document.body.identical {
         for path in &set.paths {

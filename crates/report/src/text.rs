@@ -1,4 +1,4 @@
-//! Reports as text for people.
+//! Prints reports as text for people.
 //!
 //! A reader wants an answer first, then the main reasons, and never 100,000 lines. So totals come
 //! first, lists begin with the biggest entries, and long lists are folded by folder by default.
@@ -16,10 +16,10 @@ use crate::human::tenths_of_percent;
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::rows::percent;
 
-/// The maximum number of lines of a list by default: about a screen.
+/// The maximum number of lines of a list by default. It is about a screen.
 const SCREENFUL: usize = 40;
 
-/// Formats a share: `97.3%`, rounded down; `100%` only if nothing is missing.
+/// Formats a share as `97.3%`, rounded down. The result is `100%` only if nothing is missing.
 fn share_of(part: u64, whole: u64) -> String {
     if part >= whole {
         return "100%".to_owned();
@@ -27,7 +27,7 @@ fn share_of(part: u64, whole: u64) -> String {
     format!("{}%", tenths_of_percent(part, whole))
 }
 
-/// On a terminal, explains the percentages below. In a pipe, prints nothing.
+/// On a terminal, prints a line that explains the percentages below. In a pipe, prints nothing.
 fn percentages(out: &mut TextWriter<'_>, of_what: &str) -> io::Result<()> {
     if !out.style().terminal {
         return Ok(());
@@ -35,7 +35,7 @@ fn percentages(out: &mut TextWriter<'_>, of_what: &str) -> io::Result<()> {
     out.say(format!("percentages: {of_what}"), Tint::Faint)
 }
 
-/// The explanation that fits most lists.
+/// The explanation of percentages that fits most lists.
 const LARGER_SHARE: &str = "the larger share of one file that is in the other";
 
 /// Returns a line of one sentence.

@@ -1,8 +1,9 @@
-//! The worksheets of a report, for the workbook and for the plain tables of the page.
+//! Makes the worksheets of a report, for the workbook and for the plain tables of the page.
 //!
-//! A report is a few sheets with columns and rows. A row has an outline level: files are below
-//! their set, their cluster or their folder, as in Forman et al. 2005, figures 5 and 6. The rows
-//! are passed on one by one, so that a million of them are never stored twice.
+//! A report is a few sheets with columns and rows. A row has an outline level. The rows of files
+//! are one level below the row of their set, their cluster or their folder, as in Forman et al.
+//! 2005, figures 5 and 6. The rows are passed on one by one, so a million of them are never held in
+//! memory twice.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,12 +21,12 @@ use crate::table::{Align, Column, Columns, Field, count, name, share, text, time
 /// A sheet without its rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sheet {
-    /// Its name, of at most 31 characters, which is what a workbook allows.
+    /// The name of the sheet. It has at most 31 characters, as workbooks allow no more.
     pub name: &'static str,
     /// A sentence that explains the sheet.
     pub lead: &'static str,
-    /// Rows of this level and deeper ones are folded when the workbook is opened. 0: no row is
-    /// folded.
+    /// Rows of this level and of deeper ones are folded when the workbook is opened. If it is 0, no
+    /// row is folded.
     #[cfg_attr(
         not(feature = "xlsx"),
         expect(dead_code, reason = "a page folds no rows")
@@ -48,7 +49,8 @@ impl Sheet {
         Self { folded, ..self }
     }
 
-    /// Returns its columns: the title, the width in characters, and the alignment.
+    /// Returns the columns of the sheet: for each the title, the width in characters, and the
+    /// alignment.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (&'static str, u16, Align)> {
         let titled = |column: &Column| {
             column
@@ -65,7 +67,7 @@ pub(crate) trait SheetSink {
     fn sheet(&mut self, sheet: &Sheet) -> io::Result<()>;
 
     /// Receives a row with one value for each column. A row of level 1 belongs to the last row of
-    /// level 0 before it, and so on.
+    /// level 0 before it, and so on for deeper levels.
     fn row(&mut self, level: u8, cells: &[Field<'_>]) -> io::Result<()>;
 }
 
@@ -92,7 +94,7 @@ pub(crate) fn walk(report: Report<'_>, extras: &Extras<'_>, sink: Sink<'_>) -> i
     flat_if_any(("Errors", lead), report.common().errors, sink)
 }
 
-/// The name of a sheet, and the sentence that explains it.
+/// The name of a sheet, and the sentence that explains the sheet.
 type Named = (&'static str, &'static str);
 
 const FOLDERS: Named = (
@@ -118,7 +120,7 @@ fn put(level: u8, row: &impl Columns, sink: Sink<'_>) -> io::Result<()> {
     sink.row(level, &values_of(row, |column| column.title.is_some()))
 }
 
-/// Writes a row of the sheet of `R`, in which only these columns have values.
+/// Writes a row of the sheet of `R`. Only the columns that `some` names have values.
 fn put_some<R: Columns>(level: u8, some: &[(&str, Field<'_>)], sink: Sink<'_>) -> io::Result<()> {
     let titles = || R::COLUMNS.iter().filter_map(|column| column.title);
     debug_assert!(
@@ -183,7 +185,7 @@ fn put_head(number: u64, cluster: &Cluster, sink: Sink<'_>) -> io::Result<()> {
     put_some::<ClusterMember<'_>>(0, &head, sink)
 }
 
-/// Returns the folder of a row's file on the first side, or else on the second.
+/// Returns the folder of a row's file in A, or in B if A does not have the file.
 fn folder(row: &CompareRow) -> &[u8] {
     let path = row.a.as_ref().or(row.b.as_ref());
     let bytes = path.map_or(&[][..], PathText::as_bytes);
@@ -235,7 +237,7 @@ fn put_tree(tree: &TreeRow, sink: Sink<'_>) -> io::Result<()> {
     put_some::<DirRow>(0, &cells, sink)
 }
 
-/// Writes the totals of the rows of a class, or of those in one folder.
+/// Writes a row with the totals of a class, or with the totals of a class in one folder.
 fn put_total<'a>(
     level: u8,
     class: CompareClass,
@@ -257,7 +259,7 @@ fn put_total<'a>(
     put_some::<CompareRow>(level, &cells, sink)
 }
 
-/// Writes the row of a file, and those of its further partners.
+/// Writes the row of a file, and a row for each further file that it matches.
 fn put_file(row: &CompareRow, sink: Sink<'_>) -> io::Result<()> {
     put(2, row, sink)?;
     let side = if row.a.is_some() {

@@ -5,8 +5,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Returns the text with its words wrapped. The first line begins at `column`, the others at
-/// `indent`.
+/// Wraps the words of a text. The first line begins at `column`, and all others at `indent`.
 pub(crate) fn wrapped(text: &[u8], columns: usize, column: usize, indent: usize) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     wrap(&text, columns, column, indent).into_bytes()
@@ -31,15 +30,15 @@ pub fn wrap(text: &str, columns: usize, mut column: usize, indent: usize) -> Str
     out
 }
 
-/// Returns the words between blanks. Text in quotes or backquotes is not split.
+/// Splits a text at its blanks. Text in quotes or backquotes is not split.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut from = 0;
     let mut inside = None;
     let mut before = ' ';
     for (at, c) in text.char_indices() {
-        // A quote opens a quotation only at the beginning of a word, and only if it is closed
-        // later.
+        // A quote opens a quotation only at the beginning of a word, and only if another quote
+        // closes it later.
         let opens =
             matches!(c, '`' | '\'') && matches!(before, ' ' | '(') && text[at + 1..].contains(c);
         match inside {
@@ -57,14 +56,14 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Returns the text with `…` for its middle, at most this wide.
+/// Returns the text with at most this width. If it is wider, its middle is replaced by `…`.
 pub(crate) fn shortened(text: &[u8], columns: usize) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let room = columns.saturating_sub(1);
     if text.width() <= columns {
         return text.into_owned().into_bytes();
     }
-    // The end of a path is more informative than its beginning.
+    // More is kept of the end than of the beginning, because the end of a path is more informative.
     let tail_room = room - room / 3;
     let tail = fitting(text.chars().rev(), tail_room);
     let head = fitting(text.chars(), room - room.min(tail_room));

@@ -1,4 +1,4 @@
-//! A workbook with outline groups, as in Forman et al. 2005, figures 5 and 6.
+//! Writes a workbook with outline groups, as in Forman et al. 2005, figures 5 and 6.
 //!
 //! 1. **Numbers are numbers**: sizes, counts, shares in percent format, times as dates in UTC. A
 //!    share is cut to tenths of a percent, and only identical files have 100 %.
@@ -9,8 +9,8 @@
 //! 4. **Flat sheets have filters.** Sheets with groups have none, because a filter would separate
 //!    files from their group. `LibreOffice` also treats a folded row within the range of a filter
 //!    as filtered.
-//! 5. **Cells are held in memory until the end**, half a gigabyte for a million files. The row by
-//!    row mode of the crate loses outline levels.
+//! 5. **Cells are held in memory until the end**: half a gigabyte for a million files. The crate
+//!    could also write row by row, but would then lose the outline levels.
 
 use std::io::{self, Write};
 
@@ -26,13 +26,14 @@ use crate::header::{self, ReportHeader};
 use crate::table::{Align, Field};
 use crate::worksheets::{self, Sheet, SheetSink};
 
-/// The number of rows of a sheet, including the header.
+/// The maximum number of rows of a sheet, with the header.
 const SHEET_ROWS: u32 = 1_048_576;
 
-/// The maximum number of characters of a cell that every spreadsheet program accepts.
+/// The maximum number of characters of a cell. Every spreadsheet program accepts this many.
 const CELL_CHARS: usize = 32_000;
 
-/// The rows above the data: an explanation of the sheet, and the titles of the columns.
+/// The number of rows above the data. They have an explanation of the sheet, and the titles of the
+/// columns.
 const HEADER_ROWS: u32 = 2;
 
 /// Writes the workbook of a report made at `now`, in seconds since 1970.
@@ -97,7 +98,8 @@ struct Formats {
     count: Format,
     share: Format,
     time: Format,
-    /// The formats of rows that have others below them: for text, counts, shares and times.
+    /// The formats of rows that have other rows below them: one for text, one for counts, one for
+    /// shares, one for times.
     strong: [Format; 4],
 }
 
@@ -137,10 +139,10 @@ impl Formats {
     }
 }
 
-/// A row that is written when its group ends: its level and its cells.
+/// A row that waits until its group ends: its level and its cells.
 type Waiting = (u8, Vec<Value>);
 
-/// The value of a cell, which borrows nothing from the report.
+/// The value of a cell. Unlike a `Field`, it borrows nothing from the report.
 enum Value {
     Empty,
     Text(String),
@@ -151,9 +153,9 @@ enum Value {
 
 struct Current {
     sheet: Sheet,
-    /// The number of earlier sheets of this kind.
+    /// The number of earlier sheets of the same kind, which are full.
     part: u32,
-    /// The number of the row that is written next.
+    /// The number of the row that is written next in this sheet.
     row: u32,
     worksheet: usize,
 }
@@ -161,7 +163,7 @@ struct Current {
 struct Book {
     workbook: Workbook,
     formats: Formats,
-    /// The group being collected: a row of level 0 and the rows below it.
+    /// The group that is collected now: a row of level 0, and the rows below it.
     group: Vec<Waiting>,
     sheet: Option<Current>,
     sheet_rows: u32,
@@ -174,7 +176,7 @@ impl SheetSink for Book {
     }
 
     fn row(&mut self, level: u8, cells: &[Field<'_>]) -> io::Result<()> {
-        // A long group is written in pieces, so that it does not exceed a sheet.
+        // A long group is written in several pieces, so that no piece is longer than a sheet.
         let long = self.group.len() as u32 >= self.sheet_rows.min(100_000) / 2;
         if level == 0 || long {
             self.write_group().map_err(failed)?;
@@ -190,7 +192,7 @@ fn value(cell: &Field<'_>) -> Value {
         None => text,
     };
     match *cell {
-        // No worksheet has ranges or unrounded numbers.
+        // No worksheet has columns with ranges or unrounded numbers.
         Field::Nothing
         | Field::Text("")
         | Field::Flag(false, _)
@@ -208,7 +210,7 @@ fn value(cell: &Field<'_>) -> Value {
     }
 }
 
-/// Returns a share cut to tenths of a percent. It is 1 only for identical files.
+/// Returns a share that is cut to tenths of a percent. Only identical files have 1.
 fn tenths(share: Fraction, identical: bool) -> Option<f64> {
     let tenths = share.millionths()? / 1000;
     Some(f64::from(if identical { 1000 } else { tenths.min(999) }) / 1000.0)
@@ -274,7 +276,7 @@ impl Book {
         if length == 0 {
             return Ok(());
         }
-        // The row after a folded group has a mark, so one row is reserved for it.
+        // The row after a folded group has the mark of the fold, so one row is reserved for it.
         let room = (self.sheet_rows - 1).saturating_sub(current.row);
         if length > room {
             let (sheet, part) = (current.sheet, current.part);
@@ -301,7 +303,8 @@ impl Book {
     }
 }
 
-/// Sets the outline levels of the rows from `first` on. Rows from level `folded` on are hidden.
+/// Sets the outline levels of the rows from `first` on. Rows whose level is `folded` or deeper are
+/// hidden.
 fn outline(
     worksheet: &mut Worksheet,
     first: u32,
@@ -313,8 +316,8 @@ fn outline(
         let next = row + run.len() as u32;
         let hidden = run[0] >= folded && folded > 0;
         for (row, level) in (row..next).zip(run) {
-            // This call precedes `group_rows`: the crate counts the levels of a sheet only in rows
-            // with a property.
+            // This call must precede `group_rows`. To find the number of levels of a sheet, the
+            // crate looks only at rows that have a property.
             if hidden {
                 worksheet.set_row_hidden(row)?;
             }
@@ -323,8 +326,8 @@ fn outline(
             }
         }
         if hidden {
-            // This call adds one level to the rows. It also puts the mark that `LibreOffice`
-            // expects on the next row.
+            // This call adds one level to the rows. It also puts a mark on the next row, as
+            // `LibreOffice` expects.
             worksheet.group_rows_collapsed(row, next - 1)?;
         }
         row = next;
@@ -349,7 +352,8 @@ fn write_row(
             Value::Empty if strong => worksheet.write_blank(row, column, text)?,
             Value::Empty => continue,
             Value::Text(words) => worksheet.write_string_with_format(row, column, words, text)?,
-            // Spreadsheets store numbers as floats, which are exact up to 2^53: 9 petabytes.
+            // Spreadsheets store numbers as floats. They are exact up to 2^53, which is 9
+            // petabytes.
             Value::Count(number) => {
                 worksheet.write_number_with_format(row, column, *number as f64, count)?
             }

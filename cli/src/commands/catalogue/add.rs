@@ -2,9 +2,9 @@
 //!
 //! A delta is joined with the kept catalogue that it continues. The result replaces that catalogue.
 //!
-//! The daemon keeps a copy of the catalogue in its state folder and adds its records to the index.
-//! Without a daemon this process puts the copy into the same folder. A daemon finds it there later,
-//! and this program reads it when its label is named.
+//! The daemon keeps a copy of the catalogue in its state folder and adds the records of the
+//! catalogue to its index. Without a daemon, this process puts the copy into the same folder. A
+//! daemon that starts later finds it there. This program reads it when a question names its label.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The imported catalogues: those of the daemon, or without a daemon those in the state folder.
+//! Imported catalogues: those of the daemon, or those in the state folder if no daemon answers.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,8 @@ pub(in crate::commands) fn watched(env: &Env, global: &Global) -> CliResult<Vec<
     }
 }
 
-/// Forgets a catalogue of the daemon, or without a daemon one in the state folder.
+/// Forgets an imported catalogue: one of the daemon, or one in the state folder if no daemon
+/// answers.
 pub(in crate::commands) fn forget(env: &Env, global: &Global, label: &str) -> CliResult {
     if !global.local {
         match backend::daemon(env, global) {

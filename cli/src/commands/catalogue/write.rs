@@ -1,8 +1,8 @@
 //! `resemble catalogue write`: writes a catalogue of directories, a delta to an older one, or
 //! tables.
 //!
-//! The daemon and this process write the same bytes. Deltas and tables are made from a temporary
-//! catalogue.
+//! A catalogue has the same bytes, whether the daemon writes it or this process does. Deltas and
+//! tables are made from a temporary catalogue.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -30,13 +30,13 @@ use crate::new_file::NewFile;
 use crate::question::QuestionPaths;
 use crate::ui::Ui;
 
-/// A catalogue up to this size is never reduced, even if its files are small.
+/// A catalogue up to this size keeps all its samples, even if its files are small.
 const SMALL: u64 = 1 << 20;
 
 /// The product of the command.
 enum Product<'a> {
     Catalogue(Destination<'a>),
-    /// A delta, with the older catalogue.
+    /// A delta, with the path of the older catalogue.
     Delta(Destination<'a>, &'a Path),
     Tables(&'a Path),
 }
@@ -62,7 +62,7 @@ impl<'a> Product<'a> {
         })
     }
 
-    /// Creates the file for the catalogue. A delta or tables are then made from it.
+    /// Creates the file for the catalogue. A delta or tables are made from that file later.
     fn begin(&self) -> CliResult<NewFile> {
         match self {
             Self::Catalogue(to) | Self::Delta(to, _) => to.begin(),
@@ -134,14 +134,16 @@ fn form(args: &WriteArgs) -> CliResult<CatalogueForm> {
         },
         names: base.names,
         text: base.text,
-        // All samples are kept here, because `delta::make` thins them as the base is thinned.
+        // All samples are kept here. `delta::make` later thins them in the same way as those of the
+        // base.
         within: Fraction::ONE,
         small: 0,
         ..usual
     })
 }
 
-/// Makes the product from a catalogue and puts it in its place. Returns a sentence about it.
+/// Makes the product from the catalogue in `file` and puts it in its place. Returns a sentence
+/// about the product.
 fn finish(
     ui: &mut Ui,
     args: &WriteArgs,
@@ -180,7 +182,7 @@ fn finish(
     })
 }
 
-/// Returns the limit of the catalogue's size as a share of the files, if one is set.
+/// Returns the limit of the catalogue's size, as a share of the size of the files, if one is set.
 fn within(args: &WriteArgs) -> CliResult<Option<Fraction>> {
     match args.format {
         CatalogueFormat::Catalogue if args.salt.is_some() => Err(CliError::Usage(
@@ -198,7 +200,7 @@ fn within(args: &WriteArgs) -> CliResult<Option<Fraction>> {
     }
 }
 
-/// The label that was given, or one made from the name of the file.
+/// Returns the label that was given, or makes one from the name of the file.
 fn label(args: &WriteArgs) -> CliResult<String> {
     if let Some(label) = &args.label {
         return if is_label(label) {
@@ -236,7 +238,7 @@ fn label(args: &WriteArgs) -> CliResult<String> {
     Ok(if label.is_empty() { "catalogue" } else { label }.to_owned())
 }
 
-/// The error about a label that is not valid.
+/// Returns the error about a label that is not valid.
 pub(super) fn bad_label(label: &str) -> CliError {
     CliError::Usage(format!(
         "the label {label:?} cannot be used: a label has up to {LABEL} bytes of letters, digits, \
@@ -257,7 +259,7 @@ fn summary(path: &Path, totals: &Totals, details: &Details, bytes: u64) -> Strin
     sentence(path, totals, &place)
 }
 
-/// A sentence about a delta that was written.
+/// Returns a sentence about a delta that was written.
 fn summary_of_delta(
     path: &Path,
     totals: &Totals,
@@ -273,14 +275,15 @@ fn summary_of_delta(
     sentence(path, totals, &place)
 }
 
-/// A sentence about the tables that were written.
+/// Returns a sentence about the tables that were written.
 fn summary_of_tables(folder: &Path, written: &Written) -> String {
     let tables = counted(written.tables, "table");
     let place = format!("{tables} of {}", human_size(written.bytes));
     sentence(folder, &written.totals, &place)
 }
 
-/// Describes a file or folder that was written: its contents, its size and its gaps.
+/// Describes a file or folder that was written: its contents, its size, and how many files are in
+/// it by name alone.
 fn sentence(path: &Path, totals: &Totals, place: &str) -> String {
     let mut text = contents(path, totals, place);
     if totals.unread > 0 {

@@ -1,6 +1,7 @@
-//! Asks git: the work tree, its files, and the staged changes.
+//! Asks git for the work tree, its files, and the staged changes.
 //!
-//! Git's own output decides what a rename is. No program that a repository configures is run.
+//! Git's own output decides what a rename is. Programs that the configuration of a repository names
+//! are never run.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -13,22 +14,23 @@ use resemble_report::quote::harmless;
 
 use crate::error::{CliError, CliResult};
 
-/// A work tree of git, by the real path of its folder.
+/// A work tree of git, as the real path of its root folder.
 pub(super) struct WorkTree(pub(super) PathBuf);
 
 pub(super) struct StagedChange {
     /// The path below the root.
     pub(super) path: PathBuf,
-    /// The path in HEAD, if the file was renamed.
+    /// The path that the file has in HEAD, if it was renamed since.
     pub(super) was: Option<PathBuf>,
     /// True if HEAD does not have the file.
     pub(super) is_new: bool,
-    /// Git's name of the staged content, if it is that of a regular file.
+    /// The name that git gives to the staged content. `None` if the staged entry is not a regular
+    /// file.
     pub(super) blob: Option<String>,
 }
 
 impl WorkTree {
-    /// The work tree around the current directory.
+    /// Returns the work tree that contains the current directory.
     pub(super) fn here() -> CliResult<Self> {
         let out = git(Path::new("."), "rev-parse --show-toplevel", Stdio::piped())?;
         let path = path_of(out.strip_suffix(b"\n").unwrap_or(&out));
@@ -71,7 +73,7 @@ impl WorkTree {
             if second.is_some() {
                 fields.next();
             }
-            // Links and submodules have no content to compare.
+            // Symbolic links and submodules have no content to compare.
             let is_file = mode.starts_with("100") && !status.starts_with('U');
             staged.push(StagedChange {
                 path: path_of(second.unwrap_or(first)),

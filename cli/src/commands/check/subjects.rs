@@ -1,5 +1,5 @@
-//! Copies of the checked files, each in a folder of its own. A copy has the name of its file,
-//! because the name decides how it is unpacked.
+//! Copies of the checked files. Each copy is in a folder of its own and has the name of its file,
+//! because the name decides how a file is unpacked.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,10 +19,10 @@ use crate::error::{CliError, CliResult};
 pub(super) struct CheckedFile {
     /// Its name in rows.
     pub(super) shown: PathText,
-    /// The paths where the file is or will be, and its earlier path. What is found at one of them
-    /// is the file itself.
+    /// The paths where the file is or will be, and the path that it had before a rename. A file
+    /// that is found at one of these paths is the checked file itself.
     own: Vec<PathBuf>,
-    /// Device and inode of the file at its path.
+    /// Device and inode of the file at its path, if it exists.
     inode: Option<(u64, u64)>,
     /// The path of its copy.
     pub(super) copy: PathBuf,
@@ -35,7 +35,8 @@ pub(super) struct CheckedFiles {
     pub(super) files: Vec<CheckedFile>,
     /// The errors of files that cannot be checked.
     pub(super) errors: Vec<SoftError>,
-    /// Paths whose content in the work tree does not count, because they are staged or removed.
+    /// Paths whose present content in the work tree is ignored, because the commit replaces or
+    /// removes it.
     replaced: Vec<PathBuf>,
     /// The folder of the copies.
     folder: TempDir,
@@ -52,8 +53,8 @@ impl CheckedFiles {
         })
     }
 
-    /// Copies the named files or standard input. `name` is the path to which the only file will be
-    /// written.
+    /// Copies the named files or standard input. `name` is the path to which the content will be
+    /// written, if only one file is checked.
     pub(super) fn given(files: &[PathBuf], name: Option<&Path>) -> CliResult<Self> {
         let mut all = Self::new()?;
         for file in files {
@@ -125,8 +126,8 @@ impl CheckedFiles {
         below.iter().next()?.to_str()?.parse().ok()
     }
 
-    /// Returns whether a found file does not count: it is the checked file itself, staged, removed,
-    /// or a copy.
+    /// Returns whether a found file is no finding: it is the checked file itself, it is staged or
+    /// removed, or it is one of the copies.
     pub(super) fn is_own(&self, number: usize, file: &Path) -> bool {
         let checked = &self.files[number];
         let mut own = checked.own.iter().chain(&self.replaced);

@@ -11,16 +11,17 @@ use resemble_scan::parts::{Formats, Limits};
 use super::Check;
 use crate::commands::setup::service;
 
-/// The smallest limit of watches that a remedy proposes. Watches that are not used cost nothing.
+/// The smallest limit of watches that a remedy proposes. A watch that is not used costs nothing, so
+/// the limit may be high.
 const WATCHES: u64 = 1_048_576;
-/// The least limit of inotify instances. Other programs (editors, desktops) need some instances,
-/// too.
+/// The least acceptable limit of inotify instances. Other programs, such as editors and desktops,
+/// need some instances, too.
 const INSTANCES: u64 = 128;
-/// The least length of the event queue. A shorter queue often loses events, and each loss causes a
-/// scan.
+/// The least acceptable length of the event queue. A shorter queue often loses events, and each
+/// loss causes a scan.
 const QUEUE: u64 = 16_384;
-/// The least limit of open files. The index, the socket and the document readers need some
-/// hundreds.
+/// The least acceptable limit of open files. The index, the socket and the document readers need
+/// some hundreds.
 const FILES: u64 = 1024;
 
 /// Checks the limits of inotify and of open files. `sys` is `/proc/sys`.

@@ -12,7 +12,7 @@ use resemble_report::quote::quoted;
 use super::Check;
 use crate::args::Global;
 
-/// The least free space. With less, a large batch of changes may not fit.
+/// The least acceptable free space, in bytes. With less, a large batch of changes may not fit.
 const LEAST_FREE: u64 = 256 << 20;
 
 /// Runs all checks of the state folder and the socket.
@@ -54,7 +54,8 @@ pub(super) fn of_state(state: &Path, uid: u32, status: Option<&StatusAnswer>) ->
     if let Ok(disk) = rustix::fs::statvfs(state) {
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         let text = format!("{} free at {shown}, where the index is", human_size(free));
-        // Closing the index may rewrite it without its holes, which needs as much space again.
+        // When the index is closed, it may be rewritten without its unused space. The copy needs
+        // about as much space as the index.
         checks.push(if free < LEAST_FREE.max(index) {
             Check::wrong("state", format!("only {text}"))
         } else {

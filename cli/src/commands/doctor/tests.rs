@@ -86,7 +86,7 @@ fn limits_that_are_too_low_are_told_with_the_command_that_raises_them() {
         wrong(&machine::limits(sys.path(), Some(&status))),
         ["files"]
     );
-    // If the kernel's limits cannot be read, that is the only wrong state.
+    // If the kernel's limits cannot be read, only the check of inotify is wrong.
     assert_eq!(
         wrong(&machine::limits(Path::new("/none"), None)),
         ["inotify"]

@@ -1,7 +1,7 @@
 //! Shows a notification on the desktop, by one method call on the session bus.
 //!
-//! Every delivery has its own connection, so a restarted bus or notification service is no special
-//! case. No other module uses the `zbus` crate.
+//! Every notification opens a connection of its own. So a bus or a notification service that was
+//! restarted needs no special treatment. No other module uses the `zbus` crate.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,7 +12,7 @@ use zbus::zvariant::Value;
 
 /// The longest time that the notification service may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The timeout by which the service decides itself how long a notification is shown.
+/// The timeout with which the service itself chooses how long it shows a notification.
 const AS_LONG_AS_USUAL: i32 = -1;
 const SERVICE: &str = "org.freedesktop.Notifications";
 

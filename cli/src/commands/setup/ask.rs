@@ -10,8 +10,9 @@ use super::Wanted;
 use crate::error::{CliError, CliResult};
 use crate::ui::Ui;
 
-/// Asks at the terminal. It asks for folders only if the command line names none. It asks about
-/// login only with a user's systemd, and about notifications only with a desktop.
+/// Asks the questions at the terminal. It asks for folders only if the command line names none. It
+/// asks about login only if systemd runs for the user, and about notifications only if there is a
+/// desktop.
 pub(super) fn wanted(
     ui: &mut Ui,
     home: &Path,
@@ -65,8 +66,8 @@ fn until_understood<T>(
     }
 }
 
-/// Returns the folders that a line names, all of which must exist. An empty line means the home
-/// folder.
+/// Returns the folders that a typed line names, all of which must exist. An empty line means the
+/// home folder.
 fn folders(line: &str, home: &Path) -> Result<Vec<PathBuf>, String> {
     let folders = named(line, home);
     let wrong = folders.iter().find_map(|folder| {
@@ -80,7 +81,7 @@ fn folders(line: &str, home: &Path) -> Result<Vec<PathBuf>, String> {
     wrong.map_or(Ok(folders), Err)
 }
 
-/// Returns the folders that a line names. A backslash or quotes keep a blank in a name.
+/// Splits a typed line into the names of folders. A backslash or quotes keep a blank in a name.
 fn named(line: &str, home: &Path) -> Vec<PathBuf> {
     let mut names = vec![String::new()];
     let mut quote = None;

@@ -1,4 +1,4 @@
-//! Records the steps of a setup in the state folder, for undoing them.
+//! Records the steps of a setup in the state folder, so that they can be undone.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use crate::args::Global;
 use crate::error::{CliError, CliResult};
 use crate::new_file::NewFile;
 
-/// A written file and its text.
+/// A file that a setup has written, with the text that it wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Written {
     pub(super) path: PathBuf,

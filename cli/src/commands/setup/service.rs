@@ -1,4 +1,5 @@
-//! Runs the daemon as a service of the user: by systemd, or in the background without one.
+//! Runs the daemon as a service of the user: as a unit of systemd, or in the background if there is
+//! no systemd.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -29,12 +30,12 @@ pub(super) const NOTIFY: Unit = Unit {
     text: include_str!("../../../../systemd/resemble-notify.service"),
 };
 
-/// Returns whether the user has a systemd that answers.
+/// Returns whether a systemd runs for the user and answers.
 pub(in crate::commands) fn is_there() -> bool {
     works(&["show-environment"])
 }
 
-/// Writes a unit and returns its path; `None` if it is already installed.
+/// Writes a unit file and returns its path. Returns `None` if the unit is already installed.
 pub(super) fn install(env: &Env, unit: &Unit) -> CliResult<Option<PathBuf>> {
     if works(&["cat", unit.name]) {
         return Ok(None);
@@ -57,7 +58,7 @@ pub(super) fn start(unit: &Unit, at_login: bool) -> CliResult<()> {
     }
 }
 
-/// Stops a unit, and disables it at login.
+/// Stops a unit, and no longer starts it at login.
 pub(super) fn stop(unit: &str) -> CliResult<()> {
     run(&["disable", "--now", unit])
 }
@@ -105,7 +106,7 @@ pub(super) fn start_alone(daemon: &Path, config: &Path, log: &Path) -> CliResult
         .map_err(CliError::file("run", daemon))
 }
 
-/// The reason why no view can be mounted, and a remedy.
+/// The reason why no view can be mounted, and the command that remedies it.
 #[derive(Debug)]
 pub(in crate::commands) struct NoView {
     pub(in crate::commands) why: String,

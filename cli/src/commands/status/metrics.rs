@@ -270,7 +270,7 @@ impl Metrics {
     }
 }
 
-/// Escapes the value of a label, so that any text is one line.
+/// Escapes the value of a label, so that the value has no line breaks, whatever the text is.
 fn escaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for character in value.chars() {

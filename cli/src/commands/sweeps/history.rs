@@ -80,7 +80,7 @@ impl Verb for Following<'_> {
         Ok(Whole::from(answer).map(|versions| Versions { versions }))
     }
 
-    /// Changes nothing, because the rows have their names already.
+    /// Changes nothing, because the rows already have the names that are shown.
     fn show(&self, _: &mut Versions, _: &QuestionPaths) {}
 
     fn parameters(&self, _: &QuestionPaths, _: &Params) -> SweepParameters {
@@ -107,8 +107,8 @@ impl Verb for Following<'_> {
     }
 }
 
-/// Finds the file in each sweep, at its path in the catalogue. Otherwise it is the file that most
-/// resembles a version in a neighbouring sweep.
+/// Finds the file in each sweep, at the path that it has in the catalogue. If a sweep has no file
+/// there, its file that most resembles a version in a neighbouring sweep is taken.
 fn places(
     search: &mut Search<'_>,
     known: &Followed,
@@ -123,8 +123,8 @@ fn places(
             None => None,
         };
     }
-    // The search runs from the known sweep outwards. A sweep without a file at the path takes the
-    // file that most resembles the nearest version found so far.
+    // This loop goes from the known sweep outwards. For a sweep without a file at the path, it
+    // takes the file that most resembles the nearest version found so far.
     let forward = (known.sweep + 1..count).map(|sweep| (sweep, sweep - 1));
     let backward = (0..known.sweep).rev().map(|sweep| (sweep, sweep + 1));
     for (sweep, next_to) in forward.chain(backward) {
@@ -143,8 +143,8 @@ fn places(
     Ok(places)
 }
 
-/// Returns the version in the sweep `at`, or in the nearest sweep beyond it that has one. `later`
-/// decides whether later or earlier sweeps are tried.
+/// Returns the version in the sweep `at`, or else in the nearest sweep beyond it that has a
+/// version. If `later` is true, later sweeps are tried, otherwise earlier ones.
 fn nearest(places: &[Option<PathBuf>], at: usize, later: bool) -> Option<PathBuf> {
     if later {
         places[at..].iter().flatten().next().cloned()
@@ -219,8 +219,8 @@ fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Ve
     Ok(rows)
 }
 
-/// Returns whether two files of different sweeps have the same path. A path in a catalogue may be
-/// the end of the absolute path of the other file.
+/// Returns whether two files of different sweeps have the same path. The path of a file in a
+/// catalogue may also be the end of the absolute path of the other file.
 fn same_name(a: &Path, b: &Path) -> bool {
     let below = |path: &Path| -> PathBuf {
         use resemble_proto::catalogued::source_of;

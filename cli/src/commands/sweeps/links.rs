@@ -49,7 +49,7 @@ struct LinkSearch<'a> {
     dir: &'a Path,
     real: PathBuf,
     sweeps: Vec<Sweep>,
-    /// True if the current path of some target is known, even if its row is not shown.
+    /// True if the current path of at least one target is known, even if its row is not shown.
     has_places: bool,
 }
 
@@ -104,7 +104,7 @@ impl Verb for LinkSearch<'_> {
         Ok(Whole::from(answer).map(|links| DeadLinks { links }))
     }
 
-    /// Changes nothing, because the rows have their names already.
+    /// Changes nothing, because the rows already have the names that are shown.
     fn show(&self, _: &mut DeadLinks, _: &QuestionPaths) {}
 
     fn parameters(&self, _: &QuestionPaths, _: &Params) -> SweepParameters {
@@ -132,10 +132,10 @@ impl Verb for LinkSearch<'_> {
     }
 }
 
-/// A dead link: its path, its target as written, and the path that the target means.
+/// A dead link: its path, its target as written, and the absolute path that this target means.
 type Dangling = (PathBuf, Vec<u8>, PathBuf);
 
-/// Adds the dead links at and below a directory, by path. Links are not followed.
+/// Adds the dead links at and below a directory, sorted by path. Links are not followed.
 fn dangling(dir: &Path, links: &mut Vec<Dangling>) -> Vec<SoftError> {
     let mut errors = Vec::new();
     let mut waiting = vec![dir.to_owned()];

@@ -1,7 +1,7 @@
 //! `resemble lost`: finds where the content of a lost file is now.
 //!
-//! Broder et al. 1997, section 6: "lost and found". The search collects the relatives of the lost
-//! file, then their relatives, and so on.
+//! The idea is from Broder et al. 1997, section 6: "lost and found". The search collects the files
+//! similar to the lost file, then the files similar to those, and so on.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
@@ -28,7 +28,8 @@ use crate::names;
 use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
-/// The maximum number of versions whose relatives are searched for. Each costs a question.
+/// The maximum number of versions for which similar files are searched. Each version costs a
+/// question.
 const MOST: usize = 200;
 
 pub(in crate::commands) fn run(
@@ -67,7 +68,7 @@ struct LostSearch<'a> {
     sweeps: Vec<Sweep>,
     /// The last known path and its date; `None` if no sweep knows the file.
     last: Option<(PathText, Option<i64>)>,
-    /// True if a found file is more recent than `last`.
+    /// True if a file was found that is more recent than `last`.
     holds: bool,
     /// True if files may be missing, because [`MOST`] was reached.
     is_cut: bool,
@@ -120,7 +121,7 @@ impl Verb for LostSearch<'_> {
         Ok(Whole::from(answer).map(|places| Places { places }))
     }
 
-    /// Changes nothing, because the rows have their names already.
+    /// Changes nothing, because the rows already have the names that are shown.
     fn show(&self, _: &mut Places, _: &QuestionPaths) {}
 
     fn parameters(&self, _: &QuestionPaths, _: &Params) -> SweepParameters {
@@ -164,7 +165,8 @@ impl Verb for LostSearch<'_> {
 }
 
 impl LostSearch<'_> {
-    /// Returns where the daemon saw the file at the path go, if no file is there now.
+    /// Returns the places to which the daemon saw the lost file move, if no file is at its path
+    /// now.
     fn gone(&self, search: &mut Search<'_>) -> CliResult<Option<DepartedRow>> {
         if names::required(self.path).is_ok() {
             return Ok(None);
@@ -175,7 +177,7 @@ impl LostSearch<'_> {
     }
 }
 
-/// The files that are connected with the lost one.
+/// Files that are connected with the lost file by a chain of similar files.
 #[derive(Default)]
 struct Cluster {
     /// The latest first.
@@ -185,7 +187,8 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// Adds the current path of a departed file, and its relatives.
+    /// Adds the present place of a file that the daemon saw leave its path, and the files similar
+    /// to it.
     fn collect_departed(
         &mut self,
         search: &mut Search<'_>,
@@ -195,7 +198,7 @@ impl Cluster {
         let Some(place) = gone.places.first() else {
             return Ok(());
         };
-        // Questions are about files, so relatives of a directory are not searched for.
+        // A question is about a file, so nothing is searched for if the place is a directory.
         if !place.as_path().is_dir() {
             self.collect(search, place.as_path(), min)?;
         }
@@ -216,8 +219,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Adds all relatives of the file at `real`, their relatives, and so on. Each step is a
-    /// resemblance of at least `min`.
+    /// Adds all files similar to the file at `real`, the files similar to those, and so on. Each
+    /// step needs a resemblance of at least `min`.
     fn collect(&mut self, search: &mut Search<'_>, real: &Path, min: Fraction) -> CliResult<()> {
         let everywhere = Scope {
             within: search.asked.scope(),
@@ -249,7 +252,7 @@ impl Cluster {
                     b_in_a: figure(row.b_in_a),
                     resemblance: figure(row.resemblance),
                 };
-                // A file that is identical to its subject has the same relatives, so it is not
+                // A file that is identical to its subject has the same similar files, so it is not
                 // searched for again.
                 if !row.is_identical() {
                     waiting.push_back(place.clone());
@@ -258,7 +261,8 @@ impl Cluster {
             }
         }
         self.rows = rows.into_values().collect();
-        // Rows without a score follow, because `Fraction::NONE` is less than every share.
+        // Within a date, rows without a score are last, because `Fraction::NONE` is less than every
+        // share.
         self.rows.sort_by(|a, b| {
             let key = |row: &LostRow| (row.date.is_none(), row.date, row.score());
             (Reverse(key(a)), &a.path).cmp(&(Reverse(key(b)), &b.path))

@@ -1,4 +1,4 @@
-//! The schemas in `docs/schemas`, made from the types that are written as JSON.
+//! Tests that `docs/schemas` has the schemas of the types that are written as JSON.
 //!
 //! `UPDATE_SCHEMAS=1 cargo test -p resemble-cli --features schema --lib schemas` rewrites them.
 
@@ -53,7 +53,7 @@ listed! {
     Templates { templates: TemplateRow } of "templates", EmptyParameters;
 }
 
-/// Lists of a document, each with the word that its rows have in `jsonl` if there are several.
+/// The lists of a document. If there are several, each has the word that its rows have in `jsonl`.
 type ListWords = [(&'static str, &'static str)];
 
 /// Returns the schema of `T`, an object that has the fields `schema` and `command`.
@@ -131,7 +131,7 @@ where
     schema
 }
 
-/// The schema of a line of `alerts --follow --format jsonl`.
+/// Returns the schema of a line of `alerts --follow --format jsonl`.
 fn stream() -> Value {
     let mut schema = document::<Alerts>(&[("alerts", "")]);
     let defs = schema["$defs"].as_object_mut().expect("an object");
@@ -225,7 +225,8 @@ fn all() -> BTreeMap<&'static str, (&'static str, Value)> {
     let history = document::<history::Versions>(&[("versions", "")]);
     let explanation = document::<Explanation>(&why);
     let mut conflicts = document::<SyncConflicts>(&[("conflicts", "")]);
-    // In the output of `why` these fields may be `null`. Here they may also be absent.
+    // The fields of a conflict are those of `why`, where they may be `null`. Here they may also be
+    // absent.
     let fields = conflicts["$defs"]["ConflictRow"]["properties"].as_object_mut();
     for (name, field) in fields.expect("an object") {
         if let Some(same) = explanation["properties"].get(name) {

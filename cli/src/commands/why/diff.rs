@@ -1,9 +1,9 @@
 //! Runs the program of `$DIFF` on two files.
 //!
-//! The value is split at blanks and run without a shell. So a file name is never a command, and
-//! `DIFF='diff -u --color'` works. The program writes to the terminal itself. Its exit code is
-//! ignored, because its meaning differs between programs. (`diff` itself ends with 2 for binary
-//! files that differ.)
+//! The value of `$DIFF` is split at blanks and run without a shell. So a file name is never a
+//! command, and `DIFF='diff -u --color'` works. The program writes to the terminal itself. Its exit
+//! code is ignored, because its meaning differs between programs. (`diff` itself ends with 2 for
+//! binary files that differ.)
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -43,7 +43,7 @@ pub(super) fn hand_over(ui: &mut Ui, args: &WhyArgs) -> CliResult<()> {
         .args(&words)
         .arg(operand(&args.a))
         .arg(operand(&args.b));
-    // Earlier output must precede that of the program.
+    // What this process has printed so far must be on the screen before the output of the program.
     ui.flush()?;
     let status = if args.output.is_some() {
         let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
@@ -54,7 +54,7 @@ pub(super) fn hand_over(ui: &mut Ui, args: &WhyArgs) -> CliResult<()> {
     } else {
         command.status().map_err(failed)?
     };
-    // SIGPIPE is no failure: the reader of the output has closed the pipe.
+    // SIGPIPE is no failure: the program that reads the output has closed the pipe.
     match status
         .signal()
         .filter(|signal| *signal != Signal::PIPE.as_raw())
@@ -76,7 +76,7 @@ fn words(value: &OsStr) -> Vec<OsString> {
         .collect()
 }
 
-/// Returns a path that no program takes for an option.
+/// Returns the path in a form that no program takes for an option.
 fn operand(path: &Path) -> OsString {
     if path.as_os_str().as_bytes().starts_with(b"-") {
         Path::new(".").join(path).into_os_string()

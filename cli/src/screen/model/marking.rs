@@ -26,7 +26,7 @@ impl Screen {
         }
     }
 
-    /// Returns the groups to which a rule or the key `u` applies.
+    /// Returns the groups to which a rule for marks or the key `u` applies.
     pub(super) fn scope(&self) -> Vec<usize> {
         let Some(collection) = &self.collection else {
             return Vec::new();
@@ -146,7 +146,7 @@ impl Screen {
         Effect::Nothing
     }
 
-    /// Asks whether the text that a cluster shares is a template.
+    /// Asks the user whether to mark the text that a cluster shares as a template.
     pub(super) fn ask_template(&mut self) {
         let group = match self.place {
             Place::Groups => self.shown.get(self.cursor.at).copied(),
@@ -185,7 +185,8 @@ impl Screen {
         })
     }
 
-    /// Describes the effect of the plan: the files and bytes that it removes, and what is lost.
+    /// Describes in two sentences the effect of the plan: the files and bytes that it removes, and
+    /// what is lost.
     pub(crate) fn outlook(&self) -> [String; 2] {
         let Some(collection) = self.collection.as_ref().filter(|_| !self.marks.is_empty()) else {
             return [

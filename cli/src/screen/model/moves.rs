@@ -1,4 +1,4 @@
-//! Moves from place to place, and within a place.
+//! Moves between the places of the screen, and moves the cursor within a place.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ impl Screen {
         self.list();
     }
 
-    /// Lists the groups and the rows of the folder again.
+    /// Computes the listed groups and the rows of the folder again, with the present filter.
     pub(super) fn list(&mut self) {
         let Some(collection) = &self.collection else {
             return;
@@ -57,7 +57,8 @@ impl Screen {
         if place == Place::Marked {
             self.marked = self.marks.files().collect();
         }
-        // A place that was left before gets its old cursor back.
+        // If this place is among those that `Escape` returns to, the cursor goes back to its old
+        // position.
         let before = self.behind.iter().position(|(at, _)| *at == place);
         if let Some(at) = before {
             self.cursor = self.behind[at].1;
@@ -75,7 +76,8 @@ impl Screen {
             return;
         }
         if let Some((place, mut cursor)) = self.behind.pop() {
-            // The cursor of the group moves to the file that was compared last.
+            // When a comparison of two files is left, the cursor of the group moves to the file
+            // that was compared.
             if matches!(self.place, Place::Evidence(_)) {
                 cursor.at = self.cursor.at;
             }
@@ -129,7 +131,7 @@ impl Screen {
                     "there is no other file to compare it with".clone_into(&mut self.note);
                     return Effect::Nothing;
                 }
-                // A file is not compared with itself.
+                // The reference file is not compared with itself, so another file is chosen.
                 if self.cursor.at == reference {
                     self.cursor.at = usize::from(reference == 0);
                 }
@@ -191,7 +193,8 @@ impl Screen {
         self.ask_evidence()
     }
 
-    /// Returns the two files that are shown side by side: the newest or largest one, and a member.
+    /// Returns the two files that are shown side by side: the reference of the group and the file
+    /// at the cursor.
     pub(crate) fn pair(&self) -> Option<(PathText, PathText)> {
         let (Place::Evidence(group), Some(collection)) = (self.place, &self.collection) else {
             return None;
@@ -201,7 +204,7 @@ impl Screen {
         Some((path(self.reference(group))?, path(self.cursor.at)?))
     }
 
-    /// Requests the comparison of the two files. Equal files need none.
+    /// Requests the comparison of the two files. No comparison is needed for files that are equal.
     pub(super) fn ask_evidence(&mut self) -> Effect {
         let (Place::Evidence(group), Some(collection)) = (self.place, &self.collection) else {
             return Effect::Nothing;
@@ -271,7 +274,7 @@ impl Screen {
         } else if regions.list.contains(&row) && !matches!(self.place, Place::Evidence(_)) {
             let at = self.cursor.top + usize::from(row - regions.list.start);
             if at < self.len() {
-                // The row that is selected is opened by another click.
+                // A click on the selected row opens it.
                 if at == self.cursor.at {
                     return self.open();
                 }

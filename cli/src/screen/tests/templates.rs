@@ -1,4 +1,4 @@
-//! Marks the common text of a cluster as a template.
+//! Tests that the text which a cluster shares can be marked as a template.
 
 use super::*;
 
@@ -25,7 +25,8 @@ fn a_cluster_is_marked_after_a_question() {
     }
     let mut screen = screen();
     assert_eq!(press(&mut screen, "vTn"), Effect::Nothing);
-    // Only a cluster can become a template, not a set of identical files or a folder.
+    // Only the text of a cluster can be marked as a template, not that of a set of identical files
+    // or a folder.
     for keys in ["T", ">T", "fT", "mT"] {
         let mut screen = self::screen();
         assert_eq!(press(&mut screen, &format!("{keys}y")), Effect::Nothing);

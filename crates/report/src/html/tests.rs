@@ -32,7 +32,7 @@ fn nothing_ends_a_data_block_and_json_stays_the_same() {
         '<', '>', '&', '\u{2028}', '\u{2029}', '\u{202e}', '\u{2066}'
     ]));
     assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), names);
-    // The output is the same wherever the writes are split.
+    // The output does not depend on where the writes are split.
     for cut in 0..=json.len() {
         let (before, after) = json.split_at(cut);
         assert_eq!(shielded(&[before, after]), whole, "cut at {cut}");
@@ -105,7 +105,8 @@ fn a_page_asks_for_nothing_and_lets_nothing_in() {
     );
 }
 
-/// A catalogue proves nothing: no bytes were compared, and the page must not claim it.
+/// A catalogue proves nothing, because no bytes were compared with its files. The page must not
+/// claim otherwise.
 #[test]
 fn a_page_says_what_only_a_catalogue_covers() {
     let pair = CoverPair {
@@ -141,7 +142,8 @@ fn a_page_says_what_only_a_catalogue_covers() {
 
 #[test]
 fn the_hash_of_a_policy() {
-    // The example of the CSP specification, section 6.7.3.2, recomputed with sha256sum and base64.
+    // This is the example of the CSP specification, section 6.7.3.2. Its hash was also computed
+    // with `sha256sum` and `base64`.
     assert_eq!(
         source_hash("alert('Hello, world.');"),
         "sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng="

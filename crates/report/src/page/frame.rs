@@ -9,19 +9,19 @@ pub struct PlotFrame {
     pub width: f64,
     /// The total height.
     pub height: f64,
-    /// The margin of the names of the y axis.
+    /// The left margin, for the names of the y axis.
     pub left: f64,
     /// The margin of the title.
     pub top: f64,
     /// The margin of the legend.
     pub right: f64,
-    /// The margin of the names of the x axis.
+    /// The bottom margin, for the names of the x axis.
     pub bottom: f64,
-    /// The distance of the name of the x axis from the lower end.
+    /// The distance between the name of the x axis and the lower end of the plot.
     pub name_above: f64,
 }
 
-/// The name of an axis, and its ticks: the place of each, from 0 to 1, and its label.
+/// The name of an axis, and its ticks. Each tick has a position from 0 to 1, and a label.
 pub type NamedAxis<'a> = (&'a str, &'a [(f64, String)]);
 
 impl PlotFrame {
@@ -33,7 +33,7 @@ impl PlotFrame {
         )
     }
 
-    /// Returns the beginning of an SVG file: everything before the curves, the legend and the end.
+    /// Returns the beginning of an SVG file: everything that precedes the curves and the legend.
     pub fn begin(&self, title: &str, x_axis: NamedAxis<'_>, y_axis: NamedAxis<'_>) -> String {
         let Self {
             width,
@@ -94,7 +94,8 @@ pub fn escaped(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// Returns a step of 1, 2 or 5 times a power of ten, about a sixth of the range.
+/// Returns a round step for an axis: 1, 2 or 5 times a power of ten. It is at least a sixth of the
+/// range.
 pub fn round_step(low: f64, high: f64) -> f64 {
     let rough = (high - low) / 6.0;
     let power = 10f64.powf(rough.log10().floor());

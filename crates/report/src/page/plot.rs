@@ -1,4 +1,5 @@
-//! Plots as SVG: axes, a legend, curves. The output does not depend on a font, a locale or a time.
+//! Draws plots as SVG: axes, a legend and curves. The output does not depend on a font, a locale or
+//! a time.
 
 use std::fmt::Write as _;
 
@@ -11,7 +12,7 @@ use super::table::Table;
 pub struct Curve {
     /// Its name in the legend.
     pub label: String,
-    /// Its values (x, y), finite, in the order of drawing.
+    /// The values (x, y) of the curve. They are finite, and in the order of drawing.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -46,7 +47,7 @@ const FRAME: PlotFrame = PlotFrame {
     name_above: 12.0,
 };
 
-/// A range divided into round steps.
+/// The range of an axis, divided into round steps.
 struct Axis {
     low: f64,
     high: f64,
@@ -63,8 +64,8 @@ impl Axis {
         if low > high {
             (low, high) = (0.0, 1.0);
         }
-        // The axis starts at zero, unless most of it would be empty then. A single value is always
-        // shown from zero on, because an axis around it would not show its size.
+        // The axis starts at zero, unless most of it would then be empty. It always starts at zero
+        // for a single value, because an axis around that value would not show how large it is.
         if low > 0.0 && (low < 0.5 * high || high <= low) {
             low = 0.0;
         }
@@ -79,7 +80,8 @@ impl Axis {
         }
     }
 
-    /// Returns the logarithmic axis: a step for each power of ten, or for half of one.
+    /// Returns the axis of logarithmic values. It has a step for each power of ten, or for each
+    /// half of one if the range is small.
     fn in_powers(self) -> Self {
         let step = if self.high - self.low > 2.0 { 1.0 } else { 0.5 };
         Self {
@@ -94,7 +96,7 @@ impl Axis {
         (0..=count).map(|i| self.low + f64::from(i) * self.step)
     }
 
-    /// Returns the position of a value: 0 at the low end, 1 at the high one.
+    /// Returns the relative position of a value on the axis: 0 at the low end, 1 at the high end.
     fn place(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
     }
@@ -185,7 +187,7 @@ impl Drawing for Plot {
         let py = |y: f64| top + (1.0 - y_axis.place(log(y))) * high;
         for (place, curve) in self.curves.iter().enumerate() {
             let colour = COLOURS[place % COLOURS.len()];
-            // A line needs two points; a single value is drawn as a point.
+            // A line needs two points, so a single value is drawn as a point.
             if curve.points.len() > 1 {
                 let points: Vec<String> = curve
                     .points
@@ -263,7 +265,7 @@ mod tests {
         }
     }
 
-    /// Two sweeps have only one step between them, so each curve has one value.
+    /// Two sweeps have only one comparison between them, so each curve has one value.
     #[test]
     fn a_curve_of_one_value_is_a_point_and_no_values_are_said() {
         let mut plot = Plot::new("p", "", "day", "files");

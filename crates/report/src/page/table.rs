@@ -29,7 +29,7 @@ impl Table {
         self.rows.push(values.collect());
     }
 
-    /// Returns the values of curves: curve, x, y.
+    /// Returns the values of curves as a table with three columns: the curve, x and y.
     pub fn of_curves<'c>(
         name: &str,
         (x, y): (&str, &str),
@@ -44,7 +44,7 @@ impl Table {
         table
     }
 
-    /// Returns the table as CSV: a header row, and fields quoted as in RFC 4180.
+    /// Returns the table as CSV. It has a header row, and fields are quoted as in RFC 4180.
     pub fn to_csv(&self) -> String {
         let field = |text: &String| {
             if text.contains([',', '"', '\n']) {

@@ -1,4 +1,4 @@
-//! Selects the file of a set of equal ones that stays.
+//! Selects the file that stays in a set of equal files.
 
 use std::cmp::{Ordering, Reverse};
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use resemble_proto::pattern::Patterns;
 
 use super::{FileState, Means, Time};
 
-/// The rules, as listed by help and errors.
+/// The rules as help texts and error messages list them.
 pub const RULES: &str =
     "newest, oldest, shortest, longest, in:DIR, not-in:DIR, name:GLOB, not-name:GLOB, most-links";
 
-/// A rule that prefers some files of a set.
+/// A rule that prefers some files of a set over others.
 #[derive(Clone, Debug)]
 pub struct KeepRule {
-    /// The rule as given. The script names the rules that decided.
+    /// The rule as the user gave it. The script names the rules that decided.
     text: String,
     test: RuleTest,
 }
@@ -68,7 +68,7 @@ impl KeepRule {
         &self.text
     }
 
-    /// Returns the directory of the rule, as given.
+    /// Returns the directory of the rule, as the user gave it.
     pub fn dir(&self) -> Option<&Path> {
         match &self.test {
             RuleTest::In(dir, _) => Some(dir),
@@ -76,7 +76,7 @@ impl KeepRule {
         }
     }
 
-    /// Returns the same rule with the real path of its directory.
+    /// Returns the same rule, but with the real path of its directory.
     #[must_use]
     pub fn with_dir(mut self, real: PathBuf) -> Self {
         if let RuleTest::In(dir, _) = &mut self.test {
@@ -90,7 +90,7 @@ impl KeepRule {
         matches!(self.test, RuleTest::Newest | RuleTest::Oldest)
     }
 
-    /// Compares two files; the rule prefers the lesser one. A file without a date is neither the
+    /// Compares two files. The rule prefers the lesser one. A file without a date is neither the
     /// newest nor the oldest.
     fn compare(&self, a: &FileState, b: &FileState, latest: i64) -> Ordering {
         let date = |file| date(file, latest);
@@ -111,8 +111,8 @@ impl KeepRule {
     }
 }
 
-/// Returns the date of a file for `newest` and `oldest`. A date that the document states is set
-/// only if all compared files state one.
+/// Returns the date by which `newest` and `oldest` compare. It is the date that the document states
+/// if all compared documents state one; otherwise it is the time of the file.
 fn date(file: &FileState, latest: i64) -> Option<Time> {
     let date = match file.stated {
         Some(seconds) => Time { seconds, nanos: 0 },
@@ -121,15 +121,15 @@ fn date(file: &FileState, latest: i64) -> Option<Time> {
     Some(date).filter(|date| date.seconds <= latest)
 }
 
-/// Sorts the files of a set: the first one stays. If the rules do not decide, it is the one with
-/// the most hard links, then the oldest, then the one with the least path.
+/// Sorts the files of a set. The first file is the one that stays. If the rules do not decide, that
+/// is the one with the most hard links, then the oldest, then the one whose path sorts first.
 pub(super) fn sort(files: &mut [FileState], means: &Means<'_>) {
     files.sort_by(|a, b| by_rules(a, b, means).then_with(|| usual(a, b)));
 }
 
-/// Compares two near copies; the lesser one stays. If the rules do not decide, it is the newest by
-/// the stated dates, if all have one. Then it is the largest, since no other can contain all the
-/// others.
+/// Compares two near copies. The lesser one stays. If the rules do not decide, that is the newest
+/// by the dates that the documents state, if all state one. Next is the largest, because no smaller
+/// file can contain it.
 pub(super) fn compare_near(a: &FileState, b: &FileState, means: &Means<'_>) -> Ordering {
     by_rules(a, b, means)
         .then_with(|| b.stated.cmp(&a.stated))

@@ -1,4 +1,5 @@
-//! Plans for pairs of equal files that are named one by one: a person's marks, and conflicts.
+//! Makes plans for pairs of equal files that are given one by one: the marks of a user, and
+//! conflicts.
 
 use std::collections::HashSet;
 
@@ -9,8 +10,8 @@ use crate::quote::quoted;
 use crate::rows::{ConflictRow, ConflictState};
 
 impl Plan {
-    /// Returns the plan for these pairs of equal files: the first of each stays. `about` names
-    /// them.
+    /// Returns the plan for these pairs of equal files. The first file of each pair stays. `about`
+    /// describes the pairs in the head of the script.
     pub fn of_pairs<'a>(
         about: String,
         pairs: impl Iterator<Item = (&'a PathText, &'a PathText)>,
@@ -26,8 +27,8 @@ impl Plan {
                 Err(why) => plan.leave_out(copy.as_path(), &why),
             }
         }
-        // Marked files may have become hard links of one file since. A file that stays is not
-        // treated.
+        // Since they were marked, files may have become hard links of one file. A file that stays
+        // in one pair is not treated in another.
         let kept: HashSet<_> = found.iter().map(|(keep, _)| keep.file()).collect();
         let mut treated = HashSet::new();
         for (keep, copy) in &found {
@@ -40,8 +41,8 @@ impl Plan {
         plan
     }
 
-    /// Returns the plan for conflicts. It removes a conflict copy if it equals the file that it was
-    /// compared with.
+    /// Returns the plan for conflicts. It treats a conflict copy if it is equal to the file that it
+    /// was compared with.
     pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], means: &Means<'_>) -> Self {
         let mut equal = Vec::new();
         let mut left = Vec::new();

@@ -1,4 +1,4 @@
-//! The targets of files in plans with `move=DIR` and `copy=DIR`.
+//! Computes to which paths a plan with `move=DIR` or `copy=DIR` moves or copies files.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::{Means, Plan};
 
 impl Plan {
-    /// Returns the target of a file, which keeps its path relative to its root. Fails if another
-    /// file has the same target.
+    /// Returns the path to which a file is moved or copied. Below the target folder, the file keeps
+    /// its path relative to its root. Fails if another file has the same target.
     pub(super) fn place(&mut self, path: &Path) -> Result<Option<PathBuf>, ()> {
         let Some(dir) = self.kind.target() else {
             return Ok(None);
@@ -20,7 +20,7 @@ impl Plan {
         let is_root = below.as_os_str().is_empty();
         let target = match path.file_name() {
             Some(name) if is_root && folder == dir => dir.join(name),
-            // `join` with an empty path would add a slash.
+            // `join` would add a slash if `below` is empty.
             _ if is_root => folder.to_owned(),
             _ => folder.join(below),
         };
@@ -33,7 +33,7 @@ impl Plan {
 }
 
 /// Returns the target folder of each root. If there are several roots, each has a folder with its
-/// name; a second `docs` has `docs~2`, as in a view of several roots.
+/// own name. A second root `docs` has the folder `docs~2`, as in a view of several roots.
 pub(super) fn folders(means: &Means<'_>) -> HashMap<PathBuf, PathBuf> {
     let Some(dir) = means.kind.target() else {
         return HashMap::new();

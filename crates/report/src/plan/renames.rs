@@ -1,10 +1,11 @@
-//! Moves of one tree, replayed in the other.
+//! Makes plans that repeat in one tree the moves of another tree.
 //!
-//! A comparison reports which files of B have another path in A. Renaming them gives B the names of
-//! A, so that the next synchronization copies only changed files. The order matters, because a name
-//! must be free before it is used. If the file that has the name is to be renamed, too, it is
-//! renamed first. In a cycle, one file waits under a temporary name. If the file that has the name
-//! gets no other name from A, it gets an unused one beside its place: nothing is overwritten.
+//! A comparison reports which files of B have another path in A. The plan renames them, so that B
+//! has the names of A and the next synchronization copies only changed files. The order matters,
+//! because a name must be free before it is used. If the file that has the name is to be renamed,
+//! too, it is renamed first. In a cycle, one file waits under a temporary name. If the file that
+//! has the name gets no other name from A, it gets an unused name beside its present one. So
+//! nothing is overwritten.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use resemble_proto::path::PathText;
 
 use super::{Look, Means, Plan, PlanStep, Treatment, path_for_printf};
 
-/// The entry at a path, with its device and inode.
+/// The kind of entry at a path, with its device and inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// Nothing.
@@ -27,16 +28,16 @@ pub enum PathKind {
     Entry(u64, u64),
 }
 
-/// The two trees of a comparison.
+/// Access to the two trees of a comparison.
 #[allow(missing_debug_implementations)] // it is made of functions
 pub struct Trees<'a> {
-    /// Returns the entry at a path relative to A.
+    /// Returns the kind of entry at a path relative to A.
     pub at_a: &'a dyn Fn(&Path) -> PathKind,
     /// The real path of B.
     pub b: PathBuf,
-    /// Returns the entry at a path relative to B.
+    /// Returns the kind of entry at a path relative to B.
     pub at_b: &'a dyn Fn(&Path) -> PathKind,
-    /// True if the rows include every file of B; otherwise no folder is renamed as a whole.
+    /// True if the rows include every file of B. If not, no folder is renamed as a whole.
     pub is_whole: bool,
 }
 
@@ -44,12 +45,13 @@ pub struct Trees<'a> {
 #[derive(Debug)]
 pub(super) struct Renaming {
     pub from: PathBuf,
-    /// The expected entry, which the script checks.
+    /// The identity of the entry, which the script checks before the step.
     pub identity: String,
     pub to: PathBuf,
-    /// If it waited under a temporary name: its path before.
+    /// The path that the entry had before it waited under a temporary name. `None` if it did not
+    /// wait.
     pub home: Option<PathBuf>,
-    /// If it gets a temporary name now: its name after waiting.
+    /// The name that the entry gets after waiting. `None` if this step is not to a temporary name.
     pub later: Option<PathBuf>,
 }
 
@@ -66,10 +68,10 @@ struct Mover {
     has_failed: bool,
 }
 
-/// An obstacle that keeps a name from being used.
+/// The reason why a name cannot be used yet.
 enum Obstacle {
     None,
-    /// A file or folder that is to be renamed.
+    /// A file or folder has the name, and is to be renamed itself.
     Mover(usize),
     /// A folder.
     Folder(PathBuf),
@@ -100,11 +102,11 @@ impl Plan {
     }
 }
 
-/// The parts of a comparison that concern names.
+/// The rows of a comparison that concern names.
 struct TreeMoves<'d> {
     /// The files of B.
     files: HashSet<&'d Path>,
-    /// Files of B that only moved, each with its path in A.
+    /// Files of B that moved without an edit, each with its path in A.
     moved: Vec<(&'d Path, &'d Path)>,
     /// Files of B that moved and were edited, each with its path in A.
     edited: Vec<(&'d Path, &'d Path)>,
@@ -113,8 +115,8 @@ struct TreeMoves<'d> {
 impl<'d> TreeMoves<'d> {
     fn of(document: &'d CompareDocument) -> Self {
         let (mut files, mut moved, mut edited) = (HashSet::new(), Vec::new(), Vec::new());
-        // Paths of A and B whose files have their partner. Two unrelated files at one path are no
-        // partners: the former file may have moved.
+        // Paths in A and in B whose files are matched with each other. Two unrelated files at the
+        // same path do not match, because the former file may have moved elsewhere.
         let (mut settled_a, mut settled_b, mut copies) = (HashSet::new(), HashSet::new(), vec![]);
         for row in &document.body.entries {
             let side = |path: &'d Option<PathText>| path.as_ref().map(PathText::as_path);
@@ -165,7 +167,8 @@ impl<'d> TreeMoves<'d> {
         below
     }
 
-    /// Returns the renames: first folders whose files all moved along, then the other files.
+    /// Returns the old and the new path of each rename. Folders whose files all moved together come
+    /// first, then the files outside these folders.
     fn renamed(&self, trees: &Trees<'_>) -> Vec<(&'d Path, &'d Path)> {
         let mut renamed = if trees.is_whole {
             self.folders(trees)
@@ -180,8 +183,8 @@ impl<'d> TreeMoves<'d> {
 
     fn folders(&self, trees: &Trees<'_>) -> Vec<(&'d Path, &'d Path)> {
         let below = self.files_below();
-        // For a folder of B and a new name: the number of files that moved so, and how many of them
-        // are unedited.
+        // For each folder of B and each new name of it, two numbers: the files that moved in this
+        // way, and those among them that are unedited.
         let mut votes: HashMap<(&Path, &Path), (usize, usize)> = HashMap::new();
         let moved = self.moved.iter().map(|pair| (pair, 1));
         for ((b, a), whole) in moved.chain(self.edited.iter().map(|pair| (pair, 0))) {
@@ -217,20 +220,21 @@ impl<'d> TreeMoves<'d> {
     }
 }
 
-/// Returns the folders above a relative path, the deepest first, without the root itself.
+/// Returns the folders above a relative path. The deepest is first, and the root itself is left
+/// out.
 fn folders_of(path: &Path) -> impl Iterator<Item = &Path> {
     let above = path.ancestors().skip(1);
     above.filter(|folder| *folder != Path::new(""))
 }
 
-/// Finds the order in which files and folders get their new names.
+/// Finds an order in which files and folders can get their new names.
 struct Schedule<'a> {
     trees: &'a Trees<'a>,
     look: Look<'a>,
     movers: Vec<Mover>,
     by_source: HashMap<PathBuf, usize>,
     by_target: HashMap<PathBuf, usize>,
-    /// Names that earlier steps have made free.
+    /// Names that earlier steps have freed.
     free: HashSet<PathBuf>,
     /// The number of files of B that are still below each folder.
     below: BTreeMap<PathBuf, usize>,
@@ -305,13 +309,13 @@ impl<'a> Schedule<'a> {
         self.steps
     }
 
-    /// Returns the obstacle to the new name of this file or folder.
+    /// Returns the obstacle that keeps this file or folder from getting its new name.
     fn obstacle(&self, number: usize) -> Obstacle {
         let mover = &self.movers[number];
         let mut parts = mover.target.ancestors().collect::<Vec<_>>();
         parts.pop();
-        // The folder that was reached so far: its path before the renames (`origin`) and after them
-        // (`passed`).
+        // The loop goes down to the new name. `passed` is the last folder on the way that is itself
+        // renamed, by its new path; `origin` is the present path of that folder.
         let (mut origin, mut passed) = (PathBuf::new(), Path::new(""));
         for path in parts.into_iter().rev() {
             let was = origin.join(path.strip_prefix(passed).unwrap_or(path));
@@ -333,8 +337,8 @@ impl<'a> Schedule<'a> {
             }
             match (self.trees.at_b)(&was) {
                 PathKind::Nothing => return Obstacle::None,
-                // The file system takes the new name for the file's present one, for example
-                // because only its case differs.
+                // The file system takes the new name for the present name of the same file. For
+                // example, only its case differs.
                 there if there == mover.kind && path == mover.target => {
                     return match mover.waits {
                         Some(_) => Obstacle::None,
@@ -374,8 +378,8 @@ impl<'a> Schedule<'a> {
         self.movers[number].is_done = true;
     }
 
-    /// Gives a file a temporary name at the top of B. Below a folder it would keep that folder from
-    /// being removed.
+    /// Gives a file a temporary name at the top of B. In a folder below, the file would keep that
+    /// folder from being removed.
     fn let_wait(&mut self, number: usize) {
         if self.movers[number].waits.is_some() {
             self.movers[number].has_failed = true;
@@ -404,8 +408,8 @@ impl<'a> Schedule<'a> {
         self.free.insert(mover.source.clone());
     }
 
-    /// Makes the name of a folder free for a file: the files below it move first, then the folder
-    /// goes.
+    /// Frees the name of a folder, so that a file can get it. The files below the folder move
+    /// first, and then the folder is removed.
     fn clear(&mut self, number: usize, path: &Path) -> Option<usize> {
         let inside = self.movers.iter().position(|mover| {
             !mover.is_done
@@ -434,7 +438,8 @@ impl<'a> Schedule<'a> {
         None
     }
 
-    /// Moves an entry that is in the way, and that no step renames, to an unused name beside it.
+    /// Moves an entry that is in the way to an unused name beside it. No other step renames this
+    /// entry.
     fn aside(&mut self, number: usize, path: &Path) -> Option<usize> {
         let name = |n: usize| {
             let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -447,7 +452,7 @@ impl<'a> Schedule<'a> {
         next
     }
 
-    /// Removes the folders that are empty now, unless A has them.
+    /// Removes the folders that the renames have emptied, unless A has them.
     fn vacate_all(&mut self) {
         let mut folders: Vec<&Path> = self
             .movers

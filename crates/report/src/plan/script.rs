@@ -1,4 +1,4 @@
-//! The script of a plan: POSIX sh and GNU coreutils.
+//! Writes the script of a plan, for a POSIX shell and GNU coreutils.
 
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -8,9 +8,9 @@ use super::superseded::NearProof;
 use super::{Entry, Plan, PlanStep, Treatment};
 use crate::quote::harmless;
 
-/// Escapes a name as an argument of `printf '%b'` within single quotes. Printable ASCII except `'`
-/// and `\` is unchanged, and so are letters and digits of other scripts. Any other byte becomes
-/// `\0ooo`.
+/// Escapes a name for `printf '%b'`, as an argument within single quotes. Printable ASCII is
+/// unchanged, except `'` and `\`. Letters and digits of other scripts are unchanged, too. Any other
+/// byte becomes `\0ooo`.
 pub(super) fn for_printf(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
@@ -37,7 +37,8 @@ fn push_octal(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Describes a step for the reader, and returns whether `--undo` reverses it.
+/// Describes for the reader what each step of this kind does. Also returns whether `--undo`
+/// reverses it.
 fn meaning(kind: &Treatment) -> (String, bool) {
     let dir = |dir: &Path| for_printf(dir.as_os_str().as_bytes());
     match kind {

@@ -1,13 +1,13 @@
-//! The state of a file when a plan was made. The script identifies the file by it.
+//! The state that a file has when a plan is made. The script checks that the file still has it.
 
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// A regular file in its state when the plan was made.
+/// A regular file, in the state that it has when the plan is made.
 #[derive(Clone, Debug)]
 pub struct FileState {
-    /// The path: the real path of its folder, and its name.
+    /// The real path of the folder, followed by the name of the file.
     pub path: PathBuf,
     /// Its device.
     pub dev: u64,
@@ -15,11 +15,12 @@ pub struct FileState {
     pub inode: u64,
     /// Its size in bytes.
     pub size: u64,
-    /// The bytes that are freed by removing its last name. Holes of a sparse file take no space.
+    /// The number of bytes that are freed when the last name of the file is removed. Holes of a
+    /// sparse file take no space.
     pub allocated: u64,
-    /// The time of its last content change.
+    /// The time of the last change of its content.
     pub mtime: Time,
-    /// The time of its last content or status change.
+    /// The time of the last change of its content or its status.
     pub ctime: Time,
     /// The number of its names.
     pub links: u64,
@@ -37,7 +38,7 @@ pub struct FileState {
     pub is_away: bool,
 }
 
-/// Seconds and nanoseconds since 1970, printed as `stat -c %.9Y` prints them.
+/// A time since 1970 in seconds and nanoseconds. It is printed as `stat -c %.9Y` prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time {
     /// Whole seconds.
@@ -58,8 +59,8 @@ impl fmt::Display for Time {
 }
 
 impl FileState {
-    /// Returns the state of a file of a catalogue. Its path begins with `@`, which the script
-    /// replaces by the directory of `--at`.
+    /// Returns the state of a file of a catalogue. Its path begins with `@`. The script replaces
+    /// `@` by the directory that `--at` names.
     pub(super) fn away(path: PathBuf, number: usize, size: u64, seconds: i64) -> Self {
         let time = Time { seconds, nanos: 0 };
         Self {
@@ -79,9 +80,9 @@ impl FileState {
         }
     }
 
-    /// Returns the identity that the script must find again, as `stat -c '%d %i %s %.9Z'` prints
-    /// it. Only the size is known of an absent file. Its bytes are compared with those of the file
-    /// that stays.
+    /// Returns the identity that the script must find again, in the form that
+    /// `stat -c '%d %i %s %.9Z'` prints. Of a file whose disk is absent, only the size is known.
+    /// The script also compares its bytes with those of the file that stays.
     pub fn identity(&self) -> String {
         if self.is_away {
             return format!("size {}", self.size);

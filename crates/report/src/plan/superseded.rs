@@ -1,13 +1,17 @@
-//! Near copies in a plan: files superseded by the file of their cluster that stays.
+//! Adds near copies to a plan. One file of each cluster stays, and the near copies are files that
+//! it supersedes.
 //!
-//! 1. One file of a cluster stays, and no step treats it. Its common content with every other file
-//!    is measured on both files in their present state. The figures of the answer may be about
-//!    another member.
-//! 2. A file is removed if enough of it lies in the file that stays. That file must hold it whole,
-//!    or be newer by the dates that both documents state. File times prove nothing.
-//! 3. Extracted texts never prove that a document is held whole, because it is more than its text.
+//! 1. One file of a cluster stays, and no step treats it. What every other file has in common with
+//!    it is measured again, on the present state of both files. The figures of the answer may be
+//!    about another member.
+//! 2. A file is removed if enough of it lies in the file that stays. In addition, that file must
+//!    contain it whole, or be newer by the dates that both documents state. The times of the files
+//!    prove nothing.
+//! 3. Extracted texts never prove that a document is contained whole, because a document is more
+//!    than its text.
 //! 4. Equal files are removed or kept together. If they are removed, each counts as a near copy of
-//!    the file that stays. As a set of equal files, one of them would wrongly stay.
+//!    the file that stays. If they were treated as a set of equal files, one of them would wrongly
+//!    stay.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,37 +24,38 @@ use crate::human::{counted, day};
 use crate::quote::quoted;
 use crate::rows::percent_text;
 
-/// The inputs for treating near copies.
+/// The inputs for a plan that treats near copies.
 #[allow(missing_debug_implementations)] // it is made of a function
 pub struct Superseding<'a> {
-    /// The least share of a file that lies in the file that stays.
+    /// The least share of a near copy that must lie in the file that stays.
     pub share: Fraction,
-    /// Compares a file with the one that stays, or returns the reason why that fails.
+    /// Compares a near copy with the file that stays. Returns the reason if that is not possible.
     pub compare: &'a dyn Fn(&FileState, &FileState) -> Result<Loss, String>,
 }
 
 impl Superseding<'_> {
-    /// Returns the option as it was given.
+    /// Returns the option in the form that the command line has.
     pub(super) fn option(&self) -> String {
         let share = percent_text(self.share, self.share == Fraction::ONE);
         format!(" --superseded {share}")
     }
 }
 
-/// The loss of removing a near copy, measured on both files in their present state.
+/// The content that is lost if a near copy is removed. It is measured on both files in their
+/// present state.
 #[derive(Clone, Debug)]
 pub struct Loss {
     /// The share of the near copy that lies in the file that stays.
     pub held: Fraction,
     /// The number of bytes of the near copy that are nowhere in the file that stays.
     pub bytes: u64,
-    /// The number of places of these bytes.
+    /// The number of places in the near copy where these bytes are.
     pub places: u64,
     /// True if the file that stays has all bytes of the near copy in their order.
     pub is_whole: bool,
-    /// True if the figures are those of the extracted texts of both.
+    /// True if the figures are those of the texts that were extracted from both files.
     pub is_of_text: bool,
-    /// Both are the same text.
+    /// Both files have the same text.
     pub is_same_text: bool,
     /// The digests of the file that stays and of the copy.
     pub digests: [String; 2],
@@ -84,24 +89,24 @@ pub(super) struct NearProof {
     pub(super) loss: String,
 }
 
-/// A file and its equals, all of which are removed.
+/// A near copy and all files that are equal to it. All of them are removed.
 struct Superseded {
     files: Vec<FileState>,
     loss: Loss,
-    /// The reason why it may be removed.
+    /// The reason why they may be removed.
     reason: String,
 }
 
-/// A content of a cluster: all files with it stay or are removed together.
+/// A content of a cluster. The files with this content stay together or are removed together.
 struct Candidate {
-    /// The index of the set of identical files that these files are, if there is one.
+    /// The index of the set of identical files with this content, if there is one.
     set: Option<usize>,
     files: Vec<FileState>,
     stated: Option<StatedDate>,
 }
 
 impl Candidate {
-    /// Returns the file that represents the content: the one of its set that stays.
+    /// Returns the file that represents the content. In its set, it is the file that would stay.
     fn first(&self) -> &FileState {
         &self.files[0]
     }
@@ -113,8 +118,8 @@ fn side_by_side(copy: &FileState, keep: &FileState) -> String {
 }
 
 impl Plan {
-    /// Adds the steps for the near copies of all clusters. A set whose files are all removed is
-    /// emptied.
+    /// Adds the steps for the near copies of all clusters. If all files of a set of identical files
+    /// are removed, the set in `sets` is emptied.
     pub(super) fn near_copies(
         &mut self,
         document: &GroupsDocument,
@@ -187,7 +192,7 @@ impl Plan {
         }
     }
 
-    /// Returns the contents of a cluster that are present and unchanged.
+    /// Returns the contents of a cluster whose files are present and unchanged.
     fn candidates(
         &mut self,
         cluster: &Cluster,
@@ -226,8 +231,8 @@ impl Plan {
     }
 }
 
-/// Returns equal files in the order of their steps: first the copies, then their representative.
-/// Each file occurs once, under one of its names.
+/// Returns equal files in the order of their steps. The file that represents them is last. Each
+/// file occurs once, under one of its names.
 fn in_order(mut files: Vec<FileState>) -> Vec<FileState> {
     let mut seen = HashSet::new();
     files.retain(|file| seen.insert(file.file()));
@@ -235,7 +240,8 @@ fn in_order(mut files: Vec<FileState>) -> Vec<FileState> {
     files
 }
 
-/// Returns the loss of a content and the reason to remove it, or the reason to keep it.
+/// Compares a content with the one that stays. Returns the loss and the reason to remove it, or as
+/// an error the reason to keep it.
 fn superseded(
     one: &Candidate,
     stays: &Candidate,

@@ -34,7 +34,7 @@ impl ConflictState {
         self.into()
     }
 
-    /// Returns the words between both names.
+    /// Returns the words that a line of text has between the names of both files.
     const fn between(self) -> &'static str {
         match self {
             Self::Equal => "equal to",

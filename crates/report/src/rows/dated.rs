@@ -14,11 +14,11 @@ pub struct DatedRow<'a> {
     /// The row.
     #[serde(flatten)]
     pub row: &'a FindRow,
-    /// Its bytes, and its last change in seconds since 1970; `None`: it is not a file of this
-    /// machine.
+    /// The size of the file in bytes, and the time of its last change in seconds since 1970. `None`
+    /// if this machine has no such file.
     #[serde(skip)]
     pub file: Option<(u64, i64)>,
-    /// True if this is the newest version of the file in question.
+    /// True if the file is the newest version of the file in question.
     #[serde(skip)]
     pub newest: bool,
 }

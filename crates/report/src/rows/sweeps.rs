@@ -34,7 +34,7 @@ pub struct LostRow {
 }
 
 impl LostRow {
-    /// Returns the score by which the places of one date are sorted: the larger containment.
+    /// Returns the larger containment. Places with the same date are sorted by it.
     pub fn score(&self) -> Fraction {
         self.a_in_b.max(self.b_in_a)
     }
@@ -100,7 +100,7 @@ pub enum Became {
 }
 
 impl Became {
-    /// Returns its word in text and tables.
+    /// Returns the word for it in text and tables.
     pub fn word(self) -> &'static str {
         self.into()
     }

@@ -1,7 +1,9 @@
-//! Reduces a cluster to some of its members or links: to a cluster, several, or none.
+//! Reduces a cluster to some of its members or links. What is left may be a cluster, several, or
+//! none.
 //!
-//! The cluster is divided like in an answer, by the links of the report. `worst` is computed from
-//! these links if all pairs have one; otherwise the old value is kept. The component is unchanged.
+//! The rest of a cluster is divided as in an answer, by those links that the report has. `worst` is
+//! computed from these links if every pair has one; otherwise the old value is kept. `component` is
+//! not changed.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -17,12 +19,12 @@ use resemble_proto::path::PathText;
 
 use super::{Picked, has_enough};
 
-/// Returns whether a file of this name and size is kept.
+/// A function that returns whether a file with this name and size is kept.
 pub(super) type KeepFile<'k> = dyn Fn(&PathText, u64) -> bool + 'k;
 
-/// Names each member by the first of its copies that is kept, as an answer about the kept files
-/// would. Copies are known if the report has the set of identical files. Returns whether any member
-/// got another name.
+/// Names each member by its first copy that is kept, as an answer about only the kept files would.
+/// The copies are known if the report has the set of identical files. Returns whether the name of
+/// any member has changed.
 fn name_by_kept_copies(cluster: &mut Cluster, sets: &[IdenticalSet], keep: &KeepFile<'_>) -> bool {
     let mut has_others = false;
     for member in cluster
@@ -65,8 +67,8 @@ fn name_by_kept_copies(cluster: &mut Cluster, sets: &[IdenticalSet], keep: &Keep
     has_others
 }
 
-/// Returns the part of the cluster that is kept, as clusters in which every member is linked to the
-/// centre. `sets` are all sets of identical files.
+/// Returns the kept part of a cluster as one or more clusters. In each of them, every member is
+/// linked to the centre. `sets` are all sets of identical files of the report.
 pub(super) fn pick(
     mut cluster: Cluster,
     picked: &Picked,
@@ -75,7 +77,7 @@ pub(super) fn pick(
     let (members, links) = (cluster.members.len(), cluster.links.len());
     let mut is_same = true;
     if let Some(container) = &cluster.container {
-        // All members lie in one file, so they are kept or dropped with it.
+        // All members lie in one container file, so they are kept or dropped together.
         if !keep(&container.path, container.size) {
             return Vec::new();
         }
@@ -108,7 +110,7 @@ pub(super) fn pick(
     clusters.collect()
 }
 
-/// The members of a cluster and its remaining links.
+/// The links that remain between the members of a cluster.
 struct RemainingLinks {
     sizes: Vec<u64>,
     ties: Vec<Vec<Tie>>,
@@ -170,7 +172,8 @@ impl Network for RemainingLinks {
     }
 }
 
-/// Makes a cluster of some remaining members, given by their places.
+/// Makes a cluster of some remaining members. `center` and `nodes` are their indexes in the cluster
+/// `before`.
 fn group_of(
     before: &Cluster,
     rest: &RemainingLinks,
@@ -225,7 +228,7 @@ fn group_of(
             member.path.clone(),
         )
     });
-    // Members of a container have the time of the container, so none of them is the newest.
+    // All members of a container have the time of the container, so none of them is the newest.
     if kind == ClusterKind::Versions && before.container.is_none() {
         mark_newest(&mut members);
     }
@@ -264,7 +267,7 @@ fn score(link: &Link) -> Fraction {
     link.a_in_b.max(link.b_in_a)
 }
 
-/// Sorts versions by their times and marks the newest, if it is unique.
+/// Sorts versions by their times, and marks the newest one if no other has the same time.
 fn mark_newest(members: &mut Vec<Member>) {
     let times = times_of(members.iter().map(Member::dates));
     if let Some(at) = newest_of(&times) {
@@ -275,8 +278,8 @@ fn mark_newest(members: &mut Vec<Member>) {
     members.extend(dated.into_iter().map(|(_, member)| member));
 }
 
-/// Returns the least score of any two members. It is known if all pairs have links. Otherwise the
-/// old one is kept.
+/// Returns the least score of any two members. If not all pairs have links, it is not known, and
+/// the old value is kept.
 fn worst(members: &[Member], links: &[Link], before: Fraction) -> Fraction {
     let pairs = members.len() * (members.len() - 1) / 2;
     if links.len() < pairs {
@@ -285,7 +288,7 @@ fn worst(members: &[Member], links: &[Link], before: Fraction) -> Fraction {
     links.iter().map(score).min().unwrap_or(before)
 }
 
-/// Returns the kind of a group by the links of its centre, as in an answer.
+/// Returns the kind of a cluster, as in an answer. It depends on the links of the centre.
 fn kind(ties: &[Tie], is_mixed: bool, is_holder: bool) -> ClusterKind {
     match Shape::of(ties) {
         Shape::Pair => ClusterKind::Pair,

@@ -1,4 +1,4 @@
-//! The marks that a page saves: the files that a person selected.
+//! Reads the marks that a page saves, that is, the files that the user selected.
 
 use std::collections::HashSet;
 
@@ -8,19 +8,19 @@ use serde::Deserialize;
 use super::{Envelope, SavedError, damaged};
 use crate::plan;
 
-/// Copies that are to be removed, each set with the file of it that stays.
+/// Sets of identical files. Each has the file that stays and the copies that are to be removed.
 ///
-/// The file has no digest, because the page cannot compute one. It is complete if it is valid JSON.
-/// A step of the plan compares the bytes of both its files in any case.
+/// The file has no digest, because the page cannot compute one. If it is valid JSON, it is
+/// complete. Even without a digest, each step of the plan compares the bytes of its two files.
 #[derive(Clone, Debug, Deserialize)]
 pub struct SavedMarks {
     /// The directories of the report.
     #[serde(default)]
     pub roots: Vec<PathText>,
-    /// Patterns of the files that took part.
+    /// Patterns of the files that the question included.
     #[serde(default)]
     pub include: Vec<String>,
-    /// Patterns of the files that did not take part.
+    /// Patterns of the files that the question left out.
     #[serde(default)]
     pub exclude: Vec<String>,
     marks: Vec<MarkedSet>,
@@ -62,7 +62,7 @@ impl SavedMarks {
         Ok(marks)
     }
 
-    /// Returns each copy, preceded by the file that stays.
+    /// Returns each copy, with the file of its set that stays before it.
     pub fn pairs(&self) -> impl Iterator<Item = (&PathText, &PathText)> {
         let sets = self.marks.iter();
         sets.flat_map(|set| set.copies.iter().map(|copy| (&set.keep, copy)))

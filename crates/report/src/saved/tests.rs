@@ -64,7 +64,8 @@ fn link(a: &str, b: &str, percent: u32) -> Link {
     }
 }
 
-/// Returns a star around `docs/c` with a chain on one side.
+/// Returns a cluster with the centre `docs/c`, in which one member is linked to another member
+/// only.
 fn star() -> Cluster {
     let names = ["docs/c", "docs/a", "docs/b", "docs/old/d", "docs/e"];
     Cluster {
@@ -101,7 +102,7 @@ fn nothing_picked_changes_nothing() {
     let before = saved.document.clone();
     pick_groups(&mut saved, &picked()).unwrap();
     let mut after = saved.document;
-    // The rows are counted again; everything else is unchanged.
+    // Only the number of shown rows is counted again. Everything else is unchanged.
     after.header.shown = before.header.shown;
     assert_eq!(after, before);
 }
@@ -228,7 +229,8 @@ fn without_its_centre_a_cluster_finds_another() {
     assert_eq!(cluster.members.len(), 2);
     assert_eq!(cluster.kind, ClusterKind::Pair);
     assert_eq!((cluster.average, cluster.worst), (share(40), share(40)));
-    // Returns a link: its shares are that of b in a, the centre, and that of a in b.
+    // The centre is `a` of the link. So the member's `a_in_b` is `b_in_a` of the link, and the
+    // other way round.
     assert_eq!(
         (cluster.members[1].a_in_b, cluster.members[1].b_in_a),
         (share(20), share(40))
@@ -350,7 +352,8 @@ fn changed_reports_are_read_or_refused_in_one_line() {
         block("extra", b"{}"),
     ];
     let samples = vec![json, page.concat()];
-    // `read` does not check the digest, so a changed sample is parsed as if its digest were right.
+    // `read` does not check the digest. So a changed report is parsed here as if its digest were
+    // right.
     let mut takes = |bytes: &[u8]| match Saved::<Groups>::read(bytes) {
         Ok((mut saved, _)) => {
             let everything = Picked::default();

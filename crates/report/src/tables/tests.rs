@@ -120,7 +120,7 @@ fn nothing_stands_for_nothing() {
     );
 }
 
-/// The columns of both scores and of the reason exist even if no row has a discount.
+/// The tables have columns for both scores and the reason, even if no row has a discount.
 #[test]
 fn discounts_have_columns() {
     let discount = Discount {

@@ -1,10 +1,11 @@
 //! A comparison for people.
 //!
-//! 1. Totals of both sides, then a line for each class with its sign. So the signs of the rows need
-//!    no legend.
-//! 2. Directories that moved as a whole, one per line. The rows that they explain are not listed.
-//! 3. The rows by class, folded by folder. Classes without a partner come first. Within each class
-//!    the biggest file comes first.
+//! 1. Totals of both sides come first, then a line for each class with its sign. So the signs of
+//!    the rows need no legend.
+//! 2. Directories that moved as a whole follow, one on each line. The rows of files that moved with
+//!    them are not listed.
+//! 3. The rows are last, by class, and folded by folder. Classes of files without a partner come
+//!    first. Within each class, the biggest file comes first.
 
 use std::collections::HashSet;
 use std::io;
@@ -30,7 +31,8 @@ pub struct View {
     pub trees: bool,
 }
 
-/// The order of the classes: lost or new files first, files that moved or are unchanged last.
+/// The order of the classes. Files that exist on one side only come first, and files that moved or
+/// are unchanged come last.
 const ORDER: [CompareClass; 8] = [
     CompareClass::OnlyA,
     CompareClass::OnlyB,
@@ -42,7 +44,7 @@ const ORDER: [CompareClass; 8] = [
     CompareClass::Same,
 ];
 
-/// Returns the sign of a class.
+/// Returns the sign that a class has in front of its rows.
 pub const fn sign(class: CompareClass) -> &'static str {
     match class {
         CompareClass::Same => "=",
@@ -84,12 +86,12 @@ pub fn print(out: &mut TextWriter<'_>, document: &CompareDocument, view: View) -
     Ok(())
 }
 
-/// Returns one line for each side.
+/// Returns the lines about the two sides: their sizes, and how much of each is in the other.
 fn head(style: TextStyle, document: &CompareDocument) -> Vec<Vec<Cell>> {
     let sum = &document.body.summary;
     let is_partial = document.errors.iter().any(SoftError::is_trouble);
     let side = |which: &str, name: &PathText, files, bytes, found, without: u64, other: &str| {
-        // The name of a catalogue ends with a colon already.
+        // The name of a catalogue already ends with a colon.
         let colon = if name.as_bytes().ends_with(b":") {
             ""
         } else {
@@ -137,7 +139,7 @@ fn head(style: TextStyle, document: &CompareDocument) -> Vec<Vec<Cell>> {
     ]
 }
 
-/// Returns a line for each class that has files, with those of A and those of B.
+/// Returns a line for each class that has files, with the numbers of its files in A and in B.
 fn counts(document: &CompareDocument) -> Vec<Vec<Cell>> {
     let mut sum = document.body.summary;
     let heading = |text: &str| Cell::right(text, Tint::Heading);
@@ -197,7 +199,8 @@ const fn meaning(class: CompareClass) -> &'static str {
     }
 }
 
-/// Returns the remark on files without a partner that are too small to match unless identical.
+/// Returns a remark about small files without a partner. They are too small to match any file that
+/// is not identical.
 fn small(document: &CompareDocument) -> Option<Vec<Cell>> {
     let alone = document.body.entries.iter();
     let alone = alone.filter(|row| matches!(row.class, CompareClass::OnlyA | CompareClass::OnlyB));
@@ -210,7 +213,7 @@ fn small(document: &CompareDocument) -> Option<Vec<Cell>> {
     (small > 0).then(|| sentence(text, Tint::Plain))
 }
 
-/// The number of trees that are shown by default.
+/// The number of directories that moved as a whole and are shown by default.
 const TREES: usize = 12;
 
 fn trees(style: TextStyle, document: &CompareDocument, view: View) -> Vec<Vec<Cell>> {
@@ -259,7 +262,7 @@ fn folder(path: &PathText) -> PathText {
     PathText::from_bytes(bytes)
 }
 
-/// Prints the rows, and a sentence about the omitted ones.
+/// Returns the lines of the rows, and a sentence about the rows that are left out.
 fn entries(
     style: TextStyle,
     document: &CompareDocument,
@@ -367,14 +370,14 @@ fn other_entry(style: TextStyle, other: &OtherRow) -> Vec<Cell> {
     ]
 }
 
-/// Returns the path that a row is folded by.
+/// Returns the path in whose folder the row is shown.
 fn place(row: &CompareRow) -> &PathText {
     const NOWHERE: &PathText = &PathText::NOTHING;
     row.a.as_ref().or(row.b.as_ref()).unwrap_or(NOWHERE)
 }
 
-/// Returns the size by which a row is sorted and folded: that of the larger file. If one file lies
-/// in the other, it is that of the inner one.
+/// Returns the size by which a row is sorted and folded. It is that of the larger file. But if one
+/// file is contained in the other, it is that of the contained file.
 fn weight(row: &CompareRow) -> u64 {
     let (a, b) = (row.size_a.unwrap_or(0), row.size_b.unwrap_or(0));
     match row.class {
@@ -384,15 +387,15 @@ fn weight(row: &CompareRow) -> u64 {
     }
 }
 
-/// The directories that moved as a whole.
+/// The directories that moved as a whole, each with its path in A and in B.
 type Moves<'a> = HashSet<(&'a Path, &'a Path)>;
 
-/// Returns whether a directory above a file moved as a whole, and the file with it.
+/// Returns whether a file moved together with a directory above it, which moved as a whole.
 fn is_explained(moves: &Moves<'_>, row: &CompareRow) -> bool {
     let (Some(a), Some(b)) = (&row.a, &row.b) else {
         return false;
     };
-    // The names must be equal up to the directory that moved.
+    // Up to the directory that moved, all names must be equal on both sides.
     let (mut a, mut b) = (a.as_path(), b.as_path());
     while let (Some(above_a), Some(above_b)) = (a.parent(), b.parent()) {
         if a.file_name() != b.file_name() {
@@ -406,8 +409,8 @@ fn is_explained(moves: &Moves<'_>, row: &CompareRow) -> bool {
     false
 }
 
-/// Distributes `room` lines among the lists. Short lists get all the lines that they need; the
-/// others share the rest.
+/// Distributes `room` lines among lists that need this many. Short lists get all the lines that
+/// they need. The others share the rest.
 fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by_key(|at| needs[*at]);
@@ -421,7 +424,7 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     shares
 }
 
-/// Adds the line of a row, and the lines of its further partners.
+/// Adds the line of a row, and a line for each further file that it matches.
 fn entry(
     style: TextStyle,
     document: &CompareDocument,
@@ -473,7 +476,7 @@ fn entry(
 /// Returns the names of a row: `a`, or `a -> b` if they differ.
 fn names(style: TextStyle, document: &CompareDocument, row: &CompareRow) -> Cell {
     let shown = |path: &PathText, whole: &PathText| {
-        // The paths are empty if two files are compared, not two directories.
+        // The relative paths are empty if two files are compared and not two directories.
         let path = if path.as_bytes().is_empty() {
             whole
         } else {

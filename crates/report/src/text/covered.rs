@@ -15,7 +15,8 @@ use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
 use crate::rows::score;
 
-/// Prints the answer of `covered`. If `all`, nothing is folded, and covered files are listed, too.
+/// Prints the answer of `covered`. If `all` is true, nothing is folded, and covered files are
+/// listed, too.
 pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) -> io::Result<()> {
     let body = &document.body;
     let style = out.style();
@@ -30,7 +31,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) ->
     ];
     out.print([line])?;
 
-    // Near copies are missing files, too, but have a list of their own. They are left out of the
+    // Near copies count as missing files, but have a list of their own. So they are left out of the
     // list of missing files.
     let near: HashSet<&PathText> = body.near.iter().map(|row| &row.path).collect();
     let missing: Vec<&MissingRow> = body
@@ -112,7 +113,7 @@ fn verdict(document: &CoveredDocument) -> String {
     )
 }
 
-/// Prints the number of omitted rows, if any. Returns whether there are any.
+/// Prints how many rows are left out. Returns whether any are.
 fn more(out: &mut TextWriter<'_>, len: usize, shown: usize) -> io::Result<bool> {
     let more = len.saturating_sub(shown);
     if more > 0 {

@@ -8,8 +8,8 @@ use crate::human::{human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::rows::score;
 
-/// Prints the pairs in the order of the document: both containments, the shared bytes, the numbers
-/// of files, and the names.
+/// Prints the pairs of directories in the order of the document. A line has both containments, the
+/// shared bytes, the numbers of files, and the names.
 pub fn print(out: &mut TextWriter<'_>, document: &DirsDocument) -> io::Result<()> {
     let pairs = &document.body.pairs;
     let Some(biggest) = pairs.iter().map(|pair| pair.shared_bytes).max() else {
@@ -30,7 +30,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &DirsDocument) -> io::Result<()
     out.say(head, Tint::Heading)?;
     let style = out.style();
     let has_titles = style.terminal;
-    // In a pipe each line is a pair, and there are no titles.
+    // In a pipe there are no titles, because each line is a pair.
     let titles = has_titles.then(|| {
         let right =
             ["A in B", "B in A", "in both", "files"].map(|title| Cell::right(title, Tint::Faint));

@@ -1,10 +1,10 @@
 //! Folds a long list of files to a screenful, with folders in place of the files below them.
 //!
-//! The list is a tree of folders. The folder with the most bytes is opened first, until the lines
-//! are used up. A closed folder is one line with its number of files and bytes. So a short list is
-//! shown whole, and a deep change in one corner is visible. Of a flat folder of 10,000 files the
-//! biggest are shown and the others counted. A folder that holds only one folder never has its own
-//! line.
+//! The list is a tree of folders. The folder with the most bytes is opened first, then the next,
+//! until the lines are used up. A closed folder is one line with its number of files and bytes. So
+//! a short list is shown whole, and a deep change in one corner is visible. If a single folder has
+//! 10,000 files, the biggest are shown and the others are counted. A folder that contains only one
+//! folder never has its own line.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,11 +13,11 @@ use std::ops::Range;
 /// A file of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Leaf<'a> {
-    /// Its path, with `/` between folders.
+    /// The path of the file, with `/` between folders.
     path: &'a [u8],
     /// Its size.
     bytes: u64,
-    /// Its index in the caller's list.
+    /// The index of the file in the caller's list.
     index: usize,
 }
 
@@ -28,7 +28,8 @@ pub(super) enum Line<'a> {
     File(usize),
     /// A closed folder.
     Folder {
-        /// Its path with `/` at the end; empty for the folder of the whole list.
+        /// The path of the folder, which ends with `/`. It is empty for the folder of the whole
+        /// list.
         path: &'a [u8],
         /// Files below it.
         files: u64,
@@ -40,16 +41,16 @@ pub(super) enum Line<'a> {
 /// A folded list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Folded<'a> {
-    /// The lines, most bytes first. Lines with equal bytes are sorted by path.
+    /// The lines, those with the most bytes first. Lines with equal bytes are sorted by path.
     pub lines: Vec<Line<'a>>,
-    /// The number of files that no line shows, neither their own nor one of a folder.
+    /// The number of files without a line. Neither they nor a folder above them have one.
     pub hidden_files: u64,
-    /// The number of folders that hold these files.
+    /// The number of folders in which these files are.
     pub hidden_folders: u64,
 }
 
 impl Folded<'_> {
-    /// Returns whether some file has no line of its own.
+    /// Returns whether at least one file has no line of its own.
     pub(super) fn is_folded(&self) -> bool {
         self.hidden_files > 0
             || self
@@ -59,17 +60,17 @@ impl Folded<'_> {
     }
 }
 
-/// A folder or a file: the leaves that share a prefix. They are adjacent, because leaves are sorted
-/// by their raw bytes.
+/// A folder or a file, as the leaves whose paths have the same prefix. These leaves are neighbours,
+/// because leaves are sorted by their raw bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Node {
-    /// The length of a folder's path with its `/`, or of a file's whole path.
+    /// The length of the common prefix: a folder's path with its `/`, or a file's whole path.
     prefix: usize,
     leaves: Range<usize>,
     bytes: u64,
 }
 
-/// Folds the list of paths and sizes to at most `room` lines (at least one).
+/// Folds a list of paths and sizes. The result has at most `room` lines, but at least one.
 pub(super) fn fold<'a>(files: impl Iterator<Item = (&'a [u8], u64)>, room: usize) -> Folded<'a> {
     let leaf = |(index, (path, bytes))| Leaf { path, bytes, index };
     let mut leaves: Vec<Leaf<'a>> = files.enumerate().map(leaf).collect();
@@ -87,8 +88,8 @@ pub(super) fn fold<'a>(files: impl Iterator<Item = (&'a [u8], u64)>, room: usize
             folded.hidden_files += node.leaves.len() as u64;
             folded.hidden_folders += u64::from(is_folder(&node));
         }
-        // Hidden files may lie directly in the folder of the whole list, which counts as one
-        // folder.
+        // Hidden files may also lie directly in the folder of the whole list. That folder counts as
+        // one.
         folded.hidden_folders = folded.hidden_folders.max(1);
     }
     let mut closed: BinaryHeap<(u64, Reverse<usize>, usize)> = BinaryHeap::new();
@@ -144,17 +145,20 @@ fn whole(leaves: &[Leaf<'_>]) -> Node {
     }
 }
 
-/// Returns whether a node is a folder. A folder with only one file below it counts as that file.
+/// Returns whether a node is a folder. A folder that has only one file below it counts as that
+/// file.
 fn is_folder(node: &Node) -> bool {
     node.leaves.len() > 1
 }
 
-/// Returns the sort key: most bytes first. Leaves are sorted by path, so their indexes break ties.
+/// Returns the key by which nodes are sorted: the one with the most bytes is first. Among equals
+/// the path decides, because leaves are sorted by path and `start` is an index of a leaf.
 fn order(node: &Node) -> (Reverse<u64>, usize) {
     (Reverse(node.bytes), node.leaves.start)
 }
 
-/// Returns the children of a folder. A folder that holds only one folder is skipped.
+/// Returns the children of a folder. If its only child is a folder, the children of that folder are
+/// returned.
 fn children(leaves: &[Leaf<'_>], folder: &Node) -> Vec<Node> {
     let mut prefix = folder.prefix;
     loop {
@@ -266,15 +270,15 @@ mod tests {
         );
     }
 
-    /// A name that sorts between two files of a folder does not split the folder.
+    /// A name that sorts between two files of a folder does not split that folder into two.
     #[test]
     fn names_around_the_slash() {
         let files = [("a/x", 1), ("a-b", 1), ("a0", 1), ("a/y", 1), ("a", 1)];
         assert_eq!(shown(&files, 4).0, ["a/ 2 2", "a", "a-b", "a0"]);
     }
 
-    /// Checks with any list and room that every file is in one line or counted as hidden. The
-    /// number of lines never exceeds the room.
+    /// Checks that every file is in exactly one line or counted as hidden, for any list and room.
+    /// There are never more lines than the room allows.
     #[test]
     fn nothing_is_lost() {
         let mut random = Random::new(7);

@@ -1,4 +1,4 @@
-//! Identical sets and clusters for people.
+//! Prints sets of identical files and clusters for people.
 
 mod brief;
 
@@ -20,7 +20,8 @@ pub fn print_brief(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::R
     brief::print(out, document)
 }
 
-/// Prints totals, sets and clusters with all their files, and links if the style is verbose.
+/// Prints totals, sets and clusters, with all their files. If the style is verbose, links are
+/// printed, too.
 pub fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
     let body = &document.body;
     let sum = &body.summary;
@@ -111,7 +112,7 @@ fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
 }
 
 /// Prints the kind, the id and the figures of a cluster. `resemble templates mark` accepts the id.
-/// A family is made for one file. It is not a cluster of the collection, so it has no id.
+/// A family is made for one file and is not a cluster of the collection. So it has no id.
 fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> io::Result<()> {
     let mark = if cluster.estimate { "~" } else { "" };
     let mut title = format!(
@@ -131,8 +132,8 @@ fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> i
     out.print([sentence("", Tint::Plain), head])
 }
 
-/// Returns the cells of a member after its score: size, day, name and number of copies.
-/// `by_stated`: the day is the one that the document states.
+/// Returns the cells of a member that follow its score: size, day, name and number of copies. If
+/// `by_stated` is true, the day is the one that the document states.
 fn member_cells(style: TextStyle, member: &Member, by_stated: bool) -> Vec<Cell> {
     let stated = member.document_date.as_ref();
     let by = stated.filter(|_| by_stated);
@@ -185,11 +186,11 @@ fn print_cluster(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> 
     Ok(())
 }
 
-/// Prints the steps from version to version. Each step has the score with the earlier member that
-/// it resembles most. This member is named unless it is on the previous line.
+/// Prints a family of versions, one member on each line. A member has the score with that earlier
+/// member which it resembles most. The earlier member is named unless it is on the previous line.
 fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
     print_head(out, family, true)?;
-    // The b of a link is the member that the step leads to.
+    // In these links, `b` is a member, and `a` is the earlier member that it resembles most.
     let steps: HashMap<&PathText, &Link> =
         family.links.iter().map(|link| (&link.b, link)).collect();
     let mut before: Option<&PathText> = None;
@@ -215,7 +216,8 @@ fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
     Ok(())
 }
 
-/// Formats the shared bytes; for an estimate, the proven ones.
+/// Formats the number of shared bytes. For an estimate, these are the proven ones, so the text says
+/// `at least`.
 fn shared(link: &Link) -> String {
     let bytes = human_size(link.shared_bytes);
     if link.estimate {

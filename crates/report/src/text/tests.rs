@@ -1,4 +1,4 @@
-//! Reports for people, compared word for word.
+//! Compares reports for people with the expected text, word for word.
 
 use super::compare::View;
 use crate::lines::{TextStyle, TextWriter};
@@ -165,10 +165,10 @@ in  A  B
 !       link  link, only in A
 ";
     assert_eq!(compared(&document, ALL), format!("{head}{tail}"));
-    // A catalogue is named with a colon.
+    // The name of a catalogue is printed with a colon.
     document.parameters.a = "old.cat:".into();
     assert!(compared(&document, FOLDED).starts_with("A  old.cat:  1,200 files"));
-    // An unlistable folder may hold missing files.
+    // Missing files may be in a folder that cannot be listed.
     document.errors.push(resemble_proto::message::SoftError {
         path: "closed".into(),
         kind: resemble_proto::message::SoftErrorKind::Unreadable,
@@ -217,7 +217,7 @@ fn what_moved_with_its_directory_is_one_line() {
     assert!(text.contains("src/net/y -> net/y"), "{text}");
 }
 
-/// 100,000 rows are a screenful, the biggest first; all omitted rows are counted.
+/// A screenful of 100,000 rows is printed. The biggest come first, and all others are counted.
 #[test]
 fn a_long_comparison_is_folded() {
     let mut rows: Vec<CompareRow> = (0..100_000u64)
@@ -391,8 +391,8 @@ fn collection(body: Groups) -> GroupsDocument {
     GroupsDocument::new(parameters, Header::default(), body, Vec::new())
 }
 
-/// Each version has the score of its step. The version that the step starts from is named unless it
-/// is on the previous line.
+/// Each version has its score with the version that its step starts from. That version is named
+/// unless it is on the previous line.
 #[test]
 fn the_steps_of_a_family() {
     let member = |path: &str, time: i64, newest| Member {
@@ -402,8 +402,8 @@ fn the_steps_of_a_family() {
         size: 2048,
         mtime: 1_700_000_000 + time * 86_400,
         document_date: None,
-        // Each version has almost nothing in common with the file in question, but much with the
-        // version before it.
+        // No version has much in common with the file in question, but each has much in common with
+        // the version before it.
         a_in_b: share(3),
         b_in_a: share(2),
         newest,

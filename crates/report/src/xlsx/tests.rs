@@ -20,7 +20,7 @@ fn document(sets: usize, files: usize) -> GroupsDocument {
     serde_json::from_value(head).unwrap()
 }
 
-/// Counts the sheets of a workbook: the archive's directory names a file for each.
+/// Counts the sheets of a workbook. The directory of the archive names a file for each sheet.
 fn sheets(bytes: &[u8]) -> usize {
     let directory = bytes.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
     let names = String::from_utf8_lossy(&bytes[directory..]).into_owned();
@@ -36,10 +36,10 @@ fn written(document: &GroupsDocument, rows: u32) -> Vec<u8> {
 
 #[test]
 fn what_does_not_fit_goes_on_in_a_further_sheet() {
-    // The sheets are: clusters, identical files, links, about.
+    // The four sheets are clusters, identical files, links, and about.
     assert_eq!(sheets(&written(&document(4, 2), 100)), 4);
-    // With two header rows and one spare row, five rows of data remain. So each sheet has two sets
-    // of two files.
+    // Of eight rows, two are a header and one is spare, so five rows of data remain. So each sheet
+    // has two sets of two files.
     assert_eq!(sheets(&written(&document(4, 2), 8)), 5);
     assert_eq!(sheets(&written(&document(5, 2), 8)), 6);
     // A set that is larger than a sheet is split.

@@ -1,8 +1,9 @@
-//! The first screen of `groups`: totals, folders, and the groups most worth a look.
+//! Prints the first screen of `groups`: totals, folders, and the groups with the most duplicated
+//! bytes.
 //!
-//! A first question returns thousands of groups. The user wants to know how much of the collection
-//! is duplicated, in which folders, and where to begin. So groups are sorted by their duplicated
-//! bytes, and each is one line. An option shows all of them, file by file.
+//! The first question about a collection returns thousands of groups. The user wants to know how
+//! much of the collection is duplicated, in which folders, and where to begin. So groups are sorted
+//! by their duplicated bytes, and each group is one line. An option shows all groups, file by file.
 
 use std::cmp::Reverse;
 use std::io;
@@ -22,7 +23,8 @@ const GROUPS: usize = 20;
 /// The maximum number of folders with many duplicated bytes shown.
 const FOLDERS: usize = 3;
 
-/// If the common folder of all names is shorter than this, it is printed with each name.
+/// If the path of the common folder of all files has fewer bytes than this, it is printed with each
+/// name.
 const LEAST_PREFIX: usize = 12;
 
 /// A set or a cluster, with its duplicated bytes.
@@ -32,7 +34,7 @@ enum Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Returns the files of the group, first the one that should be kept.
+    /// Returns the files of the group. The one that should be kept is first.
     fn paths(&self) -> Vec<&'a PathText> {
         match self {
             Self::Identical(set) => set.paths.iter().collect(),
@@ -44,7 +46,8 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// For each file but the first, returns how many of its bytes another file has.
+    /// Returns each file except the first, with the number of its bytes that another file of the
+    /// group has, too.
     fn again(&self) -> Vec<(&'a PathText, u64)> {
         match self {
             Self::Identical(set) => {
@@ -60,8 +63,8 @@ impl<'a> Group<'a> {
 pub(super) fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
     let body = &document.body;
     let mut groups: Vec<(u64, Group<'_>)> = all(body).collect();
-    // Groups arrive sorted by overhead or bytes, the most first. Groups with equal numbers keep
-    // that order.
+    // Groups arrive sorted by the bytes that could be freed. This sort is stable, so groups with
+    // equal numbers of duplicated bytes keep that order.
     groups.sort_by_key(|(again, _)| Reverse(*again));
     let prefix = prefix(&groups);
     let mut head = totals(body, &groups);
@@ -233,7 +236,8 @@ mod tests {
         }
     }
 
-    /// Returns a cluster around the first path; every other member shares this many bytes with it.
+    /// Returns a cluster whose centre is the first path. Every other member shares this many bytes
+    /// with the centre.
     fn cluster(paths: &[&str], shared: u64) -> Cluster {
         let share = Fraction::from_millionths(910_000);
         let member = |path: &&str| Member {
@@ -253,7 +257,7 @@ mod tests {
             owner: None,
         };
         let links = paths[1..].iter().flat_map(|other| {
-            // Links between other members do not add duplicated bytes.
+            // Links between two other members do not add duplicated bytes.
             let from = if *other == paths[1] { 1 } else { 2 };
             paths[..from].iter().map(|path| Link {
                 a: (*path).into(),
