@@ -1,4 +1,5 @@
-//! Chunking and the whole digest of a file in memory, beside `md-5` over the same bytes.
+//! Measures chunking, and the whole digest of a file, on bytes in memory. `md-5` over the same
+//! bytes is the comparison.
 //!
 //! `cargo bench -p resemble-benches --bench chunk`
 #![allow(clippy::print_stdout)]
@@ -16,9 +17,9 @@ use resemble_testutil::random::{Random, noise};
 const LARGE: usize = 64 << 20;
 /// Bytes of small files.
 const SMALL: [usize; 2] = [4 << 10, 16 << 10];
-/// The number of bytes that are passed at once.
+/// The number of bytes that each call of `update` gets.
 const PIECE: usize = 256 << 10;
-/// The number of passes; the best one counts.
+/// The number of passes. The time of the fastest pass is printed.
 const PASSES: usize = 5;
 
 fn main() {

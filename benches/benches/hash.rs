@@ -1,7 +1,8 @@
-//! The hash kernels, in MB/s on one core, beside their peers in the same run.
+//! Measures the hash kernels in MB/s on one core. Comparable crates are measured in the same run.
 //!
-//! Each figure is the best of several passes over bytes that fit the second-level cache: what the
-//! kernels do, not the memory. `cargo bench -p resemble-benches --bench hash`.
+//! Each figure is the best of several passes over bytes that fit into the second-level cache. So it
+//! shows the speed of the kernels, not of the memory. `cargo bench -p resemble-benches --bench
+//! hash`.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -47,7 +48,8 @@ fn scan(bytes: &[u8]) {
 }
 
 fn chunk_names(bytes: &[u8], random: &mut Random) {
-    // Lengths as TTTD's: Tmin and an exponential tail, cut off at Tmax.
+    // Draws lengths that are distributed like those of TTTD chunks: at least Tmin, then an
+    // exponential tail that ends at Tmax.
     let ChunkParams {
         min,
         max,
@@ -106,8 +108,8 @@ fn content_digest(bytes: &[u8]) {
     }
 }
 
-/// Returns the MB/s of the fastest pass. A pass repeats `work`, which takes `bytes`, for about 10
-/// ms.
+/// Returns the MB/s of the fastest pass. One call of `work` processes `bytes` bytes. A pass repeats
+/// the call until 16 times `BYTES` are processed, for about 10 ms.
 fn measure(bytes: usize, mut work: impl FnMut()) -> f64 {
     let times = (16 * BYTES).div_ceil(bytes);
     let mut best = f64::INFINITY;

@@ -1,13 +1,13 @@
-//! A whole tree: the first scan, a second look, the size of the index, and how long a question
-//! takes, beside `cat`, `md5sum` and (if it is installed) `ssdeep` on the same files in the same
-//! run.
+//! Measures a whole tree: the first scan, a second scan without changes, the size of the index, and
+//! the time of a question. `cat`, `md5sum` and (if it is installed) `ssdeep` read the same files in
+//! the same run.
 //!
 //! ```sh
 //! RESEMBLE_BENCH_TREE=/usr/src/linux cargo bench -p resemble-benches --bench tree
 //! ```
 //!
-//! Without the variable it takes `/usr/share/doc`. Everything is run twice, and the second run
-//! counts, so that the page cache is warm for all.
+//! Without the variable it takes `/usr/share/doc`. Everything is run twice, and only the second run
+//! counts. So the page cache is warm for all programs.
 
 #![allow(clippy::print_stdout)]
 
@@ -31,7 +31,7 @@ use resemble_scan::parts::{self, Formats, Limits, PartReader};
 const ASKED: usize = 2_000;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    // The program may have been started as the worker that takes files apart.
+    // This program also runs as the worker process that takes files apart.
     if let Some(code) = parts::worker() {
         return Ok(code);
     }
@@ -97,7 +97,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Scans twice, and prints the time and the result of the second scan.
+/// Scans the tree twice, each time into a new index, and prints the time and the result of the
+/// second scan.
 fn first_scan(
     name: &str,
     tree: &Path,
@@ -140,13 +141,14 @@ fn first_scan(
     Ok(())
 }
 
-/// Processor time of this process and of those it waited for.
+/// Returns the processor time of this process and of the child processes that it has waited for.
 fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let (_, fields) = stat.rsplit_once(')').ok_or("no name in stat")?;
     let ticks = fields.split_whitespace().skip(11).take(4);
     let ticks = ticks.map(str::parse::<f64>).sum::<Result<f64, _>>()?;
-    // The kernel counts a hundred ticks a second, whatever the rate of its clock.
+    // The kernel always reports these times in hundredths of a second, whatever its internal clock
+    // rate.
     Ok(ticks / 100.0)
 }
 
@@ -179,7 +181,8 @@ fn scan(
     Ok(ingest.reconcile(&[Target::subtree(tree)], &mut Unobserved)?)
 }
 
-/// Returns the time of the second run; `None` if the program is not installed.
+/// Runs the script twice and returns the time of the second run; `None` if its program is not
+/// installed.
 fn peer(script: &str, tree: &Path) -> Option<Duration> {
     let mut time = None;
     for _ in 0..2 {
@@ -198,8 +201,8 @@ fn peer(script: &str, tree: &Path) -> Option<Duration> {
     time
 }
 
-/// Asks for the listing of files spread over the tree, each with a fresh snapshot, as the overlay
-/// does.
+/// Times the question behind `FILE/.similar` for files that are spread over the tree. Each question
+/// takes a fresh snapshot, as the overlay does.
 fn questions(index: &Arc<Index>, tree: &Path) -> Result<(), Box<dyn Error>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     index.snapshot()?.walk(tree, &mut |path, entry| {
@@ -246,7 +249,7 @@ fn questions(index: &Arc<Index>, tree: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The high-water mark of this process's memory in KiB.
+/// Returns the largest amount of memory that this process has had, in KiB.
 fn peak_memory_kib() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,9 +1,10 @@
-//! Stores pairs and groups of contents that a person has seen and that raise no alert any more.
+//! Stores acknowledgements: pairs and groups of contents that a person has seen and that raise no
+//! alert any more.
 //!
-//! They are identified by the digests of the contents and not by paths. So they survive renames,
-//! restarts and a rebuilt index. A changed file has another content, so its resemblances raise
-//! alerts again. They are stored in `acks.json` in the state folder, with the paths of the marked
-//! contents for display.
+//! The contents are identified by their digests and not by paths. So acknowledgements survive
+//! renames, restarts and a rebuilt index. A changed file has another content, so its resemblances
+//! raise alerts again. The acknowledgements are stored in `acks.json` in the state folder, with the
+//! paths of the files for display.
 
 use std::fs;
 use std::io;
@@ -18,13 +19,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::state_file;
 
-/// One mark.
+/// One acknowledged pair or group of contents, called a mark here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ack {
-    /// The row for display.
+    /// The paths and the time, for display.
     #[serde(flatten)]
     pub row: AckRow,
-    /// Digests of its contents, in the order of the paths; two for a pair.
+    /// The digests of the marked contents, in the order of the paths in `row`. A pair has two.
     digests: Vec<Digest>,
 }
 
@@ -46,7 +47,7 @@ impl<'de> Deserialize<'de> for Digest {
 }
 
 impl Ack {
-    /// Marks contents as seen together.
+    /// Creates a mark of contents that a person has seen together.
     pub fn new(row: AckRow, digests: &[ContentDigest]) -> Self {
         Self {
             row,
@@ -58,8 +59,8 @@ impl Ack {
         self.digests.contains(&Digest(digest))
     }
 
-    /// Returns whether the mark is about both contents. If they are equal, the mark of a pair must
-    /// have that content twice.
+    /// Returns whether the mark is about both contents. Two equal files have the same content. A
+    /// mark of a pair is about both of them only if that content is both of its digests.
     fn is_about(&self, a: ContentDigest, b: ContentDigest) -> bool {
         let is_same = || self.digests.iter().all(|digest| digest.0 == a);
         self.has(a) && self.has(b) && (a != b || self.row.group || is_same())
@@ -71,7 +72,7 @@ impl Ack {
 pub struct Acks(Vec<Ack>);
 
 impl Acks {
-    /// Returns whether these two were seen together.
+    /// Returns whether a person has seen these two contents together.
     pub fn is_seen(&self, a: ContentDigest, b: ContentDigest) -> bool {
         self.0.iter().any(|ack| ack.is_about(a, b))
     }
@@ -90,13 +91,14 @@ impl Acks {
 /// The marks and their file.
 #[derive(Debug, Default)]
 pub struct AckStore {
-    /// `None`: the marks are only in memory.
+    /// The file that stores the marks; `None` keeps them only in memory.
     path: Option<PathBuf>,
     acks: Mutex<Arc<Acks>>,
 }
 
 impl AckStore {
-    /// Reads the file. A file that cannot be parsed is logged and counts as empty.
+    /// Reads the marks from the file. If it cannot be read or parsed, that is logged, and there are
+    /// no marks.
     pub fn open(path: &Path) -> Self {
         let read = match fs::read(path) {
             Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
@@ -118,7 +120,7 @@ impl AckStore {
         Arc::clone(&self.acks.lock())
     }
 
-    /// Adds marks; each replaces one with the same contents.
+    /// Adds marks. Each of them replaces an old one with the same contents.
     pub fn add(&self, added: Vec<Ack>) -> io::Result<()> {
         self.change(|acks| {
             acks.retain(|ack| !added.iter().any(|new| new.digests == ack.digests));

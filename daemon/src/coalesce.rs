@@ -1,23 +1,24 @@
-//! Turns hints and time into jobs: a pure state machine without clock, tree or thread.
+//! Turns hints about changes and the passing of time into jobs. It is a state machine that reads no
+//! clock and no files and has no thread.
 //!
-//! A file may be written in many pieces. Reading it between two pieces costs a read and yields a
-//! content that nobody meant to make. Waiting too long makes answers stale. So:
+//! A program may write a file in many pieces. A reading between two pieces is wasted, and its
+//! content is not what the program meant to make. But waiting too long makes answers outdated. So:
 //!
 //! 1. A changed file is read [`Timing::settle`] after its last write or close, at the latest
 //!    [`Timing::cap`] after the first. So a log that grows without pause is still read. A file that
-//!    takes long to read waits longer, in proportion: a busy disk image of 100 GB is not read all
-//!    the time.
-//! 2. What needs no reading does not wait. A new directory is listed at once: its watch is made
-//!    with the listing, and earlier changes are found only by the listing. A vanished name is
-//!    removed at once; links, pipes and devices do not wait, either.
-//! 3. A rename does not wait, and both its ends are passed on together. A waiting file is read with
-//!    its rename, because a program renames a finished file. So a save ("write a temporary file,
-//!    rename it over the old one") is one read of one file. Files below a renamed directory go on
-//!    waiting at their new paths.
-//! 4. A change of attributes alone does not wait, and is passed on as such.
+//!    takes long to read waits longer, in proportion. So a disk image of 100 GB that is in use is
+//!    not read all the time.
+//! 2. Changes that need no reading do not wait. A new directory is listed at once: its watch is
+//!    made with the listing, and only the listing finds changes from before the watch. A vanished
+//!    name is removed at once; links, pipes and devices do not wait, either.
+//! 3. A rename does not wait, and both its names are passed on together. If the renamed file was
+//!    waiting to be read, it is read now, because a program renames a file that is finished. So a
+//!    save ("write a temporary file, rename it over the old one") is one read of one file. Files
+//!    below a renamed directory go on waiting at their new paths.
+//! 4. A change of attributes alone does not wait. Its job says that only attributes changed.
 //! 5. After an overflow all waiting paths are dropped: the rescan checks everything.
 //!
-//! [`Coalescer::drain_all`] is for barriers: it makes every waiting path due.
+//! [`Coalescer::drain_all`] makes every waiting path due. It is for barriers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,12 +29,12 @@ use resemble_scan::ingest::Cause;
 use crate::watch::renames::{LastRenames, swap_below, take_below};
 use crate::watch::{Hint, Marks, Rename};
 
-/// Waiting times.
+/// The times for which changed files wait to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Time from the last write or close of a file to its reading.
+    /// The time from the last write or close of a file to its reading.
     pub settle: Duration,
-    /// Longest time from the first write or close of a file to its reading.
+    /// The longest time from the first write or close of a file to its reading.
     pub cap: Duration,
 }
 
@@ -46,7 +47,7 @@ impl Default for Timing {
     }
 }
 
-/// The result of `lstat` for a hinted path.
+/// The kind of entry that `lstat` has found at the path of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing is there.
@@ -59,18 +60,20 @@ pub enum Kind {
     Other,
 }
 
-/// The work to do now.
+/// The work that is due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Jobs {
-    /// True if everything is to be scanned. Then there are no other jobs.
+    /// True if all roots are to be scanned. Then there are no other jobs.
     pub rescan: bool,
-    /// Renames in order, and whether each entry was written before. All below an entry moves with
-    /// it. The renames are to be done first.
+    /// Renames, in the order in which they happened. The flag is true if the renamed file was
+    /// written before. All entries below a renamed directory move with it. The renames must be done
+    /// before the other jobs.
     pub renames: Vec<(Rename, bool)>,
-    /// Paths to check with all below them; most are new directories and vanished names. No path is
-    /// below another.
+    /// Paths to check with all entries below them. Most are new directories and vanished names. No
+    /// path is below another one.
     pub subtrees: BTreeSet<PathBuf>,
-    /// Single entries to check, and why. Only written files may be inside a subtree.
+    /// Single entries to check, each with the reason. An entry is below a path of `subtrees` only
+    /// if it is a file that was written.
     pub entries: BTreeMap<PathBuf, Cause>,
 }
 
@@ -83,14 +86,15 @@ impl Jobs {
             && self.entries.is_empty()
     }
 
-    /// Returns the number of renames, subtrees and entries.
+    /// Returns the number of jobs: renames, subtrees and entries.
     pub fn len(&self) -> usize {
         self.renames.len() + self.subtrees.len() + self.entries.len()
     }
 
-    /// Keeps only renames that are independent of each other and of the subtrees. For other renames
-    /// the order matters, and the tree may have changed since. So both ends of such a rename are
-    /// checked instead. That also finds a moved file by its inode and does not read it.
+    /// Keeps only renames whose names are neither above nor below those of other renames or of
+    /// subtrees. For the other renames the order would matter, and the tree may have changed since.
+    /// So both names of such a rename are checked as subtrees instead. That check also finds a
+    /// moved file by its inode and does not read it.
     fn untangle(&mut self) {
         let mut ends: BTreeMap<&Path, usize> = BTreeMap::new();
         for (rename, _) in &self.renames {
@@ -134,7 +138,7 @@ impl Jobs {
         }
     }
 
-    /// Adds an entry; the stronger of two causes counts.
+    /// Adds an entry. If it is already there, the stronger of the two causes is kept.
     fn look_at(&mut self, path: &Path, cause: Cause) {
         if let Some(known) = self.entries.get_mut(path) {
             *known = match (*known, cause) {
@@ -149,18 +153,19 @@ impl Jobs {
     }
 }
 
-/// A file settles for at least its reading time divided by this.
+/// A file waits, without further writes, for at least the duration of its last reading divided by
+/// this.
 const QUIET: u32 = 2;
 
-/// A file is read after this many times its reading time at the latest. So reading takes at most a
-/// twentieth of the time.
+/// A file that is written again and again waits for at most the duration of its last reading times
+/// this. So at most a twentieth of the time is spent on reading it.
 const PATIENCE: u32 = 20;
 
-/// Longest waiting time.
+/// The longest waiting time, however long reading a file takes.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 impl Timing {
-    /// Returns the time at which a file is to be read. `cost` is the duration of its last reading.
+    /// Returns the time at which a waiting file is to be read.
     fn due_at(self, waiting: &QueuedPath) -> Instant {
         let cost = waiting.cost.min(LONGEST);
         let settle = self.settle.max(cost / QUIET);
@@ -174,9 +179,9 @@ impl Timing {
 pub struct LongWait {
     /// The file.
     pub path: PathBuf,
-    /// Time of its reading if it is not written again.
+    /// The time of its next reading, if it is not written again before.
     pub due: Instant,
-    /// Duration of its last reading.
+    /// The duration of its last reading.
     pub cost: Duration,
 }
 
@@ -185,12 +190,12 @@ struct QueuedPath {
     first: Instant,
     last: Instant,
     cause: Cause,
-    /// Expected duration of its reading; zero if negligible.
+    /// The expected duration of reading it; zero if negligible.
     cost: Duration,
 }
 
 impl QueuedPath {
-    /// Merges two waits of one path.
+    /// Merges the waits of two paths that have become one.
     fn merge(&mut self, other: Self) {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
@@ -201,28 +206,30 @@ impl QueuedPath {
     }
 }
 
-/// The state machine.
+/// The state machine. `waiting` has the files to be read later, and `jobs` has the work that does
+/// not wait.
 #[derive(Debug, Default)]
 pub struct Coalescer {
     timing: Timing,
-    /// Sorted by path, so that the paths below a directory are one range.
+    /// The files that wait to be read. They are sorted by path, so that all paths below a directory
+    /// are one range.
     waiting: BTreeMap<PathBuf, QueuedPath>,
-    /// A time before which no waiting file is due; it may be too early, but never too late. It
-    /// saves a check of all waiting files after every event.
+    /// A time before which no waiting file is due. It may be too early, but never too late. With it
+    /// an event does not need to check all waiting files.
     earliest: Option<Instant>,
-    /// True if a file that takes long to read may be waiting.
+    /// False if no waiting file takes long to read. If it is true, there may be one.
     costly: bool,
     jobs: Jobs,
-    /// Old names of the renames in `jobs`.
+    /// The old names of the renames in `jobs`.
     moved_from: BTreeSet<PathBuf>,
-    /// New names of the renames in `jobs`.
+    /// The new names of the renames in `jobs`.
     moved_to: BTreeSet<PathBuf>,
-    /// The last renames, including those that were handed out.
+    /// The last renames, including those that [`Self::due`] has returned.
     last: LastRenames,
 }
 
 impl Coalescer {
-    /// Starts with nothing waiting.
+    /// Returns a coalescer in which nothing waits.
     pub fn new(timing: Timing) -> Self {
         Self {
             timing,
@@ -230,13 +237,13 @@ impl Coalescer {
         }
     }
 
-    /// Records a rename. The renames of a batch must precede its hints.
+    /// Records a rename. The renames of a batch must be recorded before its hints.
     pub fn rename(&mut self, rename: Rename) {
         let is_back = self.last.add(&rename);
         swap_below(&mut self.waiting, &rename, is_back, QueuedPath::merge);
         let is_written = |waiting: QueuedPath| waiting.cause == Cause::Modified;
-        // The file that had the new name is gone, or an exchange gave it the old name. So a wait
-        // for it moves to the old name.
+        // A rename removes the file that had the new name, and an exchange gives that file the old
+        // name. So if that file was waiting, the old name waits instead.
         let replaced = self.waiting.remove(&rename.to);
         let written = self.waiting.remove(&rename.from).is_some_and(is_written);
         if let Some(replaced) = replaced.filter(|waiting| is_written(*waiting)) {
@@ -245,7 +252,8 @@ impl Coalescer {
                 self.waiting.insert(rename.to.clone(), replaced);
             }
         }
-        // `a` to `b` and `b` to `c` is one move from `a` to `c`; `b` is checked.
+        // If `a` was renamed to `b` and `b` is now renamed to `c`, that is one rename from `a` to
+        // `c`. The name `b` is checked.
         let earlier = self
             .jobs
             .renames
@@ -262,9 +270,10 @@ impl Coalescer {
         let (first, modified) = &mut self.jobs.renames[earlier];
         *modified |= written;
         if first.from == rename.to {
-            // A move there and back changes nothing, but its first step has ended the watches. So
-            // both ends are checked, and no hint about them is skipped. After an exchange it is
-            // unknown which of the two files was written.
+            // The file is back under its first name, so the two renames cancel out. But the first
+            // one has ended the watches. So both names are checked, and no hint about them is
+            // skipped. After an exchange it is unknown which of the two files was written, so both
+            // count as written.
             let modified = *modified;
             self.moved_from.remove(&rename.to);
             self.jobs.subtrees.insert(rename.to.clone());
@@ -279,10 +288,10 @@ impl Coalescer {
         }
     }
 
-    /// Records a hint for a path; `kind` is what is there now.
+    /// Records a hint about a path. `kind` is the entry that is there now.
     pub fn hint(&mut self, path: &Path, hint: Hint, kind: Kind) {
         let Hint { marks, first, last } = hint;
-        // A hint that says no more than a rename did is redundant. A path with any other mark is
+        // A hint is redundant if a recorded rename says the same. A path with any other mark is
         // checked by itself.
         let arrived = marks == Marks::APPEARED
             && self.moved_to.contains(path)
@@ -300,8 +309,9 @@ impl Coalescer {
             return;
         }
         match kind {
-            // No file is left to read, so nothing waits. The whole subtree is checked, because the
-            // name may be back by then, with other entries below it.
+            // No file is left to read, so the path does not wait any more. It is checked as a
+            // subtree, because by the time of the check the name may be back, with other entries
+            // below it.
             Kind::Absent => {
                 self.forget(path);
                 self.jobs.subtrees.insert(path.to_path_buf());
@@ -318,7 +328,7 @@ impl Coalescer {
                 }
             }
             Kind::File if marks.is_only_attributes() => {
-                // A file that waits to be read will be checked anyway.
+                // The reading of a waiting file checks its attributes, too.
                 if !self.waiting.contains_key(path) {
                     self.jobs.look_at(path, Cause::AttributesOnly);
                 }
@@ -346,7 +356,7 @@ impl Coalescer {
         }
     }
 
-    /// Records that events were lost: the rescan is the only job left.
+    /// Records that events were lost. All other work is dropped for a rescan.
     pub fn overflow(&mut self) {
         self.waiting.clear();
         self.earliest = None;
@@ -358,23 +368,24 @@ impl Coalescer {
         };
     }
 
-    /// Forgets all waiting paths at and below this one.
+    /// Drops all waiting paths at and below this one.
     pub fn forget(&mut self, path: &Path) {
         take_below(&mut self.waiting, path);
     }
 
-    /// Sets the expected reading time of a waiting file; zero if negligible.
+    /// Sets how long reading a waiting file is expected to take; zero if negligible.
     pub fn set_cost(&mut self, path: &Path, cost: Duration) {
         if let Some(waiting) = self.waiting.get_mut(path) {
             waiting.cost = cost;
             self.costly |= !cost.is_zero();
-            // If the cost is lower, the file may be due sooner.
+            // A file that is faster to read than before may be due sooner.
             let due = self.timing.due_at(waiting);
             self.earliest = Some(self.earliest.map_or(due, |earliest| earliest.min(due)));
         }
     }
 
-    /// Returns the files that wait longer than others, ordered by the time of their reading.
+    /// Returns the files that wait longer than others because reading them takes long, ordered by
+    /// the time of their next reading.
     pub fn long_waits(&mut self) -> Vec<LongWait> {
         if !self.costly {
             return Vec::new();
@@ -392,12 +403,12 @@ impl Coalescer {
         waits
     }
 
-    /// Returns whether there are jobs that do not wait.
+    /// Returns whether there are jobs that are due at once.
     pub fn has_jobs(&self) -> bool {
         !self.jobs.is_empty()
     }
 
-    /// Returns the start of the longest wait.
+    /// Returns the time since which the first of the waiting files has waited.
     pub fn oldest(&self) -> Option<Instant> {
         self.waiting.values().map(|file| file.first).min()
     }
@@ -417,8 +428,8 @@ impl Coalescer {
         self.waiting.len()
     }
 
-    /// Returns a time at which [`Self::due`] may have jobs: never too late, but perhaps too early.
-    /// A time in the past means at once.
+    /// Returns the time at which the caller should call [`Self::due`] again. It is never too late,
+    /// but there may be no jobs at that time. A time in the past means at once.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         if !self.jobs.is_empty() {
             return Some(now);
@@ -426,7 +437,7 @@ impl Coalescer {
         self.earliest
     }
 
-    /// Returns the jobs that are due at `now`.
+    /// Removes and returns the jobs that are due at `now`.
     pub fn due(&mut self, now: Instant) -> Jobs {
         if self.earliest.is_some_and(|earliest| earliest <= now) {
             let timing = self.timing;
@@ -446,7 +457,7 @@ impl Coalescer {
         self.finish()
     }
 
-    /// Returns all jobs, including those that are not due yet.
+    /// Removes and returns all jobs, including those that are not due yet.
     pub fn drain_all(&mut self) -> Jobs {
         self.earliest = None;
         let waiting = std::mem::take(&mut self.waiting);
@@ -456,7 +467,8 @@ impl Coalescer {
         self.finish()
     }
 
-    /// Returns the jobs, without the entries that a subtree covers, unless they were written.
+    /// Removes and returns the jobs. An entry that is below a path of `subtrees` is left out,
+    /// unless it is a file that was written.
     fn finish(&mut self) -> Jobs {
         let mut jobs = std::mem::take(&mut self.jobs);
         self.moved_from.clear();
@@ -475,8 +487,9 @@ impl Coalescer {
             !covered
         });
         if !jobs.subtrees.is_empty() {
-            // A written file stays an entry: the listing trusts equal stats, and a write through a
-            // mapping leaves them equal.
+            // A written file stays among the entries. The check of a subtree reads only files whose
+            // stat differs from the index. A write through a memory mapping may leave the stat
+            // equal.
             let covered = |path: &Path| path.ancestors().any(|a| jobs.subtrees.contains(a));
             jobs.entries
                 .retain(|path, cause| *cause == Cause::Modified || !covered(path));

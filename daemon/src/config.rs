@@ -1,10 +1,10 @@
-//! Reads the command line and the configuration file, and checks them before the daemon does
+//! Reads the command line and the configuration file, and checks both before the daemon does
 //! anything.
 //!
-//! The keys of the file are the long options without the dashes; a root is a table `[[root]]` with
-//! its own rules. Where file and command line disagree, the command line decides. Every mistake
-//! that can be found without an index is found here; it ends the program with one sentence and
-//! status 2. A file may look like this:
+//! The keys of the file are the long options without the dashes. Each root is a table `[[root]]`
+//! with rules of its own. If the file and the command line disagree, the command line decides.
+//! Every mistake that can be found without an index is found here. It ends the program with one
+//! sentence and status 2. A file may look like this:
 //!
 //! ```toml
 //! link = "~/Similar"
@@ -35,18 +35,19 @@
 //! command = ["antiword", "{}"]
 //! ```
 //!
-//! A `[[catalogue]]` is a folder whose catalogues are kept up to date. Its path is that of the
-//! folder, with a pattern for the names (docs/catalogues.md). A `[[notify]]` table is a sink of
-//! alerts: docs/alerts.md.
+//! A `[[catalogue]]` table names a folder whose catalogues are kept up to date. Its path is that of
+//! the folder, followed by a pattern for the names (docs/catalogues.md). A `[[notify]]` table is a
+//! sink of alerts: docs/alerts.md.
 //!
-//! `[limits]` bounds the cost of one document or archive: `depth` is that of archives in archives,
-//! `ratio` that of extracted to stored bytes. `bytes` (extracted) and `memory` are in MiB, `parts`
-//! is a number, `time` is in seconds. A `[[converter]]` turns files with these extensions into
-//! text, for formats that nothing else reads.
+//! `[limits]` bounds the cost of one document or archive. `depth` limits how deep archives may be
+//! nested, and `ratio` limits how many times larger the extracted bytes may be than the stored
+//! ones. `bytes` (extracted) and `memory` are in MiB, `parts` is a number, and `time` is in
+//! seconds. A `[[converter]]` turns files with these extensions into text, for formats that are not
+//! supported otherwise.
 //!
-//! Relative paths of the command line start at the working directory, those of the file at the
-//! file's folder. `~/` at the start of a path of the file is the home folder; the shell expands it
-//! on the command line.
+//! Relative paths of the command line start at the working directory. Relative paths in the file
+//! start at the folder of the file. In the file, `~/` at the start of a path is the home folder. On
+//! the command line the shell expands it.
 
 use std::fs;
 use std::io;
@@ -82,9 +83,10 @@ pub use starter::write as write_starter;
 pub use system::SystemConfig;
 pub(crate) use system::{held_fast, numbers};
 
-/// Pause between two comparisons of the whole tree with the index.
+/// The default pause between two comparisons of the whole tree with the index.
 const RECONCILE: Duration = Duration::from_secs(3600);
-/// Default maximum number of contents that a chunk or sample has before it is boilerplate.
+/// The default limit of boilerplate: a chunk or sample that more contents than this have is
+/// boilerplate.
 const BOILERPLATE: u32 = 1000;
 
 /// The command line.
@@ -188,7 +190,7 @@ pub struct Args {
     pub quiet: bool,
 }
 
-/// Checks a pattern of the command line.
+/// Checks a pattern that the command line gives.
 fn glob(text: &str) -> Result<String, BadPattern> {
     pattern::check(text).map(|()| text.to_owned())
 }
@@ -222,60 +224,59 @@ pub enum TextArg {
     Off,
 }
 
-/// Settings of the daemon.
+/// The settings of the daemon, from the command line, the file and the environment.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The roots of this start, in the order given: those of the file, then those of the command
-    /// line.
+    /// The roots: those of the file, then those of the command line, both in the given order.
     pub roots: Vec<RootOptions>,
-    /// Alert rules of each root.
+    /// The alert rules of each root.
     pub alert_rules: Vec<(PathBuf, AlertRules)>,
-    /// Number of roots from the file, which are the first ones. `watch remove` takes away even such
-    /// a root, for later starts, too.
+    /// The number of roots from the file, which are the first ones in `roots`. `watch remove`
+    /// removes even such a root, for later starts, too.
     pub roots_of_file: usize,
-    /// Mount point of the overlay.
+    /// The mount point of the overlay; `None` for no overlay.
     pub mount: Option<PathBuf>,
-    /// Symbolic link to make, which leads to the mount point.
+    /// The symbolic link to make, which leads to the mount point.
     pub link: Option<PathBuf>,
     /// True if an overlay or a link was requested. The daemon then fails to start if it cannot make
     /// them.
     pub must_mount: bool,
-    /// The home folder, in which an overlay disturbs other programs.
+    /// The home folder. A mount point in it disturbs programs that walk through the home folder.
     pub home: Option<PathBuf>,
     /// The view of the overlay.
     pub view: View,
-    /// Visibility of `.similar` in listings.
+    /// Decides whether listings show `.similar`.
     pub show: Show,
-    /// Name of `.similar` in listings.
+    /// The name under which listings show `.similar`.
     pub similar_name: SimilarName,
     /// The state folder.
     pub state: PathBuf,
-    /// The cache folder of the command `resemble`. It is excluded like the state folder, because a
-    /// run without the daemon writes to it.
+    /// The cache folder of the command `resemble`. It is never indexed, like the state folder,
+    /// because the command writes to it if it runs without the daemon.
     pub cache: Option<PathBuf>,
-    /// The socket.
+    /// The path of the socket.
     pub socket: PathBuf,
     /// Parameters of chunks and samples.
     pub params: Params,
     /// See [`resemble_index::Options::boilerplate_limit`].
     pub boilerplate: u32,
-    /// Open the socket and mount the overlay only after the first scan.
+    /// True if the socket is opened and the overlay mounted only after the first scan.
     pub wait: bool,
-    /// Period of the full comparison; `None` for never.
+    /// The time between two comparisons of the whole tree with the index; `None` for never.
     pub reconcile: Option<Duration>,
     /// Folders whose catalogues are kept up to date.
     pub catalogues: Vec<CatalogueFolder>,
     /// Limits on the cost of one document or archive.
     pub limits: Limits,
-    /// Commands for formats that nothing else reads.
+    /// Commands that convert files of otherwise unsupported formats.
     pub converters: Vec<Converter>,
     /// Sinks of alerts.
     pub sinks: Vec<SinkConfig>,
-    /// Settings of a daemon for all users.
+    /// Settings of system mode; `None` for a daemon of one user.
     pub system: Option<SystemConfig>,
 }
 
-/// The errors of the command line or the file.
+/// An error in the command line or the configuration file.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -286,7 +287,7 @@ pub enum ConfigError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file to start with cannot be written.
+    /// The file of `--write-config` cannot be written.
     #[error("cannot write the configuration {}: {}", .path.display(), reason(source))]
     Write {
         /// The file.
@@ -304,7 +305,7 @@ pub enum ConfigError {
         /// The error, in one line.
         message: String,
     },
-    /// This chunk size is not supported.
+    /// The requested average size of chunks is not supported.
     #[error(
         "--chunk-size {size}: the average must be from {} to {} bytes",
         ChunkParams::LEAST_AVERAGE,
@@ -320,7 +321,7 @@ pub enum ConfigError {
     /// A folder of catalogues is invalid.
     #[error("in the configuration, the [[catalogue]] {}: {wrong}", .path.display())]
     Catalogue {
-        /// The path as written.
+        /// The path as the file has it.
         path: PathBuf,
         /// The error.
         wrong: NoFolder,
@@ -333,22 +334,22 @@ pub enum ConfigError {
         /// The error, in one line.
         wrong: String,
     },
-    /// There is no such user or group, or it is root.
+    /// There is no such user or group, or the user is root.
     #[error(
         "{0} is no user or group that the system's daemon could have; `systemd-sysusers` makes \
          them, or name others with --user and --control-group"
     )]
     NoUser(String),
-    /// System mode does not support the option.
+    /// System mode does not support this option.
     #[error("{0} is for the daemon of one user: --system does not do it")]
     NotForAll(&'static str),
-    /// There is no place for a folder or the socket.
+    /// The environment gives no place for a folder or the socket.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// The working directory is gone.
+    /// The working directory does not exist any more.
     #[error("cannot determine the working directory: {0}")]
     WorkingDirectory(io::Error),
-    /// A root is not a directory that can be watched.
+    /// A root cannot be watched.
     #[error(transparent)]
     Root(#[from] RootError),
 }
@@ -440,7 +441,7 @@ impl Config {
         }
     }
 
-    /// Adds the roots; fails with the first that cannot be watched.
+    /// Checks the roots and adds them. Fails at the first one that cannot be watched.
     fn add_roots(
         &mut self,
         roots: Vec<(RootOptions, AlertRules)>,
@@ -461,14 +462,14 @@ impl Config {
         Ok(())
     }
 
-    /// Returns whether alerts go to the journal of systemd.
+    /// Returns whether the journal of systemd is among the sinks of alerts.
     pub fn has_journal(&self) -> bool {
         let is_journal = |sink: &SinkConfig| matches!(sink.kind, SinkKind::Journal(_));
         self.sinks.iter().any(is_journal)
     }
 
-    /// Adds the journal of systemd as a sink, if it exists. Called when the messages of this
-    /// process go to the journal.
+    /// Adds the journal of systemd as a sink, if its socket exists. The caller does this if the
+    /// journal also gets the messages of this process.
     pub fn send_to_journal(&mut self) {
         if !self.has_journal() && Path::new(journal::SOCKET).exists() {
             self.sinks.push(SinkConfig {
@@ -481,7 +482,8 @@ impl Config {
     }
 }
 
-/// Returns the file that the command line names, and the folder of its relative paths.
+/// Reads the file that the command line names. Returns it with the folder at which its relative
+/// paths start.
 fn file_of(args: &Args, here: &Path) -> Result<(FileConfig, PathBuf), ConfigError> {
     let Some(path) = &args.config else {
         return Ok((FileConfig::default(), here.to_path_buf()));
@@ -495,8 +497,8 @@ fn file_of(args: &Args, here: &Path) -> Result<(FileConfig, PathBuf), ConfigErro
     Ok((file, path.parent().unwrap_or(Path::new("/")).to_path_buf()))
 }
 
-/// Returns the roots of the file, then those of the command line. The switches of the command line
-/// apply only to the latter.
+/// Returns the roots of the file, then those of the command line. The options of the command line
+/// apply only to the roots of the command line.
 fn roots_asked(
     args: &Args,
     file: &FileConfig,
@@ -534,8 +536,8 @@ fn roots_asked(
     of_file.chain(of_line).collect()
 }
 
-/// Returns the default mount point. Without a runtime folder it is in a temporary folder, if the
-/// view must be mounted.
+/// Returns the default mount point. Without a runtime folder it is in a folder for temporary files
+/// if the view must be mounted, and `None` if not.
 fn view_place(env: &Env, must_mount: bool) -> Result<Option<PathBuf>, ConfigError> {
     match places::view_dir(env) {
         None if must_mount => Ok(Some(places::temporary_view_dir(env)?)),
@@ -553,7 +555,8 @@ fn catalogue_folder(
     })
 }
 
-/// Joins the lines of the parser's message, some of which quote the file, into one sentence.
+/// Returns the parser's error with its line in the file. The message may have several lines, which
+/// are joined into one.
 fn not_parsed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     let at = error.span().map_or(0, |span| span.start.min(text.len()));
     let before = text.get(..at).unwrap_or(text);
@@ -565,8 +568,8 @@ fn not_parsed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     }
 }
 
-/// Resolves a path of the configuration file. `~` is the home folder; relative paths start at
-/// `folder`, which contains the file.
+/// Resolves a path of the configuration file. `~` is the home folder. Relative paths start at
+/// `folder`, the folder of the file.
 fn in_folder(folder: &Path, home: Option<&Path>, path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) if rest.as_os_str().is_empty() => home.to_path_buf(),

@@ -40,11 +40,12 @@ impl Handle {
         self.answer(config, listener, context)
     }
 
-    /// Mounts the overlay of a daemon of one user.
+    /// Mounts the overlay of a daemon of one user. A failure is an error only if the configuration
+    /// requests the overlay.
     fn mount(&self, config: &Config, mount: &Mount<'_>) -> Result<(), StartError> {
         let neighbours = Arc::new(IndexNeighbours::new(Arc::clone(&self.shared)));
         match self.overlays.mount(mount, neighbours) {
-            // `mount` has written its warning to the journal.
+            // The returned warning is ignored here: `mount` has written it to the journal.
             Ok(_) => {}
             Err(error) if config.must_mount => return Err(error.into()),
             Err(error) => tracing::warn!(%error, "no view of the tree is mounted"),
@@ -52,7 +53,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Answers at the socket.
+    /// Starts to answer requests at the socket.
     fn answer(
         &mut self,
         config: &Config,

@@ -1,4 +1,4 @@
-//! The file of the index: opened at the start and after failures, and closed at the end.
+//! Opens the index file at the start and after failures, and closes it at the end.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +11,9 @@ use resemble_index::{Index, OpenError, Options as IndexOptions};
 use crate::config::Config;
 use crate::{LAST_ANSWERS, StartError, indexer};
 
-/// The time that a start waits for an index that is in use. A killed daemon may have been starting
-/// a program for an alert: the forked child holds the lock until it executes the program.
+/// The time for which a start waits for an index that is in use. A daemon may have been killed
+/// while it started a program for an alert. Its forked child then holds the lock until it executes
+/// the program.
 const LAST_USE: Duration = Duration::from_secs(1);
 
 pub(crate) fn open_index(
@@ -58,8 +59,8 @@ pub(crate) fn opener(path: PathBuf, params: Params, options: IndexOptions) -> in
     })
 }
 
-/// Closes the index as soon as the last question has released it. If that takes too long, leaves it
-/// as it is.
+/// Waits until no question uses the index, and closes it. If that takes too long, the index is left
+/// open.
 pub(crate) fn close(mut index: Arc<Index>) {
     let patience = Instant::now() + LAST_ANSWERS;
     let index = loop {
@@ -69,7 +70,8 @@ pub(crate) fn close(mut index: Arc<Index>) {
                 index = shared;
                 thread::sleep(Duration::from_millis(10));
             }
-            // Every commit is on the disk; only the compaction is skipped.
+            // Every commit is already on disk. Only the compaction, which closing includes, is
+            // skipped.
             Err(_) => {
                 return tracing::warn!("a question still holds the index; it is not compacted");
             }

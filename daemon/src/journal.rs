@@ -1,29 +1,31 @@
-//! Writes messages to standard error, each as one line, whatever file names it has.
+//! Writes messages to standard error. Each message is one line, even if a file name in it has line
+//! breaks.
 //!
-//! A file name may hold newlines and escape sequences; printed raw, it could forge a line of the
-//! journal or take over a terminal. Fields are printed in their `Debug` form, which escapes. Error
-//! texts have raw paths. So every message passes [`OneLine`] at the end, which writes each control
-//! byte as `\xNN`.
+//! A file name may have line breaks and escape sequences. Printed as it is, it could forge a line
+//! of the journal or take over a terminal. Fields are printed in their `Debug` form, which escapes
+//! them. But the texts of errors have unescaped paths. So every message passes [`OneLine`] at the
+//! end, which writes each control byte as `\xNN`.
 
 use std::io::{self, Write};
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// The amount of messages.
+/// The options that decide how many messages are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verbosity {
-    /// `-v`, counted.
+    /// The number of `-v` options.
     pub verbose: u8,
-    /// `-q`.
+    /// True if `-q` was given.
     pub quiet: bool,
 }
 
 /// The prefix of the names of all our crates.
 const OWN: &str = "resemble_";
 
-/// Sends messages to standard error from now on. `filter` (`RUST_LOG`) overrides `verbosity`.
-/// `times` prefixes each line with the time; the journal adds it by itself.
+/// Sends messages to standard error from now on. `filter` (`RUST_LOG`) overrides `verbosity`. If
+/// `times` is true, each line begins with the time. The journal does not need that, because it
+/// records the time itself.
 pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
     let level = match (verbosity.quiet, verbosity.verbose) {
         (true, _) => "warn",
@@ -50,12 +52,13 @@ pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
     }
 }
 
-/// Shows our own messages from this level on, and only warnings and errors of libraries.
+/// Returns a filter that shows messages of our crates from this level on, and warnings and errors
+/// of all others.
 fn own_at(level: &str) -> EnvFilter {
     EnvFilter::new(format!("{OWN}={level},warn"))
 }
 
-/// The text as one line without control characters.
+/// Returns the text as one line, with its control characters escaped.
 pub fn one_line(text: &str) -> String {
     let mut line = Vec::new();
     escape(text.trim_end().as_bytes(), &mut line);
@@ -83,12 +86,12 @@ impl<'a> MakeWriter<'a> for ToStderr {
     }
 }
 
-/// Writes whole messages, each as one line.
+/// A writer that writes each message as one line.
 #[derive(Debug)]
 pub struct OneLine<W>(pub W);
 
 impl<W: Write> Write for OneLine<W> {
-    /// Writes one message, which arrives whole, with its newline.
+    /// Writes one message. The caller passes it as a whole, with the line feed at its end.
     fn write(&mut self, message: &[u8]) -> io::Result<usize> {
         let mut line = Vec::with_capacity(message.len() + 8);
         let text = message.strip_suffix(b"\n").unwrap_or(message);
@@ -116,7 +119,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::state::{Shared, Topic};
 
-    /// Returns what this thread writes to the journal while `work` runs.
+    /// Returns the messages that this thread writes while `work` runs.
     pub(crate) fn heard(work: impl FnOnce()) -> String {
         heard_by(EnvFilter::new("info"), work)
     }
@@ -146,7 +149,8 @@ pub(crate) mod tests {
         String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// The filter has the prefix of all our crates, so messages of a new crate are shown as well.
+    /// The filter names the common prefix of our crates. So messages of a crate that is added later
+    /// are shown, too.
     #[test]
     fn every_crate_of_ours_is_heard_and_libraries_only_when_something_is_wrong() {
         let lines = heard_by(own_at("info"), || {

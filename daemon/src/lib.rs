@@ -10,8 +10,9 @@
 //!
 //! * [`watch`] gathers hints about changes, and [`coalesce`] turns hints and time into jobs.
 //!   [`indexer`] is the thread that owns both and writes the index.
-//! * [`state`] is shared by all threads, [`server`] answers at the socket. [`neighbours`],
-//!   [`overlays`] and [`link`] make the overlay. [`alerts`] reports files that now resemble others.
+//! * [`state`] is shared by all threads, and [`server`] answers at the socket. [`neighbours`],
+//!   [`overlays`] and [`link`] make the overlay. [`alerts`] reports files that have become similar
+//!   to others.
 //! * [`config`] has the settings, [`journal`] writes the messages, and [`service`] notifies the
 //!   service manager. [`Daemon`] starts and ends all of it in the right order.
 //!
@@ -73,25 +74,26 @@ use system::Entered;
 use watch::SourceError;
 use watch::notify::NotifySource;
 
-/// File of the index in the state folder.
+/// Name of the index file in the state folder.
 pub const INDEX_FILE: &str = "index.redb";
-/// Bytes of memory for pages of the index. With 48 MiB the peak of a first scan of a kernel tree is
-/// 147 to 159 MB. With 40 it is 133 to 147, at the same speed. A first `find` takes 4 % more
-/// processor time.
+/// Bytes of memory for pages of the index. With 40 MiB the peak of a first scan of a kernel tree is
+/// 133 to 147 MB; with 48 it is 147 to 159. The speed of the scan is the same, but a first `find`
+/// takes 4 % more processor time.
 const INDEX_CACHE: usize = 40 << 20;
-/// The file in the state folder with the marks of acknowledged files.
+/// Name of the file in the state folder that has the acknowledgements.
 pub const ACKS_FILE: &str = "acks.json";
-/// File in the state folder with the list of roots, for an index that starts empty.
+/// Name of the file in the state folder that has a copy of the list of roots. It is used if the
+/// index is new.
 pub const ROOTS_FILE: &str = "roots.json";
-/// Folder in the state folder in which barriers make their files.
+/// Name of the folder in the state folder in which barriers make their cookies.
 const COOKIES: &str = "cookies";
-/// Longest wait of the ending daemon for running questions.
+/// The longest time for which a daemon that ends waits for running questions.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// The reasons why the daemon did not start. Each is one sentence, and the exit status is 2.
+/// The reason why the daemon did not start. Its text is one sentence, and the exit status is 2.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Nothing to watch.
+    /// There is nothing to watch.
     #[error(
         "nothing to watch: name a folder on the command line, in the configuration or with \
          `resemble watch add`"
@@ -111,7 +113,7 @@ pub enum StartError {
         /// Its mode.
         mode: u32,
     },
-    /// Another daemon has the index.
+    /// Another daemon uses the index.
     #[error(
         "another resembled uses the state folder {}; use that one, or give this one another \
          --state",
@@ -127,7 +129,7 @@ pub enum StartError {
     /// The index cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A root is inside another.
+    /// A root contains another one, or lies in it.
     #[error(transparent)]
     Root(#[from] RootError),
     /// The source of events cannot be set up.
@@ -153,8 +155,8 @@ pub enum StartError {
 #[derive(Clone, Copy, Debug)]
 pub struct Daemon;
 
-/// A running daemon. [`Handle::stop`] ends it cleanly. Dropping it ends it as well, but does not
-/// wait.
+/// A running daemon. [`Handle::stop`] ends it cleanly. Dropping the handle ends the daemon as well,
+/// but does not wait for its end.
 #[derive(Debug)]
 pub struct Handle {
     /// The present settings.
@@ -166,7 +168,7 @@ pub struct Handle {
     stop: StopFlag,
     indexer: Option<JoinHandle<()>>,
     alerts: Option<JoinHandle<()>>,
-    /// The thread that delivers alerts, and the sender whose drop ends it.
+    /// The thread that delivers alerts, and the sender that ends the thread when it is dropped.
     delivery: Option<(JoinHandle<()>, Sender<()>)>,
     ending: signal::Sender<bool>,
     runtime: Option<Runtime>,
@@ -179,14 +181,15 @@ pub struct Handle {
 }
 
 impl Daemon {
-    /// Starts everything; when this returns, the socket answers and the overlay is mounted. With
-    /// `wait` that is after the first scan, or when a signal ends the daemon.
+    /// Starts everything. When this returns, the socket answers and the overlay is mounted. With
+    /// `wait` in the configuration, it returns only after the first scan, or when a signal ends the
+    /// daemon.
     pub fn start(config: &Config) -> Result<Handle, StartError> {
         Self::start_for(config, None)
     }
 
-    /// Like [`Self::start`]. In system mode it gets the resources that were acquired before the
-    /// restrictions.
+    /// Does the same as [`Self::start`]. In system mode, `entered` has the resources that were
+    /// acquired before the process dropped its privileges.
     pub fn start_for(config: &Config, entered: Option<Entered>) -> Result<Handle, StartError> {
         prepare_state(&config.state)?;
         let path = config.state.join(INDEX_FILE);
@@ -197,7 +200,7 @@ impl Daemon {
         let (index, roots) = open_with_roots(config, &path, &options)?;
         let source = NotifySource::new(&config.state.join(COOKIES))?;
         let runtime = runtime().map_err(StartError::Thread)?;
-        // From here on a signal ends the daemon cleanly, even during its start.
+        // From here on a signal ends the daemon cleanly, even while it starts.
         let (ended, hung_up) = runtime
             .block_on(async { signals() })
             .map_err(StartError::Thread)?;
@@ -250,8 +253,8 @@ impl Daemon {
             indexer_gone: Some(indexer_gone),
         };
         let for_alerts = (Arc::clone(&shared), Arc::clone(&log));
-        // Alerts in the journal are not logged as well: the messages of the daemon may be there,
-        // too.
+        // If alerts go to the journal by a sink, they are not logged as well. The log messages of
+        // the daemon may be in the same journal, so each alert would be there twice.
         let prints = !config.has_journal();
         handle.alerts = Some(spawn("resembled-alerts", move || {
             alerts::run(&alert_messages, &for_alerts.0, &for_alerts.1, prints);
@@ -290,7 +293,8 @@ impl Daemon {
     }
 }
 
-/// Makes the state that all threads share, from the index, the stored files and the configuration.
+/// Creates the state that all threads share from the index, the files in the state folder and the
+/// configuration.
 fn shared_state(
     config: &Config,
     index: Arc<Index>,
@@ -302,7 +306,7 @@ fn shared_state(
         .with_acks(AckStore::open(&config.state.join(ACKS_FILE)))
         .with_roots_file(config.state.join(ROOTS_FILE))
         .with_part_reader(Arc::new(RecentParts::new(Arc::clone(part_reader))));
-    // The rules of the configuration replace those of the index.
+    // The alert rules in the configuration replace those that the index has.
     for (root, rules) in kept_rules {
         shared.set_alert_rules(&root, rules);
     }
@@ -312,7 +316,7 @@ fn shared_state(
     Ok(Arc::new(shared))
 }
 
-/// Makes the options of the indexer. `own` are the folders of [`own_folders`].
+/// Returns the options of the indexer. `own` has the folders that [`own_folders`] returns.
 fn indexer_options(
     config: &Config,
     own: &[PathBuf],
@@ -336,7 +340,7 @@ fn indexer_options(
     }
 }
 
-/// Starts the threads that answer.
+/// Starts the threads that answer requests.
 fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -346,7 +350,7 @@ fn runtime() -> io::Result<Runtime> {
         .build()
 }
 
-/// Opens the index and lists the roots of this start.
+/// Opens the index, and returns it with the roots of this start.
 fn open_with_roots(
     config: &Config,
     path: &Path,
@@ -356,7 +360,8 @@ fn open_with_roots(
     let index = open_index(config, path, options)?;
     roots::restore(&index, &roots_file);
     let roots = all_roots(config, &index);
-    // Opening the index does not read all records of the roots. Damage in them shows here.
+    // Opening the index does not read the list of roots completely, so damage in the list is found
+    // only now. The damaged index is set aside, and the list is read from its copy.
     let Some(damage) = index.damage() else {
         return Ok((index, roots?));
     };
@@ -367,13 +372,14 @@ fn open_with_roots(
     Ok((index, roots))
 }
 
-/// Returns the folders that the programs write to, which are never indexed.
+/// Returns the folders to which the daemon and the command `resemble` write. They are never
+/// indexed.
 fn own_folders(config: &Config) -> Vec<PathBuf> {
     let state = std::iter::once(config.state.clone());
     state.chain(config.cache.clone()).collect()
 }
 
-/// Creates the manager of the views, which follow the roots.
+/// Creates the manager of the overlays. When the roots change, it updates each overlay.
 fn overlays_of(
     config: &Config,
     shared: &Arc<Shared>,
@@ -426,7 +432,7 @@ impl Handle {
         }
     }
 
-    /// Waits for a signal, or for the end of the indexer.
+    /// Waits for a signal, or for the end of the indexer thread.
     pub fn wait_for_signal(&mut self) -> SignalEvent {
         let Some(runtime) = &self.runtime else {
             return SignalEvent::End;
@@ -449,8 +455,8 @@ impl Handle {
         })
     }
 
-    /// Ends everything, in this order: the indexer and the alerts, the overlays, the answers, the
-    /// index, the socket.
+    /// Ends everything, in this order: the indexer and the alerts, the delivery of alerts, the
+    /// overlays, the answers, the index, the socket.
     pub fn stop(mut self) {
         let began = Instant::now();
         self.stop.set();
@@ -464,7 +470,8 @@ impl Handle {
                 tracing::error!("a thread panicked");
             }
         }
-        // Deliveries end after the last alerts have been made.
+        // The delivery ends only now, because the two threads above may have raised the last
+        // alerts.
         self.end_delivery();
         self.overlays.unmount_all();
         if let Some(runtime) = self.runtime.take() {
@@ -497,7 +504,7 @@ fn wait_for_first_scan(shared: &Shared, is_over: impl Fn() -> bool) {
     while !shared.wait_first_scan(patience) && !is_over() {}
 }
 
-/// Makes the state folder if it is missing. The daemon's user must own it, and no one else may
+/// Makes the state folder if it is missing. The daemon's user must own it, and nobody else may
 /// write to it.
 fn prepare_state(state: &Path) -> Result<(), StartError> {
     places::private_dir(state, rustix::process::geteuid().as_raw())?;
@@ -535,7 +542,7 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
     let mut all: Vec<Root> = of_file
         .chain(of_line)
         .map(|root| {
-            // A root of `watch add` stays one, even if the configuration names it, too.
+            // A root of `watch add` remains one even if the configuration names it, too.
             let origin = if is_kept(root) {
                 WatchOrigin::Kept
             } else {
@@ -567,7 +574,8 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
         )?;
         all.push(scanning(root, WatchOrigin::Kept));
     }
-    // A daemon without roots may serve the catalogues of other machines.
+    // No roots are needed if there are folders of catalogues: the daemon then serves the catalogues
+    // of other machines.
     if all.is_empty() && config.catalogues.is_empty() {
         return Err(StartError::NoRoots);
     }
@@ -581,7 +589,7 @@ mod tests {
 
     use super::*;
 
-    /// The wait for the first scan must end if no indexer is left to do it.
+    /// If the indexer has ended, nobody does the first scan, so the wait for it must end, too.
     #[test]
     fn waiting_for_the_first_scan_ends_with_the_indexer() {
         let index = Index::in_memory(&Params::default()).unwrap();
@@ -589,7 +597,8 @@ mod tests {
         let indexer = spawn("ends", || ()).unwrap();
         let (done, ends) = crossbeam_channel::bounded(1);
         let waiting = Arc::clone(&shared);
-        // The wait has a thread of its own, so that the test fails if it does not end.
+        // The wait runs on a thread of its own. So if it does not end, the test fails instead of
+        // hanging.
         thread::spawn(move || {
             wait_for_first_scan(&waiting, || indexer.is_finished());
             done.send(()).unwrap();

@@ -1,13 +1,14 @@
-//! The symbolic link that leads to the view.
+//! Makes and removes the symbolic link that leads to the view.
 //!
-//! The view of a tree must not be where programs that walk the tree find it. A duplicate finder
-//! would take the view's files for copies and delete the originals. So the view is mounted in the
-//! runtime folder. A link at a convenient path leads to it; such programs do not follow links.
+//! Programs that walk through a tree must not find the view of it. A duplicate finder would take
+//! the view's files for copies and delete the originals. So the view is mounted in the runtime
+//! folder. A link at a convenient path leads to it; such programs do not follow links.
 //!
 //! 1. **A link is ours if it leads to our mount point.** Nothing else is ever replaced or removed:
 //!    no file, no folder, and no link that leads elsewhere.
-//! 2. It is made when the view answers and removed after the view is unmounted. The link of a
-//!    killed daemon leads to the mount point of the next daemon, too, which takes it over.
+//! 2. The link is made when the view answers, and removed after the view is unmounted. If a daemon
+//!    is killed, its link stays. It leads to the mount point of the next daemon, too, which takes
+//!    the link over.
 
 use std::fs;
 use std::io;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// The reason why the link could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// Something that is not ours is there.
+    /// A file, a folder or a link that is not ours is at the path.
     #[error(
         "{} is in the way of the link to the view: {what}; remove it or name another --link",
         .path.display()
@@ -28,7 +29,7 @@ pub enum LinkError {
         /// The kind of the object at the path.
         what: String,
     },
-    /// The link would lie in the view itself.
+    /// The path of the link is inside the view.
     #[error(
         "the link {} would lie in the view that it leads to; name another --link or --mount",
         .path.display()
@@ -37,7 +38,7 @@ pub enum LinkError {
         /// The path of the link.
         path: PathBuf,
     },
-    /// The system refused.
+    /// The system refused to make the link.
     #[error("cannot make the link {}: {source}", .path.display())]
     Io {
         /// The path of the link.
@@ -47,7 +48,7 @@ pub enum LinkError {
     },
 }
 
-/// A link to the view, removed when dropped.
+/// A link to the view. It is removed when this value is dropped.
 #[derive(Debug)]
 pub struct ViewLink {
     path: PathBuf,
@@ -55,7 +56,8 @@ pub struct ViewLink {
 }
 
 impl ViewLink {
-    /// Makes the link, or takes over the one that a killed daemon left.
+    /// Makes a link at `path` that leads to `point`, or takes over the one that a killed daemon
+    /// left.
     pub fn make(path: &Path, point: &Path) -> Result<Self, LinkError> {
         let path = path.to_path_buf();
         if path.starts_with(point) {
@@ -64,7 +66,8 @@ impl ViewLink {
         match symlink(point, &path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // The mount is not accessed, because a dead one would hang.
+                // An overlay that is mounted at the path is not accessed, because it would hang if
+                // its daemon is dead.
                 let what = if resemble_fs::is_inside_resemble_mount(&path) {
                     "a view is mounted there; take it away with `fusermount3 -u`".to_owned()
                 } else {
@@ -85,7 +88,7 @@ impl ViewLink {
         Ok(Self { path, point })
     }
 
-    /// The path of the link itself.
+    /// Returns the path of the link itself.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -110,7 +113,7 @@ mod tests {
         let (path, point) = (dir.path().join("Similar"), dir.path().join("run/view"));
         let link = ViewLink::make(&path, &point).unwrap();
         assert_eq!(fs::read_link(&path).unwrap(), point);
-        // A killed daemon removes nothing.
+        // The link is forgotten and not dropped, like that of a killed daemon, so it stays.
         std::mem::forget(link);
         let link = ViewLink::make(&path, &point).unwrap();
         drop(link);

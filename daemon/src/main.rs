@@ -1,4 +1,4 @@
-//! `resembled`: see the library.
+//! The program `resembled`; see the library.
 
 #[cfg(target_env = "gnu")]
 mod heap;
@@ -12,9 +12,9 @@ use resemble_daemon::signals::SignalEvent;
 use resemble_daemon::{Daemon, journal, service, system};
 use resemble_proto::places::Env;
 
-/// The command line, the configuration or the environment is at fault.
+/// The exit status if the command line, the configuration or the environment prevents a start.
 const TROUBLE: u8 = 2;
-/// The daemon ended by itself, which it never should.
+/// The exit status if the daemon ended without an order, which it never should.
 const BROKEN: u8 = 1;
 
 fn main() -> ExitCode {
@@ -43,13 +43,15 @@ fn main() -> ExitCode {
     );
     #[cfg(target_env = "gnu")]
     heap::bound();
-    // No other user may read the index, the alerts and the socket, in any folder.
+    // The index, the alerts and the socket get modes that let no other user read them, whatever
+    // folder they are in.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     match run(&args) {
         Ok(code) => code,
         Err(error) => {
             let line = journal::one_line(&error.to_string());
-            // If standard error is closed, there is nowhere to say so.
+            // If standard error is closed, the failure to write is ignored: it cannot be reported
+            // anywhere.
             let _said = writeln!(std::io::stderr(), "resembled: {line}");
             ExitCode::from(TROUBLE)
         }
@@ -72,7 +74,7 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Ok::<_, ConfigError>(config)
     };
     let config = load()?;
-    // This must precede the start of a second thread.
+    // This must be called before a second thread is started.
     let entered = match &config.system {
         Some(system) => Some(system::enter(&config, system)?),
         None => None,

@@ -1,15 +1,15 @@
 //! Answers the questions of the overlay from the index.
 //!
-//! Every answer is that of the last commit. No answer waits for a scan or touches the overlay. If
-//! the index cannot be read, the answer is empty, because a listing cannot show errors. The reason
+//! Every answer is from the last commit. No answer waits for a scan or accesses the overlay. A
+//! listing cannot show errors. So if the index cannot be read, the listing is empty, and the reason
 //! is in the journal and in `status`.
 //!
-//! Listings are cached, because the search for related files takes most of the time once measures
-//! are stored. `ls`, completion and file managers also open one folder several times. While the
-//! index has no newer commit, a listing is returned without any access to the index. After a commit
-//! it stays valid until a commit changes a record that its search read ([`Footprint`]). A search
-//! may read more than a footprint holds, or fail to read a file. Its listing is then valid until
-//! the clock changes ([`Shared::clock`]).
+//! Listings are cached, because the search for similar files is slow. `ls`, completion and file
+//! managers also open the same folder several times. While the index has no newer commit, a cached
+//! listing is returned without any access to the index. After a commit the listing stays valid
+//! unless a commit has changed a record that its search read ([`Footprint`]). If the search read
+//! more records than a footprint can have, or failed to read a file, the listing has no footprint.
+//! It is then valid until the clock changes ([`Shared::clock`]).
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -41,36 +41,37 @@ use crate::questions;
 use crate::state::Shared;
 use crate::system::System;
 
-/// The index as the overlay sees it.
+/// Answers from the index, in the form that the overlay asks for.
 #[derive(Debug)]
 pub struct IndexNeighbours {
     shared: Arc<Shared>,
     listings: Mutex<KeptListings>,
-    /// The user that the answers are for. `None` if everything is visible; answers are then cached.
+    /// The access checks of the user whom the answers are for. `None` if everything is visible;
+    /// only then answers are cached.
     sight: Option<Arc<dyn AccessCheck>>,
 }
 
-/// Listings, each with the last clock at which it was known to be valid.
+/// Cached listings by path. Each has the last clock at which it was known to be valid.
 #[derive(Debug, Default)]
 struct KeptListings {
     of: HashMap<PathBuf, KeptListing>,
-    /// The size of all listings.
+    /// The number of bytes that all listings take.
     bytes: usize,
 }
 
 #[derive(Debug)]
 struct KeptListing {
     listing: Listing,
-    /// See [`Shared::clock`].
+    /// The last clock at which the listing was known to be valid; see [`Shared::clock`].
     clock: u64,
-    /// The templates that were excluded.
+    /// The templates that the search excluded.
     templates: Arc<Templates>,
-    /// The records that it depends on; `None` if they are too many to list.
+    /// The records that the listing depends on; `None` if it depends on others, too.
     footprint: Option<Footprint>,
 }
 
 impl KeptListing {
-    /// Returns whether the listing is still valid in this snapshot.
+    /// Returns whether the listing is the one that a search in this snapshot would give.
     fn is_right(&mut self, snapshot: &Snapshot) -> bool {
         let (then, now) = (&self.templates, snapshot.templates());
         let same_templates = Arc::ptr_eq(then, now) || (then.is_empty() && now.is_empty());
@@ -78,7 +79,7 @@ impl KeptListing {
         footprint.is_some_and(|footprint| snapshot.is_untouched(footprint))
     }
 
-    /// The bytes that it takes.
+    /// Returns the number of bytes that the listing takes.
     fn bytes(&self) -> usize {
         let neighbours = self.listing.neighbours.iter();
         let names = neighbours.map(|one| one.target.as_os_str().len() + one.member.len());
@@ -90,17 +91,18 @@ impl KeptListing {
 }
 
 impl KeptListings {
-    /// The maximum number of bytes. Above it, all listings are dropped.
+    /// The maximum number of bytes of all listings. If a new listing would exceed it, all others
+    /// are dropped.
     const MOST: usize = 16 << 20;
 
-    /// Returns the listing of a path, if it is known to be valid at this clock.
+    /// Returns the cached listing of a path, if it is known to be valid at this clock.
     fn get(&self, clock: u64, path: &Path) -> Option<Listing> {
         let kept = self.of.get(path).filter(|kept| kept.clock == clock);
         kept.map(|kept| kept.listing.clone())
     }
 
-    /// Returns the listing of a path, if no commit up to this snapshot touches it. The snapshot is
-    /// at least as new as the clock.
+    /// Returns the cached listing of a path, if it is valid in this snapshot; otherwise removes it.
+    /// The snapshot must be at least as new as the clock.
     fn get_in(&mut self, snapshot: &Snapshot, clock: u64, path: &Path) -> Option<Listing> {
         let kept = self.of.get_mut(path)?;
         if kept.is_right(snapshot) {
@@ -129,7 +131,7 @@ impl KeptListings {
 }
 
 impl IndexNeighbours {
-    /// Creates answers from this index.
+    /// Answers from this index to a user who may see everything.
     pub fn new(shared: Arc<Shared>) -> Self {
         Self {
             shared,
@@ -138,7 +140,7 @@ impl IndexNeighbours {
         }
     }
 
-    /// Creates answers limited to what a user may see.
+    /// Answers from this index to a user who may see only some files.
     fn seen_by(shared: Arc<Shared>, sight: Arc<dyn AccessCheck>) -> Self {
         Self {
             sight: Some(sight),
@@ -146,7 +148,8 @@ impl IndexNeighbours {
         }
     }
 
-    /// Runs a question; a failure is logged and answered with the default.
+    /// Asks a question about a snapshot. A failure is logged, and the answer is then the default
+    /// value.
     fn ask<T: Default>(
         &self,
         path: &Path,
@@ -172,25 +175,27 @@ impl IndexNeighbours {
         })
     }
 
-    /// Returns the reader of documents, but none in system mode. Figures of documents are then
-    /// estimates from stored samples.
+    /// Returns the reader of documents, but not in system mode. Without it, figures about documents
+    /// are estimates from stored samples.
     fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
         self.shared.part_reader().filter(|_| self.sight.is_none())
     }
 
-    /// Returns the listing of a file or directory: the cached one if it is still valid.
+    /// Returns the listing of a file or directory. `question` is asked only if no cached listing is
+    /// valid.
     fn listing(
         &self,
         path: &Path,
         question: impl FnOnce(&Snapshot) -> Result<Listing, AskError>,
     ) -> Listing {
         if self.sight.is_some() {
-            // A listing for one user would be wrong for another. Even for the same user it would
-            // soon be wrong, because a change of permissions need not change the index.
+            // A listing for one user would be wrong for another one. Soon it would even be wrong
+            // for the same user, because a change of permissions need not change the index. So it
+            // is not cached.
             return self.ask(path, question);
         }
-        // The clock is read before the index. A change in between makes the cached listing expire
-        // early, not late.
+        // The clock is read before the index. If a commit comes between, the cached listing expires
+        // too early, which is harmless.
         let clock = self.shared.clock();
         if let Some(listing) = self.listings.lock().get(clock, path) {
             return listing;
@@ -205,7 +210,8 @@ impl IndexNeighbours {
         let Some(listing) = said(path, question(&snapshot)) else {
             return Listing::default();
         };
-        // Until the first scan is done, roots are removed without a change of the clock.
+        // Before the first scan is done, roots may be removed without a change of the clock. So no
+        // listing is cached until then.
         if self.shared.first_scan_done() {
             let kept = KeptListing {
                 listing: listing.clone(),
@@ -219,13 +225,14 @@ impl IndexNeighbours {
     }
 }
 
-/// Returns the answer; an error is logged.
+/// Returns the answer, or logs the error and returns `None`.
 fn said<T, E: Display>(path: &Path, answer: Result<T, E>) -> Option<T> {
     let logged = |error: &E| tracing::warn!(path = ?path, %error, "the overlay has no answer");
     answer.inspect_err(logged).ok()
 }
 
-/// Returns whether the user could open, at this path, the same file that was opened there.
+/// Returns whether the user could open the file at this path, and whether it is the file with the
+/// stat `opened`.
 fn opens(sight: &dyn AccessCheck, path: &Path, opened: &Stat) -> bool {
     let time = |time: Timestamp| (time.secs, time.nanos);
     let opened = SeenPlace {
@@ -239,7 +246,7 @@ fn opens(sight: &dyn AccessCheck, path: &Path, opened: &Stat) -> bool {
     looked.is_ok_and(|seen| seen == [Seen::File(opened)])
 }
 
-/// Searches for the listing of a file.
+/// Searches for the files that resemble a file, and returns them as a listing.
 fn similar_files(
     snapshot: &Snapshot,
     file: &Path,
@@ -269,7 +276,7 @@ fn neighbour(snapshot: &Snapshot, similar: Similar) -> Result<Neighbour, AskErro
     })
 }
 
-/// The other directory of a row, as a neighbour of the first.
+/// Returns the second directory of a row, as a neighbour of the first one.
 fn neighbouring(row: &DirRow) -> Neighbour {
     Neighbour {
         target: row.b.as_path().to_owned(),
@@ -352,8 +359,8 @@ impl Neighbours for IndexNeighbours {
             let name = PathText::from(file);
             let options = FindOptions {
                 text: true,
-                // The rows are limited to the links of a listing. Otherwise `shown` would count
-                // files that the listing leaves out.
+                // A report has at most as many rows as a listing has links. With more rows, `shown`
+                // would count files that the listing leaves out.
                 top: Some(LISTED as u64),
                 ..FindOptions::default()
             };
@@ -399,7 +406,7 @@ impl Neighbours for IndexNeighbours {
     }
 }
 
-/// A member of an archive of the watched tree.
+/// A member of an archive that is in a watched tree.
 struct ArchivedMember<'a> {
     path: &'a Path,
     opened: OpenedMember<'a>,
@@ -416,7 +423,7 @@ impl Member for ArchivedMember<'_> {
     }
 }
 
-/// All users of a mount that serves every user.
+/// The users of an overlay that serves all users.
 #[derive(Debug)]
 pub(crate) struct Everybody {
     /// The index.

@@ -1,8 +1,9 @@
-//! Manages the mounted overlays, and ensures that none is ever indexed.
+//! Manages the mounted overlays, and ensures that no overlay is ever indexed.
 //!
-//! A mount point is excluded by its path *before* anything is mounted there, and until the mount is
-//! gone. So no scan ever enters it. The exclusion list is always made from all mounts, under their
-//! lock. So two concurrent requests cannot lose each other's mount point.
+//! A mount point is excluded from the index by its path *before* anything is mounted there, and
+//! until the mount is gone. So no scan ever enters it. Each new list of exclusions is made from all
+//! mounts while they are locked. So two requests at the same time cannot lose each other's mount
+//! point.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -30,22 +31,22 @@ use crate::state::Shared;
 pub struct Overlays {
     shared: Arc<Shared>,
     commands: Sender<Command>,
-    /// Folders of the daemon's own, the state folder first.
+    /// The folders to which the daemon and the command write. The state folder is the first.
     own: Vec<PathBuf>,
-    /// The home folder, in which a view disturbs other programs.
+    /// The home folder. A mount point in it disturbs programs that walk through the home folder.
     home: Option<PathBuf>,
     show: Show,
     similar_name: SimilarName,
-    /// The configured mount point, its view and the link to it.
+    /// The configured mount point, the view there, and the link that leads to it.
     configured: Option<(PathBuf, View, Option<PathBuf>)>,
     mounts: Mutex<Mounts>,
 }
 
-/// Mounted overlays, and those being mounted.
+/// The mounted overlays, and the mount points of overlays that are being mounted or unmounted.
 #[derive(Debug, Default)]
 struct Mounts {
     mounted: Vec<Mounted>,
-    /// Mount points of overlays that are not mounted yet, or not yet gone.
+    /// Mount points of overlays that are being mounted or unmounted.
     reserved: Vec<PathBuf>,
 }
 
@@ -62,13 +63,13 @@ struct Mounted {
 pub struct Mount<'a> {
     /// The mount point.
     pub point: &'a Path,
-    /// Form of the displayed tree.
+    /// The view in which the overlay shows the tree.
     pub view: View,
-    /// A symbolic link that is to lead to the mount point.
+    /// The path of the symbolic link to make, which leads to the mount point.
     pub link: Option<&'a Path>,
 }
 
-/// The reasons why there is no overlay, or no link to it.
+/// The reason why an overlay, or the link to it, could not be made.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // each is the error of what failed
 pub enum ShowError {
@@ -78,7 +79,7 @@ pub enum ShowError {
     Link(#[from] LinkError),
 }
 
-/// The reasons why an overlay was not unmounted.
+/// The reason why an overlay was not unmounted.
 #[derive(Debug, thiserror::Error)]
 pub enum UnmountError {
     /// No overlay is mounted.
@@ -90,13 +91,14 @@ pub enum UnmountError {
     /// Several overlays are mounted, and the request names none.
     #[error("{0} overlays are mounted: name the mount point")]
     Which(usize),
-    /// The system refused.
+    /// The system refused to unmount it.
     #[error(transparent)]
     Mount(#[from] MountError),
 }
 
 impl Overlays {
-    /// Starts without mounts. `own` are excluded together with the mount points.
+    /// Creates the manager, with no overlay mounted. The folders in `own` are excluded from the
+    /// index like the mount points.
     pub fn new(
         shared: Arc<Shared>,
         commands: Sender<Command>,
@@ -115,30 +117,31 @@ impl Overlays {
         }
     }
 
-    /// Sets the home folder; a view in it causes a warning.
+    /// Sets the home folder. A mount point in it causes a warning.
     #[must_use]
     pub fn with_home(mut self, home: Option<&Path>) -> Self {
         let home = home.and_then(|home| fs::canonicalize(home).ok());
-        // If the home folder is `/`, everything is in it.
+        // A home folder `/` would contain every mount point, so it counts as none.
         self.home = home.filter(|home| home.parent().is_some());
         self
     }
 
-    /// Lists `.similar` under another name.
+    /// Sets the name under which listings show `.similar`.
     #[must_use]
     pub fn with_similar_name(mut self, name: SimilarName) -> Self {
         self.similar_name = name;
         self
     }
 
-    /// Records the configured mount, to mount it again on request.
+    /// Sets the configured mount, which a request can mount again.
     #[must_use]
     pub fn with_view(mut self, point: Option<&Path>, view: View, link: Option<&Path>) -> Self {
         self.configured = point.map(|point| (point.to_owned(), view, link.map(Path::to_owned)));
         self
     }
 
-    /// Returns the configured mount, if `point` is its mount point, its link or `None`.
+    /// Returns the configured mount, if `point` is its mount point or its link. `None` means the
+    /// configured mount, too.
     pub fn configured(&self, point: Option<&Path>) -> Option<Mount<'_>> {
         let (own, view, link) = self.configured.as_ref()?;
         let is_it = point.map(resolved).is_none_or(|point| {
@@ -151,13 +154,13 @@ impl Overlays {
         })
     }
 
-    /// Returns whether an overlay hides a real entry of this name.
+    /// Returns whether an overlay hides the real entries that have this name.
     pub fn hides(&self, name: &OsStr) -> bool {
         self.similar_name.stands_for(name)
     }
 
-    /// Mounts an overlay of the present roots; it answers when this returns. Returns the mount, and
-    /// a warning if the mount point disturbs other programs.
+    /// Mounts an overlay of the present roots. When this returns, the overlay answers. Returns a
+    /// warning if the mount point disturbs other programs, and the status of the mount.
     pub fn mount(
         &self,
         mount: &Mount<'_>,
@@ -170,7 +173,7 @@ impl Overlays {
             .and_then(|overlay| {
                 let link = mount.link.map(resolved);
                 let link = link.map(|link| ViewLink::make(&link, overlay.mount_point()));
-                // If this fails, the overlay is dropped, which unmounts it.
+                // If the link cannot be made, the overlay is dropped, which unmounts it.
                 Ok((link.transpose()?, overlay))
             });
         let mut mounts = self.mounts.lock();
@@ -198,7 +201,8 @@ impl Overlays {
         Ok((warning, status))
     }
 
-    /// Serves an overlay of the present roots that was mounted for all users.
+    /// Serves an overlay of the present roots to all users. It is mounted already; `device` is the
+    /// connection to the kernel.
     pub fn serve(
         &self,
         mount: &Mount<'_>,
@@ -207,7 +211,8 @@ impl Overlays {
     ) -> Result<(), MountError> {
         let point = resolved(mount.point);
         self.reserve(&point)?;
-        // Every request has a user, so these neighbours are never used.
+        // Each request is answered by the neighbours of its user. So these neighbours, which belong
+        // to no user, are never used.
         let of_nobody = Arc::new(MapNeighbours::new());
         let served = Overlay::serve(self.config(mount, &point), device, of_nobody, audience);
         let mut mounts = self.mounts.lock();
@@ -234,7 +239,7 @@ impl Overlays {
         }
     }
 
-    /// Excludes a mount point from now on, before anything is mounted there.
+    /// Reserves a mount point and excludes it from the index, before anything is mounted there.
     fn reserve(&self, point: &Path) -> Result<(), MountError> {
         let mut mounts = self.mounts.lock();
         if mounts.points().any(|other| other == point) {
@@ -247,7 +252,8 @@ impl Overlays {
         Ok(())
     }
 
-    /// Returns a warning if the mount point is in a folder that other programs walk through.
+    /// Returns a warning if the mount point is in a root or in the home folder, through which other
+    /// programs walk.
     fn warning(&self, point: &Path) -> Option<String> {
         let roots = self.shared.root_paths().into_iter();
         let mut around = roots
@@ -264,9 +270,10 @@ impl Overlays {
         })
     }
 
-    /// Shows the present roots in every overlay.
+    /// Makes every overlay show the present roots.
     pub fn follow_roots(&self) {
-        // The roots are read under the lock, so that the later of two calls has the later roots.
+        // The roots are read while the mounts are locked. So if there are two calls at the same
+        // time, the later one has the newer roots.
         let mounts = self.mounts.lock();
         let roots = self.shared.root_paths();
         for mounted in &mounts.mounted {
@@ -274,8 +281,8 @@ impl Overlays {
         }
     }
 
-    /// Unmounts the overlay at a mount point or at the link to it; without either, the only one.
-    /// Returns its status.
+    /// Unmounts the overlay whose mount point or link is `point`, and returns its status. With
+    /// `None` there must be only one overlay, which is unmounted.
     pub fn unmount(&self, point: Option<&Path>) -> Result<MountStatus, UnmountError> {
         let point = point.map(resolved);
         let mounted = {
@@ -308,7 +315,7 @@ impl Overlays {
         Ok(status)
     }
 
-    /// Unmounts all overlays when the daemon ends; failures are logged.
+    /// Unmounts all overlays at the end of the daemon. Failures are logged.
     pub fn unmount_all(&self) {
         let all = std::mem::take(&mut self.mounts.lock().mounted);
         for mounted in all {
@@ -318,7 +325,8 @@ impl Overlays {
         }
     }
 
-    /// Returns the overlays that answer, and forgets those that were unmounted by hand.
+    /// Returns the status of each overlay that answers. Overlays that another program has unmounted
+    /// are forgotten.
     pub fn status(&self) -> Vec<MountStatus> {
         let mut mounts = self.mounts.lock();
         let (alive, gone) = std::mem::take(&mut mounts.mounted)
@@ -339,16 +347,18 @@ impl Overlays {
         status
     }
 
-    /// Sets the exclusions in the shared state at once, and in the indexer when it reads commands.
-    /// An indexer that scans reads none, but its observer asks the shared state. The caller holds
-    /// the lock of the mounts, so the last update is the right one.
+    /// Excludes the daemon's folders and all mount points from the index. The shared state has the
+    /// list at once; the indexer gets it with its next commands. While the indexer scans, it reads
+    /// no commands, but its observer asks the shared state. The caller holds the lock of the
+    /// mounts, so no older list can replace this one.
     fn exclude(&self, mounts: &Mounts) {
         let mut paths = excluded_always(&self.own);
         paths.extend(mounts.points().map(Path::to_owned));
         self.shared.set_excluded(paths.clone());
         let (reply, done) = oneshot::channel();
         if self.commands.send(Command::Exclude(paths, reply)).is_ok() {
-            // The reply is not awaited: a scan of minutes must not delay a mount.
+            // The reply is not awaited, because the indexer may be scanning for minutes, and a
+            // mount must not wait that long.
             drop(done);
         }
     }
@@ -363,7 +373,8 @@ impl Mounts {
 }
 
 impl Mounted {
-    /// Returns whether a path from [`resolved`] is the mount point of this overlay or its link.
+    /// Returns whether a path is the mount point of this overlay or its link. [`resolved`] must
+    /// have returned the path.
     fn is_at(&self, path: &Path) -> bool {
         let link = self.link.as_ref().map(ViewLink::path);
         self.point == path || link == Some(path)
@@ -389,13 +400,13 @@ fn seen((path, view): (PathBuf, PathBuf)) -> SeenRoot {
     }
 }
 
-/// Returns the paths that are excluded with or without overlays.
+/// Returns the paths that are excluded even if no overlay is mounted.
 pub(crate) fn excluded_always(own: &[PathBuf]) -> Vec<PathBuf> {
     own.iter().map(|folder| resolved(folder)).collect()
 }
 
-/// Returns the path without symbolic links, except in its last component, which is not accessed: it
-/// may be a mount that does not answer.
+/// Resolves the symbolic links of all components but the last. The last one is not accessed,
+/// because it may be a mount that does not answer.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     let parent = path
         .parent()
@@ -406,7 +417,7 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
     }
 }
 
-/// Longest time until a dead overlay is noticed.
+/// The longest time until the daemon notices that an overlay does not answer any more.
 pub(crate) const LOOK: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
@@ -437,7 +448,7 @@ mod tests {
         )
     }
 
-    /// Returns the exclusions last sent to the indexer.
+    /// Returns the list of exclusions that was sent to the indexer last.
     fn told(orders: &Receiver<Command>) -> Vec<PathBuf> {
         match orders.try_iter().last() {
             Some(Command::Exclude(paths, _)) => paths,
@@ -445,8 +456,8 @@ mod tests {
         }
     }
 
-    /// Each mount collects the mount points and sends them to the indexer under one lock. Otherwise
-    /// an older list could replace a newer one.
+    /// Each mount makes the list of exclusions and sends it to the indexer under one lock.
+    /// Otherwise an older list could replace a newer one.
     #[test]
     fn two_mounts_at_a_time_are_both_left_out() {
         let (overlays, orders) = overlays(&["/srv"]);
@@ -480,7 +491,7 @@ mod tests {
         for quiet in ["/run/user/1000/resemble/view", "/srv/docs2/view"] {
             assert_eq!(overlays.warning(Path::new(quiet)), None);
         }
-        // With the home folder `/` there is no warning.
+        // A home folder `/` causes no warning.
         let overlays = overlays.with_home(Some(Path::new("/")));
         assert_eq!(overlays.warning(Path::new("/run/view")), None);
     }

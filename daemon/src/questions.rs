@@ -1,4 +1,4 @@
-//! The question that both the overlay and the alerts ask of the index.
+//! The search for similar files, which both the overlay and the alerts use.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use resemble_scan::parts::PartReader;
 
 /// Returns the files that resemble the indexed file at `path`, best first, and their total number.
 /// Files of catalogues are left out, because a link to them would lead nowhere. The result is empty
-/// if the file is not indexed. `part_reader` extracts texts of documents again to prove their
-/// measures.
+/// if the file is not indexed. `part_reader` extracts the texts of documents again, so that their
+/// shares are measured and not estimated.
 pub(crate) fn similar(
     snapshot: &Snapshot,
     path: &Path,

@@ -1,10 +1,12 @@
-//! SIGHUP: reads the configuration again, and applies what a running daemon can change.
+//! Reads the configuration again after a SIGHUP, and applies those settings that can change while
+//! the daemon runs.
 //!
-//! These are the roots with their rules (`exclude`, `max-size` and so on), the folders of
-//! catalogues, the alert rules, and the sinks of alerts. An unchanged root is not scanned again.
-//! All other keys determine how the index is made or where files are, and need a restart. The
-//! journal and `status` name changed keys of that kind until a restart, or until the file is
-//! restored. An invalid configuration changes nothing, and is reported in the same way.
+//! These settings are the roots with their rules (`exclude`, `max-size` and so on), the folders of
+//! catalogues, the alert rules, and the sinks of alerts. A root whose rules are unchanged is not
+//! scanned again. All other keys decide how the index is made or where files are, and need a
+//! restart. If such a key has changed, the journal and `status` name it until a restart or until
+//! its old value is restored. An invalid configuration changes nothing, and is reported in the same
+//! way.
 
 use std::path::Path;
 
@@ -15,10 +17,10 @@ use crate::indexer::Command;
 use crate::state::Topic;
 use crate::{Handle, all_roots};
 
-/// The reason why a reload is refused while the daemon ends.
+/// The reason why nothing is reloaded while the daemon ends.
 const ENDING: &str = "the daemon is ending";
 
-/// A key with its value, as text.
+/// The name of a key, and a function that returns its value as text.
 type FixedKey = (&'static str, fn(&Config) -> String);
 
 /// The keys that cannot be changed while the daemon runs.
@@ -40,11 +42,12 @@ const FIXED: &[FixedKey] = &[
 ];
 
 impl Handle {
-    /// Applies a configuration, or reports why not. `file` is its path.
+    /// Applies a configuration, or reports why it cannot be applied. `file` is the path of the
+    /// configuration file.
     pub fn reload(&mut self, file: Option<&Path>, loaded: Result<Config, String>) {
         let file = file.unwrap_or(Path::new("/"));
         let taken = loaded.and_then(|new| self.take_over(&new));
-        // Errors of earlier reloads are no longer reported.
+        // The errors of earlier reloads are obsolete now.
         self.shared.mended(Topic::Config);
         match taken {
             Ok(fixed) if fixed.is_empty() => tracing::info!("the configuration was read again"),
@@ -67,12 +70,12 @@ impl Handle {
         }
     }
 
-    /// Applies what can be changed; returns the names of the other keys that differ.
+    /// Applies the keys that can be changed. Returns the names of the other keys that differ.
     fn take_over(&mut self, new: &Config) -> Result<Vec<&'static str>, String> {
         let index = self.shared.index().ok_or("the index is closed just now")?;
         let roots = all_roots(new, &index).map_err(|error| error.to_string())?;
         drop(index);
-        // The rules are set before the order, which stores them with the roots.
+        // The alert rules are set first, because the indexer stores them together with the roots.
         for (root, rules) in &new.alert_rules {
             self.shared.set_alert_rules(root, rules.clone());
         }
@@ -92,7 +95,8 @@ impl Handle {
             .collect())
     }
 
-    /// Sends the order, and waits until it is carried out or a signal ends the daemon.
+    /// Sends the roots to the indexer, and waits until it has applied them or a signal ends the
+    /// daemon.
     fn set_roots(&self, roots: Vec<crate::state::Root>) -> Result<(), String> {
         let (reply, done) = oneshot::channel();
         self.commands

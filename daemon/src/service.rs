@@ -1,4 +1,5 @@
-//! Messages to the service manager: that the daemon is ready, its state in one line, that it ends.
+//! Sends messages to the service manager: that the daemon is ready, its state in one line, that it
+//! ends.
 //!
 //! Without a service manager (no `NOTIFY_SOCKET`) nothing happens.
 
@@ -12,12 +13,12 @@ use tokio::sync::watch;
 use crate::overlays::{LOOK, Overlays};
 use crate::state::Shared;
 
-/// Says that the socket and the overlay answer.
+/// Reports that the socket and the overlay answer.
 pub fn ready() {
     tell(&[NotifyState::Ready]);
 }
 
-/// Says that the configuration is being read again; [`ready`] must follow.
+/// Reports that the configuration is being read again. The caller must call [`ready`] afterwards.
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
@@ -25,7 +26,7 @@ pub fn reloading() {
     }
 }
 
-/// Says that the daemon is ending.
+/// Reports that the daemon is ending.
 pub fn stopping() {
     tell(&[NotifyState::Stopping]);
 }
@@ -36,16 +37,17 @@ fn tell(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Sends the manager a line about the state whenever it changes, and drops overlays that a user
-/// unmounted. If the manager has a watchdog, it is notified of every round. A round needs the same
-/// threads as an answer: one of the server and one that may block.
+/// Runs until `ending` is true. In each round it reports the state if that has changed, and forgets
+/// overlays that another program has unmounted. If the service manager has a watchdog, each round
+/// also notifies that. A round uses the same two kinds of threads as an answer, one of the server
+/// and one that may block. So if answers hang, the notifications stop.
 pub async fn report(
     shared: Arc<Shared>,
     overlays: Arc<Overlays>,
     mut ending: watch::Receiver<bool>,
 ) {
     let mut sent = String::new();
-    // Half of the time after which the manager would take the daemon for hung.
+    // The manager takes the daemon for hung after `limit`, so it is notified twice in that time.
     let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 2);
     loop {
         if watchdog.is_some() {
@@ -75,7 +77,7 @@ pub async fn report(
     }
 }
 
-/// Reports the current activity, in one line.
+/// Describes the state of the daemon in one line.
 fn summary(shared: &Shared) -> String {
     let roots = shared.roots();
     let count = |state| roots.iter().filter(|root| root.state == state).count();

@@ -1,23 +1,23 @@
-//! The signals that the daemon listens to: SIGTERM, SIGINT and SIGHUP.
+//! Handles the signals SIGTERM, SIGINT and SIGHUP.
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// The event that ended a wait.
+/// The event that ended the wait for a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalEvent {
-    /// SIGTERM or SIGINT: end the daemon.
+    /// SIGTERM or SIGINT, which end the daemon.
     End,
-    /// SIGHUP: read the configuration again.
+    /// SIGHUP, after which the configuration is read again.
     Reload,
     /// The indexer ended unexpectedly.
     Broken,
 }
 
-/// Returns a flag that SIGTERM or SIGINT sets, and a channel that SIGHUP notifies. From now on all
-/// three have no other effect, even if they are repeated.
+/// Returns a flag that SIGTERM or SIGINT sets, and a channel that SIGHUP notifies. From now on the
+/// three signals do nothing else, even if they are repeated.
 pub(crate) fn signals() -> io::Result<(watch::Receiver<bool>, watch::Receiver<()>)> {
     let (mut terminate, mut interrupt) = (
         signal(SignalKind::terminate())?,

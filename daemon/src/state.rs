@@ -1,8 +1,8 @@
-//! Shared state of all threads of the daemon: the index, the roots, and the current troubles.
+//! The state that all threads of the daemon share: the index, the roots, and the current troubles.
 //!
-//! Mostly the indexer writes here, and the others read. Locks are held for copying, never for work,
-//! and never two at a time. There is one exception: the lock of the index is held while the index
-//! is reopened, so questions wait instead of being refused.
+//! Mostly the indexer writes here, and other threads read. A lock is held only while values are
+//! copied, and no thread holds two locks at a time. There is one exception: the lock of the index
+//! is held while the index is opened again. So questions wait for that instead of being refused.
 
 pub(crate) mod fresh;
 mod progress;
@@ -32,26 +32,27 @@ use crate::coalesce::LongWait;
 /// A root and its state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Root {
-    /// Path and rules of the root.
+    /// The path and the rules of the root.
     pub options: RootOptions,
-    /// How the root was requested.
+    /// The way in which the root was requested.
     pub origin: WatchOrigin,
-    /// State of the root. It is never `Degraded`: that follows from the troubles of the root.
+    /// The state of the root. It is never `Degraded` here, because that follows from the troubles
+    /// of the root.
     pub state: RootState,
 }
 
-/// The subject of a trouble. Troubles are listed in this order.
+/// The subject of a trouble. Troubles are listed in the order of these variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     /// The index cannot be written or read.
     Index,
     /// The source of events cannot be started.
     Events,
-    /// Files and directories with a transient failure.
+    /// Files or directories have a transient failure.
     Passing,
-    /// Directories without a watch.
+    /// Directories cannot be watched.
     Watches,
-    /// Directories on a network file system.
+    /// Directories are on a network file system.
     Remote,
     /// The file of the templates cannot be used.
     Templates,
@@ -59,7 +60,7 @@ pub enum Topic {
     Catalogues,
     /// A folder of catalogues, or one of its files, cannot be used.
     CatalogueFolders,
-    /// The configuration has changed in a way that this process cannot follow.
+    /// The configuration has changed in a way that requires a restart.
     Config,
 }
 
@@ -70,32 +71,34 @@ pub struct Shared {
     index: Mutex<Slot>,
     templates: Option<templates::Store>,
     part_reader: Option<Arc<dyn PartReader>>,
-    /// Documents that wait for extraction.
+    /// The documents that wait for extraction.
     documents: Mutex<Option<WaitingDocuments>>,
     roots: Mutex<Vec<Root>>,
-    /// Alert rules by the path of the root; other roots have the default rules.
+    /// The alert rules of roots that have their own, by the path of the root.
     alert_rules: Mutex<BTreeMap<PathBuf, AlertRules>>,
     sinks: Mutex<Vec<SinkStatus>>,
-    /// Roots of an earlier, unusable index that this index has not scanned yet.
+    /// The roots that were in an index which became unusable, and that the new index has not
+    /// scanned yet.
     rebuilding: Mutex<BTreeSet<PathBuf>>,
     acks: AckStore,
     roots_file: Option<PathBuf>,
-    /// Called when a root was added or removed.
+    /// A function that is called when a root was added or removed.
     follower: OnceLock<RootsFollower>,
-    /// Paths of the imported catalogues in the index.
+    /// The paths that the imported catalogues have in the index.
     catalogues: Mutex<Vec<PathBuf>>,
     troubles: Mutex<BTreeMap<(Topic, PathBuf), Degraded>>,
     excluded: Mutex<Vec<PathBuf>>,
-    /// Number of files waiting to be read.
+    /// The number of changed files that wait to be read, and of documents that wait to be
+    /// extracted. The files of a running scan are not among them.
     pending: AtomicU64,
     assumed: AtomicU64,
     waits: Mutex<Vec<LongWait>>,
-    /// The waiting files, if there are few.
+    /// The paths of the waiting files; `None` if they are too many to list.
     waiting: Mutex<Option<Vec<PathBuf>>>,
     oldest_change: Mutex<Option<Instant>>,
-    /// Start of the daemon.
+    /// The time at which the daemon started.
     began: Instant,
-    /// Files left in the current scan.
+    /// The number of files that the current scan has not read yet.
     scanning: AtomicU64,
     scan: Mutex<(u64, Option<(PathBuf, Amount)>)>,
     clock: AtomicU64,
@@ -117,14 +120,14 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// The index, or its last commit while it cannot be opened.
+/// The index if it is open. Otherwise its last commit, or `None` if that cannot be read.
 #[derive(Debug)]
 enum Slot {
     Open(Arc<Index>),
     Last(Option<Snapshot>),
 }
 
-/// The reopened index. If it cannot be opened: the failure, and the last commit if that can be
+/// The reopened index. If it cannot be opened, the failure, with the last commit if that can be
 /// read.
 pub type Reopened = Result<Arc<Index>, (OpenError, Option<Snapshot>)>;
 
@@ -136,7 +139,7 @@ struct Gate {
     seen: AtomicBool,
 }
 
-/// The reasons why a question has no answer now.
+/// The reason why there is no snapshot of the index now.
 #[derive(Debug, thiserror::Error)]
 pub enum NoSnapshot {
     /// The index is closed, and its last commit cannot be read.
@@ -148,10 +151,10 @@ pub enum NoSnapshot {
 }
 
 impl Shared {
-    /// Starts with only the index.
+    /// Creates the state of a daemon that has only an index.
     pub fn new(index: Arc<Index>) -> Self {
-        // The clock begins with the time of the start. So equal clocks mean equal answers, even
-        // across restarts.
+        // The clock starts with the present time. So a clock value is not used again after a
+        // restart, and equal clocks mean equal answers.
         let start = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or(Duration::ZERO);
@@ -187,43 +190,43 @@ impl Shared {
         }
     }
 
-    /// Raises no alerts about contents that this store marks as seen.
+    /// Sets the store of acknowledged contents, which raise no alerts.
     #[must_use]
     pub fn with_acks(mut self, acks: AckStore) -> Self {
         self.acks = acks;
         self
     }
 
-    /// Also writes the list of roots to this file, for an index that starts empty.
+    /// Sets the file that gets a copy of the list of roots, in case the index is lost.
     #[must_use]
     pub fn with_roots_file(mut self, path: PathBuf) -> Self {
         self.roots_file = Some(path);
         self
     }
 
-    /// Returns the additional file with the list of roots.
+    /// Returns the file that has a copy of the list of roots.
     pub fn roots_file(&self) -> Option<&Path> {
         self.roots_file.as_deref()
     }
 
-    /// Returns the state folder, which has the file of the roots.
+    /// Returns the state folder. It is the one that contains the file of the roots.
     pub fn state_folder(&self) -> Option<&Path> {
         self.roots_file()?.parent()
     }
 
-    /// Returns the marks of contents that were seen.
+    /// Returns the store of acknowledged contents.
     pub const fn acks(&self) -> &AckStore {
         &self.acks
     }
 
-    /// Removes the templates of this store from answers.
+    /// Sets the store of templates, whose text is excluded from comparisons.
     #[must_use]
     pub fn with_templates(mut self, store: templates::Store) -> Self {
         self.templates = Some(store);
         self
     }
 
-    /// Reads the parts of documents and archives with this reader.
+    /// Sets the reader of documents and archives.
     #[must_use]
     pub fn with_part_reader(mut self, part_reader: Arc<dyn PartReader>) -> Self {
         self.part_reader = Some(part_reader);
@@ -249,7 +252,7 @@ impl Shared {
     }
 
     /// Returns a snapshot of the last commit, even while the index cannot be opened for writing. It
-    /// omits the present templates.
+    /// excludes the present templates.
     pub fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {
         let templates = self.templates();
         let index = match &*self.index.lock() {
@@ -263,8 +266,8 @@ impl Shared {
         Ok(snapshot.with_templates(templates))
     }
 
-    /// Returns the present templates. If they have changed, the clock advances, because answers
-    /// change with them.
+    /// Returns the present templates. If they have changed, answers may change, too, so the clock
+    /// advances.
     pub(crate) fn templates(&self) -> Arc<Templates> {
         let Some(store) = &self.templates else {
             return Arc::default();
@@ -288,7 +291,7 @@ impl Shared {
         }
     }
 
-    /// Takes the index out, if it is open, so that it can be closed finally.
+    /// Removes and returns the index, if it is open, so that the caller can close it for good.
     pub(crate) fn close_index(&self) -> Option<Arc<Index>> {
         match std::mem::replace(&mut *self.index.lock(), Slot::Last(None)) {
             Slot::Open(index) => Some(index),
@@ -296,17 +299,18 @@ impl Shared {
         }
     }
 
-    /// Closes the index and opens it again; returns whether that succeeded. If not, questions are
-    /// answered from its last commit.
+    /// Closes the index and opens it again. Returns whether that succeeded. If not, its last commit
+    /// answers questions.
     pub(crate) fn swap_index(&self, open: &dyn Fn() -> Reopened) -> bool {
         let mut slot = self.index.lock();
-        // This snapshot answers from memory if the file cannot be opened at all. For example, a
-        // question may still hold the index, and with it the lock of the file.
+        // If the file cannot be opened at all, this snapshot answers. For example, a question may
+        // still use the index, so the file is still locked.
         let cached = match &*slot {
             Slot::Open(index) => index.snapshot().ok(),
             Slot::Last(_) => None,
         };
-        // An open index and a snapshot both keep the file from being opened for writing.
+        // The file cannot be opened for writing while an index or a snapshot of it is open, so both
+        // are dropped.
         *slot = Slot::Last(None);
         match open() {
             Ok(index) => *slot = Slot::Open(index),
@@ -321,12 +325,12 @@ impl Shared {
         true
     }
 
-    /// Returns the roots, in the order given.
+    /// Returns the roots, in the order in which they were set.
     pub fn roots(&self) -> Vec<Root> {
         self.roots.lock().clone()
     }
 
-    /// Returns the paths of the roots, in the order given.
+    /// Returns the paths of the roots, in the same order as [`Self::roots`].
     pub(crate) fn root_paths(&self) -> Vec<PathBuf> {
         let roots = self.roots.lock();
         roots.iter().map(|root| root.options.path.clone()).collect()
@@ -341,7 +345,7 @@ impl Shared {
             .unwrap_or_default()
     }
 
-    /// Returns the rules of all roots with rules of their own.
+    /// Returns the alert rules of all roots that have their own, by path.
     pub(crate) fn all_alert_rules(&self) -> BTreeMap<PathBuf, AlertRules> {
         self.alert_rules.lock().clone()
     }
@@ -350,7 +354,7 @@ impl Shared {
         self.alert_rules.lock().insert(root.to_path_buf(), rules);
     }
 
-    /// Returns the sinks of alerts.
+    /// Returns the status of each sink of alerts.
     pub fn sinks(&self) -> Vec<SinkStatus> {
         self.sinks.lock().clone()
     }
@@ -363,23 +367,23 @@ impl Shared {
         *self.roots.lock() = roots;
     }
 
-    /// Records that the index has to be rebuilt for these roots.
+    /// Records roots for which the index has to be rebuilt.
     pub(crate) fn set_rebuilding(&self, roots: impl IntoIterator<Item = PathBuf>) {
         self.rebuilding.lock().extend(roots);
     }
 
-    /// Records that a root has been scanned.
+    /// Records that a root has been scanned, so its index is rebuilt.
     pub(crate) fn rebuilt(&self, root: &Path) {
         self.rebuilding.lock().remove(root);
     }
 
-    /// Returns whether the index is being rebuilt for a root, so that answers about it may be
+    /// Returns whether the index of a root is being rebuilt. Answers about such a root may be
     /// incomplete.
     pub(crate) fn is_rebuilding(&self, root: &Path) -> bool {
         self.rebuilding.lock().contains(root)
     }
 
-    /// Sets the roots while the daemon runs, and calls the follower.
+    /// Changes the roots while the daemon runs, and calls the function of [`Self::follow_roots`].
     pub(crate) fn change_roots(&self, roots: Vec<Root>) {
         self.set_roots(roots);
         if let Some(follower) = self.follower.get() {
@@ -387,14 +391,14 @@ impl Shared {
         }
     }
 
-    /// Sets the one follower that is called when a root is added or removed, on the indexer's
-    /// thread.
+    /// Sets the function that is called when a root was added or removed. The indexer thread calls
+    /// it. There is only one such function.
     pub(crate) fn follow_roots(&self, follower: RootsFollower) {
         let follows = self.follower.set(follower);
         debug_assert!(follows.is_ok(), "roots have one follower");
     }
 
-    /// Returns the paths of the imported catalogues in the index, sorted by label.
+    /// Returns the paths that the imported catalogues have in the index, sorted by label.
     pub fn catalogues(&self) -> Vec<PathBuf> {
         self.catalogues.lock().clone()
     }
@@ -403,7 +407,7 @@ impl Shared {
         *self.catalogues.lock() = roots;
     }
 
-    /// Returns the catalogues as questions see them: roots that never change.
+    /// Returns the catalogues in the form of roots, because questions treat them like roots.
     pub fn catalogue_roots(&self) -> Vec<Root> {
         let root = |path| Root {
             options: RootOptions {
@@ -416,14 +420,14 @@ impl Shared {
         self.catalogues().into_iter().map(root).collect()
     }
 
-    /// Sets the state of a root and returns the previous one; `None` if the path is no root.
+    /// Sets the state of a root and returns its previous state; `None` if the path is no root.
     pub(crate) fn set_root_state(&self, path: &Path, state: RootState) -> Option<RootState> {
         let mut roots = self.roots.lock();
         let root = roots.iter_mut().find(|root| root.options.path == path)?;
         Some(std::mem::replace(&mut root.state, state))
     }
 
-    /// Returns the root or the catalogue that holds the path, unless the path is excluded.
+    /// Returns the root or the catalogue that contains the path; `None` if the path is excluded.
     pub fn root_of(&self, path: &Path) -> Option<Root> {
         if is_catalogued(path) {
             let mut roots = self.catalogue_roots().into_iter();
@@ -447,7 +451,7 @@ impl Shared {
             .any(|excluded| path.starts_with(excluded))
     }
 
-    /// Returns the paths that are never read or listed: the daemon's folders and mounts.
+    /// Returns the paths that are never read or listed: the daemon's own folders and mount points.
     pub fn excluded(&self) -> Vec<PathBuf> {
         self.excluded.lock().clone()
     }
@@ -461,7 +465,7 @@ impl Shared {
         self.troubles.lock().values().cloned().collect()
     }
 
-    /// Records a trouble, and logs it if it is new or has a new reason.
+    /// Records a trouble. It is logged if it is new or its reason has changed.
     pub(crate) fn trouble(&self, topic: Topic, path: &Path, reason: &str, remedy: Option<&str>) {
         let trouble = Degraded {
             path: path.into(),
@@ -477,7 +481,7 @@ impl Shared {
         }
     }
 
-    /// Ends all troubles of a topic.
+    /// Removes all troubles of a topic, because they have ended.
     pub(crate) fn mended(&self, topic: Topic) {
         let mut ended = Vec::new();
         self.troubles.lock().retain(|(about, path), trouble| {
@@ -498,12 +502,12 @@ impl Shared {
         self.first_scan.changed.notify_all();
     }
 
-    /// Returns whether all roots were scanned once since the start.
+    /// Returns whether the first scan of all roots since the start is done.
     pub fn first_scan_done(&self) -> bool {
         self.first_scan.seen.load(Ordering::Acquire)
     }
 
-    /// Waits for the first scan; returns whether it is done.
+    /// Waits until the first scan is done, at most `patience`. Returns whether it is done.
     pub fn wait_first_scan(&self, patience: Duration) -> bool {
         let mut open = self.first_scan.open.lock();
         self.first_scan

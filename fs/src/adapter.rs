@@ -1,23 +1,25 @@
-//! The only module that names `fuser`. It translates a request, asks the view, and translates the
-//! answer.
+//! The only module that uses `fuser`. It translates each request of the kernel, asks the view, and
+//! translates the answer.
 //!
 //! 1. **Slow requests delay no others.** Requests that only read the watched tree are answered on
-//!    the thread that received them. Queries of the index and requests that may read whole files go
-//!    to two pools of worker threads ([`Lanes`]). `PARALLEL_DIROPS` keeps the kernel from queueing
-//!    look-ups per directory.
-//! 2. **A panic is one EIO.** fuser's event loop would lose a thread for good. Each handler runs
-//!    under `catch_unwind`; unwinding drops the reply, and a dropped reply answers EIO.
-//! 3. **No request that the kernel may send is left to a default.** The defaults answer ENOSYS. For
-//!    many operations the kernel remembers that for the life of the mount; for `opendir` it would
-//!    even start caching listings. Harmless requests succeed. A request that the kernel can serve
-//!    itself is answered with ENOSYS; a comment in the code gives the reason. The kernel refuses
-//!    writes with EROFS itself: every mount is `MS_RDONLY`. If a mount were remounted as writable,
-//!    the defaults would refuse them.
-//! 4. **Nothing is cached beyond its time to live**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`,
-//!    no `CACHE_SYMLINKS`. There is no readdirplus, because its attributes are seldom needed.
-//!    `AUTO_INVAL_DATA` and file attributes that are trusted for at most 10 ms show changes to a
-//!    reader with an open file. If a file has changed since the kernel looked it up, opening it is
-//!    ESTALE. The kernel then looks the name up again and opens the result.
+//!    the thread that received them. Questions to the index and requests that may read whole files
+//!    go to two pools of worker threads ([`Lanes`]). `PARALLEL_DIROPS` keeps the kernel from
+//!    allowing only one look-up at a time in a directory.
+//! 2. **A panic is one EIO.** Without protection, it would end a thread of fuser's event loop for
+//!    good. So each handler runs under `catch_unwind`. Unwinding drops the reply, and a dropped
+//!    reply answers EIO.
+//! 3. **Every request that the kernel may send has a handler.** fuser's default handlers answer
+//!    ENOSYS. For many operations the kernel remembers that for the life of the mount; for
+//!    `opendir` it would even start caching listings. Requests without an effect here succeed. A
+//!    request that the kernel can serve itself is answered with ENOSYS; a comment in the code gives
+//!    the reason. Every mount is `MS_RDONLY`, so the kernel itself refuses writes with EROFS. If a
+//!    mount were remounted as writable, the default handlers would refuse them.
+//! 4. **The kernel caches nothing beyond its time to live**: no `FOPEN_KEEP_CACHE`, no
+//!    `FOPEN_CACHE_DIR`, no `CACHE_SYMLINKS`. There is no readdirplus, because its attributes are
+//!    seldom needed. File attributes are trusted for at most 10 ms, and `AUTO_INVAL_DATA` is set.
+//!    So a reader with an open file sees its changes. If a file has changed since the kernel looked
+//!    it up, opening it fails with ESTALE. The kernel then looks the name up again and opens the
+//!    result.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -40,13 +42,14 @@ mod translate;
 
 use translate::{DirectorySink, attribute, errno, file_attr};
 
-/// Threads that read requests from the kernel.
+/// The number of threads that read requests from the kernel.
 const SERVERS: usize = 4;
-/// The generation is constant, because a number never means another path while the kernel knows it.
+/// The generation of all inode numbers. It can be constant: while the kernel knows a number, that
+/// number never means another path.
 const GENERATION: Generation = Generation(0);
 
-/// Connects `space` to a mounted `/dev/fuse` descriptor. Returns after the first handshake with the
-/// kernel; [`Connection::serve`] then answers its requests.
+/// Connects the namespaces in `spaces` to a mounted `/dev/fuse` descriptor. Returns after the first
+/// handshake with the kernel. [`Connection::serve`] then answers its requests.
 pub(crate) fn connect(
     device: OwnedFd,
     spaces: Spaces,
@@ -54,19 +57,19 @@ pub(crate) fn connect(
 ) -> io::Result<Connection> {
     let mut config = Config::default();
     config.n_threads = Some(SERVERS);
-    // The kernel already decides who may enter: only the mount's owner (no allow_other), or
-    // everybody in a mount for all users. A check by fuser could only contradict that because of
-    // user namespaces.
+    // The kernel already decides who may enter: only the mount's owner (without `allow_other`), or
+    // everybody in a mount for all users. An additional check by fuser could only be wrong, because
+    // of user namespaces.
     let adapter = Adapter { spaces, lanes };
     let session = Session::from_fd(adapter, device, SessionACL::All, config)?;
     Ok(Connection(session))
 }
 
-/// A mount that answers as soon as it is served.
+/// A connection to the kernel. [`Self::serve`] answers its requests.
 pub(crate) struct Connection(Session<Adapter>);
 
 impl Connection {
-    /// Blocks until the mount is gone.
+    /// Answers requests until the mount is gone.
     pub(crate) fn serve(self) -> io::Result<()> {
         self.0.run()
     }
@@ -80,7 +83,8 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    /// Runs `work` on the thread for this `effort`, with the caller's view.
+    /// Runs `work` with the caller's namespace, on this thread or on a worker, depending on
+    /// `effort`.
     fn run(
         &self,
         request: &Request,
@@ -95,7 +99,8 @@ impl Adapter {
     }
 }
 
-/// Answers a request from a `Result`: a value through the closure, a refusal by its error number.
+/// Answers a request with a `Result`: a value is passed to the closure, and a refusal is sent as
+/// its error number.
 macro_rules! answer {
     ($reply:expr, $result:expr, |$value:pat_param| $then:expr) => {
         match $result {
@@ -169,7 +174,8 @@ impl Filesystem for Adapter {
                 } else {
                     FopenFlags::empty()
                 };
-                // Nothing is ever written, so nothing needs flushing at each close.
+                // `FOPEN_NOFLUSH` saves a request at each close. Files are never written, so
+                // nothing needs to be flushed.
                 reply.opened(
                     FileHandle(opened.handle),
                     direct | FopenFlags::FOPEN_NOFLUSH,
@@ -328,8 +334,9 @@ impl Filesystem for Adapter {
     }
 
     fn access(&self, _: &Request, _: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
-        // The kernel does not send this request: with default_permissions it judges by mode and
-        // owner itself.
+        // In a mount of one user, the kernel judges by mode and owner itself and does not send this
+        // request. In a mount for all users, only entries that the caller may open or enter are
+        // found at all.
         if mask.contains(AccessFlags::W_OK) {
             reply.error(errno(Refusal::ReadOnly));
         } else {
@@ -361,14 +368,17 @@ impl Filesystem for Adapter {
         _: fuser::PollFlags,
         reply: ReplyPoll,
     ) {
-        // The kernel remembers this answer: files are always readable, so no poll is ever sent.
+        // The kernel remembers ENOSYS and sends no more such requests. It then reports files as
+        // always ready, which is right.
         reply.error(Errno::ENOSYS);
     }
 
     fn bmap(&self, _: &Request, _: INodeNo, _: u32, _: u64, reply: ReplyBmap) {
-        // The kernel remembers this answer: there are no blocks (FIBMAP is then EINVAL).
+        // The kernel remembers ENOSYS and sends no more such requests. FIBMAP then fails with
+        // EINVAL, which is right, because there are no blocks.
         reply.error(Errno::ENOSYS);
     }
 
-    // getlk and setlk keep their defaults: locks are not negotiated, so the kernel handles them.
+    // There are no handlers for `getlk` and `setlk`. Support for locks is not announced, so the
+    // kernel handles locks itself.
 }

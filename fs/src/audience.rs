@@ -1,9 +1,9 @@
-//! The callers of a mount, and their views.
+//! The namespaces that the callers of a mount see.
 //!
-//! A mount of one user has one namespace. A mount for all users has one per caller, which is made
-//! on the first request and kept for a second. For that second, answers are cached for the look-ups
-//! that follow a listing. The groups of a process are looked up once in that second for each
-//! caller. The access to a place is checked at each request.
+//! A mount of one user has one namespace. A mount for all users has one for each caller. It is made
+//! at the caller's first request and kept for a second. In that second, it caches answers for the
+//! look-ups that follow a listing. The groups of the caller's process, and its access to a place,
+//! are checked at each request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use resemble_callers::{Caller, identity};
 use crate::neighbours::Audience;
 use crate::view::Namespace;
 
-/// The time for which a caller's view is kept.
+/// The time for which a caller's namespace is kept.
 const KEPT: Duration = Duration::from_secs(1);
-/// The maximum number of callers whose views are kept.
+/// The maximum number of callers whose namespaces are kept.
 const CALLERS: usize = 256;
 
 /// The namespaces of a mount.
 #[derive(Clone)]
 pub(crate) struct Spaces {
-    /// The namespace with everything in it.
+    /// The namespace that shows everything.
     pub(crate) all: Arc<Namespace>,
     callers: Option<Arc<Callers>>,
 }
@@ -35,7 +35,7 @@ struct Callers {
 }
 
 impl Spaces {
-    /// Returns the namespaces of a mount of one user, or of a mount for this audience.
+    /// Creates the namespaces of a mount: for one user, or for the callers of `audience`.
     pub(crate) fn new(all: Arc<Namespace>, audience: Option<Arc<dyn Audience>>) -> Self {
         let callers = audience.map(|audience| Callers {
             audience,
@@ -47,14 +47,14 @@ impl Spaces {
         }
     }
 
-    /// Returns the account of a caller.
+    /// Returns the account of the user with this id.
     pub(crate) fn account(&self, uid: u32) -> Account {
         let callers = self.callers.as_ref();
         callers.map_or(Account::UNKNOWN, |callers| callers.audience.account(uid))
     }
 
-    /// Returns the view of the caller of a request: user, group and process as the kernel reports
-    /// them.
+    /// Returns the namespace of the caller of a request. The kernel reports the caller's user,
+    /// group and process.
     pub(crate) fn of(&self, (uid, gid, pid): (u32, u32, u32)) -> Arc<Namespace> {
         let Some(callers) = &self.callers else {
             return Arc::clone(&self.all);

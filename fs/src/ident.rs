@@ -1,25 +1,28 @@
-//! One small hash for names and inode numbers.
+//! A hash for names and inode numbers.
 //!
-//! Both outlive the process: a script may store a name, and `tar` or `rsync` an inode number. So
-//! the hash is defined here and not by a library that may change it. It is FNV-1a with 64 bits
-//! (Fowler, Noll, Vo), finished by the mixer of splitmix64 (Steele, Lea, Flood 2014). So every bit
-//! of the result depends on every byte. It need not be cryptographic: collisions are resolved where
-//! it is used.
+//! Names and inode numbers outlive the process: a script may store a name, and `tar` or `rsync` an
+//! inode number. So the hash must never change, and it is defined here and not by a library. It is
+//! FNV-1a with 64 bits (Fowler, Noll, Vo), followed by the mixer of splitmix64 (Steele, Lea, Flood
+//! 2014). So every bit of the result depends on every byte. It need not be cryptographic: its
+//! callers resolve collisions.
 
-/// Hashes the parts, which contain no NUL byte (paths never do); `key` separates the uses.
+/// Hashes a list of parts. They must not contain a NUL byte (paths never do). `key` keeps the
+/// hashes of different uses apart.
 pub(crate) fn hash64(key: u64, parts: &[&[u8]]) -> u64 {
     let mut state = 0xcbf2_9ce4_8422_2325_u64 ^ mix(key);
     for part in parts {
         for &byte in *part {
             state = (state ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
-        // The NUL that ends each part: ("a", "b") and ("ab", "") differ.
+        // This hashes a NUL byte at the end of each part. So ("a", "b") and ("ab", "") have
+        // different hashes.
         state = state.wrapping_mul(0x0000_0100_0000_01b3);
     }
     mix(state)
 }
 
-/// The finaliser of splitmix64: a bijection of the 64-bit numbers.
+/// Mixes the bits of a number. This is the last step of splitmix64, which gives different results
+/// for different numbers.
 pub(crate) const fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

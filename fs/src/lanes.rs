@@ -1,11 +1,12 @@
-//! Worker threads. A slow answer delays only its own caller.
+//! Runs requests on worker threads, so that a slow answer delays only its own caller.
 //!
-//! There are two pools, by the duration of jobs: answers of the index (milliseconds) and texts that
-//! read whole files (seconds). So when four texts are being made, only a fifth text must wait.
+//! There are two pools, one for each duration of jobs: answers of the index take milliseconds, and
+//! texts that read whole files take seconds. So if four texts are being made, only a fifth text
+//! must wait, and no answer.
 //!
-//! In a pool the accounts take turns, however many jobs one account has queued. In a mount for all
-//! users an account gets at most one thread more than it leaves free. Of four threads, the first
-//! account gets two, and two further accounts get one each.
+//! In a pool the accounts of users take turns, however many jobs one account has queued. In a mount
+//! for all users, an account gets another worker only if it then has at most one more than are
+//! free. Of four workers, a first account gets two, and two further accounts get one each.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -31,11 +32,11 @@ pub(crate) struct Lanes {
 
 struct Pool {
     queue: Arc<Queue>,
-    /// Disconnected when all workers have ended.
+    /// Becomes disconnected when all workers have ended.
     working: Receiver<()>,
 }
 
-/// The jobs that wait for a worker.
+/// The jobs that wait for a worker of a pool.
 struct Queue {
     waiting: Mutex<Waiting>,
     changed: Condvar,
@@ -44,15 +45,15 @@ struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    /// The jobs of each account, sorted by turn.
+    /// The waiting jobs of each account. The account whose turn is next is first.
     jobs: VecDeque<(Account, VecDeque<Job>)>,
-    /// The number of workers of each account.
+    /// The number of workers that each account uses now.
     busy: HashMap<Account, usize>,
     is_closed: bool,
 }
 
 impl Lanes {
-    /// Starts the threads, for a mount of one user or for all.
+    /// Starts the threads for a mount of one user, or for a mount for all users.
     pub(crate) fn start(is_for_all: bool) -> io::Result<Self> {
         Ok(Self {
             answers: Pool::start("overlay-answer", is_for_all)?,
@@ -60,8 +61,8 @@ impl Lanes {
         })
     }
 
-    /// Drops the jobs that wait, ends the threads, and waits for them for at most `patience`.
-    /// Returns whether all have ended.
+    /// Drops the jobs that wait, and ends the threads. Waits for their end for at most `patience`,
+    /// and returns whether all have ended.
     pub(crate) fn close(&self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         let pools = [&self.answers, &self.texts];
@@ -71,7 +72,8 @@ impl Lanes {
         pools.into_iter().all(|pool| pool.has_ended(deadline))
     }
 
-    /// Runs a job of an account: at once if it is small, else on a worker of its pool.
+    /// Runs a job of an account. A small job runs at once on this thread, and any other on a worker
+    /// of its pool.
     pub(crate) fn run(&self, effort: Effort, account: Account, job: Job) {
         match effort {
             Effort::Small => guarded(job),
@@ -110,7 +112,7 @@ impl Pool {
 }
 
 impl Queue {
-    /// Adds a job. After the end it is dropped together with its reply.
+    /// Adds a job. After [`Self::close`], the job is dropped instead, and its reply with it.
     fn push(&self, account: Account, job: Job) {
         let mut waiting = self.waiting.lock();
         if waiting.is_closed {
@@ -124,7 +126,7 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Waits for the next job; `None` at the end.
+    /// Waits for the next job and returns it; `None` after [`Self::close`].
     fn next(&self) -> Option<(Account, Job)> {
         let mut waiting = self.waiting.lock();
         loop {
@@ -147,7 +149,7 @@ impl Queue {
             }
         }
         drop(waiting);
-        // Workers that wait check the queue again, because this account may have one more worker
+        // All waiting workers check the queue again, because the account may use one more worker
         // now.
         self.changed.notify_all();
     }
@@ -163,8 +165,8 @@ impl Queue {
 }
 
 impl Waiting {
-    /// Takes a job of the first account that may have one more worker. The account's next job comes
-    /// after those of all others.
+    /// Removes and returns a job of the first account that may use one more worker. That account
+    /// then moves behind all others.
     fn take(&mut self, is_for_all: bool) -> Option<(Account, Job)> {
         let free = WORKERS.saturating_sub(self.busy.values().sum());
         let may_have = |(account, _): &(Account, VecDeque<Job>)| {
@@ -181,8 +183,8 @@ impl Waiting {
     }
 }
 
-/// Runs a handler. A panic in it ends only the request. All state of the view is consistent
-/// whenever a lock is released, so continuing after an unwind is sound.
+/// Runs a handler. If it panics, only its request fails. Continuing is safe, because the state of
+/// the view is consistent whenever a lock is released.
 fn guarded(job: Job) {
     if catch_unwind(AssertUnwindSafe(job)).is_err() {
         tracing::error!("a request of the overlay panicked and was answered with EIO");
@@ -235,7 +237,7 @@ mod tests {
         assert!(lanes.close(PATIENCE), "all threads end");
     }
 
-    /// One account has queued a thousand slow jobs; three others are still served.
+    /// One account has queued a thousand slow jobs. Three other accounts are served nevertheless.
     #[test]
     fn nobody_takes_all_workers() {
         let lanes = Lanes::start(true).unwrap();

@@ -1,4 +1,4 @@
-//! `resemble-fs`: the overlay that answers `ls M/report.txt/.similar`.
+//! `resemble-fs`: the overlay, a read-only file system that answers `ls M/report.txt/.similar`.
 //!
 //! ```text
 //!   kernel ──► adapter ──► view ──► tree (the watched files, beneath a directory handle)
@@ -10,18 +10,18 @@
 //! ```
 //!
 //! The namespace ([`view`]) is plain Rust with its own types and is tested without a kernel. The
-//! adapter only translates; [`mount`] owns everything that outlives a request. The promises to
-//! users are the sentences of `docs/semantics.md`, each with its test.
+//! adapter only translates between the kernel and the view. [`mount`] owns everything that outlives
+//! a request. `docs/semantics.md` has the promises to users, and each of its sentences has a test.
 //!
-//! Three rules hold everywhere, because breaking them hangs processes for good:
+//! Three rules apply to the whole crate, because breaking one makes processes hang for good:
 //!
 //! 1. This crate never resolves a path through one of our own mounts. Mount points are recognised
-//!    by path and left out before any `stat`. A mount reached in another way (a bind mount) is
-//!    recognised by its mount id, which is read without asking the file system.
-//! 2. The kernel is never notified of changes. It may not cache exact values at all, so nothing has
-//!    to be invalidated.
-//! 3. A handler that queries [`Neighbours`] runs on a worker thread, never on a thread that serves
-//!    the mount. So a slow answer delays only its own caller.
+//!    by path and left out before any `stat`. A mount that is reached in another way (a bind mount)
+//!    is recognised by its mount id, which is read without a request to the file system.
+//! 2. The kernel is never notified of changes. This is not needed, because it may cache nothing for
+//!    longer than its time to live.
+//! 3. A handler that asks [`Neighbours`] runs on a worker thread, never on a thread that receives
+//!    requests. So a slow answer delays only its own caller.
 #![forbid(unsafe_code)]
 
 mod adapter;

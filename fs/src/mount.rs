@@ -1,13 +1,13 @@
 //! Creates, repairs and ends a mount.
 //!
-//! 1. **Roots are opened before the mount is made**, so nothing is ever resolved through it.
-//! 2. **A mount point of a killed daemon is repaired**: a mount of our type that answers ENOTCONN
-//!    is removed. One that answers belongs to a live daemon, and is refused.
-//! 3. **Ending is idempotent and lazy.** Afterwards the path is free, the threads have ended and
+//! 1. **Roots are opened before the mount is made**, so no path is ever resolved through the mount.
+//! 2. **A mount that a killed daemon left is removed**: it has our type, and any access fails with
+//!    ENOTCONN. A mount that answers belongs to a live daemon, so a new mount there is refused.
+//! 3. **Ending is idempotent and lazy.** Afterwards the path is free, the threads have ended, and
 //!    the directory is gone if we made it. All this holds even if programs are still inside the
-//!    mount. Only the mount with our id is unmounted; another one that a user mounted instead
-//!    stays.
-//! 4. **Others may end a mount**: `umount M` by hand is noticed ([`MountedOverlay::is_alive`]).
+//!    mount. Only the mount with our id is unmounted. If a user has mounted another one instead,
+//!    that one stays.
+//! 4. **Others may end a mount**: [`MountedOverlay::is_alive`] notices that a user ran `umount M`.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -32,32 +32,33 @@ mod transport;
 use point::MountPoint;
 pub use transport::{mount_for_all, receive_device, send_device};
 
-/// The time after which threads are abandoned with a warning.
+/// The longest wait for the end of a mount's threads. After it they are left running, with a
+/// warning.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The options of an overlay.
 #[derive(Clone, Debug)]
 pub struct OverlayConfig {
-    /// The mount point. It is created if absent (and then removed at the end), and refused if not
-    /// empty.
+    /// The mount point. If it does not exist, it is made, and removed at the end. It must be empty.
     pub mount_point: PathBuf,
     /// The shape of the view.
     pub view: View,
-    /// The places where `.similar` is listed.
+    /// The places where listings show `.similar`.
     pub show: Show,
-    /// The name under which `.similar` is listed.
+    /// The name under which listings show `.similar`.
     pub similar_name: SimilarName,
-    /// The watched directories, by their indexed paths. A single one is mirrored by the mount
-    /// itself; of several, each is a folder in the mount. A missing directory is empty until it
-    /// returns. [`MountedOverlay::set_roots`] changes them.
+    /// The watched directories, by their paths in the index. If there is only one, the mount shows
+    /// its entries. If there are several, each is a folder in the mount. A missing directory
+    /// appears empty until it exists again. [`MountedOverlay::set_roots`] changes them.
     pub roots: Vec<PathBuf>,
-    /// Paths that are not shown, with everything below them. The mount point need not be named.
+    /// Paths that are not shown, with everything below them. The mount point is always left out.
     pub exclude: Vec<PathBuf>,
-    /// The folder for large open contents, in files without a name; `None`: in memory.
+    /// The folder for the bytes of large open files, which are in files without a name. `None`
+    /// keeps these bytes in memory.
     pub folder: Option<PathBuf>,
 }
 
-/// The reason why a mount could not be made, or not be removed.
+/// The reason why a mount could not be made or removed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages say what the variants are; the fields are what they name
 pub enum MountError {
@@ -117,7 +118,7 @@ impl MountError {
     }
 }
 
-/// The entry point of the crate: makes overlays.
+/// The entry point of the crate, which makes overlays.
 #[derive(Clone, Copy, Debug)]
 pub struct Overlay;
 
@@ -139,9 +140,9 @@ impl Overlay {
         })
     }
 
-    /// Serves a mount that [`mount_for_all`] has made: each caller of the audience has their own
-    /// view. When this returns, the mount answers. When it is no longer served, it stays without
-    /// answers until its creator removes it.
+    /// Serves a mount that [`mount_for_all`] has made, to all users. `audience` decides what each
+    /// caller sees. When this returns, the mount answers. When it is no longer served, it stays,
+    /// without answers, until the process that made it removes it.
     pub fn serve(
         config: OverlayConfig,
         device: OwnedFd,
@@ -190,8 +191,8 @@ impl Overlay {
         let failed = MountError::at(&path);
 
         let mut left_out = vec![path.clone()];
-        // Each path is left out both as given and without symbolic links. Its last component is not
-        // accessed: it may be a mount (one of ours, or a dead one).
+        // Each path is left out both as it is given and with its symbolic links resolved. Its last
+        // component is not accessed, because it may be a mount (one of ours, or a dead one).
         for given in exclude {
             left_out.extend(std::path::absolute(&given).ok());
             left_out.extend(point::resolve(&given).ok());
@@ -220,8 +221,8 @@ impl Overlay {
     }
 }
 
-/// Checks that roots are absolute, and that none lies in another, in an overlay, or at the mount
-/// point.
+/// Checks that each root is absolute, and that none lies in another one, in an overlay, or at or
+/// below the mount point.
 fn check_roots(roots: &[PathBuf], point: &Path) -> Result<(), MountError> {
     if roots.is_empty() {
         return Err(MountError::NoRoots);
@@ -252,12 +253,12 @@ fn check_roots(roots: &[PathBuf], point: &Path) -> Result<(), MountError> {
     Ok(())
 }
 
-/// A mount that is served until it is unmounted or dropped.
+/// A mount that is served until [`Self::unmount`] is called or this is dropped.
 #[derive(Debug)]
 pub struct MountedOverlay {
     path: PathBuf,
     space: Arc<Namespace>,
-    /// `None` after the mount has ended.
+    /// The parts of the running mount; `None` after it has ended.
     state: Mutex<Option<State>>,
 }
 
@@ -276,18 +277,18 @@ impl std::fmt::Debug for State {
 }
 
 impl MountedOverlay {
-    /// Returns where it is mounted: absolute, without symbolic links.
+    /// Returns the mount point as an absolute path without symbolic links.
     pub fn mount_point(&self) -> &Path {
         &self.path
     }
 
-    /// Replaces the watched directories. All must be absolute, and none may lie in another one or
+    /// Replaces the watched directories. Each must be absolute, and none may lie in another one or
     /// in an overlay.
     pub fn set_roots(&self, roots: &[PathBuf]) {
         self.space.set_roots(roots);
     }
 
-    /// Returns each watched directory: its path and its path in the view.
+    /// Returns, for each watched directory, its path and the path of its folder in the overlay.
     pub fn roots(&self) -> Vec<(PathBuf, PathBuf)> {
         let roots = self.space.roots().into_iter();
         roots
@@ -298,8 +299,8 @@ impl MountedOverlay {
             .collect()
     }
 
-    /// Returns whether the overlay is still mounted and served: `false` after [`Self::unmount`] or
-    /// any other unmount.
+    /// Returns whether the overlay is still mounted and served. It is not after [`Self::unmount`],
+    /// or after another program has unmounted it.
     pub fn is_alive(&self) -> bool {
         let state = self.state.lock();
         let Some(state) = state.as_ref() else {
@@ -308,13 +309,14 @@ impl MountedOverlay {
         state.running.is_alive()
     }
 
-    /// Returns the number of known real entries with the name of our `.similar`, which hides them.
+    /// Returns the number of real entries that were found hidden because they have the name of our
+    /// `.similar`.
     pub fn hidden_similar_entries(&self) -> usize {
         self.space.hidden_similar_entries()
     }
 
-    /// Unmounts, ends the threads, and removes the mount point if it was made for this mount.
-    /// Calling it again does nothing. If this fails, it may be called again.
+    /// Unmounts the overlay, ends the threads, and removes the mount point if it was made for this
+    /// mount. A second call does nothing. If this fails, it may be called again.
     pub fn unmount(&self) -> Result<(), MountError> {
         let mut guard = self.state.lock();
         let Some(state) = guard.as_mut() else {
@@ -348,8 +350,8 @@ impl Drop for MountedOverlay {
 
 /// A mount that is being served.
 struct Running {
-    /// The id of our mount, and its device. Its path may change (`mount --move`), its id does not.
-    /// `None`: another process makes and removes it.
+    /// The id of our mount, and its device. Its path may change (`mount --move`), but its id does
+    /// not. `None` if another process makes and removes the mount.
     mount: Option<(u64, String)>,
     server: Option<JoinHandle<()>>,
     ended: Arc<Ended>,
@@ -388,7 +390,7 @@ impl Running {
         })
     }
 
-    /// Returns our mount as the kernel lists it now, and whether something is mounted over it.
+    /// Returns our mount as it is in the kernel's list now, and whether another mount covers it.
     fn current(&self) -> io::Result<Option<(Mount, bool)>> {
         let Some((id, device)) = &self.mount else {
             return Ok(None);
@@ -404,15 +406,16 @@ impl Running {
         Ok(Some((mounts[at].clone(), covered)))
     }
 
-    /// Returns whether the overlay is served, and still mounted if the mount is ours.
+    /// Returns whether the overlay is served. If this process made the mount, it must also still be
+    /// mounted.
     fn is_alive(&self) -> bool {
         !self.ended.is_set() && (self.mount.is_none() || matches!(self.current(), Ok(Some(_))))
     }
 
     fn stop(&mut self) -> Result<(), MountError> {
         let Some((_, device)) = self.mount.clone() else {
-            // The process that made the mount removes it. Until then the server's thread waits for
-            // requests.
+            // The process that made the mount removes it. Until then the server's thread continues
+            // to wait for requests.
             return Ok(());
         };
         let path = |mount: &Mount| mount.point.clone();
@@ -429,8 +432,9 @@ impl Running {
                 source,
             })?;
         }
-        // Without privilege, a detached mount that is in use continues to be served although
-        // nothing can reach it. Its owner may end it through fusectl, where that is mounted.
+        // If programs still use the mount, its connection stays open, although no path leads to it
+        // any more. With privileges, unmounting closes the connection. Without them its owner may
+        // close it through fusectl, if that is mounted.
         let ended = self.ended.wait(PATIENCE / 10)
             || match transport::abort(&device) {
                 Ok(()) => self.ended.wait(PATIENCE),
@@ -444,7 +448,7 @@ impl Running {
                 "the mount is still in use; its threads end when the last process leaves it"
             );
         } else if let Some(server) = self.server.take() {
-            // This does not wait: the thread has just ended.
+            // The join does not wait, because the thread has just ended.
             let _ended = server.join();
         }
         Ok(())
@@ -462,7 +466,7 @@ fn serve(connection: Connection, ended: Arc<Ended>) -> io::Result<JoinHandle<()>
         })
 }
 
-/// True once the server's thread has ended.
+/// A flag that is set when the server's thread has ended.
 #[derive(Default)]
 struct Ended {
     set: Mutex<bool>,
@@ -474,7 +478,7 @@ impl Ended {
         *self.set.lock()
     }
 
-    /// Waits for at most `patience`, and returns whether it is set.
+    /// Waits for at most `patience` until the flag is set, and returns whether it is set.
     fn wait(&self, patience: Duration) -> bool {
         let mut set = self.set.lock();
         self.changed.wait_while_for(&mut set, |set| !*set, patience);
@@ -491,9 +495,9 @@ impl Drop for SetAtEnd {
     }
 }
 
-/// Returns whether a path is a mounted overlay of any user or lies in one. It uses the kernel's
-/// list of mounts and does not access the path, so it neither hangs nor wakes anything. Symbolic
-/// links are not followed; pass a canonical path where they matter.
+/// Returns whether a path is the mount point of an overlay of any user, or lies in one. It uses
+/// only the kernel's list of mounts and does not access the path, so it never hangs. Symbolic links
+/// are not followed, so pass a canonical path if the path may have some.
 pub fn is_inside_resemble_mount(path: &Path) -> bool {
     mounts::at_or_enclosing(path).is_ok_and(|mount| mount.is_some())
 }

@@ -1,25 +1,27 @@
-//! Spells the entries of a listing: `NNN%_NAME`.
+//! Makes the names of the entries of a listing: `NNN%_NAME`.
 //!
-//! A pure function of the neighbours. NNN is the share of the requested file that is in the
-//! neighbour, in whole percents with leading zeros. So a plain `ls` sorts by score, and the best
-//! comes last, next to the prompt. 100 is reserved for identical files. NAME is the last component
-//! of the target, as bytes: any byte but `/` and NUL, valid UTF-8 or not. For a member of an
-//! archive, its names follow that of the archive: `mail.eml!report.zip!docs!a.txt`. Its entry is a
-//! file with the member's bytes, which are extracted when it is opened.
+//! The names depend only on the neighbours. NNN is the share of the requested file that is in the
+//! neighbour, in whole percents with leading zeros. So a plain `ls` sorts by share, and the best
+//! entry is the last, next to the prompt. 100 is reserved for identical files. NAME is the last
+//! component of the target's path, byte by byte, even if it is not valid UTF-8. For a member of an
+//! archive, the name of the archive is followed by those of the member:
+//! `mail.eml!report.zip!docs!a.txt`. Such an entry is a file with the member's bytes, which are
+//! extracted when it is opened.
 //!
 //! 1. **Length.** A name has at most 255 bytes. A longer one is cut *before the extension*, because
-//!    tools and people depend on the extension. A cut never falls inside a UTF-8 character: the
-//!    shell would show a valid name as broken.
+//!    programs and people depend on the extension. It is never cut inside a UTF-8 character,
+//!    because a shell would show such a name as broken.
 //! 2. **Extensions.** The extension begins with the last dot, unless that is the first byte
-//!    (`.bashrc` has none). An extension so long that no stem would be left is not treated as one:
-//!    such a name is cut at its end.
-//! 3. **Equal names.** If two entries would be equal, the one with the least path keeps the plain
-//!    name. Every other one gets `~` and 6 hex digits of its path's hash before the extension. It
-//!    is cut again so that the digits fit. A name depends only on its listing, so a look-up without
-//!    an earlier `readdir` finds the same entry.
-//! 4. **Equal digits.** 24 bits can collide, and a real file may be named `a~1b2c3d.txt`. Plain
-//!    names are given out first. Then, in path order, every other entry takes the first of its
-//!    hashes whose name is free. The hashes are of the path and a round number.
+//!    (`.bashrc` has none). If the extension is so long that nothing would be left before it, the
+//!    name is cut at its end.
+//! 3. **Equal names.** If two entries would have equal names, the one with the least path keeps the
+//!    plain name. Every other one gets `~` and 6 hex digits of its path's hash before the
+//!    extension. It is cut again so that the digits fit. A name depends only on its listing. So a
+//!    look-up finds the same entry even without an earlier `readdir`.
+//! 4. **Equal digits.** Two hashes of 24 bits may be equal, and a real file may be named
+//!    `a~1b2c3d.txt`. So all plain names are given out first. Then, in the order of paths, each
+//!    other entry gets the first of its names with digits that is free. The digits come from hashes
+//!    of the path and of a number that counts the attempts.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -30,30 +32,31 @@ use std::str::FromStr;
 use crate::ident::hash64;
 use crate::neighbours::Neighbour;
 
-/// The longest name of a directory entry, in bytes (`NAME_MAX`).
+/// The maximum length of the name of a directory entry, in bytes (`NAME_MAX`).
 pub const MAX_NAME: usize = 255;
 
-/// The name of the directory of answers.
+/// The name of the directory that lists similar files.
 pub const SIMILAR: &str = ".similar";
-/// The directory of explanations inside `.similar`.
+/// The directory in `.similar` with the explanations of its entries.
 pub const WHY: &str = ".why";
-/// The report inside `.similar`.
+/// The report in `.similar`, a JSON file.
 pub const REPORT: &str = ".report.json";
-/// The directory of similar directories inside a directory's `.similar` (files view).
+/// The directory in a directory's `.similar` that lists similar directories (only in the files
+/// view).
 pub const DIRS: &str = ".dirs";
 
-/// The name of the directory of answers in listings. It may be another one, because file managers
-/// hide names that begin with a dot. [`SIMILAR`] can always be looked up.
+/// The name under which listings show the directory `.similar`. It may be another name, because
+/// file managers hide names that begin with a dot. [`SIMILAR`] can be looked up in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimilarName(String);
 
 impl SimilarName {
-    /// Returns the name in listings.
+    /// Returns the name that listings show.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns whether an entry of this name is the directory of answers.
+    /// Returns whether a look-up of this name finds the directory `.similar`.
     pub fn stands_for(&self, name: &OsStr) -> bool {
         name == SIMILAR || name == self.0.as_str()
     }
@@ -71,23 +74,24 @@ impl fmt::Display for SimilarName {
     }
 }
 
-/// A listing with its names.
+/// The named entries of one listing.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) named: Vec<Named>,
     pub(crate) total: usize,
-    /// The number of further neighbours.
+    /// The number of neighbours that the listing does not show.
     pub(crate) left: usize,
 }
 
 impl Answer {
-    /// Returns the name of the entry that counts further neighbours. It comes last in a plain `ls`,
-    /// next to the best one.
+    /// Returns the name of the entry that says how many neighbours the listing does not show. A
+    /// plain `ls` shows it last, next to the best neighbour.
     pub(crate) fn more(&self) -> Option<OsString> {
         (self.left > 0).then(|| format!("… {} more", self.left).into())
     }
 
-    /// Returns the best neighbour: identical, then the highest share, then the least path.
+    /// Returns the best neighbour: an identical one, else the one with the highest share. If
+    /// several are equal, it is the one with the least path.
     pub(crate) fn best(&self) -> Option<&Neighbour> {
         self.named
             .iter()
@@ -96,7 +100,7 @@ impl Answer {
     }
 }
 
-/// Compares neighbours, the best first.
+/// Compares two neighbours. The better one is less.
 pub(crate) fn rank(a: &Neighbour, b: &Neighbour) -> std::cmp::Ordering {
     let path = |n: &Neighbour| n.path().into_os_string().into_encoded_bytes();
     (b.identical, b.a_in_b)
@@ -104,7 +108,7 @@ pub(crate) fn rank(a: &Neighbour, b: &Neighbour) -> std::cmp::Ordering {
         .then_with(|| path(a).cmp(&path(b)))
 }
 
-/// The name is not valid for a file.
+/// The error if a text cannot be the name of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a name has 1 to {MAX_NAME} bytes, none of them / or NUL, and is neither . nor ..")]
 pub struct BadName;
@@ -121,7 +125,7 @@ impl FromStr for SimilarName {
     }
 }
 
-/// A neighbour with its name in the listing.
+/// A neighbour with the name of its entry in a listing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
     /// `NNN%_NAME`, unique in its listing.
@@ -130,8 +134,8 @@ pub struct Named {
     pub neighbour: Neighbour,
 }
 
-/// Names all entries of one listing, sorted by name (raw bytes). Of neighbours with one target only
-/// the best is kept.
+/// Names the entries of one listing, and sorts them by the bytes of their names. If several
+/// neighbours have the same path, only the best one is kept.
 pub fn name_all(mut neighbours: Vec<Neighbour>) -> Vec<Named> {
     neighbours.sort_by(|a, b| {
         path_bytes(a)
@@ -141,7 +145,8 @@ pub fn name_all(mut neighbours: Vec<Neighbour>) -> Vec<Named> {
     neighbours.dedup_by(|next, kept| path_bytes(next) == path_bytes(kept));
 
     let mut taken = HashSet::with_capacity(neighbours.len());
-    // In path order, the first neighbour that requests a name is the one with the least path.
+    // The neighbours are sorted by path. So of those with the same name, the one with the least
+    // path gets it.
     let plain: Vec<Option<Vec<u8>>> = neighbours
         .iter()
         .map(|neighbour| {
@@ -172,7 +177,7 @@ pub fn find<'a>(listing: &'a [Named], name: &OsStr) -> Option<&'a Named> {
         .and_then(|at| listing.get(at))
 }
 
-/// Returns the first free name with hash digits.
+/// Returns the first free name with digits of the path's hash.
 fn marked(neighbour: &Neighbour, taken: &mut HashSet<Vec<u8>>) -> Vec<u8> {
     let mut round = 0_u64;
     loop {
@@ -189,7 +194,8 @@ fn path_bytes(neighbour: &Neighbour) -> Vec<u8> {
     neighbour.path().into_os_string().into_vec()
 }
 
-/// Returns `NNN%_` + stem + mark + extension, in at most [`MAX_NAME`] bytes.
+/// Returns `NNN%_`, then the name without its extension, `mark`, and the extension. The name is cut
+/// so that the result has at most [`MAX_NAME`] bytes.
 fn spell(neighbour: &Neighbour, mark: Option<&str>) -> Vec<u8> {
     let percent = neighbour.a_in_b.percent(neighbour.identical);
     let name = neighbour
@@ -219,13 +225,13 @@ fn spell(neighbour: &Neighbour, mark: Option<&str>) -> Vec<u8> {
     spelt
 }
 
-/// Joins the name of an archive and the names of a member in it.
+/// Returns the name of an archive, followed by `!` and the names of a member in it.
 fn with_member(name: &[u8], member: &[u8]) -> Vec<u8> {
     let mut name = name.to_vec();
     if !member.is_empty() {
         name.push(b'!');
-        // Two bytes cannot be in a name: the slash between folders, and NUL, which names in
-        // archives may contain.
+        // Two bytes cannot be in the name of an entry: the slash between folders, and NUL, which
+        // archives allow in names.
         name.extend(member.iter().map(|&byte| match byte {
             b'/' => b'!',
             0 => b'_',
@@ -235,7 +241,7 @@ fn with_member(name: &[u8], member: &[u8]) -> Vec<u8> {
     name
 }
 
-/// Splits a name into stem and extension (with its dot).
+/// Splits a name into the part before its extension, and the extension with its dot.
 fn split(name: &[u8]) -> (&[u8], &[u8]) {
     match name.iter().rposition(|&byte| byte == b'.') {
         None | Some(0) => (name, b""),
@@ -243,8 +249,8 @@ fn split(name: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Returns at most the first `limit` bytes, a few less if the cut would fall inside a UTF-8
-/// character.
+/// Returns at most the first `limit` bytes. It returns a few less if the cut would be inside a
+/// UTF-8 character.
 fn cut(bytes: &[u8], limit: usize) -> &[u8] {
     if bytes.len() <= limit {
         return bytes;
@@ -316,7 +322,7 @@ mod tests {
         }
     }
 
-    /// Returns the 6 digits by the rule, computed independently of the code above.
+    /// Returns the 6 hex digits for a path, computed independently of the code above.
     fn digits(path: &[u8]) -> String {
         format!("~{:06x}", hash64(0, &[path]) >> 40)
     }
@@ -425,18 +431,21 @@ mod tests {
         let got = &names(vec![neighbour(&long, 0.5)])[0];
         assert_eq!(got.len(), MAX_NAME);
         assert!(got.starts_with(b"050%_nnn") && got.ends_with(b"nnn.txt"));
-        // 'ä' has two bytes. In 246 bytes there is room for 123 such letters, in 245 for 122.
+        // The letter 'ä' has two bytes. There is room for 246 bytes before `.txt`, which is 123
+        // letters. There is room for 245 bytes before `.text`, which is 122 letters, so one byte
+        // stays unused.
         for (extension, want) in [(".txt", 255), (".text", 254)] {
             let long = format!("/d/{}{extension}", "ä".repeat(125)).into_bytes();
             let got = &names(vec![neighbour(&long, 0.5)])[0];
             assert_eq!(got.len(), want, "{extension}");
             assert!(str::from_utf8(got).is_ok());
         }
-        // There is no room for any stem, so the name is cut at its end.
+        // The extension leaves no room for anything before it, so the name is cut at its end.
         let long = [b"/d/a.".as_slice(), &[b'e'; 253]].concat();
         let got = &names(vec![neighbour(&long, 0.5)])[0];
         assert!(got.len() == MAX_NAME && got.starts_with(b"050%_a.eee"));
-        // The names are equal after the cut, and there is room for the digits.
+        // Both names are equal after the cut. So one of them gets digits, and is cut again to make
+        // room for them.
         let a = [b"/a/".as_slice(), &[b'n'; 250], b"a.txt"].concat();
         let b = [b"/b/".as_slice(), &[b'n'; 250], b"b.txt"].concat();
         let got = names(vec![neighbour(&a, 0.5), neighbour(&b, 0.5)]);
@@ -500,7 +509,7 @@ mod tests {
                 prop_assert_eq!(find(&named, &entry.name), Some(entry));
                 let real = entry.neighbour.target.file_name().unwrap().as_bytes();
                 if real.len() <= MAX_NAME - 5 - 7 {
-                    // Nothing was cut: percent, bytes and extension are all there.
+                    // The name was not cut, so the whole name is in the entry.
                     let (stem, extension) = split(real);
                     prop_assert!(name[5..].starts_with(stem) && name.ends_with(extension));
                 }
@@ -510,7 +519,7 @@ mod tests {
             }
             prop_assert!(named.windows(2).all(|w| w[0].name.as_bytes() < w[1].name.as_bytes()));
 
-            // The order of the answer does not matter.
+            // The order of the neighbours does not matter.
             let mut shuffled = neighbours;
             shuffled.reverse();
             prop_assert_eq!(name_all(shuffled), named);

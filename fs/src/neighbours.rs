@@ -1,8 +1,8 @@
-//! The interface through which the overlay asks about similarity.
+//! The interface through which the overlay asks for similar files.
 //!
-//! The overlay knows the shape of the namespace (names, modes, handles) and nothing about
-//! similarity. An implementation of [`Neighbours`] knows similarity and nothing about the
-//! namespace. The paths of questions and answers are absolute paths of the watched tree.
+//! The overlay knows the names, modes and handles of the entries it shows, and nothing about
+//! similarity. An implementation of [`Neighbours`] knows similarity and nothing about the overlay.
+//! All paths in questions and answers are absolute paths in the watched tree.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,26 +15,28 @@ use resemble_callers::accounts::Account;
 use resemble_callers::{AccessCheck, Caller};
 use resemble_core::Score;
 
-/// A line of a `.similar` listing before it has a name.
+/// A file or directory that resembles another one: a line of a `.similar` listing before it has a
+/// name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
-    /// Absolute path of the real file (or directory) that the link leads to.
+    /// The absolute path of the real file or directory to which the entry leads.
     pub target: PathBuf,
-    /// The path of a member inside the archive `target`, its names joined by `!`; empty: the file
-    /// itself.
+    /// If the neighbour is a member of the archive `target`, the member's names, joined by `!`.
+    /// Otherwise empty.
     pub member: Vec<u8>,
-    /// The size of the member in bytes, which its entry shows.
+    /// The size of the member in bytes, which the attributes of its entry show.
     pub member_size: u64,
-    /// Share of the requested file that is in this one: the `NNN%` of the name.
+    /// The share of the requested file that is in this one: the `NNN%` of the entry's name.
     pub a_in_b: Score,
-    /// True if both have equal bytes: only then does the name show 100 %.
+    /// True if both files have equal bytes. Only then the name has 100 %.
     pub identical: bool,
-    /// The relation's word.
+    /// The word for the relation of the two files.
     pub relation: &'static str,
 }
 
 impl Neighbour {
-    /// Target and member as one path: `/srv/mail.eml!report.zip!a.txt`.
+    /// Returns the path of the target, followed by the names of the member:
+    /// `/srv/mail.eml!report.zip!a.txt`.
     pub fn path(&self) -> PathBuf {
         if self.member.is_empty() {
             return self.target.clone();
@@ -46,78 +48,81 @@ impl Neighbour {
     }
 }
 
-/// The answer for one file at one moment.
+/// The neighbours of one file or directory at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listing {
-    /// At most 100, in no particular order; the overlay names and sorts them.
+    /// At most 100 neighbours, in any order. The overlay names and sorts them.
     pub neighbours: Vec<Neighbour>,
-    /// The number of neighbours before the cut.
+    /// The number of all neighbours, including those that were left out.
     pub total: usize,
 }
 
-/// Answers questions about files of the watched tree in microseconds to a few milliseconds, only
-/// from memory or the index. Implementations must never access the overlay's own mount.
+/// Answers questions about files of the watched tree, only from memory or the index. An answer
+/// takes microseconds to a few milliseconds, unless its method says otherwise. Implementations must
+/// never access the overlay's own mount.
 pub trait Neighbours: Send + Sync + 'static {
-    /// Returns the neighbours of the file at this absolute path; empty if it has none or is not
-    /// indexed.
+    /// Returns the neighbours of the file at this absolute path. The listing is empty if there are
+    /// none, or if the file is not indexed.
     fn similar(&self, file: &Path) -> Listing;
 
     /// Returns the directories that resemble this one. The listing is also empty if the directory
-    /// is too large for an immediate answer.
+    /// is too large for a quick answer.
     fn similar_dirs(&self, dir: &Path) -> Listing;
 
-    /// Returns the text of `.similar/.why/NAME` for a file and the [`Neighbour::path`] of its
-    /// neighbour. It may read both files, so it runs on a worker thread and not on one that serves
-    /// the mount.
+    /// Returns the text of `.similar/.why/NAME`: an explanation of why `file` has this neighbour.
+    /// `neighbour` is the [`Neighbour::path`]. The answer may read both files, so it is computed on
+    /// a worker thread.
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8>;
 
-    /// Opens the archive of a member, by its [`Neighbour::path`]. `None`: it no longer exists, or
-    /// must not be read. It runs on a worker thread, like [`Self::why`].
+    /// Opens the archive of a member, given the member's [`Neighbour::path`]. `None` if it no
+    /// longer exists, or must not be read. This runs on a worker thread, like [`Self::why`].
     fn member<'a>(&'a self, path: &'a Path) -> Option<Box<dyn Member + 'a>> {
         let _ = path;
         None
     }
 
-    /// Returns the text of the last entry of a truncated listing. It explains how to see the `left`
-    /// other files (or directories, if it is about a directory).
+    /// Returns the text of the last entry of a listing that does not show all neighbours of `of`.
+    /// It explains how to see the `left` others.
     fn more(&self, of: &Path, left: usize) -> Vec<u8> {
         format!("{left} more resemble {}\n", of.display()).into_bytes()
     }
 
-    /// Returns the bytes of `.similar/.report.json`. They are the output of `resemble find FILE
-    /// --format json` for at most as many files as a listing names.
+    /// Returns the bytes of `.similar/.report.json`. They equal the output of `resemble find FILE
+    /// --format json`, limited to the number of files that a listing can have.
     fn report(&self, file: &Path) -> Vec<u8>;
 
-    /// Returns whether [`Self::similar`] would name any file. The files view asks this for each
-    /// file of a directory whose `.similar` is listed. Override it if that can be determined faster
-    /// than by computing the neighbours.
+    /// Returns whether [`Self::similar`] would return any neighbour. The files view asks this about
+    /// each file of a directory when that directory's `.similar` is listed. Implement it if it can
+    /// be faster than computing the neighbours.
     fn has_similar(&self, file: &Path) -> bool {
         !self.similar(file).neighbours.is_empty()
     }
 
-    /// Returns a number that changes whenever an answer may have changed. `None`: no such number is
-    /// known. `ls -l F/.similar` looks up each link that it has just listed. With this number the
-    /// overlay answers from the listing; without it each look-up asks again.
+    /// Returns a number that changes whenever an answer may have changed; `None` if there is no
+    /// such number. `ls -l F/.similar` looks up each entry that it has just listed. If the number
+    /// is unchanged, the overlay answers these look-ups from the listing. Without a number, each
+    /// look-up asks again.
     fn generation(&self) -> Option<u64> {
         None
     }
 }
 
-/// An open member of an archive.
+/// A member of an archive that has been opened.
 pub trait Member {
-    /// Identifies the present source of the member's bytes. Equal origins mean equal bytes.
+    /// Returns bytes that identify the present version of the member. Equal origins mean equal
+    /// bytes.
     fn origin(&self) -> Vec<u8>;
 
-    /// Extracts its bytes now. `None`: they are no longer available, or too many.
+    /// Extracts the bytes of the member; `None` if they are no longer available, or too many.
     fn bytes(&self) -> Option<Vec<u8>>;
 }
 
-/// The view of one of many callers.
+/// The access and the answers of one of many callers.
 #[derive(Clone)]
 pub struct Party {
-    /// The caller's access to the watched tree.
+    /// Checks which files of the watched tree the caller may access.
     pub sight: Arc<dyn AccessCheck>,
-    /// The answers for this caller, computed only from what the caller may see.
+    /// Answers the caller's questions, only from files that the caller may see.
     pub neighbours: Arc<dyn Neighbours>,
 }
 
@@ -129,28 +134,29 @@ impl std::fmt::Debug for Party {
     }
 }
 
-/// The callers of a mount that every user may access.
+/// The callers of a mount for all users.
 pub trait Audience: Send + Sync + 'static {
-    /// Returns the view of a caller. It is used for at most a second, then requested again.
+    /// Returns the access and the answers of a caller. They are used for at most a second, and then
+    /// requested again.
     fn party(&self, caller: Caller) -> Party;
 
-    /// Returns the account that a user is counted under.
+    /// Returns the account of a user, to which limits apply.
     fn account(&self, uid: u32) -> Account;
 }
 
-/// Answers from a table, for tests and demonstrations without an index.
+/// Returns answers from a table, for tests and demonstrations without an index.
 #[derive(Debug, Default)]
 pub struct MapNeighbours {
     table: Mutex<BTreeMap<PathBuf, Listing>>,
 }
 
 impl MapNeighbours {
-    /// Returns a table in which no file resembles another.
+    /// Creates an empty table, so no file has neighbours.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Replaces the neighbours of `of` (a file or a directory).
+    /// Sets the neighbours of `of`, which may be a file or a directory.
     pub fn set(&self, of: impl Into<PathBuf>, neighbours: Vec<Neighbour>) {
         let listing = Listing {
             total: neighbours.len(),

@@ -1,7 +1,8 @@
-//! The namespace of the overlay: its names and their meanings. It needs no kernel.
+//! The namespace of the overlay: the names it shows, and the files and directories behind them. It
+//! works without a kernel.
 //!
 //! Linux rejects a path through a regular file (ENOTDIR) without asking the file system. So `ls
-//! report.txt/.similar` cannot work on a file shown as a file. Hence two views:
+//! report.txt/.similar` cannot work if `report.txt` is shown as a file. So there are two views:
 //!
 //! ```text
 //! folders   D/report.txt/report.txt          the file            (D/report.txt is a folder)
@@ -12,31 +13,33 @@
 //!           D/.similar/.dirs/097%_...        directories that resemble D
 //! ```
 //!
-//! Below a file's `.similar` there are also `.why/NAME` and `.report.json`. The design choices:
+//! A file's `.similar` also has `.why/NAME` and `.report.json`. The rules are:
 //!
 //! 1. **Our names are reachable, not listed**: `.similar` (except in a file's folder), `.why`,
-//!    `.report.json`, `.dirs`. So `find`, `rsync` and backups do not enter them. An answer without
-//!    neighbours is an empty directory, and copying a `.similar` computes no explanations.
-//! 2. **Our names win.** A real entry called `.similar` is hidden and counted; a real file called
+//!    `.report.json`, `.dirs`. So `find`, `rsync` and backups do not enter them. Without neighbours
+//!    `.similar` is an empty directory. Copying a `.similar` computes no explanations.
+//! 2. **Our names win.** A real entry called `.similar` is hidden and counted. A real file called
 //!    `.dirs` has no answer in the files view. `.similar` may be listed under a second name, which
 //!    also wins. Both names are one node. The kernel treats that as one directory that was renamed.
 //! 3. **A listing is a snapshot** made when the directory is opened and again on rewind. Entries
 //!    that are added or removed meanwhile are neither skipped nor shown twice.
 //! 4. **Times to live.** The kernel may cache names that mirror the tree for one second. It may not
-//!    cache answers and the attributes of files. Nothing needs invalidation, so the kernel is never
-//!    notified.
+//!    cache answers, and it may trust the attributes of files for at most 10 ms. So nothing needs
+//!    to be invalidated, and the kernel is never notified.
 //! 5. **Sizes.** `.why/NAME` and `.report.json` show 0 bytes, like files of `/proc`: a true size
 //!    would require computing the text for each `ls -l`. They are opened for direct reading, so
-//!    every reader that reads to the end (`cat`, `cp`, `grep`, `less`, `wc`) gets all of it. A
+//!    every program that reads to the end (`cat`, `cp`, `grep`, `less`, `wc`) gets all of it. A
 //!    handle returns the same text from its open to its close.
-//! 6. **`nlink` is 1** throughout. Inode numbers are made of paths, so two hard links have two
-//!    numbers. A higher link count would promise another name with the same number.
+//! 6. **`nlink` is 1** for all entries. Inode numbers are made of paths, so two hard links of a
+//!    file have different numbers. A higher link count would promise another name with the same
+//!    number.
 //! 7. **A node is a path**, looked up again in each request. A vanished path is ENOENT at the next
-//!    request. A path of another type is another node (ESTALE makes the kernel look again). An open
-//!    file remains readable, as everywhere. The file that replaced it has another number, because
-//!    the kernel keeps pages by number.
+//!    request. A path whose type has changed is another node (ESTALE makes the kernel look again).
+//!    An open file remains readable, as on other file systems. The file that replaced it has
+//!    another number, because the kernel keeps cached pages by number.
 //! 8. **Open resources are bounded** in total, and in a mount for all users also per account. The
-//!    bounds apply to handles and to our own open bytes; equal bytes count once.
+//!    bounds apply to handles, and to the open bytes that we make or extract. Equal bytes count
+//!    once.
 //! 9. **Roots change while mounted**, but the meaning of a path in use never changes. A mount that
 //!    shows one root keeps it at the top when a second root is added.
 
@@ -59,20 +62,20 @@ pub use attr::{Attr, Entry, Kind, Opened, Refusal, Sink, Space, Time};
 pub use inodes::ROOT;
 pub use namespace::{Effort, Namespace};
 
-/// The shape of the overlay.
+/// The two ways in which the overlay shows the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum View {
-    /// Each file appears as a folder that holds the file and `.similar`.
+    /// Each file appears as a folder that has the file and `.similar`.
     #[default]
     Folders,
-    /// The tree as it is; each directory also answers `.similar`.
+    /// The tree is shown as it is. Each directory also has `.similar`.
     Files,
 }
 
-/// The places where `readdir` lists `.similar`. It can be looked up everywhere else, too.
+/// The places where listings show `.similar`. It can be looked up in all other places, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Show {
-    /// Only in a file's folder of the folders view.
+    /// Only in the folder that the folders view shows for a file.
     #[default]
     Default,
     /// Wherever it exists.

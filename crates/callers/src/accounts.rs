@@ -1,9 +1,9 @@
 //! Groups user ids into accounts, for limits per user.
 //!
 //! A user may own 65,536 or more subordinate ids (`/etc/subuid`) and run a process with each of
-//! them. So an id in such a range counts as the account that owns the range. Ids that cannot be
-//! distinguished count as one account. Several users may then share one limit, but no user gets
-//! more than one.
+//! them. So an id in such a range counts as the account that owns the range. All ids whose owner is
+//! not known count as one account. Several users may then share one limit, but no user gets more
+//! than one.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -17,13 +17,13 @@ use parking_lot::Mutex;
 
 /// The list of subordinate ids.
 const SUBORDINATE: &str = "/etc/subuid";
-/// The list of users, to resolve names in that list.
+/// The list of users. It gives the ids of the user names in [`SUBORDINATE`].
 const USERS: &str = "/etc/passwd";
-/// From this id on, an id may be subordinate even if the list does not have it. Users and services
-/// have smaller ids, within 16 bits.
+/// The least id that may be subordinate. If not all of `/etc/subuid` could be read, ids from here
+/// on may have an unknown owner. Users and services have smaller ids, within 16 bits.
 const MAY_BE_SUBORDINATE: u32 = 1 << 16;
 
-/// A user, or several, with one share of every limit.
+/// A user, or several users who share every limit, because their ids cannot be distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Account(u32);
 
@@ -31,7 +31,7 @@ impl Account {
     /// The common account of all ids with an unknown owner.
     pub const UNKNOWN: Self = Self(u32::MAX);
 
-    /// Returns the account of a user who has this id and no other.
+    /// Returns the account of a user who owns only this id.
     pub const fn of_id(uid: u32) -> Self {
         Self(uid)
     }
@@ -42,14 +42,14 @@ impl Account {
     }
 }
 
-/// The accounts of a machine.
+/// The accounts of all user ids of a machine.
 #[derive(Debug)]
 pub struct Accounts {
     list: PathBuf,
     state: Mutex<(Version, Arc<Table>)>,
 }
 
-/// Identifies the list that was read; `None`: there was none.
+/// The device, inode, size and change time of the list that was read; `None` if there was no list.
 type Version = Option<(u64, u64, u64, i64, i64)>;
 
 impl Accounts {
@@ -77,13 +77,14 @@ impl Accounts {
         }
     }
 
-    /// Returns the account of this id.
+    /// Returns the account of this user id.
     pub fn account(&self, uid: u32) -> Account {
         self.table().account(uid)
     }
 
-    /// Returns the table. The sandbox of the daemon prevents reading the list again after a change.
-    /// From then on, ids that the change may affect share one account until the next start.
+    /// Returns the table. If `/etc/subuid` has changed, it cannot be read again, because the
+    /// daemon's sandbox forbids it. Ids that the change may affect then share one account until the
+    /// next start.
     fn table(&self) -> Arc<Table> {
         let now = version(&self.list);
         let mut state = self.state.lock();
@@ -100,7 +101,7 @@ impl Accounts {
     }
 }
 
-/// The effect of a list that is unreadable, faulty or changed, in words for the log.
+/// Describes in the log what follows if the list is unreadable, faulty or changed.
 const SHARED: &str = "users with ids from 65536 on share the bounds of one until the next start";
 
 fn version(list: &Path) -> Version {
@@ -125,8 +126,9 @@ impl Table {
         }
     }
 
-    /// Parses the lines, `NAME:FIRST:COUNT`. An owner without a local user (from a network
-    /// directory, say) gets an account of its own: the first id of its first range.
+    /// Parses the lines of the list, `NAME:FIRST:COUNT`. A `NAME` that is not in the list of users
+    /// (it may be of a network directory) gets an account of its own. Its number is the first id of
+    /// the first range.
     fn parse(list: &str, users: &str) -> Self {
         let mut table = Self::default();
         let mut owners: HashMap<&str, Account> = HashMap::new();
@@ -168,7 +170,7 @@ impl Table {
     }
 }
 
-/// Returns the fields of a line, if it has three that make a range of ids.
+/// Parses a line; `None` unless it has exactly three fields that make a range of ids.
 fn entry(line: &str) -> Option<(&str, Range<u64>)> {
     let mut fields = line.split(':');
     let (name, first, count) = (fields.next()?, fields.next()?, fields.next()?);

@@ -1,7 +1,7 @@
-//! The daemon's end of the connections to the checker: sends questions.
+//! The daemon's end of the connections to the checker, over which it asks what callers may access.
 //!
-//! A connection answers one question at a time, and an answer may wait for a disk or an
-//! unresponsive server. So there are several connections, made on demand.
+//! A connection answers one question at a time, and an answer may wait for a slow disk or file
+//! server. So there are several connections, made on demand.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use crate::look::OwnSight;
 use crate::wire::{self, MOST, MOST_PATHS, broken};
 use crate::{AccessCheck, Caller, Seen};
 
-/// The longest wait for the checker.
+/// The longest time for which a question waits for the checker.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The client of the checker's socket.
@@ -30,7 +30,7 @@ impl Checker {
     ///
     /// # Errors
     ///
-    /// If the checker does not answer.
+    /// Fails if the checker does not answer.
     pub fn at(socket: &Path) -> io::Result<Arc<Self>> {
         let this = Arc::new(Self {
             socket: socket.to_owned(),
@@ -45,8 +45,8 @@ impl Checker {
         Ok(this)
     }
 
-    /// Returns the access checks of a caller. Root can read whatever this process can, so the
-    /// checks for root are those of this process.
+    /// Returns the access checks of a caller. Root may read whatever this process can read. So for
+    /// root this process checks its own access, without the checker.
     pub fn sight(self: &Arc<Self>, caller: Caller) -> Arc<dyn AccessCheck> {
         if caller.uid == 0 {
             return Arc::new(OwnSight);
@@ -63,8 +63,8 @@ impl Checker {
             let answer = exchange(&mut stream, caller, paths).ok()?;
             Some((stream, answer))
         });
-        // An idle connection fails if the checker was restarted, so a failed question is asked
-        // again.
+        // If the checker was restarted, an idle connection is broken. So a question that failed on
+        // one is asked again on a new connection.
         let (stream, answer) = if let Some(used) = used {
             used
         } else {
@@ -85,7 +85,7 @@ fn exchange(stream: &mut UnixStream, caller: &Caller, paths: &[PathBuf]) -> io::
     wire::answered(&frame, paths.len())
 }
 
-/// The access checks of another user.
+/// The access checks of a user other than root, which the checker answers.
 #[derive(Debug)]
 struct CheckedSight {
     checker: Arc<Checker>,
@@ -97,8 +97,8 @@ impl AccessCheck for CheckedSight {
         let mut all = Vec::with_capacity(paths.len());
         let mut rest = paths;
         while !rest.is_empty() {
-            // The paths get half of a frame. The other half has room for the ids, which are those
-            // of at most 65,536 groups.
+            // The paths may take half of a frame. The other half has room for the caller's ids: a
+            // caller is in at most 65,536 groups.
             let mut bytes = MOST / 2;
             let fits = |path: &&PathBuf| {
                 bytes = bytes.saturating_sub(4 + path.as_os_str().len());

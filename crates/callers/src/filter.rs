@@ -1,4 +1,4 @@
-//! The system call filter of the checker: it allows only the necessary ones.
+//! The system call filter of the checker. It allows only the calls that the checker needs.
 
 use std::collections::BTreeMap;
 use std::io;

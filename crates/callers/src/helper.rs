@@ -1,8 +1,9 @@
-//! The connections of a helper: a process that does one task for the daemon, at a socket that no
-//! other process can reach.
+//! Serves the socket of a helper: a process that does one task for the daemon. No other process can
+//! reach the socket.
 //!
-//! Each connection has a thread. After a transient error (no descriptors, no memory) the helper
-//! tries again. If it ended, the daemon would lack it until the next restart.
+//! Each connection has a thread. If accepting a connection fails for lack of descriptors or memory,
+//! the helper tries again. If it ended instead, the daemon would have no helper until its next
+//! restart.
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -15,8 +16,8 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Passes each connection at a listening socket to `attend`. While `most` connections are open, new
-/// ones are passed to `refuse`. Returns at an error. Ends the process when the other end of
-/// `holder` is closed.
+/// ones are passed to `refuse`. Ends the process when the other end of `holder` is closed.
+/// Otherwise it returns only if an error is not transient.
 ///
 /// # Errors
 ///
@@ -64,7 +65,7 @@ pub fn serve_each(
     }
 }
 
-/// Returns whether the error is transient.
+/// Returns whether accepting failed only because the system lacks resources at the moment.
 fn passes(error: &io::Error) -> bool {
     let scarce = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::ENOBUFS];
     error

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use crate::{Caller, syscalls};
 
-/// Returns the ids that the peer of this Unix socket had when it connected. Later changes of its
-/// ids, and passing the socket on, have no effect.
+/// Returns the ids that the peer of this Unix socket had when it connected. It does not matter if
+/// the peer changes its ids later, or passes the socket to another process.
 ///
 /// # Errors
 ///
-/// If the kernel does not report them. No answer may be given then.
+/// Fails if the kernel does not report them. The caller must then refuse to answer.
 pub fn of_socket(socket: impl AsFd) -> io::Result<Caller> {
     let socket = socket.as_fd();
     let peer = rustix::net::sockopt::socket_peercred(socket)?;
@@ -24,15 +24,15 @@ pub fn of_socket(socket: impl AsFd) -> io::Result<Caller> {
 }
 
 /// Returns the caller of a request for which the kernel reports user, group and process. The
-/// supplementary groups are those of the process now. They are empty if it no longer belongs to
-/// this user, or cannot be accessed.
+/// supplementary groups are those that the process has now. They are empty if the process has other
+/// ids by now, or its status cannot be read.
 pub fn of_process(uid: u32, gid: u32, pid: u32) -> Caller {
     let groups = groups_of(uid, gid, pid).unwrap_or_default();
     Caller { uid, gid, groups }
 }
 
 fn groups_of(uid: u32, gid: u32, pid: u32) -> Option<Arc<[u32]>> {
-    // The id 0 means that the process is in another namespace.
+    // The kernel reports 0 for a process that is not in our process id namespace.
     let status = fs::read_to_string(format!(
         "/proc/{}/status",
         Some(pid).filter(|&pid| pid != 0)?
@@ -40,14 +40,15 @@ fn groups_of(uid: u32, gid: u32, pid: u32) -> Option<Arc<[u32]>> {
     groups_in(&status.ok()?, uid, gid)
 }
 
-/// Returns the groups in a `/proc/PID/status`, if its file system ids are these.
+/// Returns the groups in the text of a `/proc/PID/status`; `None` if its file system ids are not
+/// `uid` and `gid`.
 fn groups_in(status: &str, uid: u32, gid: u32) -> Option<Arc<[u32]>> {
     let numbers = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         let numbers = line.split_whitespace().map(|number| number.parse().ok());
         numbers.collect::<Option<Vec<u32>>>()
     };
-    // A line has the real, effective, saved and file system id.
+    // Each of the two lines has the real, effective, saved and file system id, in this order.
     let is_it = numbers("Uid:")?.get(3) == Some(&uid) && numbers("Gid:")?.get(3) == Some(&gid);
     is_it.then(|| numbers("Groups:"))?.map(Into::into)
 }

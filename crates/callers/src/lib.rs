@@ -1,4 +1,5 @@
-//! `resemble-callers`: the peers of a daemon, and what the kernel lets them access.
+//! `resemble-callers`: identifies the users who ask a daemon, and finds out what the kernel lets
+//! them access.
 //!
 //! ```text
 //!   Caller ──► AccessCheck::look(paths) ──► Seen, path by path
@@ -7,15 +8,16 @@
 //!                 └── look::look         asks the kernel as this process, for root
 //! ```
 //!
-//! A daemon that serves many users knows files that some of them may not read. Whether a user may
-//! is never computed from modes, owners and access lists. The kernel is asked, as that user, at the
-//! moment of the question ([`look`]). Only a process that can become any user can do so. It must
-//! not be the one that holds the index. So a separate process without data does it ([`serve`]), and
-//! this crate has both ends of its protocol (`wire`).
+//! A daemon that serves many users knows files that some of them may not read. It never computes
+//! from modes, owners and access lists whether a user may read a file. The kernel is asked, as that
+//! user, at the moment of the question ([`look`]). Only a process that can become any user can do
+//! so, and that process must not hold the index. So a separate process without data does it
+//! ([`serve`]), and this crate has both ends of its protocol (`wire`).
 //!
-//! [`accounts`] groups callers that share a limit per user. [`helper`] accepts connections, for the
-//! checker and for other helpers of the daemon. [`identity`] identifies the peer of a socket or of
-//! a process id. [`rights`] drops the privileges that a process does not need.
+//! [`accounts`] assigns each user id to the account whose limits it shares. [`helper`] accepts
+//! connections, for the checker and for other helpers of the daemon. [`identity`] identifies the
+//! peer of a socket, and the user of a process. [`rights`] drops the privileges that a process does
+//! not need.
 
 use std::fmt;
 use std::io;
@@ -49,8 +51,8 @@ pub struct Caller {
 /// The access of a caller to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Seen {
-    /// Nothing: it does not exist, the caller may not open it, or it is neither a regular file nor
-    /// a folder.
+    /// No access: the path does not exist, the caller may not open it, or it is neither a regular
+    /// file nor a folder.
     Nothing,
     /// A regular file that the caller may read.
     File(SeenPlace),
@@ -62,7 +64,7 @@ pub enum Seen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listable(pub bool);
 
-/// The identity of a file or folder, and its version.
+/// The identity, size and times of a file or folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenPlace {
     /// Its device.
@@ -77,12 +79,12 @@ pub struct SeenPlace {
     pub ctime: (i64, u32),
 }
 
-/// The access checks for one caller.
+/// Checks for one caller which paths they may access.
 pub trait AccessCheck: fmt::Debug + Send + Sync {
     /// Checks what the caller may see at each of these absolute paths now.
     ///
     /// # Errors
     ///
-    /// If the check fails. Nothing may be shown then.
+    /// Fails if the access cannot be checked. The caller must then show nothing.
     fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>>;
 }

@@ -1,13 +1,13 @@
 //! Asks the kernel whether this thread may read the entry at a path.
 //!
-//! Nothing is opened: the path is walked with `O_PATH`, which neither waits for a FIFO nor wakes a
-//! device, and leaves no trace. Symbolic links are not followed, not even above a root. The walk
-//! needs search permission for every folder. Read permission is then checked on the very inode that
-//! was found, with the ids that files are opened with.
+//! Nothing is opened. The path is walked with `O_PATH`, which neither waits for a FIFO nor wakes a
+//! device, and changes no access time. Symbolic links are not followed, not even above a root. The
+//! walk needs search permission for every folder. Read permission is then checked on the inode that
+//! the walk found, with the ids that this thread opens files with.
 //!
-//! Entries of a file system that a process serves (FUSE) count as nothing. A user may mount one
-//! over a folder that they own. Its files would then pass the check in place of the hidden ones,
-//! which that user may not read.
+//! A path in a FUSE file system counts as inaccessible. A user may mount such a file system over a
+//! folder that they own. Its files would hide the indexed ones and pass the check in their place,
+//! although that user may not read the indexed ones.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,14 +18,15 @@ use rustix::io::Errno;
 
 use crate::{AccessCheck, Listable, Seen, SeenPlace, syscalls};
 
-/// The type of a file system that a process serves: `FUSE_SUPER_MAGIC` in the kernel.
+/// The `f_type` of FUSE, whose files a process serves: `FUSE_SUPER_MAGIC` in the kernel.
 const FUSE: u32 = 0x6573_5546;
 
 /// Returns what this thread may see at an absolute path.
 ///
 /// # Errors
 ///
-/// If no descriptor or no memory is left. A path that this thread cannot access is no error.
+/// Fails if this process has no descriptor or no memory left. A path that this thread cannot access
+/// is no error.
 pub fn look(path: &Path) -> io::Result<Seen> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -67,7 +68,7 @@ fn seen(stat: &Stat) -> SeenPlace {
     }
 }
 
-/// The access checks of this process itself.
+/// The access of this process itself, which needs no checker.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnSight;
 

@@ -1,6 +1,7 @@
 //! Drops privileges permanently.
 //!
-//! These functions affect only the calling thread, so call them before a second one is started.
+//! These functions change only the calling thread. So they must be called before a second thread is
+//! started.
 
 use std::io;
 
@@ -12,8 +13,8 @@ use rustix::thread::{
     set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
-/// Limits the capabilities to these, permanently: neither becoming root nor executing a program
-/// adds any. Needs `CAP_SETPCAP`, unless there is nothing to drop.
+/// Limits the capabilities to `kept`, permanently: neither becoming root nor executing a program
+/// adds any. This needs `CAP_SETPCAP`, unless there is nothing to drop.
 ///
 /// # Errors
 ///
@@ -26,7 +27,7 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
         match capability_is_in_bounding_set(one) {
             Ok(true) if !kept.contains(one) => remove_capability_from_bounding_set(one)?,
             Ok(_) => {}
-            // The kernel has no capability with this number or a greater one.
+            // The kernel knows neither this capability nor any with a greater number.
             Err(_) => break,
         }
     }
@@ -37,8 +38,8 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
         fix_root()?;
     }
     let now = capabilities(None)?;
-    // A service manager may have set exactly these capabilities, and its filter may forbid setting
-    // them again.
+    // If a service manager has already set exactly these capabilities, nothing is to be done. Its
+    // system call filter may even forbid setting them again.
     if now.effective != kept || now.permitted != kept {
         set_capabilities(
             None,
@@ -52,7 +53,8 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
     only(kept)
 }
 
-/// Makes user 0 an ordinary user: changing to or from it changes no capabilities.
+/// Makes user 0 an ordinary user: a thread that changes its ids to or from 0 keeps its
+/// capabilities.
 fn fix_root() -> io::Result<()> {
     set_capabilities_secure_bits(
         CapabilitiesSecureBits::NO_ROOT
@@ -88,8 +90,8 @@ pub fn only(kept: CapabilitySet) -> io::Result<()> {
     Ok(())
 }
 
-/// Changes to this user and group, without supplementary groups. The capabilities do not change
-/// until [`keep_only`] is called.
+/// Changes to this user and group, without supplementary groups. The capabilities stay until
+/// [`keep_only`] drops them.
 ///
 /// # Errors
 ///

@@ -1,13 +1,14 @@
-//! The checker's end of the connections: takes the identity of callers, and checks their access.
+//! The checker's end of the connections: a thread becomes each caller and checks what that caller
+//! can access.
 //!
 //! 1. **A thread changes only its own identity**, by direct system calls: the functions of the C
 //!    library change all threads. Only the effective ids change, so a caller can neither signal nor
 //!    trace the thread that has the caller's ids.
-//! 2. **No capability is in force during a check.** `SECBIT_NO_SETUID_FIXUP` prevents the kernel
-//!    from raising one when ids change.
+//! 2. **The thread has no effective capability during a check.** `SECBIT_NO_SETUID_FIXUP` prevents
+//!    the kernel from raising one when the ids change.
 //! 3. **It opens paths only with `O_PATH`** ([`look`]), reads no file and has no index. Its answer
 //!    about a path was true for that user at the time of the question.
-//! 4. It does not authorize questions: the mode of the socket decides who may connect.
+//! 4. It does not check who asks it: the mode of the socket decides who may connect.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,18 +26,19 @@ use crate::look::look;
 use crate::wire::{self, broken};
 use crate::{Caller, Seen, filter, rights};
 
-/// The maximum number of connections at once. The daemon does not need more.
+/// The maximum number of connections at a time. The daemon does not need more.
 const CONNECTIONS: usize = 64;
 
-/// The capabilities needed to change identity.
+/// The capabilities that the checker needs to change its identity.
 const BECOME: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
 
-/// Answers at a listening socket until an error occurs or the other end of `holder` is closed. It
-/// must be started as root, with at least the two capabilities that it keeps.
+/// Answers the connections at a listening socket until an error occurs or the other end of `holder`
+/// is closed. The process must be started as root, with at least the two capabilities that it
+/// keeps.
 ///
 /// # Errors
 ///
-/// Fails if it cannot begin or continue.
+/// Fails if the checker cannot start, or cannot accept connections any more.
 pub fn serve(listener: OwnedFd, holder: Option<OwnedFd>) -> io::Result<()> {
     rights::keep_only(BECOME)?;
     let limit = |resource, most| {
@@ -52,7 +54,7 @@ pub fn serve(listener: OwnedFd, holder: Option<OwnedFd>) -> io::Result<()> {
     filter::of_checker()?;
     let too_many = |_| std::thread::sleep(Duration::from_millis(10));
     serve_each(listener, holder, CONNECTIONS, too_many, |stream| {
-        // An error ends this connection only.
+        // An error ends only this connection, so it is ignored.
         let _over = converse(stream);
     })
 }
@@ -70,7 +72,8 @@ fn converse(mut stream: UnixStream) -> io::Result<()> {
 
 /// Makes this thread open files as the caller, without privileges of its own.
 fn become_caller(caller: &Caller) -> io::Result<()> {
-    // Root is never checked here, and -1 would mean "unchanged".
+    // Root's access is never checked here. The kernel takes an id of -1 as "unchanged", so the
+    // thread would keep the ids of the caller before.
     if [0, u32::MAX].contains(&caller.uid) || caller.gid == u32::MAX {
         return Err(broken("the checker cannot become this user"));
     }

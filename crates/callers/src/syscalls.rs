@@ -1,12 +1,12 @@
-//! Two system calls for which our libraries have no safe function.
+//! Two system calls for which the crates in use have no safe function.
 
 #![expect(unsafe_code, reason = "the thin layer that calls the kernel")]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Returns whether this thread may read (`R_OK`) or enter (`X_OK`) the object of a descriptor. The
-/// check uses the ids and capabilities with which files are opened.
+/// Returns whether this thread may read (`R_OK`) or enter (`X_OK`) the file or folder of a
+/// descriptor. The kernel checks with the same ids and capabilities as when it opens a file.
 pub(crate) fn may(what: BorrowedFd<'_>, access: i32) -> bool {
     // SAFETY: the descriptor is open while it is borrowed. The path is a constant that ends with a
     // zero byte, and the kernel only reads it.
@@ -22,7 +22,7 @@ pub(crate) fn may(what: BorrowedFd<'_>, access: i32) -> bool {
     allowed == 0
 }
 
-/// Returns the supplementary groups of the peer of a Unix socket, as of its connection.
+/// Returns the supplementary groups that the peer of a Unix socket had when it connected.
 pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
     // `NGROUPS_MAX` of Linux.
     let mut groups = vec![0u32; 65_536];

@@ -1,5 +1,5 @@
-//! The messages of the daemon and the checker: frames with a length in native byte order, followed
-//! by postcard. Both ends are one program.
+//! The messages between the daemon and the checker. A frame is its length in native byte order,
+//! followed by a value in the `postcard` format. Both ends are in one program, so they agree.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Caller, Seen};
 
-/// The largest frame. A larger question is sent in pieces.
+/// The largest size of a frame. The daemon splits a question that would be larger.
 pub(crate) const MOST: usize = 1 << 20;
 
-/// The maximum number of paths of one question, so that the answer fits into a frame, too.
+/// The maximum number of paths of one question. The answer about them fits into a frame, too.
 pub(crate) const MOST_PATHS: usize = 4096;
 
 pub(crate) fn broken(what: &str) -> io::Error {
@@ -28,7 +28,7 @@ pub(crate) fn send(to: &mut impl Write, frame: &[u8]) -> io::Result<()> {
     to.write_all(&all)
 }
 
-/// Receives a frame; `None`: the other end is closed.
+/// Receives a frame; `None` if the other end is closed.
 pub(crate) fn receive(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     match from.read_exact(&mut length) {
@@ -48,7 +48,7 @@ fn encoded(value: &(impl Serialize + ?Sized)) -> io::Result<Vec<u8>> {
     postcard::to_stdvec(value).map_err(io::Error::other)
 }
 
-/// Decodes a value that takes the whole frame.
+/// Decodes a value. It is an error if the frame has more bytes than the value.
 fn decoded<'f, T: Deserialize<'f>>(frame: &'f [u8]) -> io::Result<T> {
     match postcard::take_from_bytes(frame) {
         Ok((value, [])) => Ok(value),
@@ -56,7 +56,7 @@ fn decoded<'f, T: Deserialize<'f>>(frame: &'f [u8]) -> io::Result<T> {
     }
 }
 
-/// Encodes a question about the paths that the caller may see.
+/// Encodes the question which of these paths the caller may see.
 pub(crate) fn question(caller: &Caller, paths: &[PathBuf]) -> io::Result<Vec<u8>> {
     let paths: Vec<&[u8]> = paths
         .iter()
@@ -80,12 +80,12 @@ pub(crate) fn asked(frame: &[u8]) -> io::Result<(Caller, Vec<PathBuf>)> {
     Ok((caller, paths.into_iter().map(path).collect()))
 }
 
-/// Encodes the answer.
+/// Encodes the answer: what the caller may see at each path of the question.
 pub(crate) fn answer(seen: &[Seen]) -> io::Result<Vec<u8>> {
     encoded(seen)
 }
 
-/// Decodes an answer about this many paths.
+/// Decodes the answer to a question with this number of paths.
 pub(crate) fn answered(frame: &[u8], paths: usize) -> io::Result<Vec<Seen>> {
     let seen: Vec<Seen> = decoded(frame)?;
     if seen.len() != paths {

@@ -1,9 +1,10 @@
 //! Classifies file systems by their type.
 //!
-//! Two classes are never entered below a root. The entries of a pseudo file system are no real
-//! files: their sizes are wrong, and reading them may block or have effects. FUSE is left out
-//! because readers of a hung server hang, too. And our own overlay is a FUSE file system. A disk
-//! that a process serves (`fuseblk`) is still a disk: it is indexed, and the overlay shows it.
+//! Two classes are never entered below a root, pseudo file systems and FUSE. The entries of a
+//! pseudo file system are no real files: their sizes are wrong, and reading them may block or have
+//! effects. FUSE is left out because readers hang when its server does, and because our own overlay
+//! is a FUSE file system. A disk that a process serves (`fuseblk`) is still a disk: it is indexed,
+//! and the overlay shows it.
 
 use std::path::Path;
 
@@ -54,7 +55,7 @@ const PSEUDO_MAGICS: &[u32] = &[
     0x5049_4446, // pidfs
 ];
 
-/// The types of pseudo file systems in the mount table.
+/// The names that pseudo file systems have as types in the mount table.
 const PSEUDO_TYPES: &[&str] = &[
     "proc",
     "sysfs",
@@ -84,8 +85,9 @@ const PSEUDO_TYPES: &[&str] = &[
     "nfsd",
 ];
 
-/// Returns the class of a file system with this `f_type`. It is [`FsClass::Fuse`] for `fuseblk`,
-/// too: only the type in the mount table distinguishes a disk from the rest of FUSE.
+/// Returns the class of a file system with this `f_type`. A `fuseblk` disk has the `f_type` of
+/// FUSE, so it is [`FsClass::Fuse`] here. Only the type in the mount table distinguishes it from
+/// the rest of FUSE.
 pub(crate) fn class_of_magic(f_type: u32) -> FsClass {
     if f_type == FUSE_MAGIC {
         FsClass::Fuse
@@ -96,8 +98,8 @@ pub(crate) fn class_of_magic(f_type: u32) -> FsClass {
     }
 }
 
-/// Returns the class of a file system of this type in the mount table. `fuseblk` is a disk that a
-/// process serves (NTFS, exFAT): it has files like any other.
+/// Returns the class of a file system with this type in the mount table. `fuseblk` is a disk that a
+/// process serves (NTFS, exFAT). Its files are real, so it is [`FsClass::Real`].
 pub fn class_of_type(fs_type: &[u8]) -> FsClass {
     if fs_type == b"fuse" || fs_type.starts_with(b"fuse.") {
         FsClass::Fuse
@@ -111,9 +113,10 @@ pub fn class_of_type(fs_type: &[u8]) -> FsClass {
     }
 }
 
-/// Returns whether other machines may change files in `dir` unnoticed by the local kernel.
+/// Returns whether `dir` is in a network file system, where other machines may change files
+/// unnoticed by the local kernel.
 pub fn is_remote(dir: &Path) -> bool {
-    /// Values of `f_type`, see statfs(2).
+    /// The values of `f_type` of network file systems, see statfs(2).
     const REMOTE: &[u32] = &[
         0x0000_6969, // nfs
         0xff53_4d42, // cifs

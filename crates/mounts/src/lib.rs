@@ -1,13 +1,12 @@
 //! `resemble-mounts`: lists the mounts, and classifies the file systems on them.
 //!
-//! The index, the overlay and the watcher use one table, so all of them leave out the same file
-//! systems.
+//! The index, the overlay and the watcher use the same table, so all of them leave out the same
+//! file systems.
 //!
-//! * The mounts are read from `/proc/self/mountinfo`, which touches none of them. Asking a FUSE
-//!   file system for its type (`statfs`, `stat`) sends a request to its server. For our own overlay
-//!   that is this process, which would wait for itself. The kernel prints its list without such a
-//!   request, and `poll` reports changes of the list. So keeping a table up to date costs one
-//!   system call per use.
+//! * The mounts are read from `/proc/self/mountinfo`, which sends no request to any file system. A
+//!   call like `statfs` or `stat` on a FUSE file system would send a request to its server. For our
+//!   own overlay that server is this process, which would then wait for itself. `poll` reports
+//!   changes of the list. So keeping a table up to date costs one system call per use.
 //! * [`kinds`] classifies types of file systems: whether they have files, whether a process serves
 //!   them, whether other machines change them.
 //! * [`MountTable`] answers by path and by descriptor; [`LiveTable`] is a table that follows the
@@ -49,11 +48,10 @@ impl Mount {
     }
 }
 
-/// Returns the class of the file system with an open file or directory.
+/// Returns the class of the file system that holds an open file or directory.
 ///
-/// The file system itself reports its `f_type` (`fstatfs`), which decides. A disk that a process
-/// serves (`fuseblk`) has the same value as the rest of FUSE. For it the type in the mount table
-/// decides.
+/// The `f_type` that the file system reports decides (`fstatfs`). A disk that a process serves
+/// (`fuseblk`) reports the `f_type` of FUSE, so for FUSE the type in the mount table decides.
 pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
     let class = kinds::class_of_magic(rustix::fs::fstatfs(fd)?.f_type as u32);
     if class != FsClass::Fuse {
@@ -63,8 +61,8 @@ pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
     Ok(mount.map_or(class, |mount| kinds::class_of_type(&mount.fs_type)))
 }
 
-/// Returns the id of the mount of a descriptor (which may be `O_PATH`). It is read from
-/// `/proc/self/fdinfo`, which the kernel prints without a request to the file system.
+/// Returns the id of the mount that a descriptor is in (it may be `O_PATH`). The id is read from
+/// `/proc/self/fdinfo`, so no request is sent to the file system.
 fn mount_id(fd: impl AsFd) -> Option<u64> {
     let raw = fd.as_fd().as_raw_fd();
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{raw}")).ok()?;
@@ -72,8 +70,8 @@ fn mount_id(fd: impl AsFd) -> Option<u64> {
     id.trim().parse().ok()
 }
 
-/// Returns the kernel's unique id of the mount, which is never reused (since Linux 6.8). No request
-/// is sent to the file system.
+/// Returns the kernel's unique id of the mount, which is never reused; `None` before Linux 6.8. No
+/// request is sent to the file system.
 pub fn mount_number(mount: &Mount) -> Option<u64> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
     let unique = StatxFlags::from_bits_retain(0x4000);
@@ -83,21 +81,21 @@ pub fn mount_number(mount: &Mount) -> Option<u64> {
     is_told.then_some(stat.stx_mnt_id)
 }
 
-/// Returns the mounts of this process's namespace, in the kernel's order: a later one covers an
+/// Returns the mounts of this process's namespace in the kernel's order. A later mount covers an
 /// earlier one at the same point.
 pub fn read() -> io::Result<Vec<Mount>> {
     std::fs::read("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// Returns the mounted overlay that contains a path, but not one that is mounted at the path
-/// itself. Only names are compared; no request is sent to a file system.
+/// Returns the mount point of the overlay that contains a path. An overlay that is mounted at the
+/// path itself does not count. Only names are compared; no request is sent to a file system.
 pub fn enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
     let path = std::path::absolute(path)?;
     Ok(at_or_enclosing(&path)?.filter(|point| *point != path))
 }
 
-/// Returns the mounted overlay that contains a path or is mounted there; the outermost if there are
-/// several.
+/// Returns the mount point of the overlay that contains a path or is mounted at it. If there are
+/// several, the outermost is returned.
 pub fn at_or_enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
     let path = std::path::absolute(path)?;
     let ours = read()?
@@ -107,14 +105,15 @@ pub fn at_or_enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(ours.filter(|point| path.starts_with(point)).min())
 }
 
-/// Parses the table. Lines that cannot be parsed are left out: the kernel writes no such lines.
+/// Parses the mount table. Lines that cannot be parsed are left out: the kernel writes no such
+/// lines.
 fn parse(text: &[u8]) -> Vec<Mount> {
     text.split(|&byte| byte == b'\n')
         .filter_map(parse_line)
         .collect()
 }
 
-/// Parses `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw` (proc(5)).
+/// Parses a line like `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw` (proc(5)).
 fn parse_line(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|&byte| byte == b' ');
     let id = str::from_utf8(fields.next()?).ok()?.parse().ok()?;

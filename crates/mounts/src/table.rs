@@ -1,4 +1,4 @@
-//! The mounts that must not be entered.
+//! Tables of the mounts: which of them must not be entered, and which are our own.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::kinds::{FsClass, class_of_type};
 use crate::{Mount, mount_id, read};
 
-/// The places that are never entered, and the class of each mount.
+/// The mount points that are never entered, and the class of each mount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MountTable {
     /// The names of mount points that are never entered, by their parent directory.
@@ -24,8 +24,8 @@ pub struct MountTable {
 }
 
 impl MountTable {
-    /// Reads the kernel's list. Without `/proc` the table is empty, and only `f_type` decides what
-    /// is entered.
+    /// Reads the kernel's list of mounts. Without `/proc` the table is empty, and only the `f_type`
+    /// of a file system decides whether it is entered.
     pub fn load() -> Self {
         read().map_or_else(|_| Self::default(), |mounts| Self::of(&mounts))
     }
@@ -63,13 +63,13 @@ impl MountTable {
             .is_some_and(|names| names.contains(name))
     }
 
-    /// Returns the names in a directory that are never entered.
+    /// Returns the names of the mount points in a directory that are never entered.
     pub fn left_out_in(&self, dir: &Path) -> Option<&HashSet<OsString>> {
         self.never.get(dir)
     }
 
     /// Returns whether a descriptor (which may be `O_PATH`) is in a file system that is never
-    /// entered. A mount that is newer than the table is not left out.
+    /// entered. The answer is false for a mount that is newer than the table.
     pub fn is_fd_left_out(&self, fd: impl AsFd) -> bool {
         let class = mount_id(fd).and_then(|id| self.by_id.get(&id));
         class.is_some_and(|class| *class != FsClass::Real)
@@ -84,7 +84,8 @@ impl MountTable {
 /// A [`MountTable`] that is read again when the kernel's list has changed.
 #[derive(Debug)]
 pub struct LiveTable {
-    /// Kept open: `poll` reports a change once per open file.
+    /// The kernel's list, which stays open. `poll` reports each change of the list once per open
+    /// file.
     changes: File,
     current: Mutex<Arc<MountTable>>,
 }
@@ -99,8 +100,8 @@ impl LiveTable {
 
     /// Returns the current table.
     pub fn current(&self) -> Arc<MountTable> {
-        // Locked before `poll`, which reports a change only once. So the thread that gets the
-        // report updates the table before another thread can read the old one.
+        // The lock is taken before `poll`, which reports a change only once. So the thread that
+        // gets the report updates the table before another thread can read the old one.
         let mut current = self.current.lock();
         let mut fds = [PollFd::new(&self.changes, PollFlags::PRI)];
         let at_once = Timespec {

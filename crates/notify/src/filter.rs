@@ -1,4 +1,4 @@
-//! Selects the alerts of a sink.
+//! Decides which alerts a sink gets.
 
 use std::path::{Path, PathBuf};
 
@@ -6,23 +6,24 @@ use resemble_proto::message::{AlertKind, AlertRow, AlertWord};
 use resemble_proto::number::Fraction;
 use resemble_proto::pattern::Patterns;
 
-/// The conditions of an alert; the default accepts all.
+/// Conditions that an alert must meet to be delivered. The default accepts all alerts.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Accepts only changes below one of these folders; empty: everywhere.
+    /// Accepts only changes below one of these folders. If the list is empty, all are accepted.
     pub roots: Vec<PathBuf>,
-    /// Accepts only alerts with this share or more. A copied tree has no share, and passes.
+    /// Accepts only alerts whose greater containment is at least this. A copied tree has no
+    /// containment, so it is always accepted.
     pub min: Option<Fraction>,
-    /// Accepts only these kinds.
+    /// Accepts only alerts of these kinds; `None` accepts all kinds.
     pub kinds: Option<Vec<AlertWord>>,
-    /// Rejects alerts if one of the two files matches. A pattern with a leading slash is an
-    /// absolute path.
+    /// Rejects an alert if these patterns exclude one of its two files. A pattern with a leading
+    /// slash is an absolute path.
     pub patterns: Patterns,
 }
 
 impl Filter {
-    /// Returns whether the alert passes. A summary is checked only against `roots`, because it may
-    /// represent alerts that pass.
+    /// Returns whether the alert passes. A summary is checked only against `roots`: some of the
+    /// alerts that it counts might meet the other conditions.
     pub fn accepts(&self, row: &AlertRow) -> bool {
         let (a, b) = (row.a.as_path(), row.b.as_path());
         let is_below = |root: &PathBuf| a.starts_with(root);

@@ -1,4 +1,4 @@
-//! Delivers alerts to sinks: each at least once, in the order of their numbers.
+//! Delivers each alert to each sink at least once, in the order of the alert numbers.
 //!
 //! ```text
 //! the log of alerts ──► Outlet: filter, pace, retries ──► Sink: a program, a file, a service
@@ -7,10 +7,10 @@
 //!                       Places: how far each sink is, in a file
 //! ```
 //!
-//! The log is the only queue. An [`Outlet`] stores the number of the last alert that its sink has
-//! accepted, and requests the later ones from the log. So it continues after a restart, and a
-//! failing sink loses nothing. `resemble notify` has the outlets of sinks that need a desktop
-//! session, and the daemon has all others.
+//! The log of alerts is the only queue. An [`Outlet`] stores the number of the last alert that its
+//! sink has accepted, and requests later alerts from the log. So it continues after a restart, and
+//! no alert is lost while a sink fails. `resemble notify` has the outlets of sinks that need a
+//! desktop session, and the daemon has all others.
 #![forbid(unsafe_code)]
 
 mod filter;

@@ -1,4 +1,4 @@
-//! A sink with its schedule of deliveries: a state machine without a clock.
+//! A sink with its schedule of deliveries: a state machine that gets the time from its caller.
 
 use std::fmt;
 use std::io;
@@ -16,11 +16,11 @@ pub trait Sink: fmt::Debug + Send {
     /// Returns the kind of the sink, as named in `status` and in the configuration.
     fn kind(&self) -> &'static str;
 
-    /// Delivers the alerts, or starts a program that does.
+    /// Delivers the alerts, or starts a program that delivers them.
     ///
     /// # Errors
     ///
-    /// If the delivery failed, at least in part. It is repeated later.
+    /// If not all alerts were delivered. All are then delivered again later.
     fn send(&mut self, news: &News<'_>) -> io::Result<Sent>;
 }
 
@@ -29,11 +29,11 @@ pub trait Sink: fmt::Debug + Send {
 pub struct News<'a> {
     /// The alerts, oldest first; never empty.
     pub rows: &'a [AlertRow],
-    /// True to deliver digests, a page per day, instead of single alerts.
+    /// True if the sink gets a page for each day instead of single alerts.
     pub is_digest: bool,
 }
 
-/// The result of starting a delivery.
+/// The state of a delivery that [`Sink::send`] has started.
 #[derive(Debug)]
 pub enum Sent {
     /// The delivery is complete.
@@ -42,46 +42,48 @@ pub enum Sent {
     Running(Running),
 }
 
-/// The size and frequency of deliveries.
+/// The number of alerts in a delivery, and the frequency of deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// All waiting alerts.
+    /// All waiting alerts at once.
     All,
-    /// Single alerts, at most this many a minute. If more arrive in that time, one summary replaces
-    /// them all.
+    /// Single alerts, at most this many a minute. The others wait for the next minute. If more than
+    /// this many wait then, one summary replaces them all.
     Each(u32),
-    /// All waiting alerts together, with at least this pause between deliveries.
+    /// All waiting alerts together, at least this long after the last delivery.
     Gathered(Duration),
-    /// The alerts of past days (in UTC), as a digest.
+    /// The alerts of past days (in UTC), as pages of a digest.
     Daily,
 }
 
-/// The time by both clocks.
+/// The present time on two clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
     /// The monotonic clock, for pauses.
     pub at: Instant,
-    /// Seconds since 1970, for days and for stored times.
+    /// Seconds since 1970, for the limits of days and for stored times.
     pub time: u64,
 }
 
-/// The result of a step.
+/// The result of [`Outlet::step`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// The time at which the next step may be due without a new alert.
+    /// The time of the next step if no alert arrives before; `None` if only an alert can cause one.
     pub next: Option<Instant>,
-    /// True if the place has advanced. It must be stored before the next step.
+    /// True if the place in the log has advanced. The caller must store the place before the next
+    /// step.
     pub has_moved: bool,
 }
 
 /// The window to which the limit of [`Pace::Each`] applies.
 const WINDOW: Duration = Duration::from_secs(60);
-/// The first and the longest pause after a failure. Each pause is twice the one before.
+/// The first and the longest pause after a failed delivery. Each pause is twice as long as the last
+/// one.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 const LONGEST_RETRY: Duration = Duration::from_secs(3600);
 /// The interval at which a running program is polled.
 const LOOK: Duration = Duration::from_millis(20);
-/// The maximum number of alerts taken from the log at a time.
+/// The maximum number of alerts of one delivery with [`Pace::All`].
 const MOST: usize = 1000;
 const DAY: u64 = 86_400;
 
@@ -93,14 +95,14 @@ pub struct Outlet {
     pace: Pace,
     sink: Box<dyn Sink>,
     place: Place,
-    /// A running program, and the number of its last alert.
+    /// The running program of a delivery, and the number of the last alert that it got.
     sending: Option<(Running, u64)>,
     failed: Option<Failed>,
-    /// The start of the present window, and the number of deliveries in it.
+    /// The start of the present [`WINDOW`], and the number of deliveries in it.
     window: Option<(Instant, u32)>,
-    /// True if the last window was full, and alerts were held back.
+    /// True if alerts waited because the limit of the last window was reached.
     has_held_back: bool,
-    /// The number of matching alerts that are not delivered.
+    /// The number of alerts that pass the filter and are not delivered yet.
     waiting: usize,
 }
 
@@ -115,12 +117,12 @@ struct Failed {
 enum Due {
     /// No delivery is due before this time, or before new alerts arrive.
     Not(Option<Instant>),
-    /// These rows are due. After their delivery the place of the sink is this number.
+    /// These alerts are due. After their delivery the place of the sink in the log is this number.
     Now(Vec<AlertRow>, u64),
 }
 
 impl Outlet {
-    /// Returns an outlet that continues at this place in the log.
+    /// Returns an outlet that delivers the alerts after this place in the log.
     pub fn new(name: &str, filter: Filter, pace: Pace, sink: Box<dyn Sink>, place: Place) -> Self {
         Self {
             name: name.to_owned(),
@@ -141,12 +143,12 @@ impl Outlet {
         &self.name
     }
 
-    /// Returns its position in the log.
+    /// Returns the position of the sink in the log.
     pub const fn place(&self) -> Place {
         self.place
     }
 
-    /// Continues after the alert with this number, whatever was delivered before.
+    /// Makes the outlet continue after the alert with this number. A running delivery is ended.
     pub fn go_on_after(&mut self, number: u64) {
         self.sending = None;
         self.place.after = number;
@@ -168,7 +170,8 @@ impl Outlet {
         }
     }
 
-    /// Performs the deliveries that are due. `log` returns the alerts after a number, oldest first.
+    /// Starts the delivery that is due, or checks on a running one. `log` returns the alerts after
+    /// a number, oldest first.
     pub fn step(&mut self, now: Now, log: impl FnOnce(u64) -> Vec<AlertRow>) -> Step {
         if let Some((running, upto)) = &mut self.sending {
             let upto = *upto;
@@ -247,7 +250,8 @@ impl Outlet {
         let mut rows: Vec<AlertRow> = log;
         rows.retain(|row| self.filter.accepts(row));
         self.waiting = rows.len();
-        // One summary reports the number of alerts that the log has dropped.
+        // The log is bounded, so it may have dropped alerts that this sink did not get. One summary
+        // reports their number.
         if let Some(first) = first.filter(|_| lost > 0) {
             rows.insert(0, summary(&first, first.seq - 1, lost, "/".into(), None));
         }
@@ -287,7 +291,8 @@ impl Outlet {
         }
     }
 
-    /// Returns the next alert, or a summary of all if there were too many.
+    /// Returns the next alert, or a summary of all alerts if more than `rate` of them have waited
+    /// for the window.
     fn one_of(&mut self, mut rows: Vec<AlertRow>, rate: u32, last: u64, now: Now) -> Due {
         if self
             .window
@@ -349,7 +354,7 @@ fn summary(like: &AlertRow, seq: u64, count: u64, above: PathText, since: Option
     }
 }
 
-/// Returns the lowest folder above all paths.
+/// Returns the deepest folder that contains the changed files of all rows.
 fn above(rows: &[AlertRow]) -> PathText {
     let mut folders = rows.iter().map(|row| match row.kind {
         AlertKind::Summary => row.a.as_path(),

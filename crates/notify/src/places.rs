@@ -1,4 +1,4 @@
-//! The positions of the sinks in the log, in a file that outlives restarts.
+//! Stores the position of each sink in the log of alerts, in a file that outlives restarts.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The position of one sink.
+/// The position of one sink in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The number of the last alert that it accepted or filtered out.
+    /// The number of the last alert that the sink accepted or its filter rejected.
     pub after: u64,
     /// The time of its last delivery, in seconds since 1970.
     #[serde(default)]
@@ -26,7 +26,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Reads the file. An unreadable or invalid file counts as empty: then all sinks are new.
+    /// Reads the file. An unreadable or invalid file counts as empty, so all sinks are new.
     pub fn open(path: &Path) -> Self {
         let text = fs::read(path).unwrap_or_default();
         Self {
@@ -35,9 +35,9 @@ impl Places {
         }
     }
 
-    /// Returns the place of a sink, at most `last`, the greatest number of the log. A new sink
-    /// begins at `last`. A sink with a greater number begins there, too: the log was lost, and all
-    /// later alerts are new.
+    /// Returns the place of a sink. `last` is the greatest number in the log. A new sink begins
+    /// after `last`, so it gets no old alerts. A stored number greater than `last` means that the
+    /// log was lost. All later alerts are then new, so that sink begins after `last`, too.
     pub fn of(&self, name: &str, last: u64) -> Place {
         let place = self.of_sinks.get(name).copied();
         let place = place.unwrap_or(Place {
@@ -50,7 +50,7 @@ impl Places {
         }
     }
 
-    /// Writes the places of some sinks, by their names.
+    /// Stores the places of some sinks, by the names of the sinks.
     pub fn set<'a>(
         &mut self,
         places: impl IntoIterator<Item = (&'a str, Place)>,

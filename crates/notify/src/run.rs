@@ -1,8 +1,8 @@
 //! Runs a program with input and a time limit.
 //!
-//! The input is an anonymous file in memory, not a pipe, so a program that does not read blocks
-//! nothing. The program leads a process group, which is killed as a whole at the time limit. No
-//! shell is involved, and no argument comes from an alert.
+//! The input is an anonymous file in memory, not a pipe. So a program that does not read its input
+//! does not block us. The program leads a process group, which is killed as a whole at the time
+//! limit. No shell is involved, and no argument comes from an alert.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// A running program, which is killed when this is dropped.
+/// A running program. Dropping this value kills the program.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -53,7 +53,7 @@ impl Running {
         })
     }
 
-    /// Returns the result of the program, or `None` while it runs within its time.
+    /// Returns the result of the program; `None` while it runs within the time limit.
     pub fn ended(&mut self) -> Option<Result<(), String>> {
         match self.child.try_wait() {
             Ok(Some(status)) => Some(judge(status)),
@@ -74,8 +74,8 @@ fn judge(status: ExitStatus) -> Result<(), String> {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It is not reaped yet, so its id is still valid. After reaping, its group may still exist,
-        // but the id may belong to another process.
+        // The group is killed only while the program is not reaped, because its id is still valid
+        // then. Once it is reaped, the id may belong to another process.
         if let Ok(None) = self.child.try_wait() {
             let _ended = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
             let _status = self.child.wait();
@@ -109,7 +109,7 @@ mod tests {
         assert!(missing.contains("cannot run /no/such/program"), "{missing}");
     }
 
-    /// Kills the program `sh` and its child `sleep`, for which it waits.
+    /// Both `sh` and its child `sleep`, for which it waits, are killed at the time limit.
     #[test]
     fn a_program_that_hangs_is_ended_with_its_children() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Sinks that are programs: one that reads the alerts, and one that sends mail.
+//! Sinks that start a program: any program that reads the alerts, or one that sends mail.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use crate::outlet::{News, Sent, Sink};
 use crate::run::Running;
 use crate::text::{digest, sentence};
 
-/// The input of a program.
+/// The form in which a program gets the alerts on its standard input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Input {
-    /// One JSON object per line, as `resemble alerts --format jsonl` prints it.
+    /// Each alert is one JSON object on a line, as `resemble alerts --format jsonl` prints it.
     #[default]
     Json,
-    /// One sentence per line, or the pages of a digest.
+    /// Each alert is one sentence on a line. A digest is its pages.
     Text,
 }
 
@@ -48,7 +48,7 @@ impl Sink for Program {
     }
 }
 
-/// Sends mail with a program that is called like sendmail.
+/// Sends mail with a program that takes the arguments of `sendmail`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mail {
     /// The program. It is called with `-i -- ADDRESS…`, and reads the message from its standard
@@ -56,21 +56,22 @@ pub struct Mail {
     pub program: PathBuf,
     /// The recipients; see [`Mail::is_address`].
     pub to: Vec<String>,
-    /// The sender; by default the program chooses one.
+    /// The sender; `None` leaves the choice to the program.
     pub from: Option<String>,
     /// The time limit.
     pub limit: Duration,
 }
 
 impl Mail {
-    /// Returns whether a text may be an address: one word of printable ASCII that is not an option.
-    /// So it cannot become a header or an argument.
+    /// Returns whether a text may be an address: one word of printable ASCII without a leading
+    /// hyphen. So it can become neither another header of the mail nor an option of the program.
     pub fn is_address(text: &str) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_graphic() && !b",;<>()\"\\".contains(&byte);
         !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)
     }
 
-    /// Returns the whole message. Its lines end with a line feed, as sendmail-like programs expect.
+    /// Returns the whole mail. Its lines end with a line feed only, as programs like `sendmail`
+    /// expect.
     fn message(&self, news: &News<'_>) -> io::Result<Vec<u8>> {
         let subject = match news.rows {
             [one] => sentence(one),
@@ -115,7 +116,7 @@ fn words(news: &News<'_>) -> String {
         .collect()
 }
 
-/// Returns the rows, one JSON object per line.
+/// Returns the rows as JSON objects, one on each line.
 pub(crate) fn lines(rows: &[AlertRow]) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     for row in rows {
@@ -125,8 +126,8 @@ pub(crate) fn lines(rows: &[AlertRow]) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Shortens a text for a subject line. A file name may look like an encoded word of a mail header,
-/// so such words are broken up.
+/// Shortens a text for a subject line. A mail program would decode `=?…?=` in a file name, so `=?`
+/// is broken up.
 fn brief(text: &str) -> String {
     const MOST: usize = 150;
     let (text, more) = match text.char_indices().nth(MOST) {
@@ -160,7 +161,7 @@ mod tests {
         String::from_utf8(mail().message(&news).unwrap()).unwrap()
     }
 
-    /// Returns subject and body as a mail program shows them.
+    /// Returns the subject and the body of a message as a mail program shows them.
     fn shown(message: &str) -> (String, String) {
         let parsed = MessageParser::default().parse(message).unwrap();
         let body = parsed.body_text(0).unwrap();

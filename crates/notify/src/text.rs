@@ -1,5 +1,5 @@
-//! Describes alerts in words. A name may contain any byte, so it is quoted unless it is one plain
-//! word.
+//! Describes alerts in words. A file name may contain any byte, so it is quoted unless it is one
+//! plain word.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -40,12 +40,12 @@ pub fn sentence(row: &AlertRow) -> String {
     }
 }
 
-/// The maximum numbers of folders and of alerts that the page of a day names.
+/// The maximum numbers of folders and of alerts that the digest page of a day names.
 const FOLDERS: usize = 5;
 const LARGEST: usize = 10;
 
-/// Returns one page for each day, oldest first: the number of alerts, their folders, and the
-/// largest alerts. `style` formats the times.
+/// Returns one page for each day, oldest first. A page has the number of alerts, their folders, and
+/// the largest alerts. `style` formats the times.
 pub fn digest(rows: &[AlertRow], style: TextStyle) -> String {
     let mut days: BTreeMap<String, Vec<&AlertRow>> = BTreeMap::new();
     for row in rows {

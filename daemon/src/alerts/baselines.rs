@@ -1,13 +1,14 @@
-//! Records the past state of a changed file for its assessment, without a snapshot.
+//! Records the state of a file from before its change, so that the file can be assessed later
+//! without a snapshot.
 //!
 //! A file is assessed some seconds after its change, against the index from before the change. A
-//! snapshot would suffice, but while it exists, no page that it can see is reused. A file that is
-//! rewritten all the time would keep a snapshot for ever. The index would then grow with every
-//! commit. So the required facts are read from the snapshot soon after the change, as ids. Then the
-//! snapshot is dropped.
+//! snapshot of that index would suffice. But while a snapshot exists, the index file cannot reuse
+//! the pages that the snapshot sees. For a file that is rewritten all the time a snapshot would
+//! exist for ever, and the index file would grow with every commit. So the required facts are read
+//! from the snapshot soon after the change. They are stored as ids, and the snapshot is dropped.
 //!
-//! Neighbours are stored as contents, not as files: contents never change, and their ids are not
-//! reused. If a neighbour changed as well, [`Burst`] has its content from before.
+//! Neighbours are stored as content ids, not as files: contents never change, and their ids are not
+//! reused. If the file of a neighbour has changed as well, [`Burst`] has its earlier content.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -25,15 +26,15 @@ use super::rules::Rules;
 use super::{new_bytes, unshared};
 use crate::acks::Acks;
 
-/// State of a path before its change.
+/// The state of a path before its change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Baseline {
-    /// Content of the file; `None` if there was no readable file.
+    /// The content of the file; `None` if there was no readable file.
     pub was: Option<ContentId>,
-    /// Contents that resembled the file enough for an alert, and its members; empty without a
-    /// content.
+    /// Contents that were similar enough to the file for an alert, and the contents of its members
+    /// if it is an archive. Empty if `was` is `None`.
     pub neighbours: Arc<[ContentId]>,
-    /// Number of components of the deepest existing directory above it.
+    /// The number of path components of the deepest directory above the path that existed.
     pub depth: usize,
     /// True if a person has acknowledged the file together with an identical copy. If the two
     /// differ later, that deserves an alert.
@@ -41,24 +42,25 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Returns whether a directory above the path existed.
+    /// Returns whether `dir`, a directory above the path, existed before the change.
     pub fn had_directory(&self, dir: &Path) -> bool {
         dir.components().count() <= self.depth
     }
 }
 
-/// Reads baselines of many paths from one snapshot.
+/// Reads the baselines of many paths from one snapshot.
 #[derive(Debug)]
 pub struct Baselines {
     before: Snapshot,
     rules: Rules,
     acks: Arc<Acks>,
-    /// Neighbours by content and least share; equal files of roots with the same rule share them.
+    /// The neighbours found so far, by content and least share. Files with the same content share
+    /// them if their roots have the same least share.
     neighbours: HashMap<(ContentId, Fraction), Arc<[ContentId]>>,
 }
 
 impl Baselines {
-    /// Reads from this snapshot.
+    /// Returns a reader of baselines from this snapshot.
     pub fn new(before: Snapshot) -> Self {
         Self {
             before,
@@ -68,19 +70,20 @@ impl Baselines {
         }
     }
 
-    /// Applies the rules of the roots.
+    /// Sets the alert rules of the roots.
     #[must_use]
     pub fn with_rules(self, rules: Rules) -> Self {
         Self { rules, ..self }
     }
 
-    /// Uses the marks of files that a user has acknowledged.
+    /// Sets the pairs and groups that a person has acknowledged.
     #[must_use]
     pub fn with_acks(self, acks: Arc<Acks>) -> Self {
         Self { acks, ..self }
     }
 
-    /// Returns whether the change of a file may deserve an alert; see `new_bytes` and `unshared`.
+    /// Returns whether the change of a file may deserve an alert. `new_bytes` and `unshared`
+    /// decide. If they fail, the answer is true.
     pub fn may_be_news(&self, after: &Snapshot, path: &Path) -> bool {
         let may_be = || {
             let Some(changed) = ChangedFile::at(&self.before, after, path)? else {
@@ -98,7 +101,7 @@ impl Baselines {
         })
     }
 
-    /// Returns the state of the path.
+    /// Returns the baseline of the path.
     pub fn of(&mut self, path: &Path) -> Result<Baseline, AskError> {
         let was = content_at(&self.before, path)?;
         let neighbours = match was {
@@ -136,8 +139,8 @@ impl Baselines {
             .digest(content)?
             .filter(|digest| self.acks.has(*digest))
         {
-            // Neighbours that were acknowledged with this content are left out. So they are news
-            // after the change.
+            // Neighbours that were acknowledged together with this content are left out of the
+            // baseline. So a resemblance to them counts as new after the change.
             let mut unseen = Vec::new();
             for other in found {
                 let other_digest = self.digest(other)?;
@@ -167,27 +170,28 @@ impl Baselines {
     }
 }
 
-/// Longest time for which files of an endless burst count as simultaneous.
+/// In a burst without end, changes older than this are forgotten.
 const TOGETHER: Duration = Duration::from_secs(600);
-/// The maximum number of files of one burst that are remembered; they take some tens of megabytes.
+/// The maximum number of changed files of a burst that are remembered. They take some tens of
+/// megabytes.
 const MOST_TOGETHER: usize = 1_000_000;
 
-/// The files that changed since the last quiet moment, at most ten minutes ago, and their previous
-/// contents.
+/// The files that changed in the present burst, with their contents from before. A burst begins
+/// after a moment without pending changes. Changes older than ten minutes are forgotten.
 ///
-/// Paths are stored as keyed hashes of 64 bits. If two of them are equal by chance, which is very
-/// rare, one alert may be missing.
+/// Paths are stored as keyed hashes of 64 bits. If the hashes of two paths are equal by chance,
+/// which is very rare, an alert may be missing.
 #[derive(Clone, Debug, Default)]
 pub struct Burst {
     hasher: RandomState,
     was: HashMap<u64, Option<ContentId>>,
-    /// The same files in the order of their changes.
+    /// Hashes of the changed paths, with the time of their first change, oldest first.
     order: VecDeque<(Instant, u64)>,
 }
 
 impl Burst {
-    /// Records a changed file and its previous content. Later changes of the file in the same burst
-    /// are ignored.
+    /// Records a changed file and its content from before. Later changes of the file in the same
+    /// burst are ignored.
     pub fn add(&mut self, path: &Path, was: Option<ContentId>, now: Instant) {
         while self
             .order
@@ -205,12 +209,13 @@ impl Burst {
         }
     }
 
-    /// Returns whether the file at the path changed.
+    /// Returns whether the file at the path changed in this burst.
     pub fn contains(&self, path: &Path) -> bool {
         self.was.contains_key(&self.hasher.hash_one(path))
     }
 
-    /// Returns the previous content of the file at the path; `now` if it did not change.
+    /// Returns the content that the file at the path had before the burst. If it did not change,
+    /// that is its present content, `now`.
     pub fn content_before(&self, path: &Path, now: Option<ContentId>) -> Option<ContentId> {
         let was = self.was.get(&self.hasher.hash_one(path));
         was.copied().unwrap_or(now)

@@ -1,21 +1,22 @@
 //! Decides when an alert is due, which findings form one alert, and how many alerts there may be.
-//! Pure: its callers pass the time.
+//! It reads no clock: its callers pass the time.
 //!
 //! 1. A changed file is assessed [`SETTLE`] after its last reading. By then a save is complete and
 //!    its temporary file is gone. A file that is read repeatedly is assessed [`CAP`] after its
-//!    first reading, against its state before that. Then its next reading counts as the first one
-//!    again.
-//! 2. Findings of a copied tree are one alert. While files below the same directory wait, the tree
-//!    may grow. So the alert is held back until [`HOLD_FILE`] after the last finding, at most
-//!    [`HOLD_TREE`] after the first. The finding of a single file is held for the same reason, at
-//!    most [`HOLD_FILE`]. A held file that is read again is assessed again, but not held longer.
-//!    Files of a tree that arrive after its alert are counted in a later summary.
+//!    first reading, against its state before that reading. After the assessment, the next reading
+//!    counts as the first one again.
+//! 2. The findings of a copied tree are one alert. While other changed files below the same
+//!    directory are not assessed yet, the tree may grow. So the alert is held back until
+//!    [`HOLD_FILE`] after the last finding, at most [`HOLD_TREE`] after the first. The finding of
+//!    a single file may be the first of a tree, so it is held back, too, at most [`HOLD_FILE`]. A
+//!    held file that is read again is assessed again, but not held longer. Files of a tree that
+//!    arrive after its alert are counted in a later summary.
 //! 3. There are at most [`RATE`] alerts in [`RATE_TIME`]. Further ones are counted, and the count
 //!    is an alert of its own when the time is over. Files beyond [`MOST_WAITING`] are counted in
 //!    the same way. So nothing is lost silently.
 //!
-//! A file's baseline is stored while the file waits or is held. The numbers of files and of
-//! baselines are bounded.
+//! The baseline of a file is stored while the file waits for its assessment or its finding is held
+//! back. The numbers of files and of baselines are bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -29,27 +30,29 @@ use super::baselines::Baseline;
 use super::partners::Partner;
 use super::trees;
 
-/// Time from the reading of a file to its assessment.
+/// The time from the last reading of a file to its assessment.
 pub const SETTLE: Duration = Duration::from_secs(2);
-/// Longest time from the first reading of a file to its assessment, if it is read again.
+/// The longest time from the first reading of a file to its assessment, if the file is read again
+/// and again.
 pub const CAP: Duration = Duration::from_secs(10);
-/// Longest time that a file waits for other files of its tree, and a tree for its next file.
+/// The longest time that the finding of a file waits for other files of its tree, and that a tree
+/// waits for its next file.
 pub const HOLD_FILE: Duration = Duration::from_secs(10);
-/// Longest time that a growing tree waits to be complete.
+/// The longest time from the first finding in a growing tree to its alert.
 pub const HOLD_TREE: Duration = Duration::from_secs(300);
 /// The maximum number of alerts in [`RATE_TIME`].
 pub const RATE: u32 = 30;
 /// See [`RATE`].
 pub const RATE_TIME: Duration = Duration::from_secs(60);
-/// Pause between two checks of the held findings.
+/// The pause between two checks of the held findings.
 const LOOK: Duration = Duration::from_secs(1);
-/// Up to this many held findings are checked without a pause.
+/// If at most this many findings are held, they are checked without a pause.
 const MANY: usize = 500;
-/// Number of held findings that lengthen the pause by one `LOOK`.
+/// For each of this many held findings the pause between checks grows by one `LOOK`.
 const VERY_MANY: usize = 5000;
-/// Time for which a reported tree is not reported again.
+/// The time after the alert of a tree in which the same tree raises no other alert.
 const REPORTED: Duration = Duration::from_secs(600);
-/// The maximum number of changed files that wait at a time.
+/// The maximum number of changed files that wait for their assessment.
 pub const MOST_WAITING: usize = 200_000;
 /// If more findings than this are held, all of them are reported at once.
 const MOST_HELD: usize = 50_000;
@@ -59,21 +62,21 @@ const MOST_HELD: usize = 50_000;
 pub enum Verdict {
     /// The file resembles nothing new.
     Nothing,
-    /// The file is a document whose text is not known yet, and it is no copy of another file.
+    /// The file is a document whose text is not known yet, and no other file has the same bytes.
     NotYet(ContentId),
-    /// The file resembles something new because of a git operation, which deserves no alert.
+    /// The file resembles something new, but a git operation caused that, which deserves no alert.
     Quiet,
     /// The file resembles something new.
     Resembles {
         /// The files that it resembles, best first; never empty.
         partners: Vec<Partner>,
-        /// True if it counts in a copied tree, but raises no alert by itself, because it is too
-        /// small or belongs to a build or to version control.
+        /// True if the file counts only as a part of a copied tree and raises no alert by itself.
+        /// It is too small, or it belongs to a build or to version control.
         only_in_tree: bool,
     },
 }
 
-/// An alert.
+/// An alert that is due.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Alert {
     /// A file now resembles another.
@@ -82,7 +85,7 @@ pub enum Alert {
         path: PathBuf,
         /// The file that it resembles most.
         partner: Partner,
-        /// Number of other files that it resembles.
+        /// The number of other files that it resembles.
         others: usize,
     },
     /// A tree now resembles another.
@@ -91,38 +94,38 @@ pub enum Alert {
         copy: PathBuf,
         /// The directory that it resembles.
         original: PathBuf,
-        /// Number of its files with a counterpart in the other.
+        /// The number of files in `copy` that have a counterpart in `original`.
         files: usize,
-        /// Number of files that are identical to their counterpart.
+        /// The number of these files that are identical to their counterpart.
         identical: usize,
     },
     /// There were more alerts than may be reported one by one.
     Summary {
-        /// Number of omitted alerts.
+        /// The number of alerts that were not reported.
         left_out: u64,
-        /// The lowest folder above the files of all omitted alerts.
+        /// The deepest folder above the files of all alerts that were not reported.
         above: PathBuf,
     },
 }
 
-/// A file that is to be assessed now.
+/// A changed file that is to be assessed now.
 #[derive(Clone, Debug)]
 pub struct Due {
     /// Its path.
     pub path: Arc<Path>,
-    /// Its state before its first reading.
+    /// The state of the path before the first reading of the change.
     pub before: Baseline,
     history: History,
 }
 
-/// The history of a file that waits or is held.
+/// The history of a file that waits for its assessment or whose finding is held back.
 #[derive(Clone, Copy, Debug)]
 struct History {
-    /// Time of its first reading.
+    /// The time of its first reading.
     first: Instant,
     /// True if the file was read more than once.
     again: bool,
-    /// Time of its first finding.
+    /// The time at which it was first found to resemble something new.
     found: Option<Instant>,
 }
 
@@ -143,37 +146,40 @@ struct Held {
 }
 
 impl Held {
-    /// Returns the time until which the finding waits for others of its tree. A file that is
-    /// written all the time waits less, because it is not part of a tree that is being copied.
+    /// Returns the time until which the finding waits for others of its tree. A file that has been
+    /// written for [`CAP`] or longer waits less, because it is not part of a tree that is being
+    /// copied.
     fn until(&self) -> Instant {
         let capped = self.history.again && self.since >= self.history.first + CAP;
         self.since + if capped { SETTLE } else { HOLD_FILE }
     }
 }
 
-/// The state machine.
+/// The state machine. `waiting` and `order` have the files to assess, `held` has the findings that
+/// are held back.
 #[derive(Debug, Default)]
 pub struct Batching {
-    /// Files that were read but not assessed.
+    /// The files that were read but not assessed.
     waiting: BTreeMap<Arc<Path>, Unassessed>,
-    /// The same files in the order in which they are due.
+    /// The files of `waiting` in the order in which they are due.
     order: BTreeSet<(Instant, Arc<Path>)>,
     held: BTreeMap<Arc<Path>, Held>,
-    /// Times of the next and of the last check of `held`.
+    /// The times of the next and of the last check of `held`.
     look: Option<Instant>,
     looked: Option<Instant>,
-    /// Trees of reported alerts: (copy, original).
+    /// The (copy, original) directories of trees that had an alert, with its time.
     reported: BTreeMap<(PathBuf, PathBuf), Instant>,
     rate_began: Option<Instant>,
     in_rate: u32,
     left_out: u64,
-    /// Common parent of all omitted files.
+    /// The deepest folder above all files of omitted alerts.
     above: Option<PathBuf>,
 }
 
 impl Batching {
-    /// Records another reading of a file that waits or is held. It then waits again, with its first
-    /// baseline. Returns `false` for any other file, which must be passed to [`Self::read`].
+    /// Records that a file was read again while it waits or its finding is held back. It then waits
+    /// again, with the baseline of its first reading. Returns `false` for any other file; the
+    /// caller must then pass it to [`Self::read`].
     pub fn read_again(&mut self, path: &Path, now: Instant) -> bool {
         let (path, before, history) = if let Some((path, waiting)) = self.waiting.remove_entry(path)
         {
@@ -193,8 +199,8 @@ impl Batching {
         true
     }
 
-    /// Records the reading of a file. `before` is its baseline, which is used unless the file waits
-    /// or is held already.
+    /// Records that a changed file was read. `before` is its baseline. It is ignored if the file
+    /// waits already or its finding is held back, because that file has an earlier baseline.
     pub fn read(&mut self, path: &Path, before: Baseline, now: Instant) {
         if self.read_again(path, now) {
             return;
@@ -211,7 +217,7 @@ impl Batching {
         self.wait(path.into(), now + SETTLE, before, history);
     }
 
-    /// Puts back a due file whose assessment failed. It is due again at once.
+    /// Puts back a file that was due but could not be judged yet. It is due again at once.
     pub fn put_back(&mut self, due: Due, now: Instant) {
         if self.waiting.contains_key(&due.path) || self.held.contains_key(&due.path) {
             return;
@@ -229,7 +235,8 @@ impl Batching {
         self.waiting.insert(path, waiting);
     }
 
-    /// Returns the time at which to ask for due files and alerts again. It may be too early.
+    /// Returns the time at which the caller should ask for due files and alerts again. There may be
+    /// none at that time.
     pub fn deadline(&self) -> Option<Instant> {
         let waiting = self.order.first().map(|(at, _)| *at);
         let held = self.look.filter(|_| !self.held.is_empty());
@@ -240,7 +247,7 @@ impl Batching {
         [waiting, held, summary].into_iter().flatten().min()
     }
 
-    /// Returns whether nothing waits and nothing is held.
+    /// Returns whether no file waits and no finding is held back.
     #[cfg(test)]
     fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.held.is_empty()
@@ -251,7 +258,8 @@ impl Batching {
         self.waiting.len()
     }
 
-    /// Returns at most `most` files to assess now; with `all` even those that are not due yet.
+    /// Removes and returns at most `most` files that are to be assessed now. With `all` these may
+    /// be files that are not due yet.
     pub fn due(&mut self, now: Instant, all: bool, most: usize) -> Vec<Due> {
         let mut due = Vec::new();
         while due.len() < most
@@ -269,7 +277,7 @@ impl Batching {
         due
     }
 
-    /// Takes the verdict on a due file.
+    /// Records the verdict on a file that was due.
     pub fn assessed(&mut self, due: Due, verdict: Verdict, now: Instant) {
         if let Verdict::Resembles {
             partners,
@@ -298,7 +306,8 @@ impl Batching {
         self.alerts_if(now, all, &|_| true)
     }
 
-    /// Returns the alerts that are due and pass `is_told`; with `all` nothing is held back.
+    /// Returns the alerts that are due and for which `is_told` is true. With `all` no finding is
+    /// held back.
     pub fn alerts_if(
         &mut self,
         now: Instant,
@@ -306,8 +315,8 @@ impl Batching {
         is_told: &dyn Fn(&Alert) -> bool,
     ) -> Vec<Alert> {
         let all = all || self.held.len() > MOST_HELD;
-        // Grouping takes time in proportion to the number of held findings, so the pause grows with
-        // it.
+        // Grouping takes time in proportion to the number of held findings. So the pause between
+        // two checks grows with that number.
         let pause = LOOK * (1 + self.held.len() / VERY_MANY) as u32;
         if !all
             && self.held.len() > MANY
@@ -327,7 +336,8 @@ impl Batching {
         self.limit(alerts, now)
     }
 
-    /// Removes the complete trees and returns the members of the others.
+    /// Removes the findings of complete trees from `held` and adds their alerts. Returns the files
+    /// of the trees that may still grow.
     fn trees(&mut self, now: Instant, all: bool, alerts: &mut Vec<Alert>) -> BTreeSet<Arc<Path>> {
         let findings: Vec<(&Path, Vec<&Path>)> = (self.held.iter())
             .map(|(path, held)| {
@@ -398,7 +408,7 @@ impl Batching {
             })
             .map(|(path, _)| Arc::clone(path))
             .collect();
-        // Two files that now resemble each other are reported once.
+        // If two changed files resemble each other, only one of the two findings is reported.
         let mut pairs = BTreeSet::new();
         for path in due {
             let Some(held) = self.held.remove(&path) else {
@@ -425,7 +435,7 @@ impl Batching {
         }
     }
 
-    /// Returns whether a tree that contains the pair was reported recently.
+    /// Returns whether the pair is in two trees that a recent alert was about.
     fn was_reported(&self, copy: &Path, original: &Path) -> bool {
         self.reported
             .keys()
@@ -434,7 +444,7 @@ impl Batching {
             })
     }
 
-    /// Returns whether files below the directory are still to be assessed.
+    /// Returns whether files below the directory wait for their assessment.
     fn is_growing(&self, dir: &Path) -> bool {
         self.waiting
             .range::<Path, _>((Bound::Included(dir), Bound::Unbounded))
@@ -442,8 +452,8 @@ impl Batching {
             .is_some_and(|(path, _)| path.starts_with(dir))
     }
 
-    /// Limits the number of alerts in [`RATE_TIME`]. When that time is over, a summary of the
-    /// omitted ones comes first.
+    /// Returns the alerts that [`RATE`] allows in [`RATE_TIME`], and counts the others. When that
+    /// time is over, a summary of the counted ones is returned first.
     fn limit(&mut self, alerts: Vec<Alert>, now: Instant) -> Vec<Alert> {
         if self.rate_began.is_none_or(|at| at + RATE_TIME <= now) {
             let left_out = std::mem::take(&mut self.left_out);

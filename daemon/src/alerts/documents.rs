@@ -1,7 +1,7 @@
-//! Changed documents whose texts are not known yet.
+//! Stores changed documents whose texts are not known yet.
 //!
-//! A document is judged by its text, whose extraction may take an hour. Until then its baseline and
-//! its burst are stored, even if the burst has ended.
+//! A document is judged by its text, whose extraction may take an hour. Until then its baseline is
+//! stored, and the [`Burst`] of files that changed together with it, even if that burst has ended.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,16 +12,17 @@ use resemble_core::ContentId;
 use super::baselines::Burst;
 use super::batching::{Due, MOST_WAITING};
 
-/// The documents that wait.
+/// The documents that wait for their texts.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     waiting: BTreeMap<Arc<Path>, (ContentId, Due)>,
-    /// The burst of each document, until it is assessed.
+    /// The files that changed together with each document. [`Self::burst_of`] removes them when the
+    /// document is assessed.
     bursts: BTreeMap<Arc<Path>, Arc<Burst>>,
 }
 
 impl Documents {
-    /// Keeps a due document that has no text yet.
+    /// Stores a document that is due for its assessment but has no text yet.
     pub(super) fn wait(&mut self, due: Due, content: ContentId, burst: Arc<Burst>) {
         if self.waiting.len() >= MOST_WAITING {
             tracing::warn!(path = ?due.path, "too many documents wait: not looked at for alerts");
@@ -46,7 +47,7 @@ impl Documents {
         self.waiting.remove(path).map(|(_, due)| due)
     }
 
-    /// Removes and returns the burst of a document that waited.
+    /// Removes and returns the burst in which a document changed that waited for its text.
     pub(super) fn burst_of(&mut self, path: &Path) -> Option<Arc<Burst>> {
         self.bursts.remove(path)
     }
@@ -82,7 +83,8 @@ mod tests {
         assert_eq!(&*due.path, paths[1]);
         let together = documents.burst_of(paths[1]).expect("its burst");
         assert!(together.contains(paths[0]));
-        // A document that changes again waits anew, with its first baseline and in another burst.
+        // A document that changes again waits as if it were new, in another burst, but with its
+        // first baseline.
         let changed = documents.take(paths[0]).expect("it waited");
         batching.put_back(changed, now);
         assert!(batching.read_again(paths[0], now));

@@ -1,13 +1,13 @@
-//! The alerts that were raised: in memory for questions, in a JSON-lines file for later starts.
+//! Stores the alerts that were raised: in memory for questions, and in a file for later starts.
 //!
-//! `alerts.jsonl` in the state folder holds one [`AlertRow`] a line, oldest first. Other programs
-//! may read it, too. It is bounded: beyond `MOST_LINES` it is written anew with the last [`KEPT`].
-//! A full disk does not stop alerts: they stay in memory, and the journal has them. The file is
-//! written anew when there is space.
+//! The file `alerts.jsonl` in the state folder has one [`AlertRow`] as JSON on each line, oldest
+//! first. Other programs may read it, too. It is bounded: when it has `MOST_LINES` lines, it is
+//! written anew with the last [`KEPT`] alerts. A full disk does not stop alerts: they stay in
+//! memory, and the journal has them. When there is space again, the file is written anew.
 //!
-//! A crash or a full disk may leave half a line. It is cut off when the file is opened, so that the
-//! next alert begins a line of its own. The number of the cut alert is not reused, because somebody
-//! may have seen it.
+//! A crash or a full disk may leave an incomplete last line. It is cut off when the file is opened,
+//! so that the next alert begins on a line of its own. The number of the cut alert is not reused,
+//! because somebody may have seen it.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -19,9 +19,9 @@ use crossbeam_channel::{Receiver, Sender};
 use resemble_proto::message::AlertRow;
 use tokio::sync::watch;
 
-/// The maximum number of alerts that are kept for questions, followers and sinks.
+/// The maximum number of alerts that are kept in memory, for questions, followers and sinks.
 pub const KEPT: usize = 4000;
-/// Lines of the file before it is cut to [`KEPT`].
+/// The number of lines at which the file is cut to the last [`KEPT`].
 const MOST_LINES: usize = 2 * KEPT;
 
 /// The log.
@@ -30,17 +30,17 @@ pub struct AlertLog {
     path: PathBuf,
     rows: VecDeque<AlertRow>,
     lines: usize,
-    /// True if the file lacks alerts or ends in the middle of one. It must be written anew.
+    /// True if the file lacks alerts or its last line is incomplete. It must then be written anew.
     is_behind: bool,
-    /// The greatest number of an alert up to now.
+    /// The greatest number that an alert has had.
     last: watch::Sender<u64>,
-    /// Signals each new alert to the thread that delivers.
+    /// Signals each new alert to the thread that delivers alerts.
     bell: Option<Sender<()>>,
 }
 
 impl AlertLog {
     /// Reads the alerts of earlier runs. Lines that are no alerts are skipped. An unreadable file
-    /// counts as empty, because the daemon must start without old alerts, too.
+    /// counts as empty, because the daemon must start even without its old alerts.
     pub fn open(path: &Path) -> Self {
         let mut log = Self {
             path: path.to_path_buf(),
@@ -95,7 +95,8 @@ impl AlertLog {
         }
     }
 
-    /// Ends the last line, or cuts it off if it is incomplete.
+    /// Adds the missing line feed to the last line if it has a whole alert. Otherwise cuts that
+    /// line off, which begins at byte `begin`.
     fn mend(&self, is_alert: bool, begin: u64) -> io::Result<()> {
         let mut file = OpenOptions::new().append(true).open(&self.path)?;
         if is_alert {
@@ -105,7 +106,7 @@ impl AlertLog {
         }
     }
 
-    /// Adds an alert and assigns its number.
+    /// Assigns the next number to an alert, and adds it to memory and to the file.
     pub fn push(&mut self, mut row: AlertRow) {
         row.seq = self.last() + 1;
         self.keep(row.clone());
@@ -114,7 +115,8 @@ impl AlertLog {
         }
         self.last.send_replace(row.seq);
         if let Some(bell) = &self.bell {
-            // If the channel is full, a signal is pending already.
+            // If the channel is full, the receiver has not handled an earlier signal yet. One
+            // signal suffices for both alerts.
             let _rung = bell.try_send(());
         }
     }
@@ -126,7 +128,7 @@ impl AlertLog {
         heard
     }
 
-    /// The greatest number of an alert up to now.
+    /// Returns the greatest number that an alert has had.
     pub fn last(&self) -> u64 {
         *self.last.borrow()
     }
@@ -137,7 +139,7 @@ impl AlertLog {
         self.rows.range(first..).cloned().collect()
     }
 
-    /// Returns a channel that reports each new alert.
+    /// Returns a channel that has the number of the newest alert.
     pub fn news(&self) -> watch::Receiver<u64> {
         self.last.subscribe()
     }
@@ -149,7 +151,7 @@ impl AlertLog {
         self.rows.push_back(row);
     }
 
-    /// Writes the newest alert, which is in memory already.
+    /// Writes the newest alert to the file. It must be in memory already.
     fn write(&mut self, row: &AlertRow) -> io::Result<()> {
         let written = if self.is_behind || self.lines >= MOST_LINES {
             self.write_anew()
@@ -192,8 +194,9 @@ impl AlertLog {
     }
 }
 
-/// Returns the number of an alert of which only the begin was written. It is the one after `last`
-/// if the fragment has no number. `None`: the line was never an alert.
+/// Returns the number of an alert from the beginning of its line. If the beginning has no whole
+/// number, the alert had the number after `last`. `None`: the line is not the beginning of an
+/// alert.
 fn number_of_half(line: &[u8], last: u64) -> Option<u64> {
     const BEGIN: &[u8] = b"{\"seq\":";
     let Some(rest) = line.strip_prefix(BEGIN) else {
@@ -202,7 +205,7 @@ fn number_of_half(line: &[u8], last: u64) -> Option<u64> {
     };
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number = str::from_utf8(&rest[..digits]).ok()?.parse().unwrap_or(0);
-    // If nothing follows the digits, some may be missing.
+    // If no byte follows the digits, the line may have been cut within the number.
     let is_whole = digits < rest.len();
     Some(if is_whole { number } else { last + 1 }.max(last + 1))
 }
@@ -284,8 +287,8 @@ mod tests {
         assert_eq!(log.after(0).len(), 1);
     }
 
-    /// A line may be cut at any byte. The next alert is written to a line of its own, and the
-    /// number of the cut one is not reused.
+    /// The last line is cut at every byte in turn. The next alert must be on a line of its own and
+    /// must not get the number of the cut one.
     #[test]
     fn half_an_alert_costs_no_other_alert_and_no_number() {
         let dir = tempfile::tempdir().unwrap();
@@ -306,7 +309,7 @@ mod tests {
             log.push(row("/r/after"));
             let numbers = |log: &AlertLog| log.rows.iter().map(|row| row.seq).collect::<Vec<_>>();
             let mut expected: Vec<u64> = (1..=10).collect();
-            // If only the newline is missing, the alert is whole.
+            // If only the line feed is missing, the alert is complete.
             expected.extend((end == whole.len() - 1).then_some(11));
             expected.push(12);
             assert_eq!(numbers(&log), expected, "cut at {end}");

@@ -7,11 +7,12 @@
 //!                                                            novelty
 //! ```
 //!
-//! [`baselines`] stores the earlier state of a file. [`batching`] decides when alerts are due and
-//! limits their number. [`novelty`] decides which files are similar and which of these deserve an
-//! alert. [`trees`] finds copied trees, and [`log`] stores the alerts. This module is the thread
-//! that joins them. It only reads snapshots and never delays the indexer. It reads the snapshot
-//! before a change as soon as it can, and drops it after at most `MOST_LATE`.
+//! [`baselines`] stores the state of a file from before its change. [`batching`] decides when
+//! alerts are due and limits their number. [`novelty`] decides which files are similar and which of
+//! these deserve an alert. [`trees`] finds copied trees, and [`log`] stores the alerts. This module
+//! is the thread that runs them. The thread only reads snapshots and never delays the indexer. It
+//! reads baselines from the snapshot before a change as soon as it can. It drops that snapshot
+//! after `MOST_LATE` at the latest.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -48,35 +49,37 @@ use novelty::Novelty;
 use partners::content_at;
 use rules::Rules;
 
-/// Messages to the thread.
+/// Messages to the thread that raises alerts.
 #[derive(Debug)]
 pub enum Message {
-    /// Files whose content changed are in the index.
+    /// The content of these files has changed, and the index has the new content.
     Read {
         /// The files.
         paths: Vec<PathBuf>,
-        /// The snapshot before the change.
+        /// The snapshot from before the change.
         before: Snapshot,
     },
-    /// The parts of documents are in the index.
+    /// The index has the parts of more documents.
     TakenApart,
     /// Raise all pending alerts, then reply.
     Flush(Vec<oneshot::Sender<Result<(), Failure>>>),
 }
 
-/// Number of files assessed between two checks of messages and clock.
+/// The maximum number of files that are assessed between two looks at messages and the clock.
 const AT_ONCE: usize = 64;
-/// Longest time that a barrier waits for assessments.
+/// The longest time for which [`Message::Flush`] waits for assessments.
 const FLUSH: Duration = Duration::from_secs(2);
-/// If more files than this wait, a barrier does not wait for them.
+/// If more files than this wait, [`Message::Flush`] is answered without waiting for them.
 const FLUSHED: usize = 2000;
-/// Longest time that the snapshot before a change is kept for unread baselines. Meanwhile the index
-/// file cannot reuse the pages that this snapshot sees.
+/// The longest time for which the snapshot before a change is kept to read baselines from it.
+/// Meanwhile the index file cannot reuse the pages that this snapshot sees.
 const MOST_LATE: Duration = Duration::from_secs(60);
-/// Time for which information about ignore files, git and copies is reused.
+/// The time for which a [`Novelty`] is reused. It caches ignore files, git operations, and which
+/// files have a content.
 const CACHED: Duration = Duration::from_secs(5);
 
-/// Raises alerts until the senders are gone. If `prints` is set, each alert is also logged.
+/// Raises alerts until all senders of messages are gone. If `prints` is set, each alert is also
+/// written to the journal.
 pub fn run(
     messages: &Receiver<Message>,
     shared: &Shared,
@@ -131,20 +134,20 @@ struct Unread {
     at: Instant,
 }
 
-/// A [`Batching`] with the state for assessing files.
+/// The state of the thread: a [`Batching`], and everything that is needed to assess files.
 struct Raiser<'a> {
     unread: VecDeque<Unread>,
     batching: Batching,
     /// Documents whose texts are not known yet.
     documents: Documents,
     burst: Arc<Burst>,
-    /// Time of the last change that was dismissed without an assessment. The change still belongs
-    /// to its burst, which lasts as long as if the file had waited.
+    /// The time of the last change that was dismissed without an assessment. Such a change still
+    /// belongs to the burst. So the burst lasts as long as if that file had waited.
     left_out: Option<Instant>,
     novelty: Option<(Novelty, Instant)>,
     shared: &'a Shared,
     log: &'a Mutex<AlertLog>,
-    /// True if each alert is also logged.
+    /// True if each alert is also written to the journal.
     prints: bool,
 }
 
@@ -163,13 +166,13 @@ impl<'a> Raiser<'a> {
         }
     }
 
-    /// Returns the time of the next work; it may be too early.
+    /// Returns the time of the next work. There may be nothing to do at that time.
     fn deadline(&self) -> Option<Instant> {
         let unread = self.unread.front().map(|unread| unread.at);
         unread.or_else(|| self.batching.deadline())
     }
 
-    /// Returns the number of files to assess.
+    /// Returns the number of files that are not assessed yet.
     fn waiting(&self) -> usize {
         let unread: usize = self.unread.iter().map(|unread| unread.paths.len()).sum();
         unread + self.batching.waiting()
@@ -185,8 +188,8 @@ impl<'a> Raiser<'a> {
         if paths.is_empty() {
             return;
         }
-        // All are added before any is assessed, so each assessment knows which files arrived
-        // together.
+        // All paths are added to the burst before any of them is assessed. So each assessment knows
+        // which files arrived together.
         let now = Instant::now();
         for path in &paths {
             match content_at(&before, path) {
@@ -194,8 +197,8 @@ impl<'a> Raiser<'a> {
                 Err(error) => tracing::debug!(path = ?path, %error, "its past is not known"),
             }
         }
-        // Both snapshots get the present templates. So a change of the templates is not taken for a
-        // change of files.
+        // The snapshot before a change and the one after it get the same templates, the present
+        // ones. So a change of the templates is not taken for a change of files.
         let before = before.with_templates(self.shared.templates());
         self.unread.push_back(Unread {
             paths: paths.into_iter(),
@@ -246,20 +249,20 @@ impl<'a> Raiser<'a> {
         }
     }
 
-    /// Raises the alerts of all waiting files within the time limit.
+    /// Assesses all waiting files, but for no longer than [`FLUSH`], and raises their alerts.
     fn flush(&mut self) {
         let began = Instant::now();
         while self.waiting() > 0 && began.elapsed() < FLUSH {
             self.take_baselines(AT_ONCE);
             self.assess(true);
         }
-        // A barrier ends the burst, even if a change was dismissed a moment ago.
+        // A flush ends the burst, even if a change was dismissed a moment ago.
         self.left_out = None;
         self.rest();
         self.publish(self.waiting() == 0);
     }
 
-    /// Raises the alerts that are due.
+    /// Assesses the files that are due, and raises the alerts that are due.
     fn raise(&mut self) {
         self.take_baselines(AT_ONCE);
         self.assess(false);
@@ -304,12 +307,12 @@ impl<'a> Raiser<'a> {
         self.rest();
     }
 
-    /// Returns the alert rules by root.
+    /// Returns the alert rules of each root.
     fn rules(&self) -> Rules {
         Rules::new(self.shared.all_alert_rules())
     }
 
-    /// Forgets the burst if no change is recent.
+    /// Ends the burst if no file waits and no change is recent.
     fn rest(&mut self) {
         let is_recent = (self.left_out).is_some_and(|at| at.elapsed() < batching::SETTLE);
         if self.waiting() == 0 && !is_recent {
@@ -318,7 +321,7 @@ impl<'a> Raiser<'a> {
         }
     }
 
-    /// Assesses documents again whose texts may be known by now.
+    /// Makes documents due again whose texts may be known by now.
     fn take_up_documents(&mut self) {
         let now = Instant::now();
         let Some(waiting) = self.shared.documents() else {
@@ -342,7 +345,8 @@ impl<'a> Raiser<'a> {
             }
             self.log.lock().push(row(&alert));
         }
-        // If a kill lost these changes, the next start would raise their alerts again.
+        // If a crash lost the index changes that caused these alerts, the next start would raise
+        // the alerts again. So the index is written to disk.
         if let Some(index) = self.shared.index()
             && let Err(error) = index.persist(Duration::ZERO)
         {
@@ -358,7 +362,8 @@ fn not_assessed(files: usize) {
     );
 }
 
-/// Writes an alert to the journal. The `Debug` form quotes and escapes paths.
+/// Writes an alert to the journal. Paths are written in their `Debug` form, which quotes and
+/// escapes them.
 fn write_journal(alert: &Alert) {
     match alert {
         Alert::File {
@@ -367,7 +372,7 @@ fn write_journal(alert: &Alert) {
             others,
         } => {
             let identical = partner.relation == Relation::Identical;
-            // A score without a value has no field.
+            // A containment that was not measured is left out of the line.
             let percent =
                 |score: Option<resemble_core::Score>| score.map(|score| score.percent(identical));
             tracing::info!(
@@ -405,7 +410,7 @@ fn write_journal(alert: &Alert) {
     }
 }
 
-/// Returns the row that is stored.
+/// Returns the row of an alert for the log, which assigns its number.
 fn row(alert: &Alert) -> AlertRow {
     let time = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -470,8 +475,9 @@ mod tests {
     use super::*;
     use crate::journal;
 
-    /// Returns the largest sizes of the index in the first and in many later rounds of rewriting
-    /// one file. With `keep` the snapshot of the first round is kept.
+    /// Rewrites one file 150 times. Returns the largest size of the index file in the first 20
+    /// rounds, and in the later ones. With `keep` the snapshot of the first round is kept until the
+    /// end.
     fn rewritten_all_the_time(keep: bool) -> (u64, u64) {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap().join("root");
@@ -507,7 +513,7 @@ mod tests {
         (settled, (20..150).map(&mut rewrite).max().unwrap())
     }
 
-    /// Guards against a baseline that keeps the snapshot while the file goes on changing.
+    /// Fails if a baseline keeps its snapshot while the file goes on changing.
     #[test]
     fn a_file_that_is_rewritten_all_the_time_does_not_make_the_index_grow() {
         let (settled, grown) = rewritten_all_the_time(false);

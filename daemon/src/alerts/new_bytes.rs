@@ -1,14 +1,15 @@
-//! Checks the new bytes of a changed large file first.
+//! Searches only for the new bytes of a changed large file, to find out whether the whole file must
+//! be compared.
 //!
 //! A search for a text of a gigabyte takes half a second, and logs and disk images change all the
-//! time. A new resemblance must be due to the new bytes, for example a file that was appended. So
-//! only the new bytes are searched for, at up to [`MOST_PIECES`] places. If they resemble no other
-//! file, the change is no news, and the whole file is not compared.
+//! time. A new resemblance must be due to the new bytes, for example those of a file that was
+//! appended. So only the new bytes are searched for, at up to [`MOST_PIECES`] places. If they
+//! resemble no other file, the change is no news, and the whole file is not compared.
 //!
-//! Two kinds of news are missed. Bytes appended in pieces of less than [`LEAST_SIZE`] are no news.
-//! The share of a small file may grow from 79 % to 81 %: that is found only if the added bytes
-//! resemble the small file. A file that became shorter is compared as a whole, because the loss may
-//! make it resemble another.
+//! Two kinds of news are missed. Bytes that are appended in pieces of less than [`LEAST_SIZE`]
+//! never raise an alert. The share of a small file may grow from 79 % to 81 %. That is found only
+//! if the added bytes alone resemble the small file. A file that became shorter is compared as a
+//! whole, because the loss may make it resemble another.
 
 use std::ops::Range;
 
@@ -22,11 +23,11 @@ use super::partners::{self, ChangedFile, LEAST_SIZE};
 /// If there are more new bytes than this, the whole file is compared.
 const MOST: ByteLen = ByteLen(4 << 20);
 
-/// At more places than this the whole file is compared. One piece takes 0.03 s, a whole file of a
-/// gigabyte 1.7 s.
+/// If the new bytes are at more places than this, the whole file is compared. A search for one
+/// piece takes 0.03 s, for a whole file of a gigabyte 1.7 s.
 const MOST_PIECES: usize = 48;
 
-/// Returns whether the change of a file may be news. It is not if the only change is new bytes that
+/// Returns whether the change of a file may be news. It is not if the file only got new bytes that
 /// resemble no other file.
 pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<bool, AskError> {
     let ChangedFile {
@@ -38,8 +39,8 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
     let Some(mut new) = what_came(changed)? else {
         return Ok(true);
     };
-    // The last new chunks of a grown file may begin before its old end. Only the bytes after that
-    // end are searched for.
+    // The last new chunk may begin before the old end of a file that has grown. Only the bytes
+    // after that end are searched for.
     let last_chunks = 2 * u64::from(after.params().chunk.max);
     if now.size > was.size
         && let Some(last) = new.last_mut()
@@ -63,9 +64,9 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
         }
         pieces.push(bytes);
     }
-    // All pieces together may be a part of another file, so they are also searched for as one. A
-    // single piece may complete a part that the file had before, which a search for that piece
-    // finds.
+    // Another file may have all pieces together, so they are also searched for as one text. A piece
+    // may also complete a passage that the file had before. The search for that piece finds this,
+    // too.
     if pieces.len() > 1 {
         pieces.push(pieces.concat());
     }
@@ -83,10 +84,11 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
     Ok(false)
 }
 
-/// Returns the ranges of new bytes; `None` if the file is small.
+/// Returns the ranges of new bytes in a changed file; `None` if the file is small and the index
+/// does not know them.
 ///
-/// The index knows the first and the last new byte of an edit. The chunks are compared if these are
-/// far apart, or if the index dropped them after many edits.
+/// For an edit the index knows the first and the last new byte. It drops this knowledge after many
+/// edits. Then, or if the two bytes are far apart, the chunks of both contents are compared.
 fn what_came(changed: &ChangedFile<'_>) -> Result<Option<Vec<Range<u64>>>, AskError> {
     let &ChangedFile {
         before,
@@ -101,7 +103,7 @@ fn what_came(changed: &ChangedFile<'_>) -> Result<Option<Vec<Range<u64>>>, AskEr
     {
         return Ok(Some(vec![new]));
     }
-    // Nearly every change of a small file returns here.
+    // Nearly every change of a small file ends here.
     if now.size <= MOST {
         return Ok(None);
     }
@@ -131,7 +133,8 @@ mod tests {
         (path, size)
     }
 
-    /// Writes at these places, and returns whether that may be news.
+    /// Writes each text at its place in a large file, in percent of its size. `beside` are other
+    /// files of the tree. Returns whether the change may be news.
     fn written(places: &[(u64, &str)], beside: &[(&str, &str)]) -> bool {
         let mut tree = Tree::new();
         let (path, size) = large(&tree);
@@ -159,14 +162,15 @@ mod tests {
             edits[1].1 = &other;
             assert!(written(&edits, &beside), "{places:?}");
         }
-        // Each place gets half of the other text, after more text that no file has.
+        // Each of two places gets half of the other file's text, after more text that no file has.
         let halves = other.split_at(other.len() / 2);
         let halves = [halves.0, halves.1].map(|half| format!("{}{half}", text(32, 6_000)));
         assert!(written(&[(5, &halves[0]), (95, &halves[1])], &beside));
         // At more than `MOST_PIECES` places the whole file is compared.
         let many: Vec<(u64, &str)> = (1..100).step_by(2).map(|at| (at, &own[..3_000])).collect();
         assert!(written(&many, &beside));
-        // One place gets half of the other text, another gets more text that no file has.
+        // One place gets half of the other file's text, and another place gets more text that no
+        // file has.
         let rest = other.split_at(other.len() / 2).1;
         assert!(written(&[(5, &text(33, 9_000)), (95, rest)], &beside));
     }

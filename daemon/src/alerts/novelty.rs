@@ -1,7 +1,8 @@
-//! Decides whether a changed file resembles another, and whether that is news.
+//! Decides whether a changed file resembles another one, and whether that is news.
 //!
-//! News is an effect of the *change*. So the files that it resembles now are compared with those
-//! that it resembled before, which a [`Baseline`] knows. The following raises no alert by itself:
+//! News is an effect of the *change*. So the files that the changed file resembles now are compared
+//! with those that it resembled before. A [`Baseline`] has the latter. The following raises no
+//! alert by itself:
 //!
 //! 1. **Earlier resemblance.** A draft that is saved still resembles its older versions.
 //! 2. **Its own earlier content.** The backup that an editor makes of a file (`report.txt~`) has
@@ -9,22 +10,22 @@
 //! 3. **A git operation.** If `.git/index` or `.git/HEAD` of the surrounding work tree was written
 //!    just now, git may have changed the files. (A copied work tree has a fresh `.git/index` too,
 //!    so only a tree that was there before counts.)
-//! 4. **Builds and version control.** Files that a `.gitignore` names, and files in `.git` or its
-//!    like, are news only as a part of a copied tree.
+//! 4. **Builds and version control.** Files that a `.gitignore` names, and files in `.git` or
+//!    similar folders, are news only as a part of a copied tree.
 //! 5. **A large burst.** An unpacked archive is full of files that resemble each other. If many
 //!    files arrive at once, only resemblance to files that were there before is news.
-//! 6. **Unpacking.** It is no news that a file is also in an archive. It is news that a mail or an
-//!    archive holds a file of the tree.
+//! 6. **Unpacking.** A file that comes out of an archive is also in that archive, which is no news.
+//!    It is news that a mail or an archive holds a file of the tree.
 //! 7. **Acknowledged pairs** ([`crate::acks`]). If one of the two contents changes, the pair is
 //!    news again.
-//! 8. **Small files** (under 1 KiB, or the size that the root sets) only count in a copied tree, if
-//!    they are identical.
+//! 8. **Small files** (under 1 KiB, or the size that the root sets). They count only as identical
+//!    files of a copied tree.
 //!
-//! A document is judged by its text. While that is unknown ([`Verdict::NotYet`]), only an identical
-//! copy is news.
+//! A document is judged by its text. While the text is unknown ([`Verdict::NotYet`]), only an
+//! identical copy is news.
 //!
 //! The work for a file does not grow with the number of its copies. The files that have a content
-//! are looked up once for all copies. Each copy is compared with only a few.
+//! are looked up once for all copies. Each copy is compared with only a few of them.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -48,38 +49,39 @@ use crate::acks::Acks;
 
 /// The maximum number of partners of a file that are reported.
 const MOST_PARTNERS: usize = 16;
-/// The maximum number of files with an equal content that are compared with each file.
+/// The maximum number of files with the same content that are checked for each changed file.
 const MOST_HOLDERS: usize = 64;
-/// If at least this many files change at once, they are not compared with each other.
+/// If at least this many files change in a burst, resemblance among them is no news.
 const IN_NUMBERS: usize = 20;
 /// The time after a write of `.git/index` or `.git/HEAD` that counts as a git operation.
 const GIT_FRESH: Duration = Duration::from_secs(15);
 
-/// Decides which findings are news, and caches its look-ups. It is replaced every few seconds.
+/// Decides which resemblances are news, and caches its look-ups. It is replaced every few seconds,
+/// so the cached facts do not get old.
 #[derive(Debug)]
 pub struct Novelty {
     after: Snapshot,
     rules: Rules,
     acks: Arc<Acks>,
-    /// Extracts the texts of documents again.
+    /// Extracts the texts of documents again, so that the shares of changed files are measured.
     part_reader: Option<Arc<dyn PartReader>>,
     documents: Option<WaitingDocuments>,
-    /// The files that have a content, shared between many copies.
+    /// The files that have each content. Copies with the same content share them.
     holders: HashMap<ContentId, Arc<Holders>>,
-    /// Ignore files by directory.
+    /// The parsed `.gitignore` of each directory; `None` if it has none.
     ignores: HashMap<PathBuf, Option<Gitignore>>,
-    /// True for directories whose `.git` was written a moment ago.
+    /// By directory: true if git wrote its `.git` a moment ago.
     git: HashMap<PathBuf, bool>,
-    /// Number of holders whose paths were looked up.
+    /// The number of paths that were looked up to fill `holders`.
     #[cfg(test)]
     looked_up: usize,
-    /// Number of holders that were compared with a file.
+    /// The number of files that [`Self::identical`] has checked.
     #[cfg(test)]
     compared: usize,
 }
 
 impl Novelty {
-    /// Compares with the files in this snapshot.
+    /// Compares changed files with those in this snapshot.
     pub fn new(after: Snapshot) -> Self {
         Self {
             after,
@@ -97,13 +99,13 @@ impl Novelty {
         }
     }
 
-    /// Applies the rules of the roots.
+    /// Sets the alert rules of the roots.
     #[must_use]
     pub fn with_rules(self, rules: Rules) -> Self {
         Self { rules, ..self }
     }
 
-    /// Excludes acknowledged pairs.
+    /// Sets the acknowledged pairs, which are no news.
     #[must_use]
     pub fn with_acks(self, acks: Arc<Acks>) -> Self {
         Self { acks, ..self }
@@ -118,19 +120,19 @@ impl Novelty {
         }
     }
 
-    /// Waits for the texts of documents that are not extracted yet.
+    /// Sets the documents whose texts are not extracted yet. Their verdict is [`Verdict::NotYet`].
     #[must_use]
     pub fn with_documents(self, documents: Option<WaitingDocuments>) -> Self {
         Self { documents, ..self }
     }
 
-    /// Continues with another snapshot.
+    /// Continues with a newer snapshot.
     pub fn look_at(&mut self, after: Snapshot) {
         self.after = after;
     }
 
-    /// Decides which findings about one file are news. `before` is its state before the change.
-    /// `burst` are the files that changed since the last quiet moment, including this one.
+    /// Decides which resemblances of one file are news. `before` is its state before the change.
+    /// `burst` has the files that changed in the same burst, including this one.
     pub fn assess(&mut self, path: &Path, before: &Baseline, burst: &Burst) -> Verdict {
         self.try_assess(path, before, burst)
             .unwrap_or_else(|error| {
@@ -160,7 +162,8 @@ impl Novelty {
             if (self.documents.as_ref()).is_some_and(|documents| documents.has(content)) {
                 return Ok(Verdict::NotYet(content));
             }
-            // Files that are members of the archive go first, because somebody saved or sent them.
+            // Files of the tree that are members of this archive are listed before files that only
+            // resemble it.
             partners = self.in_archive(content)?;
             let held: HashSet<PathBuf> = partners.iter().map(|held| held.path.clone()).collect();
             let least = self.rules.least_share(path);
@@ -191,8 +194,8 @@ impl Novelty {
         })
     }
 
-    /// Returns other files with the same content: first those of the same name, as in a copied
-    /// tree.
+    /// Returns other files with the same content. Files with the same name are first, because those
+    /// are the counterparts in a copied tree.
     fn identical(
         &mut self,
         file: &FileRow,
@@ -202,7 +205,8 @@ impl Novelty {
         let is_fresh = !self.holders.contains_key(&content);
         let mut found = self.identical_known(file, content, path)?;
         if found.is_empty() && !is_fresh {
-            // All listed files with the content are gone. Other files may have it by now.
+            // The cached list is outdated: none of its files has the content any more. Other files
+            // may have it by now, so the list is read again.
             self.holders.remove(&content);
             found = self.identical_known(file, content, path)?;
         }
@@ -235,7 +239,7 @@ impl Novelty {
         Ok(found)
     }
 
-    /// Finds the files that are members of this archive or mail, byte for byte.
+    /// Returns the files of the tree that are also members of this archive or mail, byte for byte.
     fn in_archive(&mut self, content: ContentId) -> Result<Vec<Partner>, ReadError> {
         let mut held = Vec::new();
         for (member, size) in partners::members(&self.after, content)? {
@@ -274,8 +278,9 @@ impl Novelty {
         Ok(holders)
     }
 
-    /// Returns whether a resemblance is no news. It was there before the change, the partner has
-    /// the earlier content of the file, or both arrived in a large burst.
+    /// Returns whether a resemblance is no news. It is no news if it was there before the change,
+    /// or if the partner has the earlier content of the file. It is no news, either, if both files
+    /// arrived in a large burst.
     fn is_known(
         &self,
         partner: &Partner,
@@ -336,20 +341,21 @@ impl Novelty {
     }
 }
 
-/// The files that have a content, each with its first path in sorted order.
+/// The files that have one content. Of each file only its first path in sorted order is listed.
 #[derive(Debug)]
 struct Holders {
-    /// All files, sorted by name and then by path.
+    /// All files, sorted by file name and then by path.
     by_name: Vec<(PathBuf, FileId)>,
-    /// The first files by path.
+    /// The first `2 * MOST_HOLDERS + 1` files, sorted by path.
     first: Vec<(PathBuf, FileId)>,
 }
 
 impl Holders {
     fn new(mut paths: Vec<(PathBuf, FileId)>) -> Self {
         paths.sort_unstable();
-        // `others` skips the file itself and files of its name. It needs these paths only if there
-        // are at most `MOST_HOLDERS` files of that name.
+        // [`Self::others`] takes these paths after those of a given name, and skips that name and
+        // one file. It needs them only if fewer than `MOST_HOLDERS` other files have that name. So
+        // this many suffice.
         let first = paths.iter().take(2 * MOST_HOLDERS + 1).cloned().collect();
         paths.sort_by(|(a, _), (b, _)| a.file_name().cmp(&b.file_name()));
         Self {
@@ -358,7 +364,7 @@ impl Holders {
         }
     }
 
-    /// Returns at most [`MOST_HOLDERS`] files, those of this name first, without the file itself.
+    /// Returns at most [`MOST_HOLDERS`] files except `itself`. Files with this name are first.
     fn others<'a>(
         &'a self,
         name: Option<&'a OsStr>,

@@ -1,4 +1,5 @@
-//! The partners of an alert: the files that the changed file resembles, and its members.
+//! Finds the partners of an alert: the files that the changed file resembles, and the contents of
+//! its members.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use resemble_scan::parts::PartReader;
 
 use crate::questions::similar;
 
-/// The least size of a file that is worth an alert, unless the root says otherwise.
+/// The size below which a file raises no alert, unless its root sets another size.
 pub const LEAST_SIZE: ByteLen = ByteLen(AlertRules::USUAL_SIZE);
 /// The maximum number of members of an archive or mail that are compared.
 const MOST_MEMBERS: usize = 64;
@@ -25,17 +26,18 @@ pub struct Partner {
     pub path: PathBuf,
     /// The relation of the two.
     pub relation: Relation,
-    /// Containment of the changed file in this one.
+    /// The share of the changed file that is also in this file; `None` if it was not measured.
     pub a_in_b: Option<Score>,
-    /// Containment of this one in the changed file.
+    /// The share of this file that is also in the changed file; `None` if it was not measured.
     pub b_in_a: Option<Score>,
     /// Bytes of the smaller file that both share.
     pub shared_bytes: ByteLen,
 }
 
 /// Finds the files that resemble the one at `path` enough for an alert, best first. `part_reader`
-/// extracts the texts of documents again, so that their shares are proven. Members of archives are
-/// left out: a file in the archive from which it was just unpacked is no news.
+/// extracts the texts of documents again, so that the shares are measured and not estimated. Files
+/// inside archives are left out: it is no news that a file that was just unpacked is also in its
+/// archive.
 pub(crate) fn alike(
     snapshot: &Snapshot,
     path: &Path,
@@ -54,9 +56,9 @@ pub(crate) fn alike(
     Ok(partners.collect())
 }
 
-/// Finds the files that the one at `path` may have resembled enough before its change. Its earlier
-/// content can no longer be read, so a pair that was not measured then is estimated. It counts if
-/// its true share may be enough.
+/// Finds the files that the one at `path` may have resembled enough before its change. The earlier
+/// content can no longer be read. So the share of a pair that was not measured before the change is
+/// an estimate. The pair counts if the upper end of the estimate is enough.
 pub(super) fn alike_before(
     snapshot: &Snapshot,
     path: &Path,
@@ -85,8 +87,8 @@ pub(super) fn is_alike(similar: &Similar, least: Fraction) -> bool {
     is_enough(similar, similar.measures.containment(), least)
 }
 
-/// Returns whether a share of the smaller file is large enough for an alert, after text that many
-/// files have is discounted.
+/// Returns whether a share of the smaller file is large enough for an alert. Text that many files
+/// have is discounted first.
 fn is_enough(similar: &Similar, share: Option<Score>, least: Fraction) -> bool {
     let rare = |share| match similar.rarity {
         Some(rarity) => rarity.discounted(share),
@@ -95,8 +97,8 @@ fn is_enough(similar: &Similar, share: Option<Score>, least: Fraction) -> bool {
     share.map(rare).is_some_and(|share| least.accepts(share))
 }
 
-/// Lists the members of an archive or a mail, as contents with their sizes. Members too small for
-/// an alert are left out.
+/// Returns the contents and sizes of the members of an archive or a mail. Members too small for an
+/// alert are left out.
 pub(super) fn members(
     snapshot: &Snapshot,
     content: ContentId,
@@ -117,19 +119,19 @@ pub(super) fn members(
     Ok(found)
 }
 
-/// A file whose content has changed.
+/// A file whose content has changed, with the snapshots before and after the change.
 pub(super) struct ChangedFile<'a> {
     pub(super) before: &'a Snapshot,
     pub(super) after: &'a Snapshot,
     pub(super) path: &'a Path,
     pub(super) file: FileId,
-    /// Its old content and its new one.
+    /// Its content before the change. `now` is the one after it.
     pub(super) was: ContentRow,
     pub(super) now: ContentRow,
 }
 
 impl<'a> ChangedFile<'a> {
-    /// Returns the file at a path; `None` if it has no content now, or had none.
+    /// Returns the changed file at a path; `None` if it has no content now, or had none before.
     pub(super) fn at(
         before: &'a Snapshot,
         after: &'a Snapshot,

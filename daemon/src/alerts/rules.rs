@@ -1,4 +1,4 @@
-//! Decides by root which changes deserve an alert.
+//! Decides which changes deserve an alert, by the rules of the root that has the file.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -9,24 +9,25 @@ use resemble_core::ByteLen;
 use resemble_proto::message::{AlertRow, AlertRules};
 use resemble_proto::number::Fraction;
 
-/// The rules of all roots. Paths outside the roots with rules have the default ones.
+/// The alert rules of all roots. The default rules apply to paths outside these roots.
 #[derive(Clone, Debug, Default)]
 pub struct Rules(Arc<BTreeMap<PathBuf, AlertRules>>);
 
 impl Rules {
-    /// Creates the rules from those of each root, by its path.
+    /// Creates the rules from a map of each root's path to its rules.
     pub fn new(of_roots: BTreeMap<PathBuf, AlertRules>) -> Self {
         Self(Arc::new(of_roots))
     }
 
     fn of(&self, path: &Path) -> Option<&AlertRules> {
-        // Roots are not nested, so only the last root that sorts before the path can contain it.
+        // Roots are not nested. So only the last root that sorts before the path can contain the
+        // path.
         let below = (Bound::Unbounded, Bound::Included(path));
         let (root, rules) = self.0.range::<Path, _>(below).next_back()?;
         path.starts_with(root).then_some(rules)
     }
 
-    /// Returns the least share of the smaller file.
+    /// Returns the least share of the smaller file that deserves an alert.
     pub fn least_share(&self, path: &Path) -> Fraction {
         let rules = self.of(path);
         rules.map_or_else(
@@ -35,13 +36,13 @@ impl Rules {
         )
     }
 
-    /// Returns the least size of the changed file.
+    /// Returns the least size of a changed file that deserves an alert.
     pub fn least_size(&self, path: &Path) -> ByteLen {
         let rules = self.of(path);
         ByteLen(rules.map_or(AlertRules::USUAL_SIZE, AlertRules::least_size))
     }
 
-    /// Returns whether the rules of the root accept an alert of this kind.
+    /// Returns whether the rules of the alert's root accept its kind.
     pub fn accept(&self, row: &AlertRow) -> bool {
         let rules = self.of(row.a.as_path());
         let word = row.word();

@@ -1,37 +1,38 @@
-//! Finds copied trees among copied files: pure.
+//! Finds copied trees among the paths of similar files. It reads no files and no clock.
 //!
-//! A file of a copied tree has the same path below the copy as its original below the original.
-//! `/mail/2024/a.eml` and `/backup/2024/a.eml` end in `2024/a.eml`. Without the longest common
-//! ending, every file of the tree leaves the same pair of directories: `/mail` and `/backup`. So
-//! each pair of paths votes for the pair that it leaves. The pair with the most votes is the tree.
-//! Components that all its files share below that pair are included, so the tree is named as deep
-//! as possible.
+//! A file of a copied tree has the same path below the copy as its original below the original
+//! tree. For example, `/mail/2024/a.eml` and `/backup/2024/a.eml` both end in `2024/a.eml`. If the
+//! longest common ending is cut off, every file of the tree leaves the same pair of directories:
+//! `/mail` and `/backup`. So each pair of similar files votes for the pair of directories that it
+//! leaves. The pair with the most votes is the tree. If all its files are in one folder below that
+//! pair, the tree is named after that folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The least number of files that make a tree: a single file is not a tree.
+/// The least number of files that make a tree.
 pub const LEAST_FILES: usize = 2;
 
-/// The maximum number of trees that are looked for at once. Further files count one by one, and the
-/// rate limit combines them.
+/// The maximum number of trees that one call of [`group`] finds. Further files have an alert each,
+/// and the rate limit combines these alerts.
 const MOST_TREES: usize = 64;
 
-/// A directory whose files resemble the files at the same paths below another.
+/// A directory whose files resemble the files at the same paths below another directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     /// The new directory.
     pub copy: PathBuf,
     /// The directory that was there before.
     pub original: PathBuf,
-    /// The copy in the pair with the most votes: [`Self::copy`] or a directory above it. While
-    /// files appear anywhere below it, the tree may grow.
+    /// The copied directory of the pair with the most votes: [`Self::copy`] or a directory above
+    /// it. While files appear anywhere below it, the tree may grow.
     pub above: PathBuf,
-    /// Its files, as positions in the input.
+    /// The positions of the tree's files in the input of [`group`].
     pub members: Vec<usize>,
 }
 
-/// Groups findings, each a path with the paths that it resembles. A finding is in at most one tree.
+/// Groups findings into trees. A finding is a path with the paths that it resembles. It is in at
+/// most one tree.
 pub fn group(findings: &[(&Path, Vec<&Path>)]) -> Vec<Tree> {
     let mut votes: BTreeMap<(PathBuf, PathBuf), BTreeSet<usize>> = BTreeMap::new();
     for (at, (path, partners)) in findings.iter().enumerate() {
@@ -46,7 +47,8 @@ pub fn group(findings: &[(&Path, Vec<&Path>)]) -> Vec<Tree> {
     }
     let mut trees = Vec::new();
     while trees.len() < MOST_TREES {
-        // Ties are broken by the least path, so equal input gives equal output.
+        // If two pairs have equally many votes, the one that sorts first wins. So equal input gives
+        // equal output.
         let Some(best) = votes
             .iter()
             .rev()
@@ -68,7 +70,7 @@ pub fn group(findings: &[(&Path, Vec<&Path>)]) -> Vec<Tree> {
     trees
 }
 
-/// Removes the longest common ending of two paths; `None` if not even the names are equal.
+/// Removes the longest common ending of two paths; `None` if the file names differ.
 fn split<'a>(a: &'a Path, b: &'a Path) -> Option<(&'a Path, &'a Path)> {
     let (mut left, mut right) = (a, b);
     while let (Some(x), Some(y)) = (left.file_name(), right.file_name()) {
@@ -81,7 +83,8 @@ fn split<'a>(a: &'a Path, b: &'a Path) -> Option<(&'a Path, &'a Path)> {
     (left != a).then_some((left, right))
 }
 
-/// Moves the pair down to the deepest directory that contains all members.
+/// Makes a tree of the pair and its members. `copy` and `original` are moved down together to the
+/// deepest directory that contains all members.
 fn named_deep(
     (copy, original): &(PathBuf, PathBuf),
     findings: &[(&Path, Vec<&Path>)],

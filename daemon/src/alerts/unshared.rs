@@ -1,14 +1,16 @@
-//! Dismisses a small change of a text if no other file has the added text.
+//! Decides without a search whether a small change of a text may be news: it is not if no other
+//! file has the added text.
 //!
-//! Nearly every change is of this kind: a line is added to a text, or a sentence is rewritten. A
-//! search for similar files, before and after, reads a posting list for each sample, and most
-//! samples are unchanged. Similarity is known by chunks and samples. Suppose that no other file has
-//! a new chunk or sample. Then every file that resembles this one now shared as much with its
-//! previous state. So only the new ones are looked up, without any search for either state.
+//! Most changes are small: a line is added to a text, or a sentence is rewritten. A search for
+//! similar files, before and after the change, would read a posting list for each sample, although
+//! most samples are unchanged. Similar files are found by common chunks and samples. Suppose that
+//! no other file has a new chunk or sample. Then every file that resembles this one now shared as
+//! much with it before. So only the new chunks and samples are looked up, and neither search is
+//! needed.
 //!
-//! One kind of news is missed, as in [`super::new_bytes`]. A share of another file may grow from 79
-//! % to 81 % because something else was deleted. That is found only if the file lost more than a
-//! sixteenth.
+//! One kind of news is missed, as in [`super::new_bytes`]. The share of another file may grow from
+//! 79 % to 81 % only because something else was deleted. That is found only if the file lost more
+//! than a sixteenth of its size.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -20,11 +22,12 @@ use resemble_relate::{AskError, bytes_of};
 
 use super::partners::ChangedFile;
 
-/// Up to this size, a text is read if its signature does not have all samples. A larger text is
-/// compared as a whole.
+/// If the index does not have all samples of a text, a text of at most this size is read to compute
+/// them. A larger one is compared as a whole.
 const MOST_READ: ByteLen = ByteLen(64 << 10);
 
-/// Returns whether a change may deserve an alert. It does not if no other file has the added text.
+/// Returns whether a change may deserve an alert. It does not if no other file has any of the added
+/// text.
 pub(super) fn may_be_news(changed: &ChangedFile<'_>) -> Result<bool, AskError> {
     let &ChangedFile {
         before,
@@ -65,7 +68,7 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>) -> Result<bool, AskError> {
     Ok(false)
 }
 
-/// Returns whether a content is a text without other renditions.
+/// Returns whether a content is a text without parts, which is compared only by its own words.
 fn is_plain(row: &ContentRow) -> bool {
     row.kind == ContentKind::Text && row.parts == 0 && !row.skipped
 }
@@ -75,8 +78,8 @@ fn chunk_keys(chunks: &ChunkList) -> impl Iterator<Item = u64> + '_ {
     evidence.map(|run| run.hash.posting_key())
 }
 
-/// Returns the samples by which a text is found, at least those of the changed part. `first` and
-/// `last` are the numbers of unchanged bytes at both ends. `None` if the samples are not available.
+/// Returns the samples of a text, at least those of the changed part. `first` and `last` are the
+/// numbers of unchanged bytes at its begin and its end. `None` if the samples cannot be found out.
 fn samples_of(
     snapshot: &Snapshot,
     row: &ContentRow,
@@ -107,7 +110,8 @@ fn samples_of(
     Ok(Some(new.collect()))
 }
 
-/// Returns whether another content has one of a content's new keys. Boilerplate does not count.
+/// Returns whether another content has one of `keys`, the new keys of the content `now`. Keys that
+/// are boilerplate do not count. Keys that the content `was` had before do not count, either.
 fn others_have(
     (before, was): (&Snapshot, ContentId),
     (after, now): (&Snapshot, ContentId),
@@ -172,7 +176,8 @@ pub(super) mod tests {
             self.index.snapshot().unwrap()
         }
 
-        /// Writes files, changes one of them, and returns whether the change may deserve an alert.
+        /// Writes files, changes the one called `name`, and returns whether that change may deserve
+        /// an alert.
         fn changed(&mut self, files: &[(&str, &str)], name: &str, text: &str) -> bool {
             for (name, text) in files {
                 fs::write(self.root.join(name), text).unwrap();
@@ -186,7 +191,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Returns a text of `words` words that no other seed has.
+    /// Returns a text of this many words. Texts of other seeds have other words.
     pub(in crate::alerts) fn text(seed: u32, words: u32) -> String {
         let word = |n: u32| {
             let letters = (seed * 100_000 + n).wrapping_mul(0x9e37_79b1);
@@ -201,7 +206,7 @@ pub(super) mod tests {
     fn a_line_that_nobody_has_is_no_news_and_one_of_another_file_may_be() {
         for words in [300, 1500] {
             let (mine, other) = (text(1, words), text(2, words));
-            // The two files resemble each other before and after the change.
+            // `mine` and `copy` resemble each other both before and after the change.
             let copy = mine.replace('\n', " \n") + &text(3, 40);
             let files = [("mine", &mine[..]), ("copy", &copy), ("other", &other)];
             let own_line = format!("{mine}{}", text(4, 12));

@@ -1,4 +1,4 @@
-//! The state machine in virtual time, by example and against a model.
+//! Tests the coalescer with invented times, by examples and against a simple model.
 
 use proptest::prelude::*;
 
@@ -63,7 +63,7 @@ fn what_takes_long_to_read_waits_in_proportion() {
         state.hint(Path::new("/r/small"), at(now, Marks::WRITTEN), Kind::File);
     };
     write(&mut state, 0);
-    // The small file does not wait for the image.
+    // The small file does not wait for the large image.
     assert_eq!(entries(&state.due(after(start, 500))), ["/r/small"]);
     let waits = state.long_waits();
     assert_eq!(waits.len(), 1);
@@ -72,7 +72,7 @@ fn what_takes_long_to_read_waits_in_proportion() {
     assert!(state.due(after(start, 4999)).is_empty());
     assert_eq!(entries(&state.due(after(start, 5000))), ["/r/image"]);
     assert_eq!(state.long_waits(), []);
-    // Reading a file that is written all the time takes a twentieth of the time.
+    // At most a twentieth of the time is spent on reading a file that is written all the time.
     let mut read = Vec::new();
     for millis in (10_000..500_000).step_by(1000) {
         write(&mut state, millis);
@@ -81,11 +81,11 @@ fn what_takes_long_to_read_waits_in_proportion() {
         }
     }
     assert_eq!(read, [210_000, 411_000]);
-    // A sync (a barrier) reads the waiting file `image` at once.
+    // A barrier (`sync`) reads the waiting file `image` at once.
     write(&mut state, 500_000);
     assert_eq!(entries(&state.drain_all()), ["/r/image", "/r/small"]);
-    // A file that is cheap to read by now, because only its end is new, waits no longer than
-    // others.
+    // The image is cheap to read now, because only its end is new. So it waits no longer than other
+    // files.
     write(&mut state, 600_000);
     state.set_cost(image, Duration::ZERO);
     let due = state.due(after(start, 600_500));
@@ -158,8 +158,8 @@ fn the_save_dance_is_one_rename_and_one_read() {
 
 #[test]
 fn the_whole_dance_in_one_batch_is_one_read_too() {
-    // The temporary file was made and renamed before its events were taken. Its write is reported
-    // under the old name, where no file is left.
+    // The temporary file was made and renamed before its events were read. The hint about its write
+    // has the old name, where no file is left.
     let now = Instant::now();
     let mut state = Coalescer::new(Timing::default());
     let rename = Rename {
@@ -231,7 +231,8 @@ fn renames_that_touch_each_other_are_looked_at_instead() {
         jobs(&[("/r/a", "/r/b"), ("/r/ab", "/r/c")], None),
         (2, String::new())
     );
-    // An editor's backup: the name of the file is an end of both renames.
+    // An editor makes a backup and then saves. The name of the file is the old name of one rename
+    // and the new name of the other.
     assert_eq!(
         jobs(&[("/r/f", "/r/f~"), ("/r/t", "/r/f")], None),
         (0, "/r/f /r/f~ /r/t".into())
@@ -366,14 +367,16 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Each written file is read: after half a second without a write, or ten seconds after the
-    /// first write. It is never read earlier, and never later than one wake-up after that.
+    /// Each written file is read half a second after its last write or ten seconds after its first
+    /// write, whichever is earlier. It is never read before that time, and never later than the
+    /// next wake-up after it.
     #[test]
     fn every_change_is_read_once_and_in_time(steps in prop::collection::vec(step(), 1..200)) {
         let start = Instant::now();
         let mut now = start;
         let mut state = Coalescer::new(Timing::default());
-        // The model: for each file the first and the last write that no reading has followed.
+        // The model has, for each file, the times of the first and the last write since its last
+        // reading.
         let mut model: BTreeMap<u8, (Instant, Instant)> = BTreeMap::new();
         let name = |file: u8| PathBuf::from(format!("/r/{file}"));
         for step in steps {

@@ -1,20 +1,21 @@
-//! The `[[catalogue]]` tables of the configuration file: folders of catalogues.
+//! Reads the `[[catalogue]]` tables of the configuration file, each of which names a folder of
+//! catalogues.
 
 use std::path::{Path, PathBuf};
 
 use resemble_proto::pattern::{BadPattern, Patterns};
 
-/// A folder, and a pattern for its catalogues that are kept up to date.
+/// A folder, with a pattern for the names of the catalogues in it that are kept up to date.
 #[derive(Clone, Debug)]
 pub struct CatalogueFolder {
     folder: PathBuf,
     names: Patterns,
 }
 
-/// The reasons why a path names no catalogues.
+/// The reason why a path is no folder followed by a pattern for names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoFolder {
-    /// Its last part is missing, or a folder above it has wildcards.
+    /// The last part of the path is missing, or a folder above it has wildcards.
     #[error("only its last part may have wildcards, as in /srv/catalogues/*.cat")]
     Form,
     /// The pattern is invalid.
@@ -45,7 +46,7 @@ impl CatalogueFolder {
         &self.folder
     }
 
-    /// Returns whether a path is one of the catalogues.
+    /// Returns whether a path is one of the catalogues: a file of the folder whose name matches.
     pub(crate) fn names(&self, file: &Path) -> bool {
         let name = file.file_name().map(Path::new);
         file.parent() == Some(&self.folder) && name.is_some_and(|name| self.names.admit(name))

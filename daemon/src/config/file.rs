@@ -1,4 +1,4 @@
-//! The keys of the configuration file, as it is written.
+//! The keys and tables of the configuration file, in the form in which they are written.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub(super) struct FileConfig {
     pub(super) notify: Vec<FileNotify>,
 }
 
-/// The `[limits]` of the file.
+/// The `[limits]` table of the file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileLimits {
@@ -78,7 +78,7 @@ impl FileLimits {
     }
 }
 
-/// A `[[converter]]` of the file.
+/// A `[[converter]]` table of the file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileConverter {
@@ -99,7 +99,7 @@ impl FileConverter {
     }
 }
 
-/// A `[[root]]` of the file.
+/// A `[[root]]` table of the file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileRoot {
@@ -115,16 +115,16 @@ pub(super) struct FileRoot {
     pub(super) alert_kinds: Option<Vec<Word>>,
 }
 
-/// A `[[catalogue]]` of the file.
+/// A `[[catalogue]]` table of the file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileCatalogue {
-    /// The path; its last component is a pattern.
+    /// The path of a folder, followed by a pattern for file names.
     pub(super) path: PathBuf,
 }
 
 impl FileRoot {
-    /// The alert rules of a root, completed from the rules for all roots.
+    /// Returns the alert rules of a root. Rules that the root does not set are those for all roots.
     pub(super) fn alert_rules(&self, file: &FileConfig) -> AlertRules {
         let of_all = file.alert_rules();
         let kinds = self.alert_kinds.as_deref().map(words);
@@ -138,7 +138,7 @@ impl FileRoot {
 }
 
 impl FileConfig {
-    /// The alert rules of a root that has none of its own.
+    /// Returns the alert rules for all roots, which apply if a root has none of its own.
     pub(super) fn alert_rules(&self) -> AlertRules {
         AlertRules {
             min: self.alert_min.map(|share| share.0),
@@ -149,7 +149,8 @@ impl FileConfig {
     }
 }
 
-/// The exclusions of a root, from its own rules or from those for all roots.
+/// Returns the patterns and the maximum size that exclude files of a root. Each is the root's own
+/// or, if it has none, the one for all roots.
 pub(super) fn left_out<'a>(
     (exclude, max_size): (Option<&'a Vec<Pattern>>, Option<Size>),
     file: &'a FileConfig,

@@ -1,4 +1,4 @@
-//! The `[[notify]]` tables of the configuration file: where alerts go.
+//! Reads the `[[notify]]` tables of the configuration file, each of which is a sink of alerts.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use super::ConfigError;
 use super::values::{NumberOrWords, Pattern, Share, Word, words};
 use crate::alerts::sinks::{FileSink, Journal, SinkConfig, SinkKind};
 
-/// Default limit of a command that runs once for each alert, in runs a minute.
+/// The default limit of runs a minute for a command that runs once for each alert.
 const RATE: u32 = 30;
-/// Default pause between two mails.
+/// The default of the least pause between two mails.
 const MAIL_EVERY: Duration = Duration::from_secs(600);
 /// Default time limit of a command.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -57,7 +57,7 @@ enum FileDigest {
     Daily,
 }
 
-/// One address, or a list.
+/// One mail address, or a list of them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum Addresses {
@@ -65,7 +65,7 @@ enum Addresses {
     Many(Vec<String>),
 }
 
-/// A time: `"10m"`, or a number of seconds.
+/// A duration: text such as `"10m"`, or a number of seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Time(Duration);
 
@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-/// The sinks of the tables. `in_file` resolves a relative path of the file.
+/// Returns the sinks that the tables describe. `in_file` resolves relative paths.
 pub(super) fn sinks(
     tables: &[FileNotify],
     in_file: &dyn Fn(&Path) -> PathBuf,
@@ -125,7 +125,7 @@ impl FileNotify {
         })
     }
 
-    /// Refuses a key that has no meaning for this sink.
+    /// Refuses a key that has no meaning for this kind of sink.
     fn check_keys(&self) -> Result<(), String> {
         let given: [(&str, bool, &[&str]); 10] = [
             ("path", self.path.is_some(), &["journal", "file"]),
@@ -236,7 +236,8 @@ impl FileNotify {
     }
 }
 
-/// Resolves symbolic links if the path exists, because the paths in alerts have none.
+/// Resolves symbolic links if the path exists. The paths in alerts have no links, so a root of the
+/// filter would match no alert otherwise.
 fn real(path: PathBuf) -> PathBuf {
     std::fs::canonicalize(&path).unwrap_or(path)
 }

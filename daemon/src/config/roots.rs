@@ -36,9 +36,9 @@ pub enum RootError {
         .inner.display(), .outer.display()
     )]
     Nested {
-        /// The inner one.
+        /// The folder that was to be watched.
         inner: PathBuf,
-        /// The outer one.
+        /// The root that contains it.
         outer: PathBuf,
     },
     /// Another root lies in this folder.
@@ -48,9 +48,9 @@ pub enum RootError {
         .outer.display(), .inner.display()
     )]
     Above {
-        /// The outer one.
+        /// The folder that was to be watched.
         outer: PathBuf,
-        /// The inner one.
+        /// The root in it.
         inner: PathBuf,
     },
     /// It is on a file system that is never entered.
@@ -72,7 +72,7 @@ pub enum RootError {
         /// The root.
         path: PathBuf,
     },
-    /// Another user could replace it.
+    /// Another user could put another folder in its place, which system mode does not allow.
     #[error(
         "cannot watch {}: {} above it {what}, so another folder could be put in its place; in \
          system mode only root and the daemon may",
@@ -81,12 +81,12 @@ pub enum RootError {
     Loose {
         /// The root.
         path: PathBuf,
-        /// The folder above it.
+        /// The folder above the root that makes this possible.
         above: PathBuf,
         /// The reason why that folder is not safe.
         what: &'static str,
     },
-    /// It is, or contains, a home directory that the unit of system mode hides.
+    /// It is a home directory that the unit of system mode hides, or contains one.
     #[error(
         "cannot watch {}: it is not there, or hidden by the unit; `systemctl edit \
          resembled-system`, with `[Service]` and `ProtectHome=read-only`, shows what is below \
@@ -105,11 +105,11 @@ pub enum RootError {
     },
 }
 
-/// Returns the root with its real path, if it can be watched. It must be a directory on a file
-/// system for files, outside any overlay and outside our state folder.
+/// Checks whether a root can be watched, and returns it with its path free of links. It must be a
+/// directory on a file system that is entered, outside any overlay and outside our state folder.
 pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, RootError> {
-    // This precedes any access to the path: a dead overlay would hang, or fail with an unhelpful
-    // message.
+    // This check comes before any access to the path. If the path is in an overlay whose daemon is
+    // dead, an access would hang or fail with an unhelpful message.
     if resemble_fs::is_inside_resemble_mount(&root.path) {
         return Err(RootError::Overlay { path: root.path });
     }
@@ -131,7 +131,7 @@ pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, Root
     Ok(RootOptions { path, ..root })
 }
 
-/// The path without symbolic links.
+/// Resolves the symbolic links of a path that must exist.
 pub(super) fn real(path: &Path) -> Result<PathBuf, RootError> {
     fs::canonicalize(path).map_err(|source| RootError::Missing {
         path: path.to_owned(),
@@ -139,7 +139,7 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, RootError> {
     })
 }
 
-/// Refuses file systems that are never entered.
+/// Refuses a path on a file system that is never entered.
 fn file_system(path: &Path) -> Result<(), RootError> {
     use resemble_mounts::{FsClass, class_of};
     use std::os::fd::AsFd;
@@ -162,7 +162,7 @@ fn file_system(path: &Path) -> Result<(), RootError> {
     })
 }
 
-/// Refuses a root that lies in one of the others or holds one.
+/// Refuses a root that is one of the others, lies in one of them or contains one.
 pub fn not_nested<'a>(
     root: &Path,
     others: impl Iterator<Item = &'a Path>,

@@ -1,4 +1,4 @@
-//! The configuration to start with: `resembled --write-config`.
+//! Writes the configuration file with which users start: `resembled --write-config`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,8 +9,8 @@ use resemble_proto::places::{self, Env};
 
 use super::{Args, ConfigError};
 
-/// Names that most people do not want to watch: caches of programs, outputs of builds, and packed
-/// objects of version control.
+/// Patterns of names that most people do not want to watch: caches of programs, outputs of builds,
+/// and packed objects of version control.
 const LEFT_OUT: [&str; 10] = [
     ".cache",
     "Cache",
@@ -24,7 +24,7 @@ const LEFT_OUT: [&str; 10] = [
     "*.tmp",
 ];
 
-/// Writes the file unless it exists, and returns its path.
+/// Writes the configuration file and returns its path. Fails if the file already exists.
 pub fn write(args: &Args, env: &Env) -> Result<PathBuf, ConfigError> {
     let here = std::env::current_dir().map_err(ConfigError::WorkingDirectory)?;
     let path = match &args.config {
@@ -48,7 +48,7 @@ pub fn write(args: &Args, env: &Env) -> Result<PathBuf, ConfigError> {
     Ok(path)
 }
 
-/// The text of the file.
+/// Returns the text of the file.
 fn text(roots: &[PathBuf], link: Option<&Path>) -> io::Result<String> {
     let mut text = String::from(
         "# What resembled watches. Each key is a long option of `resembled --help`.\n\n\
@@ -86,7 +86,7 @@ fn text(roots: &[PathBuf], link: Option<&Path>) -> io::Result<String> {
     Ok(text)
 }
 
-/// Formats a path as a value of the file.
+/// Formats a path as a TOML value.
 fn value(path: &Path) -> io::Result<toml::Value> {
     path.to_str().map(toml::Value::from).ok_or_else(|| {
         let wrong = "a path that is not UTF-8 cannot stand in it";

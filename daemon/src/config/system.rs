@@ -1,4 +1,4 @@
-//! Settings that differ for a daemon of all users.
+//! Settings that differ in system mode, where a daemon serves all users.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,15 +10,15 @@ use super::{Config, ConfigError, RootError};
 const STATE: &str = "/var/lib/resemble";
 /// Default socket.
 const SOCKET: &str = resemble_proto::places::SYSTEM_SOCKET;
-/// Default mount point. It is outside the folders that the daemon may write to, because root mounts
-/// it.
+/// The default mount point. Root mounts it, so it is outside the folders that the daemon's user may
+/// write to.
 const VIEW: &str = "/run/resemble-view";
 
-/// Default user of the daemon, and default group whose members give it orders.
+/// The default user of the daemon, and the default group whose members give it orders.
 const USER: &str = "resembled";
 const CONTROL_GROUP: &str = "resemble";
 
-/// Folders that `ProtectHome=` of a unit hides.
+/// The folders that the setting `ProtectHome=` of a systemd unit hides.
 const HOMES: [&str; 3] = ["/home", "/root", "/run/user"];
 
 /// Settings of system mode.
@@ -31,7 +31,7 @@ pub struct SystemConfig {
 }
 
 impl SystemConfig {
-    /// Looks up the given names.
+    /// Looks up the ids of the given names, or of the default names.
     pub(super) fn of(user: Option<&str>, group: Option<&str>) -> Result<Self, ConfigError> {
         let name = user.unwrap_or(USER);
         let user = numbers(name)
@@ -56,14 +56,14 @@ impl SystemConfig {
     }
 }
 
-/// Parses `UID:GID`.
+/// Parses a text `UID:GID`.
 pub(crate) fn numbers(text: &str) -> Option<(u32, u32)> {
     let (uid, gid) = text.split_once(':')?;
     Some((uid.parse().ok()?, gid.parse().ok()?))
 }
 
-/// Returns the line of a name in one of the files of users and groups. That suffices for the user
-/// of a service, whom its package or `systemd-sysusers` has added there.
+/// Returns the line about a name in `/etc/passwd` or `/etc/group`. These files suffice for the user
+/// of a service: its package or `systemd-sysusers` has added the user there.
 fn entry(file: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     let is_it = |line: &&str| line.split(':').next() == Some(name);
@@ -75,13 +75,14 @@ fn ids(line: &str) -> Option<(u32, u32)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// Returns the default places of system mode: state, socket and view.
+/// Returns the default state folder, socket and mount point of system mode.
 pub(super) fn places() -> [PathBuf; 3] {
     [STATE, SOCKET, VIEW].map(PathBuf::from)
 }
 
 impl Config {
-    /// Disables what system mode does not support, and refuses requests for it.
+    /// Turns the settings into those of system mode. Fails if they request something that system
+    /// mode does not support.
     pub(super) fn for_all(mut self, system: SystemConfig) -> Result<Self, ConfigError> {
         let asked = [
             ("--link", self.link.is_some()),
@@ -106,8 +107,8 @@ impl Config {
 }
 
 /// Refuses a root that another user could replace. Every folder above it must belong to root or the
-/// daemon, and no one else may write to it. (The write permission of an access control list shows
-/// in the mode of the group.)
+/// daemon, and nobody else may write to it. (If an access control list lets somebody write, the
+/// group bits of the mode show that.)
 pub(crate) fn held_fast(root: &Path, daemon: u32) -> Result<(), RootError> {
     for above in root.ancestors().skip(1) {
         let meta = fs::symlink_metadata(above).map_err(|source| RootError::Missing {
@@ -130,7 +131,7 @@ pub(crate) fn held_fast(root: &Path, daemon: u32) -> Result<(), RootError> {
     Ok(())
 }
 
-/// Adds to the error of a missing root that it may be hidden.
+/// Replaces the error of a missing root below a home by one that says that the root may be hidden.
 pub(super) fn perhaps_hidden(error: RootError) -> RootError {
     match error {
         RootError::Missing { path, .. } if HOMES.iter().any(|home| path.starts_with(home)) => {
@@ -140,8 +141,8 @@ pub(super) fn perhaps_hidden(error: RootError) -> RootError {
     }
 }
 
-/// Refuses a root in which homes are hidden: their files would be missing silently. A home is
-/// hidden if it shows as a folder without any permission.
+/// Refuses a root that contains a hidden home, because the files of the home would be missing
+/// silently. A hidden home looks like a folder without any permission.
 fn all_shown(root: &Path) -> Result<(), RootError> {
     let is_hidden = |home: &&Path| {
         let rights = |meta: fs::Metadata| meta.mode() & 0o777;
@@ -174,7 +175,8 @@ mod tests {
 
     #[test]
     fn a_root_that_others_could_move_is_refused() {
-        // The folder has a random name: under a fixed name, another user could have made it.
+        // The folder has a random name. Another user could have made a folder with a fixed name
+        // before.
         let dir = tempfile::tempdir().unwrap();
         let dir = fs::canonicalize(dir.path()).unwrap();
         let loose = |root: &Path| match held_fast(root, 4242) {
@@ -190,7 +192,7 @@ mod tests {
         assert_eq!(loose(Path::new("/usr")), None);
         let root = dir.join("a/root");
         fs::create_dir_all(&root).unwrap();
-        // The folder that is nearest to the root is reported.
+        // If several folders above the root are not safe, the one nearest to the root is reported.
         for (mode, owner) in [(0o775, 0), (0o757, 0), (0o755, 77)] {
             if !rustix::process::geteuid().is_root() {
                 break;

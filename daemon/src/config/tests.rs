@@ -1,4 +1,4 @@
-//! The command line and the file, each alone and both together.
+//! Tests of the command line and the configuration file, each alone and both together.
 
 use resemble_testutil::TempTree;
 
@@ -92,7 +92,8 @@ fn the_view_is_mounted_in_the_runtime_folder_unless_somebody_says_otherwise() {
     let mut place = Place::new();
     let config = place.load(&["@docs"]).unwrap();
     assert_eq!((config.mount, config.must_mount), (None, false));
-    // Without a runtime folder the view is mounted among the temporary files, but only on request.
+    // Without a runtime folder the view is mounted in a folder for temporary files, but only if a
+    // view was requested.
     place.env.tmpdir = Some(place.path("mail"));
     place.env.uid = rustix::process::geteuid().as_raw();
     let config = place.load(&["--link", "@home/Similar", "@docs"]).unwrap();

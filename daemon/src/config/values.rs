@@ -1,4 +1,4 @@
-//! The values of keys in the configuration file.
+//! The types of the values in the configuration file.
 
 use resemble_fs::{BadName, SimilarName};
 use resemble_proto::message::AlertWord;
@@ -32,7 +32,7 @@ pub(super) enum NumberOrWords<N> {
     Words(String),
 }
 
-/// A share: `"80%"`, or a number up to 1.
+/// A share: text such as `"80%"`, or a number from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share(pub(super) Fraction);
 
@@ -72,7 +72,7 @@ impl TryFrom<String> for Name {
     }
 }
 
-/// A size: `"1.5G"`, or a number of bytes.
+/// A size: text such as `"1.5G"`, or a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Size(pub(super) u64);
 

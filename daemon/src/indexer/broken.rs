@@ -1,5 +1,5 @@
-//! Closes an index that cannot be read or written, and opens it again. Until that succeeds, its
-//! last commit answers questions.
+//! Handles an index that cannot be read or written: closes it, and opens it again. Until that
+//! succeeds, its last commit answers questions.
 
 use std::path::Path;
 use std::time::Instant;
@@ -23,16 +23,18 @@ impl Indexer {
         self.ingest = None;
         let is_new = self.set_damaged_aside();
         self.retry = Some(match self.retry {
-            // A rebuilt index can be written to at once. If it breaks again, the pause applies.
+            // A rebuilt index can be written to at once. If that one breaks, too, the pause
+            // applies.
             None if is_new => Retry::now(),
             last => Retry::after(last),
         });
-        // The index is opened again at once if possible, so that questions are answered. It is
-        // written to only after the pause.
+        // If possible, the index is opened again now, so that questions are answered. It is written
+        // to only after the pause.
         self.shared.swap_index(&*self.opener);
     }
 
-    /// Returns whether no damage was found in the index; a damaged one is rebuilt.
+    /// Returns true if no damage was found in the index. Otherwise handles the damage, which
+    /// rebuilds the index.
     pub(super) fn is_sound(&mut self) -> bool {
         let index = self.shared.index();
         let Some(damage) = index.and_then(|index| index.damage()) else {
@@ -44,8 +46,8 @@ impl Indexer {
         false
     }
 
-    /// Sets a damaged index aside, so that it is rebuilt from the files. Everything in the new
-    /// index is new, so nothing raises an alert. Returns whether that was done.
+    /// Sets a damaged index aside, so that a new one is built from the files. All files are new in
+    /// that index, so none of them raises an alert. Returns whether an index was set aside.
     fn set_damaged_aside(&mut self) -> bool {
         let Some(index) = self.shared.index().filter(|index| index.damage().is_some()) else {
             return false;
@@ -79,9 +81,9 @@ impl Indexer {
         self.start_ingest(index);
         self.keep_roots();
         self.attach_catalogues();
-        // The scan finds all changes that were received meanwhile. If they were too many to keep,
-        // the watches may be wrong, too, so the source is restarted. The pause grows until a scan
-        // succeeds.
+        // The scan finds all changes that were reported meanwhile. If they were too many to be
+        // remembered, the watches may be wrong, too, so the source is restarted. The retry, whose
+        // pause grows, ends only when a scan succeeds.
         self.hear();
         if self.rescan_source {
             self.restart_source();
@@ -89,7 +91,7 @@ impl Indexer {
             self.scan_all();
         }
         if self.run_scans() {
-            // The next failure has the first pause again.
+            // After the next failure the pauses begin again with the first one.
             self.retry = None;
             self.shared.mended(Topic::Index);
             self.shared.open_first_scan();

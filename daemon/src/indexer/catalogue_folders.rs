@@ -2,22 +2,23 @@
 //! "/srv/catalogues/*.cat"`.
 //!
 //! Each file that matches the pattern is imported under its own name without the extension. It is
-//! imported again when it is replaced, and forgotten when it is gone. The daemon need not know the
-//! machines whose catalogues it has: they put their files into the folder. Choices:
+//! imported again when it is replaced, and forgotten when it is gone. The daemon does not need to
+//! know the machines whose catalogues it has: they put their files into the folder. These are the
+//! rules:
 //!
-//! 1. **Catalogues are copied**, as by `resemble catalogue add`. An unreachable folder, such as one
-//!    on an unmounted disk, removes nothing.
+//! 1. **Catalogues are copied**, as by `resemble catalogue add`. If a folder cannot be reached, for
+//!    example because its disk is not mounted, its catalogues stay.
 //! 2. **A file is read when its stat differs** from the one that was imported or refused.
 //! 3. **A file that may still be written is left alone** for [`SETTLED`]. A barrier ends the wait,
 //!    and so does an event that the file was closed or moved here. An unusable file is reported
-//!    after [`TOLD`], because a slow copy is truncated until it is complete. The previous catalogue
-//!    stays.
-//! 4. **By hand or by a folder**: a label that was imported by hand is not replaced. A label from a
-//!    folder can be neither imported nor removed by hand.
+//!    only after [`TOLD`], because a file that is copied slowly is truncated until it is complete.
+//!    The previous catalogue stays.
+//! 4. **A label belongs to a user or to a folder.** A catalogue that a user has imported is not
+//!    replaced from a folder. A label from a folder can be neither imported nor removed by a user.
 //!
 //! The folders are checked after an event in them, whenever the roots are checked, and by barriers.
-//! A record beside the copies names the file from which each was made. Without it the copies are
-//! compared with the folders by their digests.
+//! A record in the folder of the copies names the file from which each copy was made. If the record
+//! is missing, the copies are compared with the files by their checksums.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -36,14 +37,16 @@ use crate::state::Topic;
 use crate::state_file;
 use crate::watch::Marks;
 
-/// Time without changes before a file is imported. The wait only saves reads of files that arrive
-/// piece by piece: a truncated file is refused, and read again when it has changed.
+/// The time without changes after which a file is imported. The wait only saves reads of a file
+/// that arrives piece by piece. A truncated file would be refused, and read again when it has
+/// changed.
 const SETTLED: Duration = Duration::from_millis(250);
-/// The marks of a file that was moved here, including [`Marks::ATTRIBUTES`], which may be missing.
+/// The marks of a file that was moved here. A moved file may lack [`Marks::ATTRIBUTES`], so it is
+/// added before the marks are compared with these.
 const MOVED_HERE: Marks = Marks::APPEARED.and(Marks::ATTRIBUTES);
-/// Time without changes before an unusable file is reported.
+/// The time without changes after which an unusable file is reported.
 const TOLD: Duration = Duration::from_secs(60);
-/// Record of the imported files, beside the copies.
+/// Name of the record of imported files, in the folder of the copies.
 const TAKEN: &str = "folders.json";
 
 /// The fields of a stat that show whether a file was replaced.
@@ -68,18 +71,18 @@ impl From<&Metadata> for Stamp {
     }
 }
 
-/// The origin of a copied catalogue.
+/// The file from which a catalogue was copied, and its stat at that time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct TakenFrom {
     file: PathText,
     stamp: Stamp,
 }
 
-/// A file in one of the folders.
+/// A file that was found in one of the folders.
 struct Offered {
     file: PathBuf,
     stamp: Stamp,
-    /// Time since its last change; `None` if that is in the future.
+    /// The time since its last change; `None` if its time of change is in the future.
     age: Option<Duration>,
 }
 
@@ -89,16 +92,16 @@ impl Offered {
     }
 }
 
-/// The files to import, by label, and the errors of files that cannot be imported.
+/// The files that the folders have now, by label, and the errors of files that cannot be imported.
 #[derive(Default)]
 struct Offer {
     files: BTreeMap<String, Offered>,
-    /// Folders that were listed.
+    /// The folders that could be listed.
     listed: BTreeSet<PathBuf>,
     troubles: Troubles,
 }
 
-/// The problem of a file or folder, and its solution.
+/// The reason why a file or folder is unusable, and perhaps a command that helps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Unusable {
     reason: String,
@@ -116,20 +119,22 @@ impl From<String> for Unusable {
 
 type Troubles = BTreeMap<PathBuf, Unusable>;
 
-/// The folders, and the imported files.
+/// The folders, and the files that were imported from them.
 #[derive(Debug, Default)]
 pub(super) struct CatalogueFolders {
     folders: Vec<CatalogueFolder>,
     taken: BTreeMap<String, TakenFrom>,
-    /// Unusable files, until they are replaced.
+    /// Files that were read and found unusable. They are not read again until they are replaced.
     refused: BTreeMap<PathBuf, (Stamp, Unusable)>,
-    /// Files to import at the next check of the folders. An event showed that they are complete.
+    /// Files to import at the next check of the folders without waiting, because an event showed
+    /// that they are complete.
     complete: BTreeSet<PathBuf>,
     told: Troubles,
 }
 
 impl CatalogueFolders {
-    /// Starts with the files imported in earlier runs, by the record in the folder of the copies.
+    /// Starts with the files imported in earlier runs. They are read from the record in `copies`,
+    /// the folder of the copies.
     pub(super) fn new(folders: Vec<CatalogueFolder>, copies: Option<&Path>) -> Self {
         let taken = copies.and_then(|copies| fs::read(copies.join(TAKEN)).ok());
         let taken = taken.and_then(|text| serde_json::from_slice(&text).ok());
@@ -145,10 +150,12 @@ impl CatalogueFolders {
         self.folders.iter().map(CatalogueFolder::folder)
     }
 
-    /// Records an event for a path; returns whether it is one of the files.
+    /// Records an event about a path. Returns whether the path is a catalogue in one of the
+    /// folders.
     pub(super) fn hear(&mut self, path: &Path, marks: Marks) -> bool {
         let is_ours = self.folders.iter().any(|folder| folder.names(path));
-        // A file that is written in place has another mark, too, so it waits until it is closed.
+        // A file that is written in place has further marks than these, so it waits until it is
+        // closed.
         let is_complete =
             marks.has_any(Marks::CLOSED) || marks.and(Marks::ATTRIBUTES) == MOVED_HERE;
         if is_ours && is_complete {
@@ -157,7 +164,7 @@ impl CatalogueFolders {
         is_ours
     }
 
-    /// Returns the file from which the catalogue of this label is kept up to date.
+    /// Returns the file in a folder from which the catalogue of this label was imported.
     fn source_of(&self, label: &str) -> Option<&Path> {
         self.taken.get(label).map(|from| from.file.as_path())
     }
@@ -166,7 +173,7 @@ impl CatalogueFolders {
         self.folders.is_empty() && self.taken.is_empty() && self.told.is_empty()
     }
 
-    /// Lists the folders.
+    /// Lists the folders, and returns the files that they have now.
     fn offer(&self, now: SystemTime) -> Offer {
         let mut offer = Offer::default();
         for folder in &self.folders {
@@ -188,7 +195,7 @@ impl CatalogueFolders {
         offer
     }
 
-    /// Returns the entries of a folder, sorted.
+    /// Returns the paths of the entries of a folder, sorted.
     fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String> {
         let cannot = |error: std::io::Error| format!("its catalogues cannot be listed: {error}");
         let dev = fs::metadata(folder).map_err(cannot)?.dev();
@@ -199,7 +206,8 @@ impl CatalogueFolders {
         for entry in entries {
             files.push(entry.map_err(cannot)?.path());
         }
-        // A mount point whose disk is not mounted is empty and on another file system.
+        // If a disk is not mounted, its mount point is an empty folder of another file system. Its
+        // catalogues must stay, so this is an error.
         if files.is_empty() && of_folder.peek().is_some() && of_folder.all(|it| it.stamp.dev != dev)
         {
             return Err("it is empty, and another file system than before".to_owned());
@@ -213,7 +221,7 @@ impl Offer {
     fn add(&mut self, file: PathBuf, now: SystemTime) {
         let name = file.file_name().and_then(|name| name.to_str());
         if name.is_some_and(|name| name.starts_with('.')) {
-            // Programs such as rsync write a hidden file beside the final one.
+            // Programs such as rsync write to a hidden file, which they rename when it is complete.
             return;
         }
         let label = file.file_stem().and_then(|stem| stem.to_str());
@@ -222,7 +230,7 @@ impl Offer {
             self.troubles.insert(file, reason.to_owned().into());
             return;
         };
-        // A file that is gone by now counts as not listed.
+        // A file that has vanished since the listing is ignored.
         let Ok(meta) = fs::metadata(&file) else {
             return;
         };
@@ -243,7 +251,7 @@ impl Offer {
     }
 }
 
-/// Returns whether the same file would be refused again for the same reason.
+/// Returns whether an unchanged file would be refused again for the same reason.
 const fn is_for_good(error: &CatalogueError) -> bool {
     matches!(
         error,
@@ -254,15 +262,15 @@ const fn is_for_good(error: &CatalogueError) -> bool {
 }
 
 impl Indexer {
-    /// Follows other folders from now on.
+    /// Follows these folders from now on, and no others.
     pub(super) fn set_catalogue_folders(&mut self, folders: Vec<CatalogueFolder>) {
         self.followed.folders = folders;
         self.watch_catalogue_folders();
         self.next_roots = Instant::now();
     }
 
-    /// Watches the folders, and checks them for new files. A folder that cannot be watched is
-    /// checked with the roots.
+    /// Watches the folders, and schedules a check for new files. A folder that cannot be watched is
+    /// checked whenever the roots are.
     pub(super) fn watch_catalogue_folders(&mut self) {
         for folder in self.followed.to_watch() {
             self.next_roots = Instant::now();
@@ -272,8 +280,8 @@ impl Indexer {
         }
     }
 
-    /// Imports new files of the folders, at most one unless `all` is set. Forgets the catalogues
-    /// whose files have vanished.
+    /// Imports new and replaced files of the folders: all if `all` is set, otherwise at most one.
+    /// Forgets the catalogues whose files have vanished.
     pub(super) fn follow_catalogues(&mut self, all: bool) {
         let copies = self.options.catalogues.clone();
         let (Some(copies), Some(_)) = (copies, self.shared.index()) else {
@@ -332,7 +340,7 @@ impl Indexer {
         self.tell_of_folders(troubles);
     }
 
-    /// Imports a file. Returns `Ok(false)` if the copy is already equal to it.
+    /// Imports a file. Returns `Ok(false)` if the copy was already equal to the file.
     fn take_catalogue(
         &mut self,
         copies: &Path,
@@ -362,8 +370,8 @@ impl Indexer {
         Ok(true)
     }
 
-    /// Forgets catalogues whose file is gone from a listed folder, or whose folder is no longer
-    /// followed.
+    /// Forgets each catalogue whose file is gone from a folder that could be listed, or whose
+    /// folder is no longer followed.
     fn forget_what_is_gone(
         &mut self,
         copies: &Path,
@@ -415,7 +423,7 @@ impl Indexer {
         self.followed.told = troubles;
     }
 
-    /// Returns why a label cannot be changed by hand, if so.
+    /// Returns the reason why a user cannot change the catalogue of this label; `None` if they can.
     pub(super) fn follows(&self, label: &str) -> Option<String> {
         let file = self.followed.source_of(label)?;
         Some(format!(
@@ -429,7 +437,8 @@ impl Indexer {
 mod tests {
     use super::*;
 
-    /// A file that was closed or moved here is imported at once; one being written is not.
+    /// A file that was closed or moved here is imported at once. A file that is being written is
+    /// not.
     #[test]
     fn what_is_heard_to_be_complete() {
         let heard = |path: &str, marks: &[Marks]| {

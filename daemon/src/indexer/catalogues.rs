@@ -1,8 +1,9 @@
-//! Imported catalogues: trees of the index that nothing watches.
+//! Imports catalogues, which become trees of the index that nothing watches.
 //!
-//! Their files in the state folder are authoritative; the index holds a copy of the contents. A
-//! record in the index remembers which catalogues it holds, so that a start reads only the others.
-//! Catalogues are no roots: they take no part in scans, events and checks of the file system.
+//! The catalogue files in the state folder are authoritative; the index has a copy of their
+//! contents. A record in the index lists the catalogues that it has, so that a start reads only the
+//! others. Catalogues are no roots: they take no part in scans, events and checks of the file
+//! system.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +18,7 @@ use super::Indexer;
 use super::orders::closed;
 use crate::state::Topic;
 
-/// The record of the catalogues that the index holds: their labels and checksums.
+/// The name of the record that lists the catalogues in the index, by label, with their checksums.
 const RECORD: &str = "daemon/catalogues";
 
 type Known = BTreeMap<String, String>;
@@ -37,8 +38,8 @@ fn remember(index: &Index, known: &Known) -> Result<(), CatalogueError> {
 }
 
 impl Indexer {
-    /// Brings the index in line with the folder of the catalogues. `status` names those that cannot
-    /// be used.
+    /// Makes the index have exactly the catalogues of the state folder. The answer of `status`
+    /// names those that cannot be used.
     pub(super) fn attach_catalogues(&mut self) {
         let (Some(folder), Some(index)) = (self.options.catalogues.clone(), self.shared.index())
         else {
@@ -71,7 +72,7 @@ impl Indexer {
                 }
             }
         }
-        // Nothing is written unless the record changes: the disk may be full.
+        // If the record is unchanged, nothing is written, because the disk may be full.
         if known != before
             && let Err(error) = remember(&index, &known)
         {
@@ -97,7 +98,7 @@ impl Indexer {
     }
 
     /// Stores a copy of a catalogue, and puts it into the index. If that fails, the previous
-    /// catalogue stays.
+    /// catalogue of this label stays.
     pub(super) fn keep_catalogue(
         &mut self,
         file: &Path,
@@ -110,14 +111,15 @@ impl Indexer {
                 source: io::Error::other("the index is closed just now"),
             });
         };
-        // The new catalogue is checked before it replaces another.
+        // The new catalogue is checked before it replaces the previous one.
         let (received, catalogue) = catalogue::receive(&folder, file, label)?;
         catalogue::fits(&catalogue, index.params()).map_err(|error| error.of(file))?;
         let mut known = known(&index);
         let root = catalogued::of_label(label);
         let attached = attach(&index, label, &root, catalogue, &mut known);
         if let Err(error) = attached.and_then(|()| received.keep()) {
-            // The previous catalogue is still in the index, or is loaded from its file.
+            // If the previous catalogue is no longer in the index, it is loaded from its file
+            // again.
             self.attach_catalogues();
             return Err(error.of(file));
         }
@@ -152,7 +154,8 @@ impl Indexer {
     }
 }
 
-/// Puts a kept catalogue into the index, unless the index holds exactly this one already.
+/// Puts a catalogue of the state folder into the index, unless the index already has exactly this
+/// one.
 fn attach_kept(
     index: &Index,
     label: &str,
@@ -168,7 +171,7 @@ fn attach_kept(
     attach(index, label, root, catalogue::open(file)?, known)
 }
 
-/// Puts a catalogue into the index.
+/// Puts a catalogue into the index, and records it as known.
 fn attach(
     index: &Index,
     label: &str,
@@ -177,8 +180,8 @@ fn attach(
     known: &mut Known,
 ) -> Result<(), CatalogueError> {
     let checksum = catalogue.checksum().to_string();
-    // The catalogue leaves the record before it is loaded. So after a crash, half a catalogue is
-    // not taken for a whole one.
+    // Before the catalogue is loaded, its label is removed from the record. So if the daemon
+    // crashes meanwhile, the next start does not take half a catalogue for a whole one.
     known.remove(label);
     remember(index, known)?;
     catalogue::load(index, root, catalogue)?;

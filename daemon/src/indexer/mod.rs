@@ -6,37 +6,37 @@
 //!    └──── watch, then list (Watching) ◄─────┘  └──► alerts
 //! ```
 //!
-//! One thread owns the source, the table of watches, the coalescer and the writer of the index. So
-//! the known state of the tree has one owner and no lock. The thread waits for a hint, a command or
-//! a deadline, and then does what is due. Choices and subtleties:
+//! One thread owns the source of events, the table of watches, the coalescer and the writer of the
+//! index. So the known state of the tree has one owner and no lock. The thread waits for a hint, a
+//! command or a deadline, and then does the work that is due. These are the rules:
 //!
 //! 1. **Events are hints.** Each hinted path is checked (`lstat`) before it becomes a job, and the
-//!    job reconciles the index with the tree. Events themselves are not trusted.
+//!    job reconciles the index with the tree. The content of an event is not trusted.
 //! 2. **Watch, then list.** `Ingest` announces a directory before it lists it, and the watch is
-//!    made then. Later changes make events, and earlier ones are listed, so nothing is lost in
-//!    between.
+//!    made then. Later changes make events, and the listing shows earlier ones. So no change is
+//!    lost in between.
 //! 3. **A barrier** (`sync`) makes a cookie, a file that the source watches. When the event of the
 //!    cookie arrives, every earlier event has been read. All pending files are then read, and
 //!    polled directories are checked. The reply passes through the alert thread, so alerts are
 //!    raised first.
-//! 4. **Lost events** (overflow): the source and the table of watches restart and all roots are
+//! 4. **Lost events** (overflow): the source and the table of watches restart, and all roots are
 //!    scanned. Old answers stay meanwhile, marked not fresh. A source that cannot start is retried
 //!    with growing pauses, and every directory is polled until it starts.
 //! 5. **An index that cannot be written** (full disk) is closed and opened again. While it cannot
 //!    be opened, questions are answered from its last commit. Writing is retried with growing
-//!    pauses and begins with a scan of everything, which finds the missed changes. A *damaged*
-//!    index is set aside and rebuilt at once, even if a question found the damage.
-//! 6. **A transient failure** (no descriptors left, an error of a disk) is not recorded as a fact.
-//!    The path is retried, and a barrier fails if its retry fails, too.
+//!    pauses. It begins with a scan of everything, which finds the missed changes. A *damaged*
+//!    index is set aside and rebuilt at once, even if it was a question that found the damage.
+//! 6. **A transient failure** (no descriptors left, an error of a disk) is not recorded as a fact
+//!    about the file. The path is retried. A barrier fails if its own retry fails, too.
 //! 7. **An unreachable root** keeps its content and is *unavailable*. When it is back, it is
 //!    scanned, and unchanged files are not read.
 //! 8. **The slow comparison** of everything with the index ([`Options::reconcile`]) is done
 //!    directory by directory, between other work.
-//! 9. **Measures** computed by questions are written by this thread, too, after other work.
+//! 9. **Measures** that questions have computed are written by this thread, too, after other work.
 //! 10. **Documents are extracted** by threads of the index writer, while this thread does other
 //!     work. This thread writes finished parts. A barrier waits for the documents that were pending
 //!     before it.
-//! 11. **Small changes are made durable together**: a minute after the first at the latest. A
+//! 11. **Small changes are made durable together**, a minute after the first one at the latest. A
 //!     barrier, an alert or the end of the daemon makes them durable earlier. If the daemon is
 //!     killed before, the scan of the next start finds them again.
 
@@ -78,63 +78,66 @@ mod work;
 use catalogue_folders::CatalogueFolders;
 use watches::{Watches, look};
 
-/// Pause between two checks of the roots and of the mounts in them: a mount makes no event.
+/// The pause between two checks of the roots and of the mounts in them. They are checked regularly
+/// because a mount makes no event.
 const ROOTS: Duration = Duration::from_secs(10);
-/// Least pause between two checks of a directory that cannot be watched.
+/// The least pause between two checks of the directories that cannot be watched.
 const POLL: Duration = Duration::from_secs(10);
-/// The pause is also at least this many times the duration of the last check.
+/// The pause between two such checks is at least the duration of the last one times this.
 const POLL_SHARE: u32 = 20;
-/// Pause between two reconciles for events, so that an event storm becomes a few large
-/// transactions.
+/// The least pause between two reconciles that events cause. So a storm of events becomes a few
+/// large transactions.
 const BREATH: Duration = Duration::from_millis(50);
-/// Least pause before another read of a file that changed while it was read.
+/// The least pause before a file is read again that changed while it was read.
 const MOVING: Duration = Duration::from_secs(5);
-/// The pause is at least this many times as long as the read before it.
+/// That pause is at least the duration of the reading times this.
 const MOVING_SHARE: u32 = 10;
-/// Time for which a large file is read before others get their turn.
+/// The time after which the reading of a large file pauses, so that other files are read.
 const TURN: Duration = Duration::from_secs(1);
-/// Time from a change under a name that was not observed until inodes are compared. A barrier
-/// compares them earlier.
+/// The time from a change under an unobserved name to the comparison of inodes. A barrier compares
+/// them earlier.
 const COMPARE: Duration = Duration::from_secs(20);
-/// Time for which due checks are collected, because each check is a transaction.
+/// The time for which due checks of `recheck` are collected. Each round of checks is a transaction,
+/// so fewer rounds cost less.
 const GATHER: Duration = Duration::from_secs(2);
-/// The maximum number of checks between two rounds of new changes.
+/// The maximum number of checks of `recheck` between two rounds of new changes.
 const RECHECKS: usize = 256;
-/// Least pause between two transactions that write only measures.
+/// The least pause between two transactions that write only measures.
 const MEASURES: Duration = Duration::from_secs(10);
-/// Longest time until a change in the index is durable. A written file is read once more after 35
-/// seconds, so both changes are made durable together.
+/// The longest time until a change in the index is durable. A written file is read once more after
+/// 35 seconds. So one write to disk makes both its changes durable.
 const PERSIST: Duration = Duration::from_secs(60);
-/// First and longest pause before a broken index is reopened, or a failed source is restarted.
+/// The first and the longest pause before a broken index is opened again or a failed source is
+/// restarted.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// Commands to the thread. A reply is dropped if its receiver is gone.
+/// Commands to the indexer thread. A reply is dropped if nobody waits for it.
 #[derive(Debug)]
 pub enum Command {
     /// Reply when every earlier change is in the index and its alerts are raised.
     Sync(oneshot::Sender<Result<(), Failure>>),
     /// Watch one more root, and keep it over restarts.
     AddRoot(RootOptions, oneshot::Sender<Result<(), Failure>>),
-    /// Stop watching a root and forget its content.
+    /// Stop watching a root, and remove its files from the index.
     RemoveRoot(PathBuf, oneshot::Sender<Result<(), Failure>>),
-    /// Watch these roots from now on, by these rules, and no others.
+    /// Watch exactly these roots from now on, by their rules.
     SetRoots(Vec<Root>, oneshot::Sender<Result<(), Failure>>),
-    /// Keep a catalogue under a label.
+    /// Import a catalogue file under a label.
     Import(PathBuf, String, oneshot::Sender<Result<(), Failure>>),
-    /// Keep the catalogues of these folders up to date, and of no others.
+    /// Keep the catalogues of exactly these folders up to date.
     FollowCatalogues(Vec<CatalogueFolder>),
-    /// Exclude these paths from now on, and no others.
+    /// Exclude exactly these paths from now on.
     Exclude(Vec<PathBuf>, oneshot::Sender<()>),
     /// End the thread.
     Stop,
 }
 
-/// Settings of the thread.
+/// Settings of the indexer thread.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Settings for the time at which a changed file is read.
+    /// Settings that decide when a changed file is read.
     pub timing: Timing,
-    /// Period of the full comparison; `None` for never.
+    /// The time between two comparisons of the whole tree with the index; `None` for never.
     pub reconcile: Option<Duration>,
     /// Paths that are never read or listed.
     pub exclude: Vec<PathBuf>,
@@ -144,9 +147,9 @@ pub struct Options {
     pub catalogue_folders: Vec<CatalogueFolder>,
     /// Reads the parts of documents and archives.
     pub part_reader: Option<Arc<dyn PartReader>>,
-    /// Shares document processing fairly.
+    /// Decides when documents are taken apart, and whose documents are next.
     pub documents: DocumentTurns,
-    /// Ends a running scan.
+    /// A flag that ends a running scan.
     pub stop: StopFlag,
 }
 
@@ -155,17 +158,18 @@ pub type Opener = Box<dyn Fn() -> Reopened + Send>;
 
 struct PendingSync {
     cookie: Option<Cookie>,
-    /// Mark of the last document to wait for. `None` until the cookie has arrived and all earlier
-    /// changes are read.
+    /// The mark of the last document that the barrier waits for. `None` until the cookie has
+    /// arrived and all earlier changes are read.
     documents: Option<u64>,
-    /// True after a first failure: the next one fails the barrier. The first may be of a document
-    /// whose extraction began before the barrier.
+    /// True after a first failure; the next failure fails the barrier. The first one is forgiven
+    /// because it may be about a document whose extraction began before the barrier.
     is_last_try: bool,
     reply: oneshot::Sender<Result<(), Failure>>,
 }
 
 impl PendingSync {
-    /// Returns whether the changes before the barrier are to be read now.
+    /// Returns whether the cookie has arrived, so that the changes from before the barrier are to
+    /// be read now.
     const fn is_reached(&self) -> bool {
         self.cookie.is_none() && self.documents.is_none()
     }
@@ -186,7 +190,7 @@ impl Retry {
         }
     }
 
-    /// Returns the next attempt after one that failed, after twice the pause.
+    /// Returns the attempt after one that failed. Its pause is twice as long as the last one.
     fn after(last: Option<Self>) -> Self {
         let pause = last.map_or(RETRY.0, |last| (last.pause * 2).min(RETRY.1));
         Self {
@@ -196,7 +200,7 @@ impl Retry {
     }
 }
 
-/// State of the thread.
+/// The state of the indexer thread.
 pub struct Indexer {
     shared: Arc<Shared>,
     source: Box<dyn Source>,
@@ -207,43 +211,44 @@ pub struct Indexer {
     ingest: Option<Ingest>,
     coalescer: Coalescer,
     watches: Watches,
-    /// Roots whose first scan is done, in this run or an earlier one: only their changes raise
-    /// alerts.
+    /// The roots whose first scan is done, in this run or an earlier one. Only changes in these
+    /// roots raise alerts.
     complete: BTreeSet<PathBuf>,
-    /// Roots that `watch remove` took away, in this run or an earlier one.
+    /// The roots that `watch remove` took away, in this run or an earlier one.
     removed: BTreeSet<PathBuf>,
-    /// Inode of each root at its last scan.
+    /// The inode of each root at its last scan.
     identities: BTreeMap<PathBuf, watches::Identity>,
-    /// Folders whose catalogues are kept up to date, and what was imported from them.
+    /// Folders whose catalogues are kept up to date, and the files that were imported from them.
     followed: CatalogueFolders,
-    /// Mounts below the roots.
+    /// The mounts below the roots.
     mounts: mounts::MountPoints,
     syncs: Vec<PendingSync>,
-    /// Directories and files to check again, because they were read too soon after a change or
-    /// while they were changing.
+    /// Directories and files to check again, each with the time. They were read too soon after a
+    /// change, or while they were changing.
     recheck: BTreeMap<PathBuf, (Instant, Cause)>,
-    /// Targets that changed at each check, and the time of their next check, unless a barrier
-    /// checks them earlier.
+    /// Targets that changed during every check so far. They are checked again at `next_unresolved`,
+    /// or earlier by a barrier.
     unresolved: Vec<Target>,
     next_unresolved: Instant,
-    /// Time of the first change under a name that was not observed, until inodes are compared.
+    /// The time of the first change under an unobserved name since inodes were last compared.
     unseen: Option<Instant>,
-    /// Large files that are partly read; others get their turn in between.
+    /// Large files that are partly read. Other files are read before the rest of them.
     unfinished: BTreeSet<PathBuf>,
-    /// Directories that are left for the slow comparison.
+    /// The directories that the running slow comparison has not compared yet.
     slow: VecDeque<Target>,
     /// Roots that wait for a full scan.
     scans: VecDeque<PathBuf>,
     rescan_source: bool,
-    /// Set while the index is broken.
+    /// The next attempt to open a broken index; `None` if the index is not broken.
     retry: Option<Retry>,
-    /// Signals that a question found damage in the index.
+    /// A channel that signals that a question found damage in the index.
     damage: (Sender<()>, Receiver<()>),
-    /// Targets with a transient failure.
+    /// Targets whose last check had a transient failure.
     passing: passing::Passing,
-    /// Next block of the index to be verified.
+    /// The number of the next block of the index to be verified.
     verified: u64,
-    /// Set while the source cannot be restarted and reports no events.
+    /// The next attempt to restart the source, which reports no events until then; `None` if the
+    /// source works.
     deaf: Option<Retry>,
     again: Option<Instant>,
     next_roots: Instant,
@@ -263,7 +268,7 @@ impl std::fmt::Debug for Indexer {
 }
 
 impl Indexer {
-    /// Takes everything that the thread owns. The roots are those of `shared`.
+    /// Creates the indexer with everything that its thread owns. `shared` has the roots.
     pub fn new(
         shared: Arc<Shared>,
         source: Box<dyn Source>,
@@ -315,7 +320,7 @@ impl Indexer {
         }
     }
 
-    /// Works until it is stopped. The index is released when this returns.
+    /// Works until the thread is stopped. Releases the index before it returns.
     pub fn run(mut self) {
         self.begin();
         while !self.stopping && !self.options.stop.is_set() {
@@ -341,14 +346,15 @@ impl Indexer {
         }
         self.forget_former_roots();
         self.attach_catalogues();
-        // Read before the first scan, so mounts that change meanwhile are found afterwards.
+        // The mounts are read before the first scan. So a change of mounts during that scan is
+        // found afterwards.
         let _all = self.mounts.changed(&self.shared.root_paths());
         self.restart_source();
         self.run_scans();
         if self.retry.is_none() {
             self.shared.open_first_scan();
-            // Clients now ask the questions that waited for the scan, and compacting would be in
-            // their way.
+            // The questions that waited for the first scan are answered now. Writing measures is
+            // postponed, because it would delay them.
             self.next_measures = Instant::now() + MEASURES;
         }
     }
@@ -375,7 +381,8 @@ impl Indexer {
             },
         );
         if let Err(error) = ingest.know_parts() {
-            // The first scan meets the same failure of the index, and handles it.
+            // The failure is only logged here. The first scan meets the same failure of the index,
+            // and handles it.
             tracing::warn!(%error, "extracted parts may be from an earlier version");
         }
         self.shared.set_documents(ingest.waiting_documents());
@@ -433,7 +440,8 @@ impl Indexer {
         let timer = after(self.deadline(now).saturating_duration_since(now));
         let bell = self.source.bell();
         let commands = self.commands.clone();
-        // While the index is broken, hints stay in the source; the scan that follows replaces them.
+        // While the index is broken, hints stay in the source. The scan after the repair finds
+        // their changes.
         let bell = if self.retry.is_some() { never() } else { bell };
         let documents = (self.ingest.as_ref()).map_or_else(never, Ingest::documents_bell);
         let first = select! {
@@ -451,7 +459,7 @@ impl Indexer {
         }
     }
 
-    /// Turns the hints of the source into jobs.
+    /// Turns the hints of the source into jobs, unless the index is broken.
     fn listen(&mut self) {
         if self.retry.is_none() {
             self.hear();
@@ -476,7 +484,8 @@ impl Indexer {
                 }
             }
         }
-        // A cycle of renames may be in two batches. A check between the two would miss a file.
+        // The renames of a cycle may arrive in two batches. A check between the two would miss a
+        // file.
         if !batch.renames.is_empty() && !self.coalescer.has_jobs() {
             self.not_before = self.not_before.max(now + BREATH);
         }
@@ -516,7 +525,8 @@ impl Indexer {
                 self.next_roots = Instant::now();
             }
             if roots.iter().any(|root| root.starts_with(&path)) {
-                // The path is a root or a folder above one, so the roots are checked soon.
+                // The path is a root or a folder above one. The check of the roots finds out what
+                // has happened.
                 self.next_roots = Instant::now();
                 if hint.marks.has_any(Marks::GONE) {
                     self.watches.dropped(&path);
@@ -538,7 +548,8 @@ impl Indexer {
                 && !hint.marks.has_any(Marks::UNKNOWN)
             {
                 if self.watches.has(&path, identity) {
-                    // The directory was found, watched and listed before its own event arrived.
+                    // The directory is already watched: it was found and listed before the event
+                    // about it arrived.
                     continue;
                 }
                 self.watches.dropped(&path);
@@ -550,7 +561,7 @@ impl Indexer {
         }
     }
 
-    /// Returns how long it will take to read the file.
+    /// Returns how long reading the file is expected to take.
     fn cost_of(&mut self, path: &Path, file: Option<watches::Identity>) -> Duration {
         let (Some(ingest), Some(file)) = (&mut self.ingest, file) else {
             return Duration::ZERO;

@@ -1,11 +1,12 @@
-//! Finds mounts below the roots. Neither mounting over a folder nor unmounting makes an event. So
-//! the kernel's list is compared whenever the roots are checked. It is also compared before and
-//! after each check of changes, and between the listings of any reconcile.
+//! Finds changes of the mounts below the roots. Neither mounting over a folder nor unmounting makes
+//! an event. So the kernel's list of mounts is compared with the last one whenever the roots are
+//! checked. It is also compared before and after each check of changes, and between the listings of
+//! any reconcile.
 //!
-//! A check during which the list changed is not reliable: a mount may have hidden files meanwhile.
-//! Single targets are then checked again. A whole scan might never end that way if mounts change
-//! all the time. So only the changed mount points and the folder that was being listed are checked
-//! again.
+//! A check during which the list changed is not reliable, because a mount may have hidden files
+//! meanwhile. Single targets are then checked again. If mounts change all the time, repeating a
+//! whole scan might never end. So after a scan only the changed mount points and the folders that
+//! were being listed are checked again.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,19 +15,19 @@ use std::path::{Path, PathBuf};
 use resemble_mounts::{Mount, mount_number};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// The mount that is visible at a path: the last of several mounted there.
+/// The mount that is visible at a path. If several are mounted there, it is the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Covering {
     id: u64,
     device: String,
-    /// The kernel's unique id of the mount, if there is one: it is never reused.
+    /// The kernel's unique id of the mount, which is never reused; `None` if the kernel has none.
     number: Option<u64>,
 }
 
 #[derive(Debug)]
 pub(super) struct MountPoints {
     covering: BTreeMap<PathBuf, Covering>,
-    /// Kept open: `poll` reports each change of the list once.
+    /// The kernel's list, which stays open: `poll` reports each change of the list once.
     list: Option<File>,
 }
 
@@ -40,7 +41,7 @@ impl Default for MountPoints {
 }
 
 impl MountPoints {
-    /// Returns whether anything was mounted or unmounted, anywhere, since the last call.
+    /// Returns whether anything was mounted or unmounted since the last call, at any path.
     pub(super) fn is_other_list(&self) -> bool {
         let Some(list) = &self.list else { return false };
         let mut fds = [PollFd::new(list, PollFlags::PRI)];
@@ -122,11 +123,12 @@ mod tests {
         let two = [mount(2, "/r"), mount(5, "/r/a"), mount(6, "/r/b/c")];
         assert_eq!(told(&two, 0), "/r/a /r/b/c");
         assert_eq!(told(&two, 0), "");
-        // Another mount covers it.
+        // Another mount covers the one at `/r/a`.
         let covered = [&two[..], &[mount(7, "/r/a")]].concat();
         assert_eq!(told(&covered, 0), "/r/a");
         assert_eq!(told(&two[..2], 0), "/r/a /r/b/c");
-        // One mount is unmounted, and another is mounted with the same id on the same device.
+        // The mount at `/r/a` is replaced by one with the same id and device. Only its unique
+        // number differs.
         assert_eq!(told(&two[..2], 1), "/r/a");
         assert_eq!(told(&[], 1), "/r/a");
     }

@@ -1,4 +1,5 @@
-//! Observes a reconcile: sets watches before listings, and sends news after commits.
+//! Observes a reconcile: sets a watch before each listing, and reports changed files after each
+//! commit.
 
 use std::path::{Path, PathBuf};
 
@@ -14,37 +15,38 @@ use crate::alerts;
 use crate::state::Shared;
 use crate::watch::Source;
 
-/// The observer of one reconcile.
+/// The observer of one reconcile. It lends the reconcile the state of the indexer.
 pub(super) struct Watching<'a> {
     pub(super) source: &'a mut dyn Source,
     pub(super) watches: &'a mut Watches,
     pub(super) shared: &'a Shared,
     pub(super) stop: &'a StopFlag,
-    /// True if every directory is listed with everything below it.
+    /// True if all targets are whole subtrees, so that every directory below them is listed.
     pub(super) deep: bool,
-    /// The channel for changed files; `None` if no change is news.
+    /// The channel for changed files; `None` if no change raises an alert.
     pub(super) alerts: Option<&'a Sender<alerts::Message>>,
     pub(super) mounts: &'a mut MountPoints,
     pub(super) meanwhile: Meanwhile,
-    /// Directories that did not exist when they were to be watched, just before they were listed.
+    /// Directories that could not be watched, because they did not exist just before their listing.
     pub(super) unarmed: Vec<PathBuf>,
 }
 
-/// The mounts and unmounts while a reconcile ran.
+/// The changes of mounts during a reconcile.
 #[derive(Debug, Default)]
 pub(super) struct Meanwhile {
     /// True if anything was mounted or unmounted, at any path.
     pub(super) is_other: bool,
-    /// The mount points that changed.
+    /// The mount points below the roots that changed.
     pub(super) points: Vec<PathBuf>,
-    /// Directories that were being listed during a change of mounts. Their listings are uncertain.
+    /// Directories that were being listed when mounts changed. Their listings are uncertain.
     pub(super) listed: Vec<PathBuf>,
     /// The directory that is being listed.
     last: Option<PathBuf>,
 }
 
 impl Meanwhile {
-    /// Checks whether the list of mounts has changed since the last call; `next` is listed next.
+    /// Records whether mounts have changed since the last call. `next` is the directory that is
+    /// listed next.
     pub(super) fn look(&mut self, mounts: &mut MountPoints, shared: &Shared, next: Option<&Path>) {
         let last = std::mem::replace(&mut self.last, next.map(Path::to_owned));
         if mounts.is_other_list() {
@@ -57,8 +59,8 @@ impl Meanwhile {
 
 impl Observer for Watching<'_> {
     fn before_listing(&mut self, dir: &Path) -> Listing {
-        // An overlay may have been mounted since the scan began. The order to exclude it waits for
-        // the end of the scan, but the shared state has its path already.
+        // An overlay may have been mounted since the scan began. The command to exclude it waits
+        // until the scan ends, but the shared state already has its path.
         if self.shared.is_excluded(dir) {
             return Listing::Skip;
         }
@@ -67,7 +69,8 @@ impl Observer for Watching<'_> {
             self.unarmed.push(dir.to_path_buf());
         }
         self.meanwhile.look(self.mounts, self.shared, Some(dir));
-        // Mounting over a watched directory, or unmounting, makes no event in it.
+        // Mounting over a watched directory, or unmounting, makes no event. So an unchanged watch
+        // does not show that the directory is unchanged.
         if armed == Armed::Kept && !self.meanwhile.is_other {
             Listing::Go
         } else {

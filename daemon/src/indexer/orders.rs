@@ -1,4 +1,4 @@
-//! The requests to the indexer, and their answers.
+//! Executes commands to the indexer, and answers them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,8 @@ impl Indexer {
         }
     }
 
-    /// Makes the cookie that a barrier waits for. If that fails, a full scan replaces it.
+    /// Makes the cookie for which a barrier waits. If that fails, all roots are scanned instead,
+    /// and the barrier waits for no cookie.
     pub(super) fn issue_cookie(&mut self, sync: &mut PendingSync) {
         sync.documents = None;
         match self.source.cookie() {
@@ -111,7 +112,8 @@ impl Indexer {
         self.let_go(path)
     }
 
-    /// Watches exactly these roots by these rules. Unchanged ones are not scanned.
+    /// Makes these the only roots, with these rules. Roots whose rules are unchanged are not
+    /// scanned.
     fn set_roots(&mut self, mut roots: Vec<Root>) -> Result<(), Failure> {
         if self.ingest.is_none() {
             return Err(closed());
@@ -150,7 +152,7 @@ impl Indexer {
         Ok(())
     }
 
-    /// Drops a path that is no longer a root.
+    /// Removes everything that is known about a path that is no longer a root.
     fn let_go(&mut self, path: &Path) -> Result<(), Failure> {
         self.complete.remove(path);
         self.coalescer.forget(path);
@@ -183,8 +185,8 @@ impl Indexer {
         }
     }
 
-    /// Changes the roots, but only if the change can be recorded. Otherwise the next start would
-    /// undo it.
+    /// Changes the roots. If the change cannot be recorded, they stay as they are, because the next
+    /// start would undo the change.
     fn change_roots(
         &mut self,
         roots: Vec<Root>,
@@ -197,8 +199,8 @@ impl Indexer {
         Ok(())
     }
 
-    /// Notes which documents each barrier waits for, once its files are read. Returns whether any
-    /// barrier can be answered.
+    /// Records, for each barrier whose files are read by now, which documents it waits for. Returns
+    /// whether any barrier can be answered.
     pub(super) fn mark_syncs(&mut self) -> bool {
         let Some(ingest) = &self.ingest else {
             return false;
@@ -231,7 +233,8 @@ impl Indexer {
                     self.syncs.push(sync);
                     continue;
                 }
-                // Success would be untrue, and nobody knows how long further attempts would take.
+                // Some changes could not be read, so the barrier must fail. It cannot wait, because
+                // it is unknown when an attempt will succeed.
                 let failure = Failure::new(FailureKind::Internal, self.why_not());
                 reply(sync.reply, Err(failure));
             }

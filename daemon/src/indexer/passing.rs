@@ -1,8 +1,8 @@
-//! Keeps paths with a transient failure: no descriptors or memory left, or an error of a disk or a
-//! network. Such a failure is no fact about the file, so it is not stored. The path is tried again,
-//! after growing pauses. Until it succeeds, no answer counts as fresh.
+//! Stores paths with a transient failure: no descriptors or memory left, or an error of a disk or a
+//! network. Such a failure is no fact about the file, so the index does not record it. The path is
+//! tried again, after growing pauses. Until it succeeds, no answer counts as fresh.
 //!
-//! Pure: it gets times and returns paths.
+//! The module reads neither the clock nor files: its callers pass the time and try the paths.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 /// The first and the longest pause before a path is tried again.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// The maximum number of paths that are kept. Beyond that, a folder is tried instead of the paths
-/// in it, in the end the whole tree.
+/// The maximum number of paths that are stored. Beyond that, a folder is tried instead of the paths
+/// in it; in the end this may be the whole tree.
 const MOST: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]
@@ -19,11 +19,11 @@ struct Again {
     errno: i32,
     at: Instant,
     pause: Duration,
-    /// True while the path is being tried.
+    /// True from the beginning of a try until [`Passing::tried`] or another failure.
     is_tried: bool,
 }
 
-/// The paths that wait, each with its last failure.
+/// The paths to be tried again, each with its last failure.
 #[derive(Debug, Default)]
 pub(super) struct Passing(BTreeMap<PathBuf, Again>);
 
@@ -36,7 +36,7 @@ impl Passing {
         self.0.len()
     }
 
-    /// The first path and its failure.
+    /// Returns the first path in sorted order, and its error number.
     pub(super) fn first(&self) -> Option<(&Path, i32)> {
         let (path, again) = self.0.first_key_value()?;
         Some((path, again.errno))
@@ -65,12 +65,13 @@ impl Passing {
         self.0.insert(path.to_path_buf(), again);
     }
 
-    /// The time of the next try.
+    /// Returns the time of the next try.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.0.values().map(|again| again.at).min()
     }
 
-    /// Returns the paths to be tried now. `all` includes those whose pause has not ended.
+    /// Returns the paths to be tried now. With `all`, these are all paths, even if their pause has
+    /// not ended.
     pub(super) fn due(&mut self, now: Instant, all: bool) -> Vec<PathBuf> {
         let due = self
             .0
@@ -83,12 +84,13 @@ impl Passing {
         .collect()
     }
 
-    /// Drops the paths that were tried, unless they failed again ([`Self::met`]).
+    /// Drops the paths whose try has succeeded. (A path that failed again was passed to
+    /// [`Self::met`].)
     pub(super) fn tried(&mut self) {
         self.0.retain(|_, again| !again.is_tried);
     }
 
-    /// Drops all paths below `path`.
+    /// Drops `path` and all paths below it.
     pub(super) fn forget(&mut self, path: &Path) {
         self.0.retain(|other, _| !other.starts_with(path));
     }
@@ -105,7 +107,7 @@ mod tests {
         let began = Instant::now();
         let (mut passing, path) = (Passing::default(), Path::new("/t/a"));
         passing.met(path, EMFILE, began);
-        // A second failure before the next try does not lengthen the pause.
+        // A second failure before the path is tried again does not lengthen the pause.
         passing.met(path, EMFILE, began + Duration::from_millis(500));
         let mut now = began;
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
@@ -119,7 +121,8 @@ mod tests {
             assert_eq!(passing.first(), Some((path, EMFILE)));
             now = at;
         }
-        // A barrier does not wait for the pause. This time the try succeeds.
+        // A barrier tries the path at once, without waiting for the pause. This time the try
+        // succeeds.
         assert_eq!(passing.due(now, true), [path]);
         passing.tried();
         assert!(passing.is_empty());

@@ -1,10 +1,11 @@
 //! Stores the list of roots from run to run.
 //!
 //! A record of the index lists every root of the last run. The next run watches the roots of `watch
-//! add` again, and removes the entries of roots that it no longer has. The record states whether
-//! the first scan of a root was finished. Only then does a changed file deserve an alert. It also
-//! lists the roots that `watch remove` took away. The configuration does not restore these; `watch
-//! add` does. A file has a copy: an index can be rebuilt from the tree, but these requests cannot.
+//! add` again, and removes from the index the files of roots that it no longer has. The record also
+//! has, for each root, whether its first scan was finished. Only then does a changed file deserve
+//! an alert. It also lists the roots that `watch remove` took away. They stay removed even if the
+//! configuration names them, until `watch add` adds them again. A file outside the index has a copy
+//! of the record. An index can be rebuilt from the tree, but these requests cannot.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,16 +32,16 @@ struct KeptRoot {
     rules: RootRules,
     #[serde(flatten)]
     alerts: AlertRules,
-    /// Requested by `watch add`.
+    /// True if `watch add` requested the root.
     #[serde(default)]
     kept: bool,
     /// True if its first scan was finished.
     #[serde(default)]
     complete: bool,
-    /// True if the root was complete in an index that became unusable.
+    /// True if the first scan was finished in an index that has become unusable since.
     #[serde(default)]
     rebuilding: bool,
-    /// True if `watch remove` took it away.
+    /// True if `watch remove` took the root away.
     #[serde(default)]
     removed: bool,
 }
@@ -56,7 +57,7 @@ pub(crate) fn rules_of(root: &RootOptions) -> RootRules {
     }
 }
 
-/// Returns a root with these rules.
+/// Returns a root with rules that are given in the form of the protocol.
 pub(crate) fn root_with(path: PathBuf, rules: RootRules) -> RootOptions {
     RootOptions {
         path,
@@ -89,7 +90,7 @@ fn recorded(shared: &Shared) -> Vec<KeptRoot> {
         .unwrap_or_default()
 }
 
-/// Returns the roots that `watch add` requested.
+/// Returns the roots that `watch add` requested, except those that were removed later.
 pub(crate) fn kept(snapshot: &Snapshot) -> Vec<RootOptions> {
     read(snapshot)
         .into_iter()
@@ -126,7 +127,8 @@ pub(crate) fn rebuilding(shared: &Shared) -> impl Iterator<Item = PathBuf> {
     rebuilding.map(|root| root.path.into())
 }
 
-/// Returns indexed paths of earlier runs that no root holds now.
+/// Returns the topmost paths of the index that belonged to a root of an earlier run and belong to
+/// none now.
 pub(super) fn former(shared: &Shared) -> Vec<PathBuf> {
     let roots = shared.root_paths();
     let Ok(snapshot) = shared.snapshot() else {
@@ -134,7 +136,8 @@ pub(super) fn former(shared: &Shared) -> Vec<PathBuf> {
     };
     let mut former = Vec::new();
     for root in read(&snapshot) {
-        // A removed root has no entries, unless the index could not be written at that time.
+        // A removed root has no entries in the index, unless the index could not be written when it
+        // was removed.
         let is_left = || matches!(snapshot.entry(root.path.as_path()), Ok(Some(_)));
         if !root.removed || is_left() {
             outside(&snapshot, root.path.into(), &roots, &mut former);
@@ -143,7 +146,7 @@ pub(super) fn former(shared: &Shared) -> Vec<PathBuf> {
     former
 }
 
-/// Collects the topmost paths at and below `path` that no root holds.
+/// Collects the topmost paths at and below `path` that are in no present root.
 fn outside(snapshot: &Snapshot, path: PathBuf, roots: &[PathBuf], found: &mut Vec<PathBuf>) {
     if roots.iter().any(|root| path.starts_with(root)) {
         return;
@@ -152,13 +155,14 @@ fn outside(snapshot: &Snapshot, path: PathBuf, roots: &[PathBuf], found: &mut Ve
         found.push(path);
         return;
     }
-    // A present root is below this directory, so only the root's siblings are removed.
+    // A present root is below this directory. So the directory itself stays, and only its other
+    // entries are collected.
     for (name, _) in snapshot.list(&path).unwrap_or_default() {
         outside(snapshot, path.join(name), roots, found);
     }
 }
 
-/// Records the roots, and the removed paths that are not roots now.
+/// Records the roots, and those paths of `removed` that are not roots now.
 pub(super) fn keep(
     shared: &Shared,
     roots: &[Root],
@@ -203,7 +207,8 @@ pub(super) fn keep(
     index.put_record(RECORD, &text)
 }
 
-/// Copies the stored list of roots into an index without one. No root counts as scanned.
+/// Copies the list of roots from its file into an index that has none. Every root counts as not
+/// scanned.
 pub(crate) fn restore(index: &Index, path: &Path) {
     if !matches!(
         index.snapshot().and_then(|all| all.record(RECORD)),
@@ -228,8 +233,8 @@ pub(crate) fn restore(index: &Index, path: &Path) {
     }
 }
 
-/// Splits a root for the slow comparison: its own entries, then each sub-directory with all below
-/// it.
+/// Splits a root into pieces for the slow comparison: the root's own entry, then each folder in it
+/// with everything below.
 pub(super) fn pieces(root: &Path) -> Vec<Target> {
     let mut pieces = vec![Target::entry(root, Cause::Unknown)];
     let Ok(entries) = fs::read_dir(root) else {

@@ -1,4 +1,4 @@
-//! Scans whole roots, and handles the results of any reconcile.
+//! Scans whole roots, and acts on the results of any reconcile.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -13,17 +13,17 @@ use crate::coalesce::Kind;
 use crate::state::Topic;
 
 impl Indexer {
-    /// Scans the roots that wait for a whole scan. Returns `false` if the index is broken or the
-    /// scan was stopped.
+    /// Scans the roots in `scans` as a whole. Returns `false` if the index is broken or the scan
+    /// was stopped.
     pub(super) fn run_scans(&mut self) -> bool {
-        // A scan reads each file to its end: others do not get a turn in between.
+        // A scan reads each large file to its end, without a pause in which other files are read.
         self.take_turns(false);
         while let Some(root) = self.scans.pop_front() {
             let state = self.shared.set_root_state(&root, RootState::Scanning);
             self.slow.retain(|target| !roots::is_under(target, &root));
             let began = Instant::now();
             let identity = look_at_root(&root);
-            // In a first scan every file is new, so none raises an alert.
+            // In the first scan of a root every file is new, so none raises an alert.
             let news = self.complete.contains(&root);
             self.shared.set_scan(Some(&root));
             let Some(report) = self.scan(Target::subtree(root.clone()), news) else {
@@ -46,8 +46,8 @@ impl Indexer {
                 Some(identity) => self.identities.insert(root.clone(), identity),
                 None => self.identities.remove(&root),
             };
-            // Waiting documents are counted before the root is live: its answers do not have them
-            // yet.
+            // The number of waiting documents is published before the root becomes live, because
+            // answers about the root do not have these documents yet.
             self.tell_waits();
             self.shared.set_root_state(&root, RootState::Live);
             self.shared.rebuilt(&root);
@@ -76,7 +76,8 @@ impl Indexer {
         }
     }
 
-    /// Starts the source and the table, or restarts them after lost events or a failed attempt.
+    /// Starts the source and empties the table of watches. After lost events or a failed attempt it
+    /// restarts both.
     pub(super) fn restart_source(&mut self) {
         let last = self.deaf.take();
         self.rescan_source = false;
@@ -90,7 +91,8 @@ impl Indexer {
                 error.remedy(),
             );
             if last.is_some() {
-                // All roots were scanned when the first attempt failed, and are polled since.
+                // This attempt has failed, too. All roots were scanned at the first failure, and
+                // have been polled since.
                 return;
             }
         } else {
@@ -102,9 +104,9 @@ impl Indexer {
         }
         self.watch_catalogue_folders();
         self.scan_all();
-        // The cookies of waiting barriers were lost with the old source. The following scan sees
-        // the changes that the barriers wait for. But another overflow may split it, so they get
-        // cookies of the new source.
+        // The cookies of waiting barriers were lost with the old source. The scan that follows
+        // finds the changes that the barriers wait for. But another overflow may interrupt that
+        // scan, so the barriers get cookies of the new source.
         let mut syncs = std::mem::take(&mut self.syncs);
         for sync in &mut syncs {
             self.issue_cookie(sync);
@@ -112,8 +114,8 @@ impl Indexer {
         self.syncs = syncs;
     }
 
-    /// Compares everything below a directory. Paths where a mount changed meanwhile are checked
-    /// again later.
+    /// Reconciles the index with everything below a directory. Directories that were being listed
+    /// when a mount changed are scheduled for another check.
     pub(super) fn scan(&mut self, target: Target, news: bool) -> Option<Report> {
         let (report, meanwhile) = self.reconcile(&[target], news);
         let again = meanwhile.listed.into_iter();
@@ -122,8 +124,9 @@ impl Indexer {
         report
     }
 
-    /// Runs a reconcile. Acts on its report (`None` if the index is broken) and on mounts that
-    /// changed meanwhile. The caller decides whether the targets are checked again.
+    /// Runs a reconcile and acts on its report, which is `None` if the index is broken. Also
+    /// returns the changes of mounts during the reconcile. The caller decides whether they require
+    /// another check of the targets.
     pub(super) fn reconcile(
         &mut self,
         targets: &[Target],
@@ -152,7 +155,8 @@ impl Indexer {
         meanwhile.look(mounts, &self.shared, None);
         let assumed = ingest.assumed() as u64;
         self.other_mounts(&meanwhile.points);
-        // A directory that did not exist when it was to be watched, but exists now, has no watch.
+        // A directory that did not exist when it was to be watched has no watch. If it exists now,
+        // it is checked again.
         let is_unheard = |dir: &PathBuf| {
             matches!(look(dir), Some((Kind::Directory, _))) && !self.watches.covers(dir)
         };
@@ -178,22 +182,23 @@ impl Indexer {
         (report, meanwhile)
     }
 
-    /// Sets whether reading of a large file pauses after a limited time, so that others get their
-    /// turn.
+    /// Sets whether the reading of a large file pauses after [`TURN`], so that other files are
+    /// read.
     pub(super) fn take_turns(&mut self, turns: bool) {
         if let Some(ingest) = &mut self.ingest {
             ingest.set_turn(turns.then_some(TURN));
         }
     }
 
-    /// Verifies the assumed beginnings of files that have grown. Returns `false` if the index is
-    /// broken.
+    /// Reads the assumed parts of files that have grown, to verify them. Returns `false` if the
+    /// index is broken.
     pub(super) fn verify(&mut self) -> bool {
         let Some(ingest) = &mut self.ingest else {
             return true;
         };
         let targets = ingest.assumed_targets();
-        // There may be fewer now, because `assumed_targets` drops removed files.
+        // There may be fewer assumed files now, because `assumed_targets` drops files that were
+        // removed.
         self.shared.set_assumed(ingest.assumed() as u64);
         self.look_at_found(targets)
     }
@@ -250,13 +255,14 @@ impl Indexer {
         }
     }
 
-    /// Schedules a check of all mounts below the roots that have changed.
+    /// Finds the mounts below the roots that have changed, and schedules a check of their mount
+    /// points.
     pub(super) fn check_mounts(&mut self) {
         let points = self.mounts.changed(&self.shared.root_paths());
         self.other_mounts(&points);
     }
 
-    /// Schedules these targets to be checked at once.
+    /// Schedules a check of these targets, which is due at once.
     pub(super) fn look_again(&mut self, targets: impl IntoIterator<Item = Target>) {
         let before = self.unresolved.len();
         self.unresolved.extend(targets);
@@ -268,8 +274,8 @@ impl Indexer {
     fn other_mounts(&mut self, points: &[PathBuf]) {
         for point in points {
             tracing::debug!(?point, "something was mounted or unmounted");
-            // The directory there now may have the device and inode numbers of the earlier one,
-            // because the kernel reuses both.
+            // The watch is ended even if the directory there seems to be the same: the kernel
+            // reuses device and inode numbers.
             self.watches.disarm(self.source.as_mut(), point);
         }
         self.look_again(points.iter().map(Target::subtree));

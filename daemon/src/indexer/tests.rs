@@ -1,4 +1,4 @@
-//! Tests the indexer on real trees, with a source that reports only the events of the test.
+//! Tests the indexer on real trees. Its source of events reports only the events that a test makes.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -30,7 +30,7 @@ struct Running {
     shared: Arc<Shared>,
     script: Script,
     commands: Sender<Command>,
-    /// Changed files that the alert thread received.
+    /// The changed files that the alert thread would receive.
     news: Arc<Mutex<Vec<PathBuf>>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -43,7 +43,7 @@ fn start_on(index: Arc<Index>, roots: &[&Path], limit: usize) -> Running {
     start_with(index, roots, limit, never(), None)
 }
 
-/// Returns an opener that always fails.
+/// Returns an opener of the index that always fails.
 fn never() -> Opener {
     Box::new(|| {
         let path = PathBuf::new();
@@ -143,7 +143,7 @@ impl Running {
         dump_of(&self.shared.snapshot().unwrap(), &roots)
     }
 
-    /// Returns the dump that a scan into a new index gives.
+    /// Returns the dump of a new index after a scan of the same roots.
     fn fresh(&self) -> String {
         let roots: Vec<_> = self
             .shared
@@ -208,7 +208,7 @@ fn dump_of(snapshot: &Snapshot, roots: &[RootOptions]) -> String {
     lines
 }
 
-/// A tree with a file, a directory and a file in it.
+/// Makes a root with a file and a directory with a file in it.
 fn tree() -> (TempTree, PathBuf) {
     let dir = TempTree::new();
     let root = dir.path("root");
@@ -352,7 +352,7 @@ fn lost_events_start_the_source_anew_and_nothing_stays_lost() {
     let running = start(&root);
     running.sync();
     let read = running.files_read();
-    // No event reports these changes, only that events were lost.
+    // The source reports none of these changes, only that events were lost.
     text(&root.join("new"), "a new file");
     fs::rename(root.join("d"), root.join("e")).unwrap();
     fs::remove_file(root.join("a")).unwrap();
@@ -369,8 +369,8 @@ fn lost_events_start_the_source_anew_and_nothing_stays_lost() {
     assert!(running.shared.fresh());
 }
 
-/// The source cannot restart at the limit of inotify instances. Later events must arrive
-/// nevertheless.
+/// The source fails to restart once, as at the limit of inotify instances. After it has restarted,
+/// later events must arrive.
 #[test]
 fn a_source_that_cannot_start_anew_is_tried_again_and_everything_polled_meanwhile() {
     let (_dir, root) = tree();
@@ -379,13 +379,14 @@ fn a_source_that_cannot_start_anew_is_tried_again_and_everything_polled_meanwhil
     running.script.refuse_resets(1);
     running.script.overflow();
     text(&root.join("d/new"), "a new file");
-    // Without events a barrier is a scan.
+    // There are no events. So the barrier of `assert_converged` finds the change by a scan.
     running.assert_converged();
     let began = Instant::now();
     loop {
         assert!(began.elapsed() < PATIENCE);
         let deaf = running.shared.troubles();
-        // The reset may have succeeded after the troubles were read, but not before.
+        // The source may have been reset after the troubles were read. Until it is reset, they must
+        // include this one.
         if running.script.resets() > 0 {
             break;
         }
@@ -408,7 +409,8 @@ fn a_source_that_cannot_start_anew_is_tried_again_and_everything_polled_meanwhil
 fn without_watches_changes_are_found_by_polling_and_status_says_so() {
     let (_dir, root) = tree();
     let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
-    // One watch is for the parent and one for the root. No watch is left for other directories.
+    // The limit is two watches: one for the parent of the root and one for the root. So no other
+    // directory can be watched.
     let running = start_on(index, &[&root], 2);
     running.sync();
     let troubles = running.shared.troubles();
@@ -459,7 +461,7 @@ fn a_replaced_root_is_scanned() {
     fs::rename(&root, root.with_file_name("away")).unwrap();
     fs::create_dir(&root).unwrap();
     text(&root.join("other"), "quite another file");
-    // No event reports that; a check of the root finds it.
+    // The source does not report the change. A check of the roots finds it.
     running.assert_converged();
     assert!(running.script.watched().contains(&root));
 }
@@ -541,7 +543,8 @@ fn a_restart_reads_what_changed_and_forgets_former_roots() {
     );
     let running = start_on(open(), &[&root], usize::MAX);
     running.assert_converged();
-    // Files read very soon after their last change are read once more to be sure.
+    // A file that is read very soon after its last change is read once more later, so there may be
+    // more than one reading.
     assert!(running.files_read() >= 1);
     assert_eq!(
         running.news(),
@@ -553,7 +556,8 @@ fn a_restart_reads_what_changed_and_forgets_former_roots() {
         None
     );
     drop(running);
-    // The new root is inside a former one, of which only the rest is forgotten.
+    // The new root is inside a former one. Only the rest of the former root is removed from the
+    // index.
     let inner = root.join("d");
     let running = start_on(open(), &[&inner], usize::MAX);
     running.assert_converged();

@@ -1,15 +1,18 @@
 //! Finds files that were changed under names that the indexer did not observe.
 //!
-//! An event names a directory and a name in it, never a file. The file is found by `lstat`, but the
-//! name may be gone by then. Examples are a hard link that existed for one write and a name in a
-//! short-lived folder. A file that was opened without a name never had the reported one. So:
+//! An event names a directory and a name in it, never a file. The file is found by `lstat`, but by
+//! then the name may be gone. Examples are a hard link that existed only for one write, and a name
+//! in a short-lived folder. A file that was opened without a name never had the name of its event.
+//! So:
 //!
-//! 1. A file with several names may be written under one that the index does not know. Then its
-//!    known names are checked as well: the new name may be gone before its turn.
-//! 2. A file that was opened with `O_TMPFILE` is reported under `#` and its inode number. Once it
-//!    has a name, that name is checked.
-//! 3. Otherwise inodes are compared ([`Ingest::changed_unheard`]), before a barrier is answered and
-//!    a while after the event. Until then events are not trusted to explain why an inode changed.
+//! 1. A file with several names may be written under a name that the index does not know. Then the
+//!    names that the index knows are checked as well, because the new name may be gone before it is
+//!    checked.
+//! 2. The event of a file that was opened with `O_TMPFILE` has `#` and the inode number as its
+//!    name. If the index knows a name of this inode, that name is checked.
+//! 3. Otherwise all inodes are compared ([`Ingest::changed_unheard`]), before a barrier is answered
+//!    and a while after the event. Until then events are not trusted to explain why an inode
+//!    changed.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -30,11 +33,13 @@ impl Indexer {
         let came_and_went = hint.marks.has_any(Marks::APPEARED) && hint.marks.has_any(Marks::GONE);
         let Some(dir) = path.parent() else { return };
         match there {
-            // Changes in a new directory before it was watched make no events.
+            // Before a new directory is watched, changes of files in it make no events. Some of
+            // these files may have other names.
             Some((Kind::Directory, _)) if hint.marks.has_any(Marks::APPEARED) => {
                 self.unseen.get_or_insert_with(Instant::now);
             }
-            // A file with one name, as most have, is found under that name.
+            // Only a file with several names needs this. A file with one name is found under that
+            // name.
             Some((Kind::File, identity))
                 if is_written
                     && std::fs::symlink_metadata(path).is_ok_and(|stat| stat.nlink() > 1) =>
@@ -70,8 +75,8 @@ impl Indexer {
         }
     }
 
-    /// Checks the files that changed under unobserved names. Returns `false` if the index is
-    /// broken.
+    /// Checks the files that changed under unobserved names, if there may be any. Returns `false`
+    /// if the index is broken.
     pub(super) fn look_at_unseen(&mut self) -> bool {
         if self.unseen.take().is_none() {
             return true;
@@ -88,7 +93,8 @@ impl Indexer {
     }
 }
 
-/// Returns the inode number from the name under which a nameless file is reported.
+/// Returns the inode number of a file without a name, whose events have the name `#` and that
+/// number.
 fn nameless(path: &Path) -> Option<u64> {
     let name = path.file_name()?.as_bytes().strip_prefix(b"#")?;
     std::str::from_utf8(name).ok()?.parse().ok()

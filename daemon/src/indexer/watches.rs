@@ -1,26 +1,27 @@
-//! Records which directories are watched, and which are polled instead.
+//! Records for which directories the source has watches, and which are polled instead.
 //!
-//! The table records the watches requested of the source. It is keyed by path and keeps the inode,
-//! because a path that leads to another directory needs another watch. Four rules keep it correct:
+//! The table has the watches that were requested of the source, by path. It also has the inode of
+//! each directory, because a path that leads to another directory needs another watch. Four rules
+//! keep the table correct:
 //!
-//! 1. When a name is gone, the watches at and below it are removed from the table. So what is found
-//!    there later is watched anew.
+//! 1. When a name is gone, the watches at and below it are removed from the table. So a directory
+//!    that is found there later gets a new watch.
 //! 2. The crate notify may or may not have forgotten these watches: that depends on what it knew
-//!    when the event arrived. It refuses to watch a path that it wrongly remembers ("already
-//!    done"). So a path removed from the table is *suspect*: it is unwatched before it is watched
-//!    again. Two other cases are suspect as well. One is a directory with another inode than in the
-//!    table. The other is a directory of a joint request that failed for some. If there are many
+//!    when the event arrived. If it wrongly remembers a path, it makes no new watch for it
+//!    ("already done"). So a path removed from the table is *suspect*: it is unwatched before it is
+//!    watched again. A directory with another inode than in the table is treated like that, too. So
+//!    are the directories of a joint request that failed for some of them. If there are many
 //!    suspects, as after the move of a large tree, the source is first asked which of them it
 //!    remembers.
 //! 3. The kernel has one watch for each inode, whatever its paths. A directory may move without an
-//!    event, as below a polled one. The new place is then found while the table has the old one.
-//!    Removing the watch of the old place later would remove that of the new one. So it is removed
-//!    before the new place is watched. The old place is then *displaced*: it is listed again, with
-//!    all below.
+//!    event, as below a polled one. Its new place is then found while the table still has the old
+//!    one. Removing the watch of the old place later would also remove that of the new one. So it
+//!    is removed before the new place is watched. The old place is then *displaced*: it is listed
+//!    again, with everything below.
 //! 4. After an overflow the table is emptied together with the source.
 //!
 //! A directory in the table was listed after its watch was made, or will be before the current
-//! reconcile ends. The table also records whether all below it was listed.
+//! reconcile ends. The table also records whether all directories below it were listed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
@@ -33,12 +34,12 @@ use crate::coalesce::Kind;
 use crate::watch::renames::take_below;
 use crate::watch::{Source, WatchError};
 
-/// Up to this many suspect paths never make the table stale.
+/// With at most this many suspect paths, [`Watches::is_stale`] is false.
 const MOST_SUSPECT: usize = 50_000;
-/// Up to this many suspects are not checked with the source.
+/// With at most this many suspect paths, the source is not asked which of them it remembers.
 const FEW_SUSPECT: usize = 16;
 
-/// The identity of a file or directory, until the next boot.
+/// The identity of a file or directory. It is valid until the next boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Identity {
     /// `st_dev`.
@@ -51,18 +52,18 @@ pub(crate) struct Identity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Watched {
     identity: Identity,
-    /// True if all below it was listed after its watch was made, not only its own names.
+    /// True if all directories below were listed after the watch was made, not only this one.
     deep: bool,
 }
 
-/// The reasons for polling a directory.
+/// The reason why a directory is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Polled {
     /// The kernel grants no more watches.
     Limit,
     /// The kernel refused this watch.
     Refused,
-    /// Other machines may change it without notice to this kernel.
+    /// Other machines may change the directory, and this kernel does not notice.
     Remote,
 }
 
@@ -71,30 +72,31 @@ pub(crate) enum Polled {
 pub(crate) enum Armed {
     /// The directory was watched before and still is.
     Kept,
-    /// The directory is watched, or polled, from now on.
+    /// The directory is watched or polled from now on, but was not before.
     Anew,
-    /// The directory did not exist. If the listing finds it after all, it has no watch.
+    /// The directory does not exist. If the listing finds it nevertheless, it has no watch.
     Gone,
 }
 
-/// The table.
+/// The table of watched and polled directories.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     watched: BTreeMap<PathBuf, Watched>,
-    /// The path of each inode in the table.
+    /// The path at which the table has each inode.
     places: HashMap<Identity, PathBuf>,
-    /// Paths without watches because their directories are elsewhere now.
+    /// Paths whose watches were removed because their directories were found at other paths.
     displaced: Vec<PathBuf>,
-    /// Removed paths that the source may still remember.
+    /// Paths that were removed from the table, but that the source may still remember.
     suspect: BTreeSet<PathBuf>,
     polled: BTreeMap<PathBuf, Polled>,
-    /// True for file systems that other machines may change, by `st_dev`; determined once for each.
+    /// By `st_dev`: true for a file system that other machines may change. It is determined once
+    /// for each file system.
     remote: BTreeMap<u64, bool>,
 }
 
 impl Watches {
-    /// Ensures that the directory is watched, or polled, before it is listed. `deep` means that all
-    /// below it is listed, too.
+    /// Ensures that the directory is watched or polled before it is listed. `deep` is true if all
+    /// directories below it are listed, too.
     pub(crate) fn arm(&mut self, source: &mut dyn Source, dir: &Path, deep: bool) -> Armed {
         let Some((Kind::Directory, identity)) = look(dir) else {
             return Armed::Gone;
@@ -130,8 +132,8 @@ impl Watches {
                 tracing::debug!(dir = ?dir, %error, "polled");
                 self.polled.insert(dir.to_path_buf(), Polled::Limit);
             }
-            // An unreadable directory is not listed. The watch of its parent reports a change of
-            // mode.
+            // A directory that cannot be read is not listed, so it needs no watch. If its mode
+            // changes, the watch of its parent reports that.
             Err(WatchError::Refused { .. }) if !is_readable(dir) => {}
             Err(error @ WatchError::Refused { .. }) => {
                 tracing::debug!(dir = ?dir, %error, "polled");
@@ -141,9 +143,9 @@ impl Watches {
         Armed::Anew
     }
 
-    /// Watches directories that will be listed, in one request, except those whose state in the
-    /// source is uncertain. Each had its inode a moment ago; [`Self::arm`] checks that again.
-    /// Returns whether all are watched according to the table.
+    /// Watches directories that will be listed, all in one request. A directory whose state in the
+    /// source is uncertain is left out. Each directory had the given inode a moment ago;
+    /// [`Self::arm`] checks that again. Returns whether the table has watches for all of them now.
     pub(crate) fn arm_early<'a>(
         &mut self,
         source: &mut dyn Source,
@@ -185,7 +187,7 @@ impl Watches {
         }
     }
 
-    /// Removes a path and all below it from the table.
+    /// Removes a path and all paths below it from the table, and returns them.
     fn take(&mut self, path: &Path) -> Vec<PathBuf> {
         let taken = take_below(&mut self.watched, path).into_iter();
         let mut dirs = Vec::with_capacity(taken.len());
@@ -196,15 +198,15 @@ impl Watches {
         dirs
     }
 
-    /// Forgets that the table has an inode at this path.
+    /// Removes the inode from `places`, if it is there with this path.
     fn has_left(&mut self, dir: &Path, identity: Identity) {
         if self.places.get(&identity).is_some_and(|place| place == dir) {
             self.places.remove(&identity);
         }
     }
 
-    /// Removes the watch of a directory that has moved away from its place in the table. If a bind
-    /// mount shows the directory at both places, the watch stays.
+    /// Removes the watches at the place where the table has a directory that is at `new` now. If a
+    /// bind mount shows the directory at both places, the watches stay.
     fn displace(&mut self, source: &mut dyn Source, identity: Identity, new: &Path) {
         let place = self.places.get(&identity).filter(|place| *place != new);
         let Some(place) = place.cloned() else { return };
@@ -216,28 +218,29 @@ impl Watches {
         }
     }
 
-    /// Returns the displaced paths since the last call.
+    /// Returns the paths that were displaced since the last call.
     pub(crate) fn take_displaced(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.displaced)
     }
 
-    /// Handles a name that is gone. The source may have forgotten the watches at and below the
-    /// name.
+    /// Removes a name that is gone, with all paths below it. The source may have forgotten their
+    /// watches or not, so these paths become suspect.
     pub(crate) fn dropped(&mut self, path: &Path) {
         let dirs = self.take(path);
         self.suspect.extend(dirs);
         take_below(&mut self.polled, path);
     }
 
-    /// Asks the source which suspects it has forgotten, if there are many. The query costs as much
-    /// as there are watches, and each remaining suspect costs an unwatch request.
+    /// If there are many suspects, asks the source which of them it remembers, and drops the
+    /// others. The time for the question grows with the number of watches. Each remaining suspect
+    /// costs a request to unwatch it.
     pub(crate) fn clear_suspects(&mut self, source: &mut dyn Source) {
         if self.suspect.len() > FEW_SUSPECT.max(self.watched.len() / 64) {
             source.retain_watched(&mut self.suspect);
         }
     }
 
-    /// Returns whether the number of suspects makes a restart of the source cheaper.
+    /// Returns whether restarting the source is cheaper than unwatching all suspect paths.
     pub(crate) fn is_stale(&self) -> bool {
         self.suspect.len() > MOST_SUSPECT.max(4 * self.watched.len())
     }
@@ -250,12 +253,13 @@ impl Watches {
         take_below(&mut self.polled, path);
     }
 
-    /// Forgets everything, together with the source.
+    /// Empties the table. The caller restarts the source, which then has no watches, either.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Returns whether the directory with this inode is watched and was listed with all below it.
+    /// Returns whether the directory is watched, has this inode, and was listed with everything
+    /// below.
     pub(crate) fn has(&self, dir: &Path, identity: Identity) -> bool {
         self.watched.get(dir)
             == Some(&Watched {
@@ -269,10 +273,11 @@ impl Watches {
         self.watched.contains_key(dir) || self.polled.contains_key(dir)
     }
 
-    /// Returns watched paths that lead to another object now. Only in a polled directory can that
-    /// happen without an event.
+    /// Returns watched paths at which another directory or file is now. That can happen without an
+    /// event only in a polled directory.
     pub(crate) fn misplaced(&self) -> Vec<PathBuf> {
-        // This runs at every check for changes, and usually no directory is polled.
+        // This early return saves time: the function runs at every check for changes, and usually
+        // no directory is polled.
         if self.polled.is_empty() {
             return Vec::new();
         }
@@ -291,25 +296,25 @@ impl Watches {
         self.watched.len()
     }
 
-    /// Returns the polled directories with their reasons.
+    /// Returns the polled directories and why each is polled.
     pub(crate) fn polled(&self) -> impl Iterator<Item = (&Path, Polled)> {
         self.polled.iter().map(|(path, why)| (path.as_path(), *why))
     }
 }
 
-/// Watches the parent of a root for events of the root itself. The parent is not in the table,
-/// because its other entries are not listed.
+/// Watches the parent of a root, which reports events about the root itself. The parent is not in
+/// the table, because its other entries are not listed.
 pub(crate) fn guard(source: &mut dyn Source, root: &Path) {
     if let Some(parent) = root.parent()
         && let Err(error) = source.watch(parent)
     {
-        // Without the watch the root is still checked periodically.
+        // Without this watch, the root is only checked periodically.
         tracing::debug!(root = ?root, %error, "its parent is not watched");
     }
 }
 
-/// Returns the directory of a root, if the path has no symbolic link and the directory may be
-/// listed.
+/// Returns the identity of a root's directory; `None` if its path has a symbolic link or the
+/// directory may not be listed.
 pub(crate) fn look_at_root(root: &Path) -> Option<Identity> {
     let anchor = Anchor::open(root).ok()?;
     if anchor.dir(root).is_err_and(means_denied) {
@@ -319,7 +324,8 @@ pub(crate) fn look_at_root(root: &Path) -> Option<Identity> {
     Some(Identity { dev, ino })
 }
 
-/// Returns what is at the path, without following a link, mounting anything or asking a server.
+/// Returns the kind and identity of the entry at a path. It follows no link, triggers no automount
+/// and asks no server.
 pub(crate) fn look(path: &Path) -> Option<(Kind, Identity)> {
     use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
@@ -384,13 +390,13 @@ mod tests {
         assert_eq!(watches.arm(&mut source, &a, true), Armed::Kept);
         let (_, identity) = look(&a).unwrap();
         assert!(watches.has(&a, identity));
-        // Replaced without an event: the inode differs.
+        // The directory is replaced without an event, so only its inode differs.
         fs::rename(&a, dir.path().join("b")).unwrap();
         fs::create_dir(&a).unwrap();
         assert_eq!(watches.arm(&mut source, &a, true), Armed::Anew);
         assert!(!watches.has(&a, identity));
         assert!(script.watched().contains(&a));
-        // If there is an event, the watch is removed, and added again at the next listing.
+        // The event removes the watch. The next listing adds it again.
         script.tell(&a, Marks::GONE);
         watches.dropped(&a);
         assert_eq!(watches.len(), 0);
@@ -400,8 +406,8 @@ mod tests {
         assert!(script.watched().is_empty());
     }
 
-    /// A joint request skips directories with a table entry. If one directory cannot be watched, it
-    /// leaves all to [`Watches::arm`].
+    /// A joint request leaves out directories that are in the table. If one of the others cannot be
+    /// watched, none of them gets into the table, and [`Watches::arm`] handles each.
     #[test]
     fn directories_are_watched_together_or_one_by_one() {
         let dir = tempfile::tempdir().unwrap();
@@ -419,7 +425,7 @@ mod tests {
         assert!(watches.arm_early(&mut source, all.into_iter(), true));
         assert!(watches.has(&a, identity(&a)) && watches.has(&b, identity(&b)));
         assert_eq!((watches.len(), script.watched().len()), (3, 3));
-        // A suspect path is not part of a joint request.
+        // A joint request leaves out a suspect path.
         watches.dropped(&a);
         script.limit(3);
         let all = [&a, &c].map(|dir| (dir.as_path(), identity(dir)));
@@ -431,7 +437,7 @@ mod tests {
             watches.polled().collect::<Vec<_>>(),
             [(c.as_path(), Polled::Limit)]
         );
-        // Another directory is at the path now than the one that was found.
+        // The identity is that of another directory than the one that is at the path now.
         script.limit(9);
         let of_c = identity(&c);
         watches.arm_early(&mut source, [(d.as_path(), of_c)].into_iter(), true);
@@ -440,9 +446,9 @@ mod tests {
         assert!(watches.has(&d, identity(&d)) && script.watched().contains(&d));
     }
 
-    /// At the limit of watches, a joint request watches some of its directories, but none is in the
-    /// table. If such a directory moves without an event, the source takes a new directory at the
-    /// old path for the old one. The new one must still be watched or polled.
+    /// At the limit of watches, a joint request watches some of its directories, but none gets into
+    /// the table. If such a directory then moves without an event, the source takes a new directory
+    /// at its old path for the old one. The new directory must be watched or polled nevertheless.
     #[test]
     fn what_was_watched_in_vain_is_watched_anew() {
         let temp = tempfile::tempdir().unwrap();
@@ -463,8 +469,8 @@ mod tests {
         assert!(is_heard(&mut source, &dir.join("file")));
     }
 
-    /// The old and the new place have one watch. It must not be removed with the old place after
-    /// the new one was watched.
+    /// The kernel has one watch for the directory at its old and at its new place. Ending the watch
+    /// of the old place must not end that of the new one.
     #[test]
     fn a_directory_that_went_elsewhere_untold_is_watched_there() {
         let temp = tempfile::tempdir().unwrap();
@@ -482,7 +488,7 @@ mod tests {
         assert!(!watches.covers(&old) && !watches.covers(&below));
         watches.disarm(&mut source, &old);
         assert!(is_heard(&mut source, &new.join("file")));
-        // Displaced directories are watched again when they are listed.
+        // A directory at a displaced path is watched again when it is listed.
         let mut arm = |dir: &Path| watches.arm(&mut source, dir, true);
         assert_eq!([&old, &below].map(|dir| arm(dir)), [Armed::Anew; 2]);
         assert_eq!(watches.take_displaced(), Vec::<PathBuf>::new());
@@ -490,14 +496,14 @@ mod tests {
         assert!(is_heard(&mut source, &new.join("other file")));
     }
 
-    /// Returns whether the creation of a file is reported.
+    /// Returns whether the source reports the creation of a file.
     fn is_heard(source: &mut dyn Source, file: &Path) -> bool {
         fs::write(file, "x").unwrap();
         changed_paths(source).iter().any(|path| path == file)
     }
 
-    /// A moved tree must not cost one request for each folder: each request is compared with all
-    /// watches.
+    /// The source compares each request to unwatch with all its watches. So the move of a large
+    /// tree must not make one request for each folder.
     #[test]
     fn many_suspects_are_asked_for_at_once() {
         let dir = tempfile::tempdir().unwrap();
@@ -511,7 +517,7 @@ mod tests {
             watches.arm(&mut source, folder, true);
         }
         watches.dropped(&dir.path().join("d"));
-        // The source has not yet read the event, so it still remembers all suspects.
+        // The source has not read the event yet, so it still remembers all suspects.
         watches.clear_suspects(&mut source);
         assert_eq!(watches.suspect.len(), 100);
         script.tell(&dir.path().join("d"), Marks::GONE);
@@ -522,8 +528,9 @@ mod tests {
         assert!(script.watched().contains(&folders[7]));
     }
 
-    /// Two polled directories changed places, and their subdirectories were never listed. The
-    /// watches below kept their paths but moved with the directories.
+    /// One polled directory is renamed away and another one takes its name, without an event. The
+    /// watches of their subdirectories have the old paths, but belong to the directories that have
+    /// moved.
     #[test]
     fn what_moved_with_a_polled_directory_is_misplaced() {
         let dir = tempfile::tempdir().unwrap();
@@ -541,7 +548,7 @@ mod tests {
         assert!(watches.misplaced().is_empty());
         fs::rename(&a, dir.path().join("c")).unwrap();
         fs::rename(&b, &a).unwrap();
-        // `b/x` is not returned: a later listing finds that it is gone.
+        // `b/x` does not exist any more, so it is not returned. A later listing finds that out.
         assert_eq!(watches.misplaced(), [a.join("x")]);
     }
 

@@ -1,4 +1,4 @@
-//! Runs one round of work: collects everything that is due and reconciles it.
+//! Runs one round of work: collects all targets that are due and reconciles the index with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use crate::state::Topic;
 use crate::state::fresh::MOST_NAMED;
 use crate::watch::MORE_WATCHES;
 
-/// A barrier checks targets that change at each check at most this many times.
+/// The maximum number of times that a barrier checks targets which change during every check.
 const PERSISTENCE: usize = 20;
 
-/// The maximum number of targets that are checked again at a time.
+/// The maximum number of such targets that are checked together.
 const FEW: usize = 32;
 
 impl Indexer {
@@ -45,7 +45,7 @@ impl Indexer {
         if !self.run_scans() {
             return;
         }
-        // For a barrier, large files are read to their ends.
+        // If a barrier waits, large files are read to their ends without a pause.
         self.take_turns(!reached);
         if !self.look_at_changes(reached, now) || !self.write_documents() {
             return;
@@ -53,7 +53,8 @@ impl Indexer {
         self.tell_waits();
         self.tell_troubles();
         if self.scans.is_empty() && !self.rescan_source {
-            // Questions since this round began may have met damage.
+            // A question may have met damage since this round began, so the index is checked once
+            // more.
             if self.mark_syncs() && !(self.persist(Duration::ZERO) && self.is_sound()) {
                 return;
             }
@@ -66,7 +67,8 @@ impl Indexer {
         }
     }
 
-    /// Checks changed and due targets; returns whether the index is still usable.
+    /// Checks the paths that have changed and the targets that are due. Returns whether the index
+    /// is still usable.
     fn look_at_changes(&mut self, reached: bool, now: Instant) -> bool {
         let jobs = if reached {
             self.coalescer.drain_all()
@@ -81,9 +83,9 @@ impl Indexer {
             mut entries,
             ..
         } = jobs;
-        // There are two rounds. In a single one, a named file would be read before the listing that
-        // watches its directory. A write in between would make no event. So whole directories come
-        // first, and single entries when everything is watched.
+        // Whole directories are checked first, and single entries in a second round. In one common
+        // round, an entry might be read before the listing that watches its directory. A write
+        // between the two would make no event.
         self.drop_listed(&subtrees, &mut entries);
         let mut targets: Vec<Target> = Vec::new();
         for (rename, modified) in renames {
@@ -103,8 +105,8 @@ impl Indexer {
                 path,
                 scope: Scope::Entry,
                 cause,
-                // A barrier waits for writes, and each write makes an event. Files that are read
-                // once more only because they had just changed can wait.
+                // Even for a barrier, a file is not read again only because it had just changed
+                // when it was read. If it is written again, that makes an event.
                 read_now: false,
             });
         }
@@ -132,7 +134,8 @@ impl Indexer {
         if (reached || is_due) && !self.look_at_unseen() {
             return false;
         }
-        // Constant creation and removal must not delay a barrier for ever.
+        // The number of rounds is limited. Otherwise a program that creates and removes files all
+        // the time would delay a barrier for ever.
         for _ in 0..PERSISTENCE {
             if !reached || self.unresolved.is_empty() {
                 break;
@@ -147,7 +150,8 @@ impl Indexer {
         true
     }
 
-    /// Writes the parts of documents, if they are due. Returns `false` if the index is broken.
+    /// Writes the parts of extracted documents into the index, if that is due. Returns `false` if
+    /// the index is broken.
     fn write_documents(&mut self) -> bool {
         let due = self.ingest.as_ref().and_then(Ingest::documents_due);
         if due.is_none_or(|due| due.max(self.not_before) > Instant::now()) {
@@ -158,8 +162,9 @@ impl Indexer {
         report.is_some()
     }
 
-    /// Writes the measures of recent questions, and makes long-pending changes durable. This is not
-    /// done at once for each question, because a durable transaction costs two fsyncs.
+    /// Writes the measures of recent questions, and makes changes durable that have waited for
+    /// [`PERSIST`]. This is not done after each question, because a durable transaction costs two
+    /// fsyncs.
     pub(super) fn write_measures(&mut self) {
         self.next_measures = Instant::now() + MEASURES;
         let Some(index) = self.shared.index() else {
@@ -175,8 +180,8 @@ impl Indexer {
         self.verify_index();
     }
 
-    /// Verifies a small part of the index. Otherwise damage in data that no question reads would
-    /// show only after years.
+    /// Verifies the next part of the index. Otherwise damage in data that no question reads might
+    /// be found only after years.
     fn verify_index(&mut self) {
         let Some(index) = self.shared.index() else {
             return;
@@ -187,7 +192,8 @@ impl Indexer {
         }
     }
 
-    /// Makes changes durable that are older than `age`. Returns `false` if the index is broken.
+    /// Makes all changes durable if the oldest has waited for `age`. Returns `false` if the index
+    /// is broken.
     fn persist(&mut self, age: Duration) -> bool {
         let Some(index) = self.shared.index() else {
             return true;
@@ -199,8 +205,8 @@ impl Indexer {
             .is_ok()
     }
 
-    /// Releases the unused space of the index, if there is much. A running question prevents that;
-    /// then the next round does it.
+    /// Compacts the index file if it has much unused space. This is impossible while a question
+    /// runs; then a later round does it.
     pub(super) fn compact(&mut self) {
         let Some(index) = self.shared.index() else {
             return;
@@ -212,7 +218,8 @@ impl Indexer {
         }
     }
 
-    /// Drops the entries that are not indexed yet, if a listing finds and reads them anyway.
+    /// Drops entries below `subtrees` that are not in the index yet. The listing of the subtree
+    /// finds and reads them anyway.
     fn drop_listed(&self, subtrees: &BTreeSet<PathBuf>, entries: &mut BTreeMap<PathBuf, Cause>) {
         if subtrees.is_empty() {
             return;
@@ -226,7 +233,7 @@ impl Indexer {
         });
     }
 
-    /// Reconciles the targets of one round; returns whether the index is still usable.
+    /// Reconciles the index with these targets. Returns whether the index is still usable.
     pub(super) fn look_at(&mut self, targets: &[Target]) -> bool {
         if targets.is_empty() {
             return true;
@@ -238,15 +245,16 @@ impl Indexer {
         }
         let (report, meanwhile) = self.reconcile(targets, true);
         if meanwhile.is_other {
-            // All targets are checked again, because `meanwhile.listed` has no single entries.
+            // All targets are checked again. `meanwhile.listed` would not suffice, because it has
+            // only directories and no single entries.
             self.look_again(targets.iter().cloned());
         }
         self.not_before = Instant::now() + BREATH;
         report.is_some()
     }
 
-    /// Checks unresolved targets again, a few at a time and whole trees one by one. Where mounts
-    /// change all the time, a long check would always be disturbed.
+    /// Checks targets again that changed during their last check: whole trees one by one, others a
+    /// few at a time. If mounts change all the time, each long check would be disturbed again.
     fn look_at_unresolved(&mut self) -> bool {
         let unresolved = std::mem::take(&mut self.unresolved);
         let (trees, others): (Vec<_>, Vec<_>) =
@@ -257,7 +265,8 @@ impl Indexer {
             && others.chunks(FEW).all(|few| self.look_at(few))
     }
 
-    /// Like [`Self::look_at`], for targets found in the index.
+    /// Calls [`Self::look_at`] with targets that were found in the index. An error marks the index
+    /// as broken.
     pub(super) fn look_at_found(&mut self, targets: Result<Vec<Target>, IngestError>) -> bool {
         match targets {
             Ok(targets) => self.look_at(&targets),
@@ -268,8 +277,8 @@ impl Indexer {
         }
     }
 
-    /// Adds all files that were being changed while they were read. A barrier cannot wait until
-    /// their later check is due.
+    /// Adds the files that were being changed while they were read. A barrier cannot wait for the
+    /// time at which they would be read again.
     fn add_moving(&mut self, targets: &mut Vec<Target>) {
         self.recheck.retain(|path, (_, cause)| {
             let is_moving = *cause == Cause::Modified;
@@ -312,7 +321,7 @@ impl Indexer {
         any
     }
 
-    /// Runs one step of the slow comparison.
+    /// Runs one step of the slow comparison, or starts a new comparison if it is due.
     pub(super) fn slow_step(&mut self, now: Instant) {
         if let Some(target) = self.slow.pop_front() {
             self.scan(target, true);
@@ -328,7 +337,8 @@ impl Indexer {
         }
     }
 
-    /// Publishes how many files wait to be read, and which wait longer than others.
+    /// Publishes the number of files that wait to be read, and the files that wait longer than
+    /// others.
     pub(super) fn tell_waits(&mut self) {
         let documents = self.ingest.as_ref().map_or(0, Ingest::documents);
         let waiting = self.coalescer.waiting() + self.unfinished.len() + documents;
@@ -353,7 +363,7 @@ impl Indexer {
         }
     }
 
-    /// Describes the transient failures.
+    /// Describes the transient failures in one sentence: their number, and the first of them.
     pub(super) fn why_not(&self) -> String {
         let Some((first, errno)) = self.passing.first() else {
             return String::new();

@@ -69,7 +69,7 @@ fn listings_are_bounded_by_their_bytes() {
     assert_eq!(all.bytes, bytes.sum::<usize>());
 }
 
-/// A watched tree, and the overlay's view of it.
+/// A watched tree, with its index and the state of a daemon.
 struct Watched {
     tree: TempTree,
     ingest: Ingest,
@@ -112,8 +112,8 @@ impl Watched {
         self.shared.tick();
     }
 
-    /// Returns whether a file has to be searched for, and the number of rows. A kept listing must
-    /// equal a new one.
+    /// Asks for the listing of a file. Returns whether that required a search, and the number of
+    /// rows. A cached listing must equal that of a new search.
     fn ask(&self, name: &str) -> (bool, usize) {
         let path = self.path(name);
         let found = |snapshot: &Snapshot| similar_files(snapshot, &path, None);
@@ -128,8 +128,8 @@ impl Watched {
     }
 }
 
-/// A commit of unrelated files does not invalidate a listing. A commit of related files appears in
-/// it.
+/// A listing stays valid after a commit of unrelated files. A commit of related files is visible in
+/// the next listing.
 #[test]
 fn a_listing_is_found_again_only_if_a_commit_touches_it() {
     let mut watched = Watched::new(|_, shared| shared);
@@ -159,7 +159,7 @@ fn a_listing_is_found_again_only_if_a_commit_touches_it() {
     assert_eq!(watched.ask("subject"), (false, 1));
 }
 
-/// An unreadable file may become readable without any event for the index.
+/// An unreadable file may become readable without a commit that the index could report.
 #[test]
 fn a_listing_with_what_could_not_be_read_stands_for_one_clock() {
     let mut watched = Watched::new(|_, shared| shared);
@@ -200,7 +200,7 @@ fn a_listing_goes_with_the_templates() {
     assert_eq!(watched.ask("subject"), (false, 0));
 }
 
-/// Reports the same access at every path.
+/// Access checks that give the same result for every path.
 #[derive(Debug)]
 struct Fixed(Seen);
 
@@ -210,7 +210,7 @@ impl AccessCheck for Fixed {
     }
 }
 
-/// The file at the path may be replaced between the check and the opening.
+/// The file at a path may be replaced between the access check and the opening.
 #[test]
 fn what_was_opened_is_read_only_if_it_is_what_is_seen() {
     let file = tempfile::tempfile().unwrap();

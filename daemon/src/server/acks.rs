@@ -1,4 +1,4 @@
-//! `ack`: which contents a person has seen together.
+//! Handles `ack` requests, which mark contents that a person has seen together.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,18 +12,18 @@ use super::context::Context;
 use crate::acks::Ack;
 use crate::alerts::{partners, rules::Rules};
 
-/// The maximum number of files that one `alerts ack FILE` marks together with the file.
+/// The maximum number of files that `alerts ack FILE` marks together with the named file.
 const MOST: usize = 1000;
 
-/// A file with its content.
+/// An indexed file and its content.
 struct IndexedFile {
     path: PathBuf,
     content: ContentId,
     digest: ContentDigest,
 }
 
-/// Marks two files as seen together. Without `b` it marks a file with each file that it resembles;
-/// with `group` these are one mark. Returns one row for each mark.
+/// Marks `a` and `b` as seen together. Without `b`, each file that resembles `a` is marked together
+/// with `a`. With `group`, all these files are one mark. Returns one row for each mark.
 pub(super) fn mark(
     context: &Context,
     a: &PathText,
@@ -64,7 +64,7 @@ pub(super) fn mark(
     Ok(Answer::fresh(rows, Vec::new()))
 }
 
-/// Removes marks, and returns one row for each.
+/// Removes the marks about `a`, or only those about both files, and returns one row for each.
 pub(super) fn undo(
     context: &Context,
     a: &PathText,
@@ -93,8 +93,8 @@ fn known(snapshot: &Snapshot, path: &Path) -> Result<IndexedFile, Failure> {
     })
 }
 
-/// Returns the files that resemble this one enough for an alert: first those with its content, then
-/// others.
+/// Returns the files that resemble this one enough for an alert. Files with the same content are
+/// first.
 fn alike(
     context: &Context,
     snapshot: &Snapshot,

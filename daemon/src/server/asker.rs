@@ -1,7 +1,9 @@
-//! The peer of a connection: whether it may ask, what it may see, and its share of the limits.
+//! Finds out who the peer of a connection is: whether it may ask, what it may see, and its share of
+//! the limits.
 //!
 //! A daemon of one user answers that user, who sees everything. In system mode every user may ask,
-//! and sees the files that they can open. Information about all users is for root and a group.
+//! and sees the files that they can open. Only root and the members of a group see information
+//! about all users.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,10 +17,11 @@ use super::context::Context;
 use super::out::failed_line;
 use crate::system::System;
 
-/// The peer of a connection.
+/// The peer of a connection, as the kernel identifies it.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
-    /// The process, or in system mode the user's account, to which limits apply.
+    /// The number to which limits apply: the id of the process, or in system mode the user's
+    /// account.
     pub(super) one: i64,
     /// The peer's access checks; `None` if everything is visible.
     sight: Option<Arc<dyn AccessCheck>>,
@@ -26,7 +29,8 @@ pub(super) struct Asker {
     pub(super) is_in_control: bool,
 }
 
-/// Returns the peer, if it may ask. Other peers are rejected at once, and cost no memory.
+/// Returns the peer of a connection, if it may ask. Other peers are rejected at once, so that they
+/// use no memory.
 pub(super) fn admitted(
     stream: &UnixStream,
     uid: u32,
@@ -70,7 +74,7 @@ pub(super) fn admitted(
 }
 
 impl Asker {
-    /// Returns a view with the peer's access checks.
+    /// Restricts a snapshot to the files that the peer may see.
     pub(super) fn view(&self, snapshot: Snapshot) -> Snapshot {
         match &self.sight {
             Some(sight) => snapshot.seen_by(Arc::clone(sight)),
@@ -83,13 +87,14 @@ impl Asker {
         self.sight.as_ref()
     }
 
-    /// Returns whether the peer may see the activity on files that it cannot open.
+    /// Returns whether the peer may see that something happens to files which it cannot open.
     pub(super) fn hears_all(&self) -> bool {
         self.is_in_control
     }
 
-    /// Returns whether answers about these paths are up to date; without paths, about everything.
-    /// Also returns the number of files that wait to be read, if the peer may know it.
+    /// Returns whether answers about these paths are up to date. If there are no paths, the answer
+    /// is about everything. Also returns the number of files that wait to be read; it is 0 if the
+    /// peer may not see it.
     pub(super) fn freshness(&self, context: &Context, within: &[PathBuf]) -> (bool, u64) {
         if self.hears_all() {
             return context.shared.freshness(within, None);
@@ -98,8 +103,8 @@ impl Asker {
         (fresh, 0)
     }
 
-    /// Refuses requests that system mode does not answer, and orders of a peer who may not give
-    /// them.
+    /// Refuses requests that are not answered in system mode, and orders of peers who may not give
+    /// orders.
     pub(super) fn may_ask(&self, request: &Request) -> Result<(), Failure> {
         if self.sight.is_none() {
             return Ok(());

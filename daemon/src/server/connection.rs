@@ -1,7 +1,7 @@
-//! Serves one connection: hello, one request, its answer.
+//! Serves one connection: sends the greeting, reads one request, and sends its answer.
 //!
-//! While a connection waits, it also checks whether the client disconnects ([`hang_up`]). The
-//! question of a disconnected client is cancelled ([`Cancel`]): its thread ends when it next reads
+//! While the answer is computed, the connection also checks whether the client has disconnected
+//! ([`hang_up`]). If so, the question is cancelled ([`Cancel`]): its thread ends when it next reads
 //! the index.
 
 use std::io;
@@ -32,7 +32,8 @@ use super::{Limits, handlers, question};
 use crate::indexer::Command;
 use crate::indexer::roots::root_with;
 
-/// Serves a connection to its end, and logs only serious failures.
+/// Serves a connection to its end. A failure that can be sent to the client is only logged for
+/// debugging.
 pub(super) async fn converse(
     stream: UnixStream,
     context: Arc<Context>,
@@ -59,12 +60,12 @@ pub(super) async fn converse(
     }
 }
 
-/// The reasons why a connection ends before its answer.
+/// The reason why a connection ends without a complete answer.
 #[derive(Debug)]
 enum Trouble {
-    /// This failure is sent to the client.
+    /// A failure that is sent to the client.
     Failed(Failure),
-    /// The client is gone or does not read.
+    /// The client has disconnected or does not read.
     Gone(io::Error),
 }
 
@@ -117,7 +118,8 @@ impl Connection {
         match request {
             Request::Sync { timeout_ms } => {
                 let limit = timeout_ms.map(Duration::from_millis);
-                // To other peers, the progress would reveal how much all users have written.
+                // Only a peer who may see the activity of all users gets progress, because it shows
+                // how many changes wait to be read.
                 let is_told = wants_progress && self.asker.hears_all();
                 let barrier = is_told.then(Barrier::default);
                 self.order(&context, Command::Sync, limit, barrier).await?;
@@ -130,7 +132,8 @@ impl Connection {
             } => {
                 let root = root_with(path.into(), rules);
                 let root = aside(&context, |context| handlers::new_root(context, root)).await?;
-                // The rules are set before the order, which stores them with the root.
+                // The alert rules are set first, because the indexer stores them together with the
+                // root.
                 context.shared.set_alert_rules(&root.path, alerts);
                 let row = handlers::watch_row(&context, &root);
                 self.order(&context, |reply| Command::AddRoot(root, reply), None, None)
@@ -160,8 +163,8 @@ impl Connection {
         }
     }
 
-    /// Reads the request, and whether the client wants progress. `None` if the client only checks
-    /// that a daemon listens.
+    /// Reads the request. Returns it with a flag that is true if the client wants progress. `None`
+    /// if the client sent nothing, as one that only checks whether a daemon listens.
     async fn request(&mut self) -> Result<Option<(Request, bool)>, Trouble> {
         let mut buffer = LineBuffer::new(self.limits.request_bytes);
         let mut piece = [0; 4 * 1024];
@@ -199,8 +202,8 @@ impl Connection {
         }
     }
 
-    /// Sends the indexer an order and waits until it is carried out. With a barrier the client
-    /// receives its progress.
+    /// Sends a command to the indexer and waits until it is executed. With `barrier`, the client
+    /// gets progress meanwhile.
     async fn order(
         &mut self,
         context: &Context,
@@ -238,7 +241,8 @@ impl Connection {
         }
     }
 
-    /// Answers a question on a thread of its own, until the client disconnects.
+    /// Answers a question on a blocking thread, and sends the answer. Returns early if the client
+    /// disconnects.
     async fn compute(
         &mut self,
         context: Arc<Context>,
@@ -267,8 +271,8 @@ impl Connection {
             if answered.is_err() {
                 tracing::debug!("an answer was not wanted any more");
             }
-            // The slot is not released earlier: the question of a disconnected client occupies it
-            // until it has ended.
+            // The slot is released only now. The question of a client that has disconnected keeps
+            // its slot until its thread ends.
             drop(turn);
         });
         let mut pace = progress::pace();
@@ -284,7 +288,7 @@ impl Connection {
                     continue;
                 }
             };
-            // The answer has begun, so no more progress is sent.
+            // The answer has begun, so no progress is sent any more.
             shown = None;
             match piece {
                 Some(piece) => self.write(&piece).await?,
@@ -301,7 +305,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for a slot among the running questions.
+    /// Waits until the question may be computed, and returns its slot among the running questions.
     async fn turn(&mut self, context: &Context) -> Result<Turn, Trouble> {
         tokio::select! {
             turn = context.questions.take(self.asker.one) => turn.ok_or_else(|| ending().into()),
@@ -310,7 +314,8 @@ impl Connection {
         }
     }
 
-    /// Sends the alerts after a number, and with `follow` new ones as well.
+    /// Sends the alerts with greater numbers than `after`. With `follow`, it goes on with each new
+    /// alert.
     async fn alerts(
         &mut self,
         context: &Context,
@@ -375,7 +380,7 @@ impl Connection {
     }
 }
 
-/// Cancels a question when its connection drops this.
+/// Cancels a question when it is dropped, which happens at the end of the connection.
 #[derive(Debug, Default)]
 struct Cancel(StopFlag);
 
@@ -385,11 +390,11 @@ impl Drop for Cancel {
     }
 }
 
-/// Pause between two checks of a client that has closed its side.
+/// The pause between two checks of a client that has closed its side for writing.
 const HALF_CLOSED: Duration = Duration::from_millis(100);
 
-/// Returns when the client is gone. A client that has closed its side for writing (`nc -N`) is not
-/// gone: it may still be reading.
+/// Returns when the client has disconnected. A client that has closed only its side for writing
+/// (`nc -N`) may still be reading, so it counts as connected.
 async fn hang_up(stream: &UnixStream) {
     let mut rest = [0; 1024];
     loop {
@@ -398,7 +403,7 @@ async fn hang_up(stream: &UnixStream) {
         }
         match stream.try_read(&mut rest) {
             Ok(0) => break,
-            // A connection has one request; bytes after it have no meaning.
+            // A connection has only one request, so further bytes are ignored.
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => return,
@@ -409,7 +414,8 @@ async fn hang_up(stream: &UnixStream) {
     }
 }
 
-/// Returns whether the other end is closed in both directions; `poll` always reports that.
+/// Returns whether the client has closed the connection in both directions. `poll` reports that
+/// even if it is asked for no events.
 fn is_hung_up(stream: &UnixStream) -> bool {
     let at_once = Timespec {
         tv_sec: 0,
@@ -419,7 +425,8 @@ fn is_hung_up(stream: &UnixStream) -> bool {
     poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
-/// Looks something up on a thread that may block: a path may be on a disk that does not answer.
+/// Runs `look` on a thread that may block, because it accesses paths, which may be on a disk that
+/// does not answer.
 async fn aside<T: Send + 'static>(
     context: &Arc<Context>,
     look: impl FnOnce(&Context) -> Result<T, Failure> + Send + 'static,
@@ -434,7 +441,7 @@ fn busy(text: String) -> Trouble {
     Failure::new(FailureKind::Busy, text).into()
 }
 
-/// Returns the failure for a connection that is closed before its request is complete.
+/// Returns the failure of a connection that is closed to make room, before its request is complete.
 fn in_the_way() -> Trouble {
     let text = "the daemon is busy: too many requests were begun and are not complete; ask again \
                 in a moment";

@@ -16,11 +16,11 @@ use crate::state::Shared;
 use crate::system::System;
 
 /// The maximum number of questions that are computed at a time; further ones wait. They get half of
-/// the blocking threads ([`crate::server::THREADS`]). The other half serves requests that must
+/// the blocking threads ([`crate::server::THREADS`]). The other half is for requests that must
 /// never wait for a question.
 const QUESTIONS: usize = super::THREADS / 2;
 
-/// The totals of a root.
+/// The figures about the files of a root that `status` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Figures {
     pub(super) files: u64,
@@ -32,29 +32,30 @@ pub(super) struct Figures {
     pub(super) hidden_text: u64,
 }
 
-/// The clock, and the totals of each root and the unreadable parts of documents as of then.
+/// The clock at which `status` counted, the figures of each root, and the unreadable parts of
+/// documents.
 type Counted = (u64, Vec<Figures>, Vec<Unopened>);
 
-/// Shared by all connections.
+/// The state that all connections share.
 #[derive(Debug)]
 pub struct Context {
-    /// The index and its state.
+    /// The index, and the state of the daemon.
     pub shared: Arc<Shared>,
-    /// Orders to the indexer.
+    /// Sends commands to the indexer.
     pub commands: Sender<Command>,
-    /// The alerts.
+    /// The log of alerts.
     pub alerts: Arc<Mutex<AlertLog>>,
     /// The mounted overlays.
     pub overlays: Arc<Overlays>,
     /// The state folder.
     pub state: PathBuf,
-    /// The slots for questions that are computed.
+    /// Limits the number of questions that are computed at a time.
     pub(super) questions: FairShare,
-    /// The cache of answers and of the data from which they were made.
+    /// A cache of answers, and of data from which answers are made.
     pub(super) compared: MemoryCache,
-    /// The totals that the last `status` counted.
+    /// The figures that the last `status` counted.
     pub(super) figures: Mutex<Option<Counted>>,
-    /// The access checks of a daemon for all users.
+    /// The access checks of system mode; `None` for a daemon of one user.
     pub(super) system: Option<Arc<System>>,
 }
 
@@ -80,7 +81,7 @@ impl Context {
         }
     }
 
-    /// Answers every user, from the files that they may see.
+    /// Changes to system mode: every user is answered from the files that they may see.
     #[must_use]
     pub fn for_all(self, system: Arc<System>) -> Self {
         Self {
@@ -90,12 +91,12 @@ impl Context {
         }
     }
 
-    /// The access checks of a daemon for all users.
+    /// Returns the access checks of system mode; `None` for a daemon of one user.
     pub fn system(&self) -> Option<Arc<System>> {
         self.system.clone()
     }
 
-    /// The number of questions that are being computed.
+    /// Returns the number of questions that are being computed.
     pub(super) fn computing(&self) -> u64 {
         (QUESTIONS - self.questions.free()) as u64
     }

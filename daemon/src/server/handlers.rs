@@ -1,5 +1,5 @@
-//! Handles requests that need neither a computed answer nor the indexer, and checks orders before
-//! the indexer gets them. Both run on threads of their own and may block.
+//! Handles requests that need neither a search nor the indexer. Also checks orders before they are
+//! sent to the indexer. Both run on blocking threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::neighbours::IndexNeighbours;
 use crate::overlays::Mount;
 use crate::state::Root;
 
-/// Answers a request that needs neither a search nor an order to the indexer.
+/// Answers a request that needs neither a search nor the indexer.
 pub(super) fn answer(
     (context, asker): (&Context, &Asker),
     request: Request,
@@ -80,7 +80,8 @@ pub(super) fn answer(
         Request::Mount { path, view } => out.answer(mount(context, path.as_ref(), view)),
         Request::Unmount { path } => out.answer(unmount(context, path.as_ref())),
         Request::Covers { paths, whole } => out.answer(covers((context, asker), paths, whole)),
-        // Questions go to `question::answer`; orders and alerts are served by `connection`.
+        // `question::answer` handles questions, and `connection` handles orders and alerts. So no
+        // other request gets here.
         _ => {
             let text = "this request is not answered here";
             out.answer::<()>(Err(Failure::new(FailureKind::Internal, text)))
@@ -147,7 +148,8 @@ fn covers(
 ) -> Result<Answer<CoverRow>, Failure> {
     let seen = status::all_roots(context, asker)?;
     let roots: Vec<PathBuf> = seen.iter().map(|root| root.options.path.clone()).collect();
-    // Without an index every path counts as known: the question itself then reports the reason.
+    // Without an index every path counts as known. The question itself then fails and gives the
+    // reason.
     let view = context.shared.snapshot().ok();
     let view = view.map(|snapshot| asker.view(snapshot));
     let is_known = |path: &PathText| -> Result<bool, AskError> {
@@ -173,7 +175,7 @@ fn covers(
 
 // ---- orders: checks before the indexer gets them ----------------------------------------------
 
-/// The root to add, checked and with its real path.
+/// Checks a root that is to be added, and returns it with its real path.
 pub(super) fn new_root(context: &Context, root: RootOptions) -> Result<RootOptions, Failure> {
     let refused =
         |error: crate::config::RootError| Failure::new(FailureKind::Refused, error.to_string());
@@ -188,7 +190,7 @@ pub(super) fn new_root(context: &Context, root: RootOptions) -> Result<RootOptio
     Ok(root)
 }
 
-/// The root that a path means: that of this name, or the one that the path leads to.
+/// Returns the root that a path names. The path may be a link that leads to a root.
 pub(super) fn known_root(context: &Context, path: PathBuf) -> Result<PathBuf, Failure> {
     let roots = context.shared.roots();
     if is_catalogued(&path) {
@@ -210,7 +212,7 @@ pub(super) fn known_root(context: &Context, path: PathBuf) -> Result<PathBuf, Fa
     }
 }
 
-/// The row of a root that `watch add` asked for.
+/// Returns the row about a root that `watch add` has requested.
 pub(super) fn watch_row(context: &Context, root: &RootOptions) -> WatchRow {
     WatchRow {
         path: root.path.as_path().into(),

@@ -1,11 +1,12 @@
-//! Keeps answers while nothing changes.
+//! Stores answers, and sends them again while nothing changes.
 //!
-//! Questions about whole trees are repeated. While the clock is unchanged, the answer is the same.
-//! Its stored lines are sent without reading files or the index. Only whether the answer is fresh,
-//! and what it may lack, is determined again.
+//! Questions about whole trees are often repeated. While the clock is unchanged, so is the answer.
+//! So its stored lines are sent, without reading files or the index. Only its header is made again,
+//! with the present freshness, and the errors about what it may lack.
 //!
-//! Answers to callers who do not see everything are not kept. Neither are those of `covered`, which
-//! reads the present files. Answers about single files need no cache.
+//! Answers to callers who do not see everything are not stored. Answers to `covered` are not
+//! stored, either, because it reads the present files. Answers about single files are fast without
+//! a cache.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use resemble_query::compare::{FindingsCache, MemoryCache};
 use super::asker::Asker;
 use super::context::Context;
 
-/// The cache entry for the answer to one question.
+/// The place in the cache for the answer to one question.
 #[derive(Debug)]
 pub(super) struct AnswerPlace<'a> {
     cache: &'a MemoryCache,
@@ -25,9 +26,10 @@ pub(super) struct AnswerPlace<'a> {
 }
 
 impl<'a> AnswerPlace<'a> {
-    /// Returns the entry for the answer to a request whose scope is complete. `None` if answers of
-    /// its kind are not stored. The present clock is part of its name, and is read before the
-    /// index. If it changes in between, the stored answer is at worst never found.
+    /// Returns the place for the answer to a request; `None` if answers of its kind are not stored.
+    /// The request must have its whole scope. The present clock is part of the place's name. It is
+    /// read before the index. If the clock changes in between, the stored answer is never found,
+    /// which is harmless.
     pub(super) fn of(
         (context, asker): (&'a Context, &Asker),
         request: &Request,
@@ -41,7 +43,8 @@ impl<'a> AnswerPlace<'a> {
                 | Request::Groups(_)
                 | Request::Order(_)
         );
-        // Until the first scan is done, former roots are removed without a change of the clock.
+        // Before the first scan is done, former roots are removed without a change of the clock. So
+        // no answer is stored until then.
         if !is_of_trees || asker.sight().is_some() || !context.shared.first_scan_done() {
             return None;
         }
@@ -53,7 +56,8 @@ impl<'a> AnswerPlace<'a> {
         })
     }
 
-    /// Returns what was stored: the header, the end and the lines of the answer.
+    /// Returns the stored answer: its header, the counts for its last line, its bytes, and the
+    /// position in them where its lines begin.
     pub(super) fn get(&self) -> Option<(Header, End, Arc<[u8]>, usize)> {
         let kept = self.cache.get(&self.name)?;
         let begin = kept.iter().position(|&byte| byte == b'\n')? + 1;
@@ -61,7 +65,7 @@ impl<'a> AnswerPlace<'a> {
         Some((header, sent, kept, begin))
     }
 
-    /// Stores an answer while there is room.
+    /// Stores an answer if the cache has room for it.
     pub(super) fn put(&self, header: &Header, sent: End, lines: &[u8]) {
         if let Ok(mut kept) = serde_json::to_vec(&(header, sent)) {
             kept.push(b'\n');

@@ -1,13 +1,14 @@
-//! Serves the socket, and limits which users may ask and how much.
+//! Serves the socket, and limits which users may ask and how many requests each may send.
 //!
 //! 1. **Only the same user may ask.** The kernel supplies the peer's user id. Root is an ordinary
 //!    user here, because answers reveal what files contain. Other users cost no slot, no memory and
 //!    no thread. In system mode every user may ask, and gets answers from the files that they can
 //!    open themselves (`asker`).
-//! 2. **A slow client blocks only itself.** Each connection is a task. Reading its request and
-//!    writing each piece of its answer have time limits, and its request has a size limit.
-//!    Incomplete requests are limited together, in number and bytes: the largest consumer is closed
-//!    (`room`). A client beyond the limit of running requests gets a failure.
+//! 2. **A slow client blocks only itself.** Each connection is a task. There are time limits for
+//!    reading its request and for writing each piece of its answer, and a size limit for the
+//!    request. The number and the bytes of all incomplete requests are limited together. Beyond
+//!    these limits, a request of the client with most of them is closed (`room`). Beyond the limit
+//!    of requests that are answered at a time, a client gets a failure.
 //! 3. **Questions are computed on threads of their own** ([`tokio::task::spawn_blocking`]). Their
 //!    answers pass a channel of small capacity, so a slow reader does not fill the memory.
 //! 4. **A client that disconnects ends its question**, and the number of concurrent questions is
@@ -40,27 +41,27 @@ pub use context::Context;
 use room::Admission;
 use turns::FairShare;
 
-/// Threads for blocking work: questions, and looking up paths.
+/// The number of threads for work that may block: questions, and accesses to paths.
 pub const THREADS: usize = 32;
 
-/// Limits on the number of clients and on the share of each.
+/// Limits on the requests of all clients, and on the share of one client.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Requests that are being answered at once.
+    /// The maximum number of requests that are answered at a time.
     pub connections: usize,
-    /// Connections with an incomplete request at once.
+    /// The maximum number of connections whose request is incomplete.
     pub unfinished: usize,
-    /// Bytes of a request.
+    /// The maximum number of bytes of a request.
     pub request_bytes: usize,
-    /// Bytes of all requests together, without small ones.
+    /// The maximum number of bytes of all requests together. Small requests do not count.
     pub all_request_bytes: usize,
-    /// Time for the whole request to arrive.
+    /// The longest time until a request is complete.
     pub request_time: Duration,
-    /// Time for the client to take a piece of the answer.
+    /// The longest time for which a client may take to receive a piece of its answer.
     pub write_time: Duration,
-    /// The only user who may ask, unless the daemon serves all users.
+    /// The only user who may ask, unless the daemon is in system mode.
     pub uid: u32,
-    /// Divisor of the slots: one client may take all of them divided by this.
+    /// One client may use at most the number of slots divided by this.
     pub share: usize,
 }
 
@@ -79,7 +80,7 @@ impl Limits {
         }
     }
 
-    /// Returns the limits of the system's daemon: a user has at most a quarter of the slots of each
+    /// Returns the limits of system mode: a user may have at most a quarter of the slots of each
     /// kind.
     pub const fn of_all(uid: u32) -> Self {
         Self {
@@ -91,10 +92,10 @@ impl Limits {
     }
 }
 
-/// A user may take each limited resource divided by this.
+/// In system mode, a user may use at most the number of slots divided by this.
 pub(crate) const SHARE: usize = 4;
 
-/// Answers until `ending` is true; then open connections get a failure and are closed.
+/// Answers connections until `ending` is true. Open connections then get a failure and are closed.
 pub async fn serve(
     listener: UnixListener,
     context: Arc<Context>,
@@ -114,7 +115,8 @@ pub async fn serve(
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Probably no descriptors are left; connections that end release theirs.
+                // Probably no descriptors are left. Connections that end release some, so it tries
+                // again later.
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
@@ -131,8 +133,8 @@ pub async fn serve(
         });
     }
     drop(listener);
-    // Connections notice the end themselves. One whose client does not read is not awaited any
-    // longer.
+    // Each connection ends by itself when `ending` is true. One whose client does not read its
+    // answer is cut off after this time.
     let patience = Duration::from_secs(2);
     let all = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(patience, all).await.is_err() {

@@ -6,29 +6,29 @@ use resemble_query::compare::MemoryCache;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-/// Bytes collected before they are sent.
+/// The number of bytes that are collected before they are sent as one piece.
 const PIECE: usize = 64 * 1024;
-/// The maximum number of pieces in transit at once.
+/// The maximum number of pieces in the channel.
 const ON_THE_WAY: usize = 4;
 
-/// The largest answer that is stored, in bytes. The cache has room for two such answers and for the
-/// data from which they were made.
+/// The maximum number of bytes of an answer that is stored. The cache has room for two such answers
+/// and for the data from which they were made.
 const MOST_COPIED: usize = MemoryCache::MOST_BYTES / 4;
 
 /// The client is gone, or the answer cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClientGone;
 
-/// The end of the channel that the computing thread writes to.
+/// The sending end of the channel, for the thread that computes the answer.
 #[derive(Debug)]
 pub(super) struct Out {
     pieces: mpsc::Sender<Vec<u8>>,
     gathered: Vec<u8>,
-    /// A copy of the lines, to be stored.
+    /// A copy of the lines, to be stored in the cache.
     copy: Option<Vec<u8>>,
 }
 
-/// Returns both ends.
+/// Returns both ends of a channel for an answer.
 pub(super) fn channel() -> (Out, mpsc::Receiver<Vec<u8>>) {
     let (pieces, receiver) = mpsc::channel(ON_THE_WAY);
     (
@@ -42,7 +42,8 @@ pub(super) fn channel() -> (Out, mpsc::Receiver<Vec<u8>>) {
 }
 
 impl Out {
-    /// Adds a line. Blocks while the client is slow; not for asynchronous code.
+    /// Adds a line to the answer. It blocks while the client is slow, so it must not be called by
+    /// asynchronous code.
     pub(super) fn line<T: Serialize>(&mut self, value: &T) -> Result<(), ClientGone> {
         match encode(value, MAX_ANSWER) {
             Ok(line) => {
@@ -73,17 +74,17 @@ impl Out {
         }
     }
 
-    /// Copies the lines from here on, unless they are too many to be stored.
+    /// Begins a copy of all further lines. The copy is dropped if it gets too large to be stored.
     pub(super) fn copy(&mut self) {
         self.copy = Some(Vec::new());
     }
 
-    /// Returns the copied lines, if they are complete.
+    /// Returns the copied lines; `None` if they were too large.
     pub(super) const fn take_copy(&mut self) -> Option<Vec<u8>> {
         self.copy.take()
     }
 
-    /// Adds stored lines.
+    /// Adds lines of an answer that was stored.
     pub(super) fn raw(&mut self, lines: &[u8]) -> Result<(), ClientGone> {
         self.copy = None;
         for piece in lines.chunks(PIECE) {
@@ -93,7 +94,7 @@ impl Out {
         Ok(())
     }
 
-    /// Adds a whole answer, or its failure, and sends everything.
+    /// Adds a whole answer or a failure, and sends everything.
     pub(super) fn answer<R: Serialize>(
         &mut self,
         answer: Result<Answer<R>, Failure>,
@@ -109,7 +110,7 @@ impl Out {
         self.flush()
     }
 
-    /// Sends what was collected.
+    /// Sends the collected bytes as one piece.
     pub(super) fn flush(&mut self) -> Result<(), ClientGone> {
         if self.gathered.is_empty() {
             return Ok(());
@@ -120,7 +121,7 @@ impl Out {
     }
 }
 
-/// Returns the line with a failure for the client.
+/// Returns the line that reports a failure to the client.
 pub(super) fn failed_line(failure: Failure) -> Vec<u8> {
     // A failure is a kind and a sentence. It can always be written as JSON and is never too long.
     encode(&Reply::<()>::Failed(failure), MAX_ANSWER).unwrap_or_default()

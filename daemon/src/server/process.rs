@@ -1,4 +1,4 @@
-//! Reports the resources of the daemon, by the kernel's counts.
+//! Reports the resources that the daemon uses, as the kernel counts them.
 
 use std::fs;
 use std::time::Duration;
@@ -20,7 +20,8 @@ pub(super) fn status(uptime: Duration) -> ProcessStatus {
         uptime_seconds: uptime.as_secs(),
         resident_bytes: kibibytes("VmRSS:"),
         peak_bytes: kibibytes("VmHWM:"),
-        // One of the descriptors belongs to this reading of the folder, so it is not counted.
+        // One of the descriptors is the one with which this function reads the folder, so it is not
+        // counted.
         descriptors: fs::read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64 - 1),
         most_descriptors: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
     }

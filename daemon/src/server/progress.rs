@@ -1,4 +1,4 @@
-//! Reports the progress of work that a client waits for: the steps of a question, or of a barrier.
+//! Reports the progress of work that a client waits for: a question, or a barrier.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::context::Context;
 
-/// Work that takes less time is not reported.
+/// The time before the first report. Work that takes less time is not reported.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Time between two reports.
+/// The time between two reports.
 const PACE: Duration = Duration::from_millis(250);
 
-/// Returns a timer for the reports.
+/// Returns a timer that ticks when a report is due.
 pub(super) fn pace() -> Interval {
     let mut pace = interval_at(Instant::now() + PATIENCE, PACE);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     pace
 }
 
-/// Returns the current step of a question; `None` if it has no progress.
+/// Returns the current step of a question; `None` if the question has not reported a step.
 pub(super) fn of_question(steps: &Steps) -> Option<StepProgress> {
     let step = steps.now()?;
     Some(StepProgress {
@@ -35,17 +35,19 @@ pub(super) fn of_question(steps: &Steps) -> Option<StepProgress> {
     })
 }
 
-/// The work that a barrier waits for.
+/// The state for reporting the progress of a barrier.
 #[derive(Debug, Default)]
 pub(super) struct Barrier {
-    /// The step reported last, and the greatest number of files that waited in it.
+    /// The number of the step that was reported last, and the largest number of files that waited
+    /// during that step.
     waiting: (u64, u64),
-    /// The number of the scan whose files are being counted, and the count.
+    /// The number of the scan whose files are being counted, and the counter.
     counted: Option<(u64, Arc<Tally>)>,
 }
 
 impl Barrier {
-    /// Returns the progress of the current scan, or the number of changed files still to be read.
+    /// Returns the progress of the running scan. If no scan runs, returns how many of the waiting
+    /// files have been read.
     pub(super) fn now(&mut self, context: &Context) -> Option<StepProgress> {
         let (step, scan) = context.shared.scan();
         let Some((root, done)) = scan else {
@@ -68,7 +70,8 @@ impl Barrier {
             let tally = Arc::new(Tally::default());
             self.counted = Some((step, Arc::clone(&tally)));
             let roots = [root.clone()];
-            // This task is not awaited: it ends by itself, or when it is stopped.
+            // The counting task is not awaited: it ends by itself, or when [`Self::stop`] is
+            // called.
             tokio::task::spawn_blocking(move || tally.count(&roots));
         }
         let all = self.counted.as_ref().and_then(|(_, tally)| tally.total());

@@ -1,5 +1,5 @@
 //! Answers questions about files: checks the scope, calls [`resemble_query::answer`], and sends
-//! rows as they are found. No question has code of its own here.
+//! rows as they are found. The code of each question is in that crate.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use super::out::{ClientGone, Out};
 use super::status;
 use crate::state::Root;
 
-/// Answers a question. `stop` cancels it.
+/// Answers a question. Setting `stop` cancels it.
 pub(super) fn answer(
     (context, asker): (&Context, &Asker),
     request: Request,
@@ -54,7 +54,7 @@ pub(super) fn answer(
     match answered {
         Ok(()) => {
             for error in lacking {
-                // The result is ignored, because `end` also notices that the client is gone.
+                // The result is ignored here, because `end` also notices that the client is gone.
                 let _ = lines.error(error);
             }
             lines.end()
@@ -64,7 +64,7 @@ pub(super) fn answer(
     }
 }
 
-/// Returns the data from which a question is answered.
+/// Returns the snapshot and the other data from which a question is answered.
 fn question_context<'a>(
     (context, asker): (&'a Context, &Asker),
     stop: &StopFlag,
@@ -76,8 +76,8 @@ fn question_context<'a>(
     Ok(answer::Context {
         snapshot: asker.view(snapshot.with_stop(stop.clone())),
         roots: paths_of(all_roots(context)).collect(),
-        // Documents are extracted only if the daemon has a single user. Otherwise the file at a
-        // path may no longer be the one that this caller was allowed to see.
+        // In system mode documents are not extracted to answer a question. The file at a path may
+        // have been replaced since the access check, by one that this caller may not see.
         part_reader: shared
             .part_reader()
             .filter(|_| asker.sight().is_none())
@@ -111,8 +111,8 @@ fn failure(error: &AskError) -> Failure {
 
 // ---- the scope ---------------------------------------------------------------------------------
 
-/// Returns the request with its whole scope, if every path that it names is watched. The daemon
-/// does not answer about only some of them.
+/// Returns the request with its whole scope. Fails unless every path that the request names is
+/// watched, because the daemon does not answer about only some of them.
 fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure> {
     match &mut request {
         Request::Find(find) => {
@@ -125,9 +125,9 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
             if let Subject::File(path) = &find.subject
                 && is_waiting(context, path.as_path())
             {
-                // The failure makes the caller extract the document, because its turn here may be
-                // far off. A missing file has the same failure, so it reveals nothing to a caller
-                // who may not see the file.
+                // This failure makes the caller extract the document itself, because the daemon may
+                // not extract it soon. A missing file has the same failure. So it reveals nothing
+                // to a caller who may not see the file.
                 return Err(failure(&AskError::NotIndexed(path.as_path().to_owned())));
             }
         }
@@ -165,8 +165,8 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
     Ok(request)
 }
 
-/// Refuses a question about paths that were not indexed: the caller may read them itself. Also
-/// refuses a question that must count every file if options leave out some.
+/// Refuses a question about paths that the index could not list or leaves out: the caller may read
+/// them itself. Also refuses a question in which every file counts, if options leave out some.
 fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failure> {
     let places = AskedPlaces::of(request, &from.roots);
     let is_whole = matches!(request, Request::Compare(_) | Request::Covered(_));
@@ -193,8 +193,8 @@ fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failu
     Ok(())
 }
 
-/// Completes a scope. An empty scope is about the whole index and needs no list of paths. Only if
-/// it has patterns or a least size, it is filled with the roots and the catalogues.
+/// Completes a scope whose default is the whole index. An empty scope needs no list of paths. But
+/// if it has patterns or a least size, the roots and the catalogues are filled in.
 fn in_index(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     watched(context, &scope.within)?;
     let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
@@ -204,7 +204,7 @@ fn in_index(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Completes a scope. An empty scope is about all roots, including missing ones.
+/// Completes a scope whose default is all roots, including missing ones.
 fn in_roots(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     watched(context, &scope.within)?;
     fill(scope, context.shared.roots());
@@ -217,7 +217,7 @@ fn fill(scope: &mut Scope, roots: Vec<Root>) {
     }
 }
 
-/// Returns the roots and the catalogues.
+/// Returns the roots, followed by the catalogues.
 fn all_roots(context: &Context) -> Vec<Root> {
     let mut roots = context.shared.roots();
     roots.extend(context.shared.catalogue_roots());
@@ -228,7 +228,7 @@ fn paths_of(roots: Vec<Root>) -> impl Iterator<Item = PathBuf> {
     roots.into_iter().map(|root| root.options.path)
 }
 
-/// Returns the paths that a completed request is about; empty if it is about everything.
+/// Returns the paths that a request with its whole scope is about. No paths mean everything.
 fn within(request: &Request) -> Vec<PathBuf> {
     let paths: Vec<&PathText> = match request {
         Request::Find(find) if find.options.scope.within.is_empty() => Vec::new(),
@@ -278,8 +278,8 @@ fn not_watched(path: &Path) -> Failure {
     Failure::new(FailureKind::NotWatched, text)
 }
 
-/// Returns what an answer may lack, or show in an old state. This is determined before the question
-/// is answered, because scans and readers continue meanwhile.
+/// Returns errors about files that an answer may lack or show in an old state. They are determined
+/// before the question is answered, because scans and readers continue meanwhile.
 fn lacking((context, asker): (&Context, &Asker), request: &Request) -> Vec<SoftError> {
     let mut errors = rebuilding((context, asker), request);
     if asker.hears_all() {
@@ -292,7 +292,7 @@ fn lacking((context, asker): (&Context, &Asker), request: &Request) -> Vec<SoftE
     errors
 }
 
-/// Returns an error for the documents below a root that go into a catalogue without their texts.
+/// Returns an error if a catalogue will lack the texts of documents below a root.
 fn without_text(context: &Context, root: &Path) -> Option<SoftError> {
     let documents = context.shared.waiting_documents(root);
     (documents > 0).then(|| SoftError {
@@ -305,9 +305,9 @@ fn without_text(context: &Context, root: &Path) -> Option<SoftError> {
     })
 }
 
-/// Returns errors for the parts of the scope whose index is being rebuilt: files missing in the
-/// answer may exist. This is determined before the question is answered, because the scan
-/// continues.
+/// Returns an error for each path of the scope whose index is being rebuilt, because the answer may
+/// lack files there. The errors are determined before the question is answered, because the scan
+/// continues meanwhile.
 fn rebuilding((context, asker): (&Context, &Asker), request: &Request) -> Vec<SoftError> {
     let shared = &context.shared;
     let scope: Vec<&PathText> = match request {
@@ -350,21 +350,22 @@ fn rebuilding((context, asker): (&Context, &Asker), request: &Request) -> Vec<So
 
 // ---- the lines ---------------------------------------------------------------------------------
 
-/// Writes an answer as lines for the client.
+/// Sends an answer to the client, line by line.
 struct Lines<'a> {
     context: &'a Context,
     asker: &'a Asker,
-    /// The paths that the question is about; empty for everything.
+    /// The paths that the question is about. No paths mean everything.
     within: Vec<PathBuf>,
     out: &'a mut Out,
     sent: End,
-    /// True if the answer is to be kept.
+    /// True if the answer is to be stored.
     is_kept: bool,
-    /// The header of the answer, from which freshness is determined anew each time.
+    /// The header without freshness, which is determined again each time when a stored answer is
+    /// sent.
     head: Header,
-    /// True if a dump is text. Rows carry text as it is, and other bytes as base64.
+    /// True if a dump is text, which its rows have unchanged. The rows of other dumps have base64.
     is_text: bool,
-    /// The part of a dump that was not sent yet.
+    /// The bytes of a dump that were not sent yet.
     waiting: Vec<u8>,
     is_gone: bool,
 }
@@ -386,7 +387,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Sends an answer that was kept.
+    /// Sends an answer that was stored.
     fn repeat(
         &mut self,
         (header, sent, kept, begin): (Header, End, Arc<[u8]>, usize),
@@ -397,7 +398,7 @@ impl<'a> Lines<'a> {
         is_sent.then_some(()).ok_or(AskError::Cancelled)
     }
 
-    /// Stores the lines after the header, if there is an entry for them.
+    /// Stores the lines after the header, if the answer has a place in the cache.
     fn keep(&mut self, place: Option<&AnswerPlace<'_>>) {
         if let (Some(place), Some(lines)) = (place, self.out.take_copy()) {
             place.put(&self.head, self.sent, &lines);
@@ -413,7 +414,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Returns the number of bytes that one row of a dump carries. Base64 is longer by a third.
+    /// Returns the number of dumped bytes that one row has. Base64 is longer than the bytes by a
+    /// third.
     const fn piece_size(&self) -> usize {
         if self.is_text {
             DumpRow::PIECE
@@ -427,7 +429,7 @@ impl<'a> Lines<'a> {
         for piece in waiting.chunks(self.piece_size()) {
             self.sent.rows += 1;
             self.line(&Line::Row(if self.is_text {
-                // The text is ASCII, so it may be cut anywhere.
+                // The text is ASCII, so it may be cut at any byte.
                 DumpRow {
                     text: String::from_utf8_lossy(piece).into_owned(),
                 }
@@ -438,7 +440,7 @@ impl<'a> Lines<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Sends what is left, and the last line.
+    /// Sends the rest of a dump, and the last line of the answer.
     fn end(mut self) -> Result<(), ClientGone> {
         if self.send_waiting().is_break() {
             return Err(ClientGone);

@@ -1,14 +1,14 @@
-//! Limits connections whose requests are incomplete.
+//! Limits the number and the bytes of connections whose requests are incomplete.
 //!
-//! A connection that sends nothing, or half of a request, costs a descriptor and memory. Both are
-//! limited for all connections together, and **the largest consumer is closed first**. If there are
-//! too many connections, the process with most of them loses its oldest one. If incomplete requests
-//! have too many bytes, the process with most bytes loses its largest request. So an attacker
-//! obstructs itself, and other clients are not rejected. The kernel reports which process has
-//! connected. System mode counts accounts of users instead of processes, because a user can start
-//! any number of them.
+//! A connection that has sent nothing, or half of a request, costs a descriptor and memory. Both
+//! are limited for all connections together. Beyond a limit, **the process that uses most loses a
+//! connection**. If there are too many connections, it is the oldest one of the process with most
+//! connections. If the requests have too many bytes, it is the largest one of the process with most
+//! bytes. So an attacker obstructs itself, and other clients are not rejected. The kernel reports
+//! which process has connected. In system mode, accounts of users are counted instead of processes,
+//! because a user can start any number of processes.
 //!
-//! The bytes of a complete request are counted until it is answered.
+//! The bytes of a complete request count until it is answered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// Smaller requests are not counted: the number of connections limits them.
+/// The bytes of requests up to this size are not counted. The number of connections limits them.
 const SMALL: usize = 64 << 10;
 
 /// The limits and the present connections.
@@ -33,16 +33,16 @@ struct Guests {
     all: BTreeMap<u64, AdmittedPeer>,
 }
 
-/// A connection.
+/// A connection that was admitted.
 #[derive(Debug)]
 struct AdmittedPeer {
     one: i64,
     bytes: usize,
-    /// Signals it to close; `None` when its request is complete.
+    /// Signals that the connection must close; `None` when its request is complete.
     sent_away: Option<oneshot::Sender<()>>,
 }
 
-/// The slot of one connection, which is freed when this is dropped.
+/// The place of one connection in [`Guests`], which is freed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     room: Arc<Admission>,
@@ -51,12 +51,12 @@ pub(super) struct Place {
     sent_away: oneshot::Receiver<()>,
 }
 
-/// The limit of bytes is reached, and no other process has more than this one.
+/// The error if the limit of bytes is reached and no other process has more bytes than this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoRoom;
 
 impl Admission {
-    /// Limits incomplete requests to this number, and all requests together to this many bytes.
+    /// Limits the number of incomplete requests, and the bytes of all requests together.
     pub(super) fn new(connections: usize, bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             connections: connections.max(1),
@@ -65,7 +65,8 @@ impl Admission {
         })
     }
 
-    /// Admits a connection of this process (or user); another one may be closed for it.
+    /// Admits a connection of this process (or user account). If the limit is reached, another
+    /// connection is closed for it.
     pub(super) fn enter(self: &Arc<Self>, one: i64) -> Place {
         let mut guests = self.guests.lock();
         while guests.unfinished().count() >= self.connections {
@@ -98,7 +99,7 @@ impl Guests {
         all.filter(|(_, guest)| guest.sent_away.is_some())
     }
 
-    /// Returns the number of incomplete requests of each process or user, and their bytes.
+    /// Returns, for each process or account, the number of its incomplete requests and their bytes.
     fn by_one(&self) -> BTreeMap<i64, (usize, usize)> {
         let mut all = BTreeMap::new();
         for (_, guest) in self.unfinished() {
@@ -117,8 +118,8 @@ impl Guests {
             .map(|(number, _)| number)
     }
 
-    /// Returns the largest request of the process with most bytes in incomplete requests, if those
-    /// exceed `bytes`.
+    /// Returns the largest incomplete request of the process that has most bytes. `None` if that
+    /// process does not have more than `bytes`.
     fn largest(&self, bytes: usize) -> Option<u64> {
         let ones = self.by_one();
         let (one, (_, most)) = ones.into_iter().max_by_key(|(_, (_, held))| *held)?;
@@ -129,14 +130,14 @@ impl Guests {
 
     fn send_away(&mut self, number: u64) {
         if let Some(tell) = self.all.remove(&number).and_then(|guest| guest.sent_away) {
-            // If the connection has just ended, nothing receives this.
+            // If the connection has just ended, nobody receives the signal.
             let _heard = tell.send(());
         }
     }
 }
 
 impl Place {
-    /// Records that the request has this many bytes now.
+    /// Records the number of bytes that the request has now.
     pub(super) fn holds(&self, bytes: usize) -> Result<(), NoRoom> {
         let bytes = if bytes <= SMALL { 0 } else { bytes };
         let mut guests = self.room.guests.lock();
@@ -152,10 +153,10 @@ impl Place {
         Ok(())
     }
 
-    /// Returns when this connection has to close.
+    /// Returns when this connection must close, and never if it need not.
     pub(super) async fn sent_away(&mut self) {
         if (&mut self.sent_away).await.is_err() {
-            // Its request is complete: it is not closed any more.
+            // The request is complete, so the connection is not closed any more.
             std::future::pending::<()>().await;
         }
     }
@@ -196,7 +197,7 @@ mod tests {
         let mut another = room.enter(3);
         assert!(is_sent_away(&mut many[100]));
         assert!(!is_sent_away(&mut honest) && !is_sent_away(&mut another));
-        // A complete request takes no slot.
+        // A complete request does not count as a connection any more.
         honest.is_complete();
         another.is_complete();
         let more: Vec<Place> = (0..2).map(|_| room.enter(4)).collect();
@@ -216,10 +217,11 @@ mod tests {
         small.holds(4 * MB).unwrap();
         assert!(is_sent_away(&mut large) && !is_sent_away(&mut small));
         assert_eq!(large.holds(1), Err(NoRoom), "it has been sent away");
-        // No other process has more bytes than this one.
+        // The request is too large, and no other process has more bytes. So this request is
+        // refused.
         assert_eq!(more.holds(7 * MB), Err(NoRoom));
         assert!(!is_sent_away(&mut small));
-        // The bytes of a complete request count, but it is not closed.
+        // The bytes of a complete request count, but its connection is not closed.
         small.is_complete();
         let other = room.enter(3);
         other.holds(6 * MB).unwrap();

@@ -1,9 +1,10 @@
 //! Creates, protects and removes the socket file.
 //!
-//! A process that can connect can ask. So a new folder is 0700, the socket is 0600, and the user of
-//! each connection is checked again (`server::connection`). A socket file outlives a killed
-//! process. It is replaced only if this user owns it and no process answers there. Two daemons with
-//! one state folder cannot race here, because the index is locked before.
+//! A process that can connect can ask. So a new folder has mode 0700, the socket has mode 0600, and
+//! the user of each connection is checked again (`server::asker`). The socket file of a killed
+//! process stays. It is replaced only if this user owns it and no process answers there. Two
+//! daemons with the same state folder cannot get here at the same time, because each must lock the
+//! index before.
 
 use std::fs;
 use std::io;
@@ -11,10 +12,10 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt}
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// The reasons why there is no socket.
+/// The reason why the socket could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Another daemon answers.
+    /// Another daemon answers at the socket.
     #[error(
         "another resembled answers at {}; use that one, or give this one another --socket and \
          --state",
@@ -24,7 +25,7 @@ pub enum SocketError {
         /// The socket.
         path: PathBuf,
     },
-    /// Another file is in the way.
+    /// Another file is at the path of the socket.
     #[error("{} is in the way: {what}; remove it or give another --socket", .path.display())]
     InTheWay {
         /// The path.
@@ -32,7 +33,7 @@ pub enum SocketError {
         /// Kind of the file.
         what: &'static str,
     },
-    /// The name does not fit into a socket address.
+    /// The path is too long for a socket address.
     #[error("{} is too long for a socket (107 bytes); give another --socket", .path.display())]
     TooLong {
         /// The path.
@@ -48,14 +49,14 @@ pub enum SocketError {
     },
 }
 
-/// A listening socket that removes its file when dropped, if the file is still its own.
+/// A listening socket. Dropping it removes the socket file, unless another one is at its path.
 #[derive(Debug)]
 pub struct Socket {
     path: PathBuf,
     identity: (u64, u64),
 }
 
-/// Makes the socket and its folder. With `for_all` every user may connect, and the folder exists.
+/// Makes the socket, and its folder if that is missing. With `for_all`, every user may connect.
 pub fn bind(path: &Path, for_all: bool) -> Result<(UnixListener, Socket), SocketError> {
     let io = |source| SocketError::Io {
         path: path.to_path_buf(),

@@ -1,7 +1,7 @@
 //! Answers `status` with figures of the index and states of the indexer.
 //!
-//! The figures of a root are counted by a walk of the index. That takes a fraction of a second for
-//! 100,000 files. They are kept until the clock advances.
+//! The figures of a root are counted by a walk through the index, which takes a fraction of a
+//! second for 100,000 files. They are stored, and counted again only after the clock has advanced.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -29,8 +29,8 @@ use crate::indexer::roots::rules_of;
 use crate::overlays::Overlays;
 use crate::state::{NoSnapshot, Root, Shared};
 
-/// Returns the present state of the daemon. It must work when the index cannot be read: then the
-/// counts are the last ones, or 0, and a trouble has the reason.
+/// Returns the present state of the daemon, even if the index cannot be read. The figures are then
+/// the last ones, or 0, and one of the troubles has the reason.
 pub(super) fn status(context: &Context) -> StatusAnswer {
     let shared = &context.shared;
     let clock = shared.clock();
@@ -42,7 +42,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
         Ok((figures, unopened, snapshot.totals()?))
     });
     let (figures, unopened, totals) = counted.unwrap_or_else(|error| {
-        // A closed index is a trouble already, recorded by the indexer.
+        // If the index is closed, the indexer has already recorded a trouble.
         if let NoSnapshot::Read(error) = error {
             troubles.push(Degraded {
                 path: Path::new("/").into(),
@@ -75,8 +75,8 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
             hidden_text: figures.hidden_text,
         })
         .collect();
-    // Only the indexer knows which root a waiting file belongs to. All waiting files are counted
-    // with the root that is being scanned, or else with the first one.
+    // The root of each waiting file is not known here. So all waiting files are counted with the
+    // root that is being scanned, or with the first one if none is.
     let scanning = rows.iter().position(|row| row.state == RootState::Scanning);
     if let Some(row) = rows.get_mut(scanning.unwrap_or(0)) {
         row.pending = pending;
@@ -106,7 +106,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
     }
 }
 
-/// Returns the roots and catalogues that a peer may see.
+/// Returns the roots and catalogues that the peer may see.
 pub(super) fn all_roots(context: &Context, asker: &Asker) -> Result<Vec<Root>, Failure> {
     let mut roots = context.shared.roots();
     roots.extend(context.shared.catalogue_roots());
@@ -123,7 +123,7 @@ pub(super) fn all_roots(context: &Context, asker: &Asker) -> Result<Vec<Root>, F
     Ok(seen.map(|(root, _)| root).collect())
 }
 
-/// Returns the state for a peer who does not see everything: no figure in it is about files.
+/// Returns the status for a peer who does not see everything. All figures about files are 0.
 pub(super) fn for_caller(context: &Context, asker: &Asker) -> Result<StatusAnswer, Failure> {
     let shared = &context.shared;
     let roots = all_roots(context, asker)?;
@@ -181,7 +181,8 @@ fn waits(shared: &Shared) -> Vec<WaitStatus> {
     waits.map(row).collect()
 }
 
-/// Returns the state of a root; a live one with troubles is degraded.
+/// Returns the state of a root. A live root is degraded if a trouble is about it, about a path in
+/// it, or about a folder above it.
 fn state(root: &Root, troubles: &[Degraded]) -> RootState {
     let path = root.options.path.as_path();
     let troubled = troubles.iter().any(|trouble| {
@@ -216,7 +217,7 @@ fn figures(
     Ok((counted, unopened))
 }
 
-/// Counts the figures of a root. Parts that could not be read are added to `unopened`.
+/// Counts the figures of a root. Parts of documents that could not be read are added to `unopened`.
 fn count(
     snapshot: &Snapshot,
     root: &RootOptions,
@@ -288,8 +289,8 @@ fn count(
     failed.map_or(Ok(figures), Err)
 }
 
-/// Returns the kind of error of a content with parts that could not be read. The parts are added to
-/// `unopened` while there is room.
+/// Returns the kind of error if a content has parts that could not be read. These parts are added
+/// to `unopened` while there is room.
 fn skipped_parts(
     snapshot: &Snapshot,
     content: ContentId,

@@ -1,4 +1,4 @@
-//! Tests the socket with correct and with misbehaving clients.
+//! Tests the server with correct clients and with misbehaving ones.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -28,7 +28,7 @@ use crate::indexer::Command;
 use crate::overlays::Overlays;
 use crate::state::{Root, Shared};
 
-/// A server without an indexer: the test receives its orders.
+/// A server without an indexer. The test receives the commands for it.
 struct Running {
     dir: tempfile::TempDir,
     shared: Arc<Shared>,
@@ -105,7 +105,8 @@ impl Running {
         Client::connect(&self.socket(), Timeouts::default())
     }
 
-    /// Returns a connection whose request is being answered: it follows the alerts.
+    /// Connects until a client is admitted, and returns its connection. The connection stays open,
+    /// because it follows the alerts.
     fn let_in(&self) -> Rows<AlertRow> {
         let began = Instant::now();
         loop {
@@ -116,7 +117,7 @@ impl Running {
         }
     }
 
-    /// Waits until a client is admitted, and then asks the daemon for its status.
+    /// Asks for the status until a client is admitted.
     fn status_when_let_in(&self) -> StatusAnswer {
         let began = Instant::now();
         loop {
@@ -127,13 +128,14 @@ impl Running {
         }
     }
 
-    /// Sends bytes and returns the answer after the hello line.
+    /// Sends bytes, and returns the answer without the greeting.
     fn say(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
-        // The server may refuse the request before all of it is written.
+        // The server may refuse the request and close the connection before all bytes are written.
         let _sent = stream.write_all(bytes);
         stream.shutdown(std::net::Shutdown::Write).ok();
-        // The connection may end with a reset: the server does not read what it has refused.
+        // The connection may end with a reset, because the server does not read a request to its
+        // end that it has refused.
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).ok();
         let answer = String::from_utf8(answer).unwrap();
@@ -174,7 +176,8 @@ fn questions_are_answered() {
     assert!(running.client().unwrap().alerts().unwrap().rows.is_empty());
 }
 
-/// If there is no index, every other question advises to run `status`.
+/// Without an index, the failure of every other question advises to run `status`. So `status` must
+/// work.
 #[test]
 fn status_is_answered_without_an_index() {
     let running = start(|_| {});
@@ -220,11 +223,12 @@ fn one_connection_too_many_is_told_so() {
     assert_eq!(refused.failure(), Some(FailureKind::Busy), "{refused}");
     assert!(refused.to_string().contains("busy"), "{refused}");
     drop(waiting);
-    // Their slots are free again as soon as the server has noticed their end.
+    // The slots of these clients are free again when the server has noticed that they are gone.
     running.status_when_let_in();
 }
 
-/// An abandoned question keeps its slot until it has ended. Otherwise any number of them could run.
+/// The question of a client that has disconnected keeps its slot until it ends. Otherwise any
+/// number of questions could run.
 #[test]
 fn a_question_takes_its_place_until_it_ends() {
     if in_a_process_of_its_own(
@@ -246,7 +250,7 @@ fn a_question_takes_its_place_until_it_ends() {
     Ingest::new(running.shared.index().unwrap(), options)
         .reconcile(&[Target::subtree(running.dir.path())], &mut Unobserved)
         .unwrap();
-    // The file system that covers the files does not answer, so the question does not end.
+    // A file system that does not answer is mounted over the files, so the question does not end.
     let Some(hung) = hung(&at) else {
         return;
     };
@@ -260,9 +264,11 @@ fn a_question_takes_its_place_until_it_ends() {
     while running.status_when_let_in().questions == 0 {
         assert!(began.elapsed() < PATIENCE);
     }
-    // A question that does not read files yet would end with its client.
+    // Before it reads files, a question ends when its client disconnects. So the test waits until
+    // it reads.
     hung.wait_until_asked();
-    // A client that wants progress is informed that the first of the two files is being read.
+    // The client has asked for progress, so it is informed that the first of two files is being
+    // read.
     let mut lines = BufReader::new(asked.try_clone().unwrap()).lines();
     let told = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("progress")));
     let told = told.unwrap().unwrap();
@@ -271,8 +277,8 @@ fn a_question_takes_its_place_until_it_ends() {
         "{told}"
     );
     drop(lines);
-    // The only other connection is used. So the next one is admitted only after the server notices
-    // that the client of the question is gone.
+    // The question and this connection take all slots. So the next client is admitted only after
+    // the server has noticed that the question's client is gone.
     let other = running.let_in();
     drop(asked);
     assert_eq!(running.status_when_let_in().questions, 1);
@@ -283,7 +289,7 @@ fn a_question_takes_its_place_until_it_ends() {
     }
 }
 
-/// Connections without a request, or with the beginning of one, must not take all slots until their
+/// Connections that send no request, or only its beginning, must not take all slots until their
 /// time is over.
 #[test]
 fn unfinished_requests_take_nobodys_place() {
@@ -294,21 +300,21 @@ fn unfinished_requests_take_nobodys_place() {
     let mut first = running.connect();
     let mut half: Vec<UnixStream> = (0..50).map(|_| running.connect()).collect();
     for stream in &mut half {
-        // Some connections are closed before they have sent anything.
+        // The server may close a connection before it has sent anything.
         let _sent = stream.write_all(b"{\"request\":");
         running.client().unwrap().status().unwrap();
     }
     let mut told = String::new();
     first.read_to_string(&mut told).unwrap();
     assert!(told.contains("\"busy\""), "{told}");
-    // A request with more bytes than all may have is closed, and the next one is answered.
+    // A request with more bytes than all requests may have is closed, and the next one is answered.
     let told = running.say(&vec![b'x'; 2 << 20]);
     assert!(told.is_empty() || told.contains("\"busy\""), "{told}");
     running.client().unwrap().status().unwrap();
 }
 
-/// A client that pauses between the greeting and its question loses its slot to others, and gets
-/// another one.
+/// A client that pauses between the greeting and its question loses its place to another client. It
+/// then connects again.
 #[test]
 fn a_client_that_lost_its_place_asks_all_the_same() {
     let running = start(|limits| limits.unfinished = 1);
@@ -345,7 +351,7 @@ fn a_client_that_does_not_read_holds_up_nobody_else() {
     for _ in 0..10 {
         running.client().unwrap().status().unwrap();
     }
-    // Finally the slow connection is closed in the middle of its answer.
+    // At last the server closes the slow connection in the middle of its answer.
     let hang_up = &mut [PollFd::new(&slow, PollFlags::empty())];
     let patience = Timespec {
         tv_sec: 30,
@@ -409,7 +415,8 @@ fn a_barrier_tells_how_far_the_scan_is_and_what_is_left_to_read() {
         .client()
         .unwrap()
         .sync(None, &mut |now| {
-            // The state changes after each line with complete progress.
+            // After each line of progress with all its fields, the daemon changes to the next
+            // state.
             match (now.bytes.is_some(), now.all, now.done) {
                 (true, None, _) => return,
                 (true, ..) => {
@@ -462,7 +469,7 @@ fn what_is_not_watched_is_said_to_be_so() {
     assert!(matches!(failed, ClientError::Failed(failure) if failure.kind == FailureKind::Refused));
 }
 
-/// Paths are not looked up on the threads that serve all connections.
+/// Paths are not accessed on the threads that serve all connections.
 #[test]
 fn a_path_that_does_not_answer_holds_up_nobody_else() {
     let running = start(|_| {});
@@ -487,7 +494,8 @@ fn a_path_that_does_not_answer_holds_up_nobody_else() {
             done.send(()).unwrap();
         });
         let answered = in_time.recv_timeout(Duration::from_secs(30));
-        // Even if the test fails, the server must be able to end.
+        // The hung file system is released before the assertion. So the server can end even if the
+        // test fails.
         drop(hung);
         answered.unwrap();
     });
@@ -505,7 +513,7 @@ fn followers_hear_of_the_end() {
     ));
 }
 
-/// Files that wait elsewhere do not make an answer stale.
+/// Files that wait outside the named folder do not make an answer stale.
 #[test]
 fn only_what_waits_in_what_is_asked_about_makes_an_answer_old() {
     let running = start(|_| {});
@@ -525,7 +533,7 @@ fn only_what_waits_in_what_is_asked_about_makes_an_answer_old() {
     };
     assert_eq!(asked("a"), (true, 0));
     shared.set_pending(2);
-    // Two files wait, and it is not known which files these are.
+    // Two files wait, but it is not known which. So every answer counts as stale.
     assert_eq!(asked("a"), (false, 2));
     let waiting = ["a/x", "ab/y"].map(|name| root.join(name));
     shared.set_waiting(Some(waiting.to_vec()));
@@ -533,7 +541,7 @@ fn only_what_waits_in_what_is_asked_about_makes_an_answer_old() {
     assert_eq!(asked("a/x"), (false, 1));
     assert_eq!(asked("b"), (true, 0));
     assert_eq!(asked(""), (false, 2));
-    // A scan of another root does not matter here.
+    // The running scan is about another root, so it does not matter here.
     shared.set_waiting(Some(Vec::new()));
     shared.set_scan(Some(Path::new("/elsewhere")));
     shared.set_progress(&Progress {

@@ -1,7 +1,9 @@
-//! Limits the slots for answers and questions, in total and for each client.
+//! Limits the numbers of answers and of questions in progress by slots, in total and for each
+//! client.
 //!
-//! A request takes one slot. In a daemon of one user a process may take all slots. In system mode
-//! an account may take at most a quarter of the slots for answers, and of those for questions.
+//! Each request takes one slot. In a daemon of one user, a process may take all slots. In system
+//! mode, an account may take at most a quarter of the slots for answers, and of those for
+//! questions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
-/// Slots, with a limit for each client.
+/// A number of slots, of which each client may have a limited number.
 #[derive(Debug)]
 pub(super) struct FairShare {
     all: Arc<Semaphore>,
@@ -17,10 +19,10 @@ pub(super) struct FairShare {
     of_each: Mutex<HashMap<i64, Arc<Semaphore>>>,
 }
 
-/// A slot in use; it is freed when this is dropped.
+/// A slot in use. Dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct Turn {
-    // The common slot is released first.
+    // Fields are dropped in this order, so the common slot is released first.
     _of_all: OwnedSemaphorePermit,
     _own: OwnedSemaphorePermit,
 }
@@ -41,7 +43,7 @@ impl FairShare {
 
     fn own(&self, one: i64) -> Arc<Semaphore> {
         let mut of_each = self.of_each.lock();
-        // A client that has released all its slots needs no entry.
+        // A client without slots in use needs no entry.
         if of_each.len() > 1024 {
             of_each.retain(|_, own| Arc::strong_count(own) > 1);
         }
@@ -51,7 +53,7 @@ impl FairShare {
         Arc::clone(own)
     }
 
-    /// Returns a slot, if there is one for this client now.
+    /// Returns a slot for this client; fails if none is free for it now.
     pub(super) fn try_take(&self, one: i64) -> Result<Turn, TryAcquireError> {
         let own = self.own(one).try_acquire_owned()?;
         let of_all = Arc::clone(&self.all).try_acquire_owned()?;
@@ -61,8 +63,8 @@ impl FairShare {
         })
     }
 
-    /// Waits for a slot. A client with many requests waits first for its own slots and then for the
-    /// common ones.
+    /// Waits for a slot. A client with many requests waits first until it has a free slot of its
+    /// own, and then for a common one. So it does not delay other clients.
     pub(super) async fn take(&self, one: i64) -> Option<Turn> {
         let own = self.own(one).acquire_owned().await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;

@@ -1,4 +1,4 @@
-//! Decides whether answers are up to date: all of them, or those about some paths.
+//! Decides whether answers are up to date: answers about everything, or about some paths.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,14 @@ use resemble_proto::message::{RootState, SoftError};
 
 use super::{Shared, Topic};
 
-/// The maximum number of waiting files, or waiting documents, that are matched by path. More of
-/// them count for every question. The same limit applies to the paths checked for a user.
+/// The maximum number of waiting files, and of waiting documents, whose paths are compared with
+/// those of a question. If more wait, all of them count for every question. It is also the maximum
+/// number of paths for which a user's access is checked.
 pub(crate) const MOST_NAMED: usize = 256;
 
 impl Shared {
-    /// Returns whether no scan is running and nothing is known to be stale.
+    /// Returns whether all answers are up to date: no scan is running, no file waits, and no
+    /// trouble makes answers outdated.
     pub fn fresh(&self) -> bool {
         self.first_scan_done()
             && self.pending() == 0
@@ -33,9 +35,9 @@ impl Shared {
         self.troubles.lock().keys().any(|(topic, _)| behind(*topic))
     }
 
-    /// Returns [`Self::fresh`] and [`Self::pending`] for these paths and all below them. Files
-    /// elsewhere do not count, and neither do files that the user of this sight may not see. No
-    /// paths mean everything.
+    /// Returns [`Self::fresh`] and [`Self::pending`] for these paths and everything below them.
+    /// Files elsewhere do not count. Files that the user of `sight` may not see do not count,
+    /// either. No paths mean everything.
     pub fn freshness(&self, within: &[PathBuf], sight: Option<&dyn AccessCheck>) -> (bool, u64) {
         let is_within = |path: &Path| concerns(within, path);
         let looks = Cell::new(0);
@@ -53,7 +55,7 @@ impl Shared {
                 .filter(|root| root.state == RootState::Scanning);
             scanned.any(|root| is_within(&root.options.path))
         };
-        // Any other reconcile than the scan of a root may be at any path, so it counts.
+        // If no scan of a root is recorded, the files being read may be at any path, so they count.
         let scan = self.scan();
         let scanning = match &scan.1 {
             Some((root, _)) if !is_within(root) => 0,
@@ -71,7 +73,8 @@ impl Shared {
         (is_fresh && self.begun(within), scanning + waiting)
     }
 
-    /// The roots of a question that are unreachable. No paths mean all roots.
+    /// Returns an error for each unreachable root that a question is about. No paths mean all
+    /// roots.
     pub fn unreachable(&self, within: &[PathBuf]) -> Vec<SoftError> {
         let roots = self.roots.lock();
         let away = roots.iter().filter(|root| {
@@ -81,13 +84,13 @@ impl Shared {
             .collect()
     }
 
-    /// The number of documents below a path that wait to be extracted.
+    /// Returns the number of documents below a path that wait to be extracted.
     pub fn waiting_documents(&self, root: &Path) -> u64 {
         self.documents_within(|path| path.starts_with(root))
     }
 
-    /// Counts the documents that wait to be extracted and have a path that concerns the question.
-    /// If they are too many to look up, all are counted.
+    /// Counts the documents that wait to be extracted and have a path for which `concerns` is true.
+    /// If too many documents wait, all are counted.
     fn documents_within(&self, concerns: impl Fn(&Path) -> bool) -> u64 {
         let Some(waiting) = self.documents() else {
             return 0;
@@ -100,7 +103,7 @@ impl Shared {
         let Ok(snapshot) = self.snapshot() else {
             return contents.len() as u64;
         };
-        // A document that cannot be looked up may be at any path.
+        // A document whose paths cannot be read may be at any path, so it counts.
         let is_within = |content: &ContentId| -> Result<bool, ReadError> {
             for file in snapshot.files_of(*content)? {
                 if snapshot.paths(file)?.iter().any(|path| concerns(path)) {
@@ -115,7 +118,7 @@ impl Shared {
             .count() as u64
     }
 
-    /// Returns whether the first scan has visited all of these paths.
+    /// Returns whether all of these paths have been scanned once since the start.
     fn begun(&self, within: &[PathBuf]) -> bool {
         let is_live = |path: &PathBuf| {
             let root = self.root_of(path);
@@ -125,14 +128,14 @@ impl Shared {
     }
 }
 
-/// Returns whether a path is inside a path of the question, or contains one. No paths mean
+/// Returns whether a path is equal to a path of the question, or above or below one. No paths mean
 /// everything.
 fn concerns(within: &[PathBuf], path: &Path) -> bool {
     let meets = |one: &PathBuf| path.starts_with(one) || one.starts_with(path);
     within.is_empty() || within.iter().any(meets)
 }
 
-/// Returns whether the user may see the file at this path.
+/// Returns whether the user of `sight` may see the file at this path.
 fn sees(sight: &dyn AccessCheck, path: &Path) -> bool {
     let seen = sight.look(&[path.to_owned()]);
     seen.is_ok_and(|seen| seen.iter().any(|seen| *seen != Seen::Nothing))
@@ -148,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// Allows access to the paths below this one.
+    /// Access checks that allow only the paths below this one.
     #[derive(Debug)]
     struct Below(&'static str);
 
@@ -187,7 +190,7 @@ mod tests {
         let hidden = "/all/hidden/b";
         assert_eq!(asked(&[hidden], Some("/all/own")), (true, 0));
         assert_eq!(asked(&[hidden], Some("/all/hidden")), (false, 1));
-        // Very many files are not checked one by one.
+        // If very many files wait, the user's access is not checked for each, so they count.
         let many = (0..300).map(|n| format!("/all/hidden/{n}").into());
         shared.set_waiting(Some(many.collect()));
         assert!(!asked(&[], Some("/all/own")).0);

@@ -1,4 +1,4 @@
-//! Progress: files to be read, the scan under way, and totals since the start.
+//! Records progress: the files to be read, the running scan, and totals since the start.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -11,12 +11,12 @@ use super::Shared;
 use crate::coalesce::LongWait;
 
 impl Shared {
-    /// Files that are known to be changed and not yet read.
+    /// Returns the number of files that are known to have changed and are not read yet.
     pub fn pending(&self) -> u64 {
         self.pending.load(Ordering::Relaxed) + self.scanning.load(Ordering::Relaxed)
     }
 
-    /// Files that have grown and whose earlier bytes are not yet verified.
+    /// Returns the number of files that have grown and whose earlier bytes are not verified yet.
     pub fn assumed(&self) -> u64 {
         self.assumed.load(Ordering::Relaxed)
     }
@@ -25,12 +25,12 @@ impl Shared {
         self.assumed.store(files, Ordering::Relaxed);
     }
 
-    /// The files that wait longer than others because they take long to read.
+    /// Returns the files that wait longer than others because reading them takes long.
     pub fn waits(&self) -> Vec<LongWait> {
         self.waits.lock().clone()
     }
 
-    /// The age of the oldest change that is not yet read.
+    /// Returns the age of the oldest change that is not read yet.
     pub fn lag(&self) -> Duration {
         let since = *self.oldest_change.lock();
         since.map_or(Duration::ZERO, |since| since.elapsed())
@@ -40,7 +40,7 @@ impl Shared {
         *self.oldest_change.lock() = since;
     }
 
-    /// The time since the daemon started.
+    /// Returns the time since the daemon started.
     pub fn uptime(&self) -> Duration {
         self.began.elapsed()
     }
@@ -53,18 +53,18 @@ impl Shared {
         self.pending.store(files, Ordering::Relaxed);
     }
 
-    /// Sets the files that wait; `None` if they are too many to list.
+    /// Sets the paths of the files that wait to be read; `None` if they are too many to list.
     pub(crate) fn set_waiting(&self, files: Option<Vec<PathBuf>>) {
         *self.waiting.lock() = files;
     }
 
-    /// The root whose scan is under way, with its progress. The number changes whenever a scan
-    /// begins or ends.
+    /// Returns the root that is being scanned, with the progress of its scan; `None` if no scan
+    /// runs. The number changes whenever a scan begins or ends.
     pub fn scan(&self) -> (u64, Option<(PathBuf, Amount)>) {
         self.scan.lock().clone()
     }
 
-    /// Records that a scan of this root has begun; `None` if it has ended.
+    /// Records that a scan of this root has begun; `None` records that the last one has ended.
     pub(crate) fn set_scan(&self, root: Option<&Path>) {
         let mut scan = self.scan.lock();
         *scan = (
@@ -74,7 +74,7 @@ impl Shared {
         self.scanning.store(0, Ordering::Relaxed);
     }
 
-    /// Records the progress of a reconcile, whether it is a scan or not.
+    /// Records the progress of a reconcile, even if it is not the scan of a root.
     pub(crate) fn set_progress(&self, progress: &Progress) {
         self.scanning.store(progress.pending, Ordering::Relaxed);
         if let Some((_, done)) = &mut self.scan.lock().1 {
@@ -82,7 +82,7 @@ impl Shared {
         }
     }
 
-    /// A number that rises with every change of the index or of the templates.
+    /// Returns a number that grows with every change of the index or of the templates.
     pub fn clock(&self) -> u64 {
         drop(self.templates());
         self.clock.load(Ordering::Acquire)
@@ -92,12 +92,13 @@ impl Shared {
         self.clock.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Files read since the start; after a restart, those that had changed.
+    /// Returns the number of files read since the start. Files that have not changed since an
+    /// earlier run are not read.
     pub fn files_read(&self) -> u64 {
         self.files_read.load(Ordering::Relaxed)
     }
 
-    /// Bytes read since the start.
+    /// Returns the number of bytes read since the start.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read.load(Ordering::Relaxed)
     }
@@ -107,7 +108,7 @@ impl Shared {
         self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The state of the watches on the roots.
+    /// Returns the number of watches, of polled directories and of overflows.
     pub fn watch_status(&self) -> WatchStatus {
         *self.watch.lock()
     }

@@ -1,10 +1,10 @@
-//! Restricts the indexer of system mode before it reads a byte.
+//! Restricts the process of the indexer in system mode, before it reads any file.
 //!
-//! The indexer may read every file and has the index of all of them. So code that takes it over
-//! must find no way out. **Landlock** lets it read the roots and write its own folders, and nothing
-//! else. **The filter of system calls** refuses those that start programs, inspect processes,
-//! mount, change ids, or connect to other machines. Both are permanent and apply to all later
-//! threads. If one cannot be installed, the daemon does not start.
+//! The indexer may read every file and has the index of all of them. So if an attacker takes it
+//! over, the attacker must not get that data out. **Landlock** lets it read the roots and write its
+//! own folders, and nothing else. **The filter of system calls** refuses those that start programs,
+//! inspect processes, mount, change ids, or connect to other machines. Both are permanent and apply
+//! to all later threads. If one cannot be installed, the daemon does not start.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,24 +18,24 @@ use seccompiler::{
     SeccompRule,
 };
 
-/// The oldest version of Landlock that suffices: it controls truncation.
+/// The oldest version of Landlock that suffices. It is the first that controls truncation.
 const LEAST: ABI = ABI::V3;
-/// Requirements of that version.
+/// Describes the requirements of [`LEAST`], for the error message.
 const LANDLOCK_TAKES: &str =
     "it takes Linux 6.2 or later, and `landlock` in /sys/kernel/security/lsm";
-/// The version whose additional rules are requested if the kernel has them.
+/// The version of Landlock with further rules, which are requested if the kernel supports them.
 const NEWEST: ABI = ABI::V6;
 
-/// Folders of the machine that the daemon reads in addition to its roots: descriptors, mounts,
-/// groups of callers, names of file systems.
+/// Folders that the daemon reads in addition to its roots, for facts about the machine:
+/// descriptors, mounts, groups of callers, names of file systems.
 const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev/disk"];
 
-/// Installs both restrictions. `read` lists what may be read, `write` what may be written, too. All
-/// paths exist.
+/// Installs both restrictions. The process may then read only the folders in `read` and `write`,
+/// and write only to those in `write`. All these paths must exist.
 ///
 /// # Errors
 ///
-/// Names the restriction that cannot be installed, with the reason.
+/// Names the restriction that cannot be installed, and the reason.
 pub(super) fn put_up(read: &[PathBuf], write: &[&Path]) -> Result<(), String> {
     landlocked(read, write).map_err(|error| format!("Landlock ({LANDLOCK_TAKES}): {error}"))?;
     filtered().map_err(|error| format!("the filter of system calls: {error}"))
@@ -68,7 +68,7 @@ fn landlocked(read: &[PathBuf], write: &[&Path]) -> Result<(), Box<dyn std::erro
     }
 }
 
-/// Bit in the numbers of system calls of x32, the other interface of this processor.
+/// The bit that is set in the number of a system call of x32, an additional interface of x86-64.
 #[cfg(target_arch = "x86_64")]
 const OTHER_INTERFACE: i64 = 0x4000_0000;
 
@@ -77,7 +77,7 @@ fn filtered() -> Result<(), seccompiler::Error> {
     seccompiler::apply_filter(&program)
 }
 
-/// Refused system calls, grouped by purpose.
+/// The system calls that are always refused, grouped by purpose.
 const REFUSED: [i64; 78] = [
     // Start programs.
     libc::SYS_execve,
@@ -127,7 +127,7 @@ const REFUSED: [i64; 78] = [
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
-    // Change other files in ways that Landlock does not control.
+    // Change attributes of files, or make devices, which Landlock does not control.
     libc::SYS_fchmod,
     libc::SYS_fchown,
     libc::SYS_fchownat,
@@ -139,11 +139,11 @@ const REFUSED: [i64; 78] = [
     libc::SYS_lremovexattr,
     libc::SYS_fremovexattr,
     libc::SYS_utimensat,
-    // Open files without their paths.
+    // Access files without opening them by their paths.
     libc::SYS_open_by_handle_at,
     libc::SYS_fanotify_init,
     libc::SYS_fanotify_mark,
-    // Let the kernel do any of it in other ways.
+    // Do any of these things by other means, or change the kernel or the machine.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -166,19 +166,19 @@ const REFUSED: [i64; 78] = [
     libc::SYS_setdomainname,
 ];
 
-/// Returns the filter: everything else is allowed.
+/// Returns the filter. It refuses the calls in it and allows all others.
 fn filter() -> Result<SeccompFilter, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in REFUSED {
         rules.insert(call, Vec::new());
     }
-    // Sockets are refused, unless they are Unix sockets.
+    // Only Unix sockets are allowed; all other sockets are refused.
     for call in [libc::SYS_socket, libc::SYS_socketpair] {
         let (here, dword) = (libc::AF_UNIX as u64, SeccompCmpArgLen::Dword);
         let elsewhere = SeccompCondition::new(0, dword, SeccompCmpOp::Ne, here)?;
         rules.insert(call, vec![SeccompRule::new(vec![elsewhere])?]);
     }
-    // Only this processor has numbers for these system calls.
+    // These calls exist only on x86-64.
     #[cfg(target_arch = "x86_64")]
     for call in [
         libc::SYS_chown,
@@ -196,8 +196,8 @@ fn filter() -> Result<SeccompFilter, seccompiler::BackendError> {
     #[cfg(target_arch = "x86_64")]
     {
         let same: Vec<i64> = rules.keys().copied().collect();
-        // Some calls, among them `execve` and `ptrace`, have numbers of their own there: 512 to
-        // 547.
+        // In x32, some calls have numbers of their own, from 512 to 547. `execve` and `ptrace` are
+        // among them.
         for call in same.into_iter().chain(512..=547) {
             rules.insert(call | OTHER_INTERFACE, Vec::new());
         }

@@ -1,4 +1,5 @@
-//! Each attempt succeeds before the restrictions are installed, and fails after.
+//! Tests that each forbidden attempt succeeds before the restrictions are installed, and fails
+//! afterwards.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -13,7 +14,7 @@ use rustix::process::Uid;
 
 use super::*;
 
-/// Attempts that the indexer must not make, and whether each succeeds.
+/// Makes each attempt that the indexer must not make, and returns whether it succeeds.
 fn attempts(tree: &TempTree) -> Vec<(&'static str, bool)> {
     let (root, outside) = (tree.path("root"), tree.path("outside"));
     let (file, spare) = (root.join("file"), tree.path("state/spare"));
@@ -83,7 +84,7 @@ fn attempts(tree: &TempTree) -> Vec<(&'static str, bool)> {
     ]
 }
 
-/// The names of attempts that succeed.
+/// Returns the names of the attempts that succeed.
 fn able(tree: &TempTree) -> Vec<&'static str> {
     let attempts = attempts(tree).into_iter();
     attempts
@@ -112,7 +113,7 @@ fn the_indexer_reads_its_roots_writes_its_state_and_does_nothing_else() {
     rustix::thread::set_no_new_privs(true).expect("no new privileges");
     put_up(&[tree.path("root")], &[&tree.path("state")]).expect("fences");
     assert_eq!(able(&tree), Vec::<&str>::new());
-    // The process can still do its work.
+    // The process can still read its roots.
     assert_eq!(
         fs::read(tree.path("root/file")).expect("its root"),
         b"bytes"
@@ -122,8 +123,9 @@ fn the_indexer_reads_its_roots_writes_its_state_and_does_nothing_else() {
     fs::write(tree.path("state/index"), "rows").expect("its state");
     fs::rename(tree.path("state/index"), tree.path("state/other")).expect("its state");
     UnixListener::bind(tree.path("state/socket")).expect("a socket of this machine");
-    // The restrictions apply to all threads.
+    // The restrictions apply to new threads, too.
     let threads = std::thread::spawn(move || able(&tree));
     assert_eq!(threads.join().expect("a thread"), Vec::<&str>::new());
-    // No file of the tree can be removed now, so the process ends before it removes the tree.
+    // The restrictions also prevent the removal of the temporary tree. So the process ends here,
+    // before the tree is dropped.
 }

@@ -1,11 +1,11 @@
-//! Starts the indexer of system mode: acquires its resources, then drops its rights.
+//! Starts the indexer of system mode: acquires its resources, and then drops its rights.
 //!
-//! There are two ways. **Started as root**, it makes its folders, starts the checker and the
-//! starter of readers, mounts the view itself, and becomes its user. **Started by the service
-//! manager**, it is its user with one capability. Checker, starter and mount helper are then
-//! separate units, which it finds at their sockets. The resulting process is the same: one
-//! capability, no way to get another, and both restrictions installed. All of it is done before a
-//! second thread starts.
+//! There are two ways to start. **Started as root**, the process makes its folders, starts the
+//! checker and the starter of readers, mounts the view itself, and becomes the daemon's user.
+//! **Started by the service manager**, it is that user already and has one capability. The checker,
+//! the starter and the mount helper are then units of their own, and it connects to their sockets.
+//! The resulting process is the same: it has one capability, no way to get another, and both
+//! restrictions of `fences`. All of this happens before a second thread is started.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -25,22 +25,23 @@ use rustix::thread::CapabilitySet;
 use super::{System, fences, starter_fence};
 use crate::config::{Config, SystemConfig, held_fast, numbers};
 
-/// First argument of a checker.
+/// The first argument of a process that is to be a checker.
 const CHECKER: &str = "--checker";
-/// First argument of a starter of readers. Started as root, it becomes the user named after
-/// [`WHILE_HELD`].
+/// The first argument of a process that is to be a starter of readers. If root starts it, it
+/// becomes the user that is named after [`WHILE_HELD`].
 const STARTER: &str = "--starter";
-/// Second argument of a checker or starter that must end when the other end of its standard output
-/// is closed. (The kernel would not let the daemon end them, since it is another user by then.)
+/// The second argument of a checker or starter that must end when the other end of its standard
+/// output is closed. (The daemon could not kill it: by then the daemon is another user.)
 const WHILE_HELD: &str = "--while-held";
-/// First argument of a mount helper; the mount point follows.
+/// The first argument of a process that is to be a mount helper. The second one is the mount point.
 const MOUNT_HELPER: &str = "--mount-helper";
-/// Sockets of the units' checker, starter and mount helper.
+/// The sockets at which the units of the service manager provide the checker, the starter and the
+/// mount helper.
 const CHECKER_SOCKET: &str = "/run/resemble-checker.socket";
 const STARTER_SOCKET: &str = "/run/resemble-starter.socket";
 const MOUNT_SOCKET: &str = "/run/resemble-mount.socket";
 
-/// The reasons why system mode cannot start.
+/// The reason why system mode cannot start.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // each says what could not be had
 pub enum SystemError {
@@ -73,35 +74,38 @@ pub enum SystemError {
     Fence(String),
 }
 
-/// Resources that the daemon acquires before it restricts itself. It could not acquire them later.
+/// Resources that the daemon acquires before it restricts itself, because it could not acquire them
+/// later.
 #[derive(Debug)]
 pub struct Entered {
     /// Decides which users may see which files.
     pub system: System,
-    /// The connection of the mounted view.
+    /// The connection of the mounted view to the kernel.
     pub device: Option<OwnedFd>,
-    /// Socket at which workers that read documents are started.
+    /// The socket at which the workers that read documents are started.
     pub starter: PathBuf,
 }
 
-/// Becomes the indexer.
+/// Acquires the resources of the indexer, and then drops all rights that it does not need.
 ///
 /// # Errors
 ///
-/// A resource is missing; nothing was read in that case.
+/// Fails if a resource is missing. No file was read then.
 pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemError> {
     let runtime = config.socket.parent().unwrap_or(Path::new("/run/resemble"));
     let is_root = rustix::process::geteuid().is_root();
     let (checker, starter, device);
     let mut held = Vec::new();
     if is_root {
-        // This check comes before any resource is replaced.
+        // This check comes first, because the following steps replace the sockets of a running
+        // daemon.
         if UnixStream::connect(&config.socket).is_ok() {
             let path = config.socket.clone();
             return Err(SystemError::InUse { path });
         }
         folder(&config.state, 0o700, system, system.user)?;
-        // While root works in this folder, no other user can exchange its entries.
+        // While root works in this folder it belongs to root, so no other user can exchange its
+        // entries.
         folder(runtime, 0o755, system, (0, 0))?;
         checker = runtime.join("checker");
         held.push(start_helper(CHECKER, &checker, system)?);
@@ -127,7 +131,7 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
     }
     rights::keep_only(CapabilitySet::DAC_READ_SEARCH).map_err(SystemError::Rights)?;
     let read: Vec<PathBuf> = config.roots.iter().map(|root| root.path.clone()).collect();
-    // The lists of users are read now, because the restrictions prevent it later.
+    // The lists of users are read now, because the restrictions prevent that later.
     let accounts = Accounts::of_machine();
     fences::put_up(&read, &[&config.state, runtime]).map_err(SystemError::Fence)?;
     let path = checker.clone();
@@ -140,7 +144,8 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
     })
 }
 
-/// Makes a folder for this owner, or takes it over from root or the user of the daemon.
+/// Makes a folder that belongs to this owner. An existing one is taken over if it belongs to root
+/// or to the user of the daemon.
 fn folder(
     path: &Path,
     mode: u32,
@@ -162,14 +167,14 @@ fn folder(
         return Err(failed(io::Error::other(text)));
     }
     chown(path, Some(uid), Some(gid)).map_err(failed)?;
-    // The umask reduces the mode of a new folder.
+    // The mode is set again, because the umask reduces the mode of a new folder.
     fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed)
 }
 
-/// Refuses a place that another user could redirect while root works there.
+/// Refuses a path if another user could redirect it while root works there.
 fn only_root_above(path: &Path) -> Result<(), SystemError> {
-    // Root makes what does not exist yet. The place itself is not accessed: it may be a mount that
-    // does not answer.
+    // Only folders that exist are checked; root makes the others. The path itself is not accessed,
+    // because it may be a mount that does not answer.
     let mut above = path.ancestors().skip(1);
     let there = above.find(|at| at.exists()).unwrap_or(Path::new("/"));
     let place = there.join("made");
@@ -178,8 +183,8 @@ fn only_root_above(path: &Path) -> Result<(), SystemError> {
     })
 }
 
-/// Starts a helper behind a socket that only the daemon can use. The helper ends when the returned
-/// stream is closed, at the latest with this process.
+/// Starts a helper with a socket that only the daemon's user can connect to. The helper ends when
+/// the returned stream is closed, at the latest at the end of this process.
 fn start_helper(
     what: &'static str,
     socket: &Path,
@@ -206,11 +211,12 @@ fn start_helper(
     start().map_err(|source| SystemError::Helper { what, source })
 }
 
-/// Mounts the view for all users, replacing one that a former daemon left behind.
+/// Mounts the view for all users. A view that an earlier daemon left behind is replaced.
 fn mount(point: &Path, user: (u32, u32)) -> Result<OwnedFd, SystemError> {
     only_root_above(point)?;
     match DirBuilder::new().recursive(true).mode(0o755).create(point) {
-        // The place may be a mount that does not answer any more.
+        // If the path is a mount of ours, making the folder may fail because that mount does not
+        // answer. This is ignored, because the mount is replaced.
         Ok(()) | Err(_) if resemble_fs::is_inside_resemble_mount(point) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         other => other.map_err(|source| SystemError::Place {
@@ -221,8 +227,8 @@ fn mount(point: &Path, user: (u32, u32)) -> Result<OwnedFd, SystemError> {
     Ok(resemble_fs::mount_for_all(point, user)?)
 }
 
-/// Runs the checker, the starter or the mount helper, if the command line requests it. Returns the
-/// message of a helper that failed.
+/// Runs the checker, the starter or the mount helper, if the arguments request one. Returns `None`
+/// if they do not, and the message of a helper that failed.
 pub fn helper(
     mut arguments: impl Iterator<Item = std::ffi::OsString>,
 ) -> Option<Result<(), String>> {
@@ -249,7 +255,8 @@ pub fn helper(
                 MOST_WORKERS,
                 refuse_worker,
                 |connection| {
-                    // A caller with an error, or one that disconnects, gets no reply.
+                    // A caller that sends a faulty request, or disconnects, gets no reply. So the
+                    // error is ignored.
                     let _over = start_worker(connection);
                 },
             )

@@ -6,7 +6,8 @@
 //!                                             └── System ─► the checker, another process
 //! ```
 //!
-//! Documents are read by processes of the starter, a third process: the daemon may start none.
+//! The daemon itself may start no process. So another helper, the starter, starts the processes
+//! that read documents.
 
 mod fences;
 mod launch;
@@ -23,24 +24,24 @@ use resemble_callers::{AccessCheck, Caller};
 
 pub use launch::{Entered, SystemError, enter, helper};
 
-/// Decides who may see and do what, while the daemon runs.
+/// Decides, while the daemon runs, which user may see which files and give orders.
 #[derive(Debug)]
 pub struct System {
     checker: Arc<Checker>,
-    /// Members of this group give orders as root does.
+    /// The group whose members may give orders, like root.
     control_group: Option<u32>,
-    /// The accounts to which limits apply.
+    /// The accounts of users, to which limits apply.
     accounts: Accounts,
-    /// The helpers of the daemon end when these are closed.
+    /// The streams to the helpers of the daemon. The helpers end when these streams are closed.
     _held: Vec<UnixStream>,
 }
 
 impl System {
-    /// Uses the checker that answers at this socket.
+    /// Connects to the checker at this socket.
     ///
     /// # Errors
     ///
-    /// If the checker does not answer.
+    /// Fails if the checker does not answer.
     pub fn new(checker: &Path, control_group: Option<u32>, accounts: Accounts) -> io::Result<Self> {
         Ok(Self {
             checker: Checker::at(checker)?,
@@ -50,7 +51,7 @@ impl System {
         })
     }
 
-    /// Keeps its helpers alive with these streams.
+    /// Adds the streams to the helpers, which keep the helpers running.
     fn holding(self, held: Vec<UnixStream>) -> Self {
         Self {
             _held: held,

@@ -1,12 +1,13 @@
-//! Installs the system call filter of the process that starts readers, before it takes an order.
+//! Installs the system call filter of the starter, the process that starts readers of documents,
+//! before it takes an order.
 //!
-//! This process has no rights and opens nothing by a path. So its filter is a list of allowed
-//! calls, and all others fail. Its children, the readers, inherit the filter. So the list includes
-//! the calls to start a program and to install the readers' own restrictions. These restrictions
-//! remove most of the calls.
+//! The starter has no rights and opens no files, except to start a program. So its filter is a list
+//! of allowed calls, and all others fail. Its child processes, the readers, inherit the filter. So
+//! the list also has the calls that load a program and that install the readers' own restrictions.
+//! The readers' restrictions forbid most of these calls later.
 //!
-//! The list has no calls to create or connect sockets, to write or change files, or to inspect
-//! other processes. It has none for namespaces, mounts or other ids.
+//! The list has no calls that make or connect sockets, write or change files, or inspect other
+//! processes. It also has no calls for namespaces, mounts or other ids.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +20,14 @@ use seccompiler::{
 ///
 /// # Errors
 ///
-/// The filter cannot be installed.
+/// Fails if the filter cannot be installed.
 pub(super) fn put_up() -> Result<(), seccompiler::Error> {
     seccompiler::apply_filter(&allowed()?)?;
     seccompiler::apply_filter(&without_clone3()?)
 }
 
-/// Refuses `clone3`, because its flags are in memory, where no filter sees them. Without that call
-/// the C library uses `clone`.
+/// Refuses `clone3`. Its flags are in memory, where a filter cannot check them. If `clone3` fails
+/// with ENOSYS, the C library uses `clone`.
 fn without_clone3() -> Result<BpfProgram, BackendError> {
     let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     filter(rules, SeccompAction::Allow, libc::ENOSYS, Listed::Refused)
@@ -53,14 +54,14 @@ fn filter(
     SeccompFilter::new(rules, otherwise, matching, arch)?.try_into()
 }
 
-/// Allows calls with none of these bits set in an argument.
+/// Returns a rule that matches calls if this argument has none of these bits set.
 fn without(argument: u8, bits: u64) -> Result<SeccompRule, BackendError> {
     let masked = SeccompCmpOp::MaskedEq(bits);
     let is = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, masked, 0)?;
     SeccompRule::new(vec![is])
 }
 
-/// Allows calls with this value as an argument.
+/// Returns a rule that matches calls if this argument has this value.
 fn with(argument: u8, value: u64) -> Result<SeccompRule, BackendError> {
     let dword = SeccompCmpArgLen::Dword;
     let is = SeccompCondition::new(argument, dword, SeccompCmpOp::Eq, value)?;
@@ -72,13 +73,13 @@ fn allowed() -> Result<BpfProgram, BackendError> {
     for call in CALLS {
         rules.insert(*call, Vec::new());
     }
-    // Nothing may be opened for writing, or created.
+    // Files may be opened only for reading, and none may be created.
     let writing = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_TMPFILE) as u64;
     let writing = writing & !(libc::O_DIRECTORY as u64);
     rules.insert(libc::SYS_openat, vec![without(2, writing)?]);
     #[cfg(target_arch = "x86_64")]
     rules.insert(libc::SYS_open, vec![without(1, writing)?]);
-    // Threads and processes are allowed, but no namespaces.
+    // Threads and processes may be created, but no namespaces.
     let namespaces = libc::CLONE_NEWNS
         | libc::CLONE_NEWCGROUP
         | libc::CLONE_NEWUTS
@@ -111,7 +112,7 @@ fn allowed() -> Result<BpfProgram, BackendError> {
 
 /// The calls that are allowed with any arguments.
 const CALLS: &[i64] = &[
-    // Orders and answers. Connections are accepted, never made.
+    // These receive orders and send answers. Connections are accepted, never made.
     libc::SYS_accept4,
     libc::SYS_recvmsg,
     libc::SYS_recvfrom,
@@ -132,7 +133,7 @@ const CALLS: &[i64] = &[
     libc::SYS_lseek,
     libc::SYS_close,
     libc::SYS_close_range,
-    // Readers: start them, wait for them and end them.
+    // These start readers, wait for them and end them.
     libc::SYS_clone3,
     libc::SYS_execve,
     libc::SYS_setpgid,
@@ -142,7 +143,7 @@ const CALLS: &[i64] = &[
     libc::SYS_kill,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    // The start of a program: its libraries, memory and threads.
+    // These are for the start of a program: its libraries, memory and threads.
     libc::SYS_brk,
     libc::SYS_mmap,
     libc::SYS_munmap,
@@ -181,7 +182,7 @@ const CALLS: &[i64] = &[
     libc::SYS_sysinfo,
     libc::SYS_uname,
     libc::SYS_umask,
-    // The restrictions of the readers.
+    // With these the readers install their own restrictions.
     libc::SYS_prlimit64,
     libc::SYS_getpriority,
     libc::SYS_setpriority,
@@ -221,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    /// Attempts that a starter must not make, and whether each succeeds.
+    /// Makes each attempt that a starter must not make, and returns whether it succeeds.
     fn attempts(tree: &TempTree) -> Vec<(&'static str, bool)> {
         let (file, made) = (tree.path("file"), tree.path("made"));
         let gone = |path: &std::path::Path| fs::remove_file(path).is_ok();
@@ -285,7 +286,8 @@ mod tests {
         put_up().expect("a filter");
         assert_eq!(able(&tree), Vec::<&str>::new());
         let (mut connection, _) = listener.accept().expect("an order");
-        // The attempts run in a thread, as for each connection.
+        // The program is started on another thread, because the starter has a thread for each
+        // connection.
         let thread = std::thread::spawn(move || {
             let mut child = Command::new("/bin/sh")
                 .args(["-c", "read said; echo $said"])

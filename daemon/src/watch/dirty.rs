@@ -1,7 +1,8 @@
-//! The set that collects hints: pure, without a clock or a thread.
+//! The set in which hints are collected until the indexer takes them. It reads no clock and has no
+//! thread.
 //!
 //! The thread that reads the kernel's queue calls the methods of [`Dirty`] under a lock. The lock
-//! is only held for an insertion or a swap, so the queue stays short.
+//! is held only for an insertion or a swap. So that thread is fast, and the queue stays short.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -10,12 +11,13 @@ use std::time::Instant;
 use super::renames::{LastRenames, swap_below};
 use super::{Batch, Cookie, Hint, Marks, RENAME_WAIT, Rename};
 
-/// The maximum number of hints and renames between two takes. Above it they are dropped, as the
-/// kernel drops events when its queue is full. A full scan costs less than recording every name of
-/// a large tree.
+/// The maximum number of hints and renames that are kept until [`Dirty::take`]. Beyond it all are
+/// dropped, as the kernel drops events when its queue is full. A full scan then costs less than
+/// recording every name of a large tree.
 pub const MOST_HINTS: usize = 200_000;
 
-/// Hints since the last take, and half renames.
+/// The hints since the last [`Self::take`], and the renames of which only the first half has
+/// arrived.
 #[derive(Debug, Default)]
 pub struct Dirty {
     batch: Batch,
@@ -24,26 +26,27 @@ pub struct Dirty {
 }
 
 impl Dirty {
-    /// Records an event of the path.
+    /// Records an event about a path.
     pub fn mark(&mut self, path: &Path, marks: Marks, now: Instant) {
         if self.has_room() {
             note(&mut self.batch.hints, path, marks, now);
         }
     }
 
-    /// Records the first half of a rename.
+    /// Records the first half of a rename: the old path.
     pub fn renamed_from(&mut self, path: PathBuf, cookie: usize, now: Instant) {
         if !self.has_room() {
             return;
         }
         if let Some((older, at)) = self.halves.insert(cookie, (path, now)) {
-            // The kernel's cookie counter has wrapped around, so the older event with this cookie
-            // is a move out of the watched tree.
+            // The kernel reuses its cookies after very many renames. The second half of the older
+            // rename never arrived, so that entry was moved out of the watched tree.
             note(&mut self.batch.hints, &older, Marks::GONE, at);
         }
     }
 
-    /// Records the second half of a rename; without a first one the entry came from outside.
+    /// Records the second half of a rename: the new path. Without a first half, the entry was moved
+    /// here from outside the watched tree.
     pub fn renamed_to(&mut self, path: &Path, cookie: usize, now: Instant) {
         if !self.has_room() {
             return;
@@ -59,7 +62,7 @@ impl Dirty {
         note(&mut self.batch.hints, path, Marks::APPEARED, now);
     }
 
-    /// Returns whether one more change is recorded. After an overflow none is.
+    /// Returns whether another change can be recorded. After an overflow it cannot.
     fn has_room(&mut self) -> bool {
         let known = self.batch.hints.len() + self.batch.renames.len() + self.halves.len();
         if known >= MOST_HINTS {
@@ -68,14 +71,15 @@ impl Dirty {
         !self.batch.overflow
     }
 
-    /// Records a barrier. No second half will follow for the half renames before it: both halves of
-    /// an earlier rename are queued before the barrier.
+    /// Records that a barrier was reached. Both halves of an earlier rename are queued before the
+    /// barrier. So first halves that are still alone get no second half any more.
     pub fn cookie(&mut self, cookie: Cookie) {
         self.end_halves(None);
         self.batch.cookies.push(cookie);
     }
 
-    /// Records that events were lost, and drops the earlier ones: everything will be scanned.
+    /// Records that events were lost. Everything will be scanned, so the recorded hints are
+    /// dropped.
     pub fn overflow(&mut self) {
         self.batch.overflow = true;
         self.batch.hints.clear();
@@ -83,7 +87,8 @@ impl Dirty {
         self.halves.clear();
     }
 
-    /// Takes everything; half renames younger than [`RENAME_WAIT`] stay unless `all`.
+    /// Removes and returns everything. First halves of renames that are younger than
+    /// [`RENAME_WAIT`] stay, unless `all` is set.
     pub fn take(&mut self, now: Instant, all: bool) -> Batch {
         self.end_halves(if all { None } else { Some(now) });
         let mut batch = std::mem::take(&mut self.batch);
@@ -91,8 +96,8 @@ impl Dirty {
         batch
     }
 
-    /// Turns half renames into removals if they have waited long enough at `now`; with `None`, all
-    /// of them.
+    /// Turns first halves of renames into removals if they have waited for [`RENAME_WAIT`] at
+    /// `now`. With `None` it turns all of them.
     fn end_halves(&mut self, now: Option<Instant>) {
         let hints = &mut self.batch.hints;
         self.halves.retain(|_, (path, at)| {
@@ -106,7 +111,8 @@ impl Dirty {
 }
 
 fn note(hints: &mut BTreeMap<PathBuf, Hint>, path: &Path, marks: Marks, now: Instant) {
-    // The path is copied only if it is new, so a file under steady writing allocates nothing.
+    // The path is copied only if it is new. So a file that is written all the time causes no
+    // allocations.
     let new = Hint {
         marks,
         first: now,
@@ -190,7 +196,8 @@ mod tests {
         assert_eq!(late.again, None);
     }
 
-    /// A write must not be reported under the former name of its folder, where nothing is.
+    /// When a folder is renamed, marks of files in it must move to the new paths, because no files
+    /// are left at the old ones.
     #[test]
     fn marks_move_with_their_parents() {
         let now = Instant::now();
@@ -226,7 +233,8 @@ mod tests {
         assert_eq!(batch.hints[Path::new("/r/out")].marks, Marks::GONE);
     }
 
-    /// While the index is broken or a first scan runs, nobody takes the hints.
+    /// Hints accumulate because nobody takes them, as while the index is broken or during a first
+    /// scan.
     #[test]
     fn beyond_the_limit_hints_and_renames_are_dropped_and_the_loss_is_told() {
         let now = Instant::now();
@@ -239,7 +247,8 @@ mod tests {
         let batch = dirty.take(now, false);
         assert!(batch.overflow && batch.hints.is_empty());
         assert_eq!(batch.cookies, [Cookie(1)]);
-        // Two names that change places repeatedly are two hints, but ever more renames.
+        // If two names are exchanged again and again, there are only two hints, but more and more
+        // renames.
         for n in 0..MOST_HINTS {
             let (from, to) = if n % 2 == 0 {
                 ("/r/a", "/r/b")

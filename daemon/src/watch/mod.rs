@@ -1,24 +1,24 @@
-//! Supplies hints about changes.
+//! Supplies hints about changes of watched directories.
 //!
-//! Events are hints, the tree is the truth. Nothing here describes the tree, only the paths to
-//! check again. So the whole interface is small: [`Source::watch`] a directory, [`Source::take`]
-//! the hints since the last call, and [`Source::cookie`] for a barrier. One implementation uses the
-//! crate notify ([`notify`], the only place that names it). Another one, for tests, reports the
-//! events of a test.
+//! Events are only hints: they name paths to check again, and the tree itself shows what is there.
+//! So the whole interface is small: [`Source::watch`] a directory, [`Source::take`] the hints since
+//! the last call, and [`Source::cookie`] for a barrier. One implementation uses the crate notify
+//! ([`notify`], the only place that names it). Another one reports only the events that a test
+//! makes.
 //!
-//! Choices:
+//! Three rules explain the design:
 //!
 //! 1. **Hints are a set, not a queue.** A file written a million times is one [`Hint`] with the
-//!    time of the first and of the last event. The set grows with the number of changed paths and
+//!    times of the first and of the last event. The set grows with the number of changed paths and
 //!    not with the number of events. If more than [`dirty::MOST_HINTS`] collect before they are
 //!    taken, they are dropped. The loss is reported like an overflow of the kernel's own queue.
 //! 2. **Renames are paired here**, by the kernel's cookie, because both halves pass through one
-//!    thread in order. A lone first half waits [`RENAME_WAIT`] for the second before it counts as a
-//!    removal. Hints of paths below a renamed name move to their present paths.
-//! 3. **A barrier is a file.** [`Source::cookie`] makes an event of its own in a private directory
-//!    that the same queue watches. The queue is first in, first out. So a batch with the cookie, or
-//!    an earlier one, contains every change that was made before the cookie. (watchman calls this
-//!    query synchronisation.)
+//!    thread in order. A first half waits [`RENAME_WAIT`] for its second half before it counts as a
+//!    removal. Hints about paths below a renamed name move to the new paths.
+//! 3. **A barrier is a file.** [`Source::cookie`] causes an event in a private directory that the
+//!    same queue watches. The queue is first in, first out. So when a batch has the cookie, every
+//!    change that was made before the cookie is in that batch or an earlier one. (watchman calls
+//!    this query synchronisation.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,10 +32,11 @@ pub(crate) mod renames;
 #[cfg(test)]
 pub(crate) mod testing;
 
-/// Longest wait of the first half of a rename for the second. One system call queues both.
+/// The longest time for which the first half of a rename waits for the second. One system call
+/// queues both, so they arrive together.
 pub const RENAME_WAIT: Duration = Duration::from_millis(100);
 
-/// The events of a path, as a set of the constants below.
+/// The kinds of events about a path, as a set of the constants below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(u8);
 
@@ -50,10 +51,10 @@ impl Marks {
     pub const CLOSED: Self = Self(8);
     /// Mode, owner, times, link count or extended attributes changed.
     pub const ATTRIBUTES: Self = Self(16);
-    /// The event is unknown: check the path and all below it.
+    /// An unknown change: the path and everything below it must be checked.
     pub const UNKNOWN: Self = Self(32);
 
-    /// Returns the marks of both values together.
+    /// Returns the marks that are in either value.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -64,18 +65,18 @@ impl Marks {
         self.0 & other.0 != 0
     }
 
-    /// Returns whether only attributes changed.
+    /// Returns whether [`Self::ATTRIBUTES`] is the only mark.
     pub const fn is_only_attributes(self) -> bool {
         self.0 == Self::ATTRIBUTES.0
     }
 }
 
-/// A path to check again.
+/// The events about a path, which must be checked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {
-    /// The events.
+    /// The kinds of the events.
     pub marks: Marks,
-    /// Time of the first event since the last [`Source::take`].
+    /// The time of the first event since the last [`Source::take`].
     pub first: Instant,
     /// Time of the last event.
     pub last: Instant,
@@ -90,7 +91,7 @@ impl Hint {
     }
 }
 
-/// A rename of the entry `from` to `to`.
+/// The rename of an entry from one path to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rename {
     /// Old path.
@@ -99,29 +100,31 @@ pub struct Rename {
     pub to: PathBuf,
 }
 
-/// Identifies one barrier of one source.
+/// The number of a barrier. It is unique for each source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cookie(pub u64);
 
 /// All events since the last [`Source::take`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// The changed paths, including both halves of a rename. Their present state is read from the
-    /// tree.
+    /// The changed paths, including both paths of each rename. The hints do not say what is there
+    /// now.
     pub hints: BTreeMap<PathBuf, Hint>,
-    /// Renames in the order they were made.
+    /// The renames, in the order in which they were made.
     pub renames: Vec<Rename>,
-    /// Barriers that were reached.
+    /// The barriers that were reached.
     pub cookies: Vec<Cookie>,
-    /// True if events were lost. Everything must be checked again, and the source's record of its
-    /// watches may be wrong as well. So [`Source::reset`] and a full scan must follow.
+    /// True if events were lost. Everything must be checked again. The source may also be wrong
+    /// about which directories it watches, so the caller must call [`Source::reset`] and then scan
+    /// everything.
     pub overflow: bool,
-    /// Time of the next call of [`Source::take`], if half renames are held back.
+    /// The time at which to call [`Source::take`] again, because first halves of renames are held
+    /// back until then.
     pub again: Option<Instant>,
 }
 
 impl Batch {
-    /// Returns whether there is nothing to do.
+    /// Returns whether nothing has happened.
     pub fn is_empty(&self) -> bool {
         self.hints.is_empty()
             && self.renames.is_empty()
@@ -130,17 +133,17 @@ impl Batch {
     }
 }
 
-/// The reasons why a directory is not watched.
+/// The reason why a directory is not watched.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The kernel allows no further watch to this user.
+    /// The kernel allows this user no more watches.
     #[error(
         "the limit of inotify watches is reached at {}; raise it: \
          {MORE_WATCHES}",
         .path.display()
     )]
     Limit {
-        /// The directory that got no watch.
+        /// The directory that cannot be watched.
         path: PathBuf,
     },
     /// The directory does not exist.
@@ -149,7 +152,8 @@ pub enum WatchError {
         /// The directory.
         path: PathBuf,
     },
-    /// The kernel refused, because a permission is missing or the file system has no watches.
+    /// The kernel refused the watch: a permission is missing, or the file system does not support
+    /// watches.
     #[error("cannot watch {}: {message}", .path.display())]
     Refused {
         /// The directory.
@@ -159,7 +163,7 @@ pub enum WatchError {
     },
 }
 
-/// The reasons why there are no events at all.
+/// The reason why there are no events at all.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// No inotify instance could be made.
@@ -168,7 +172,7 @@ pub enum SourceError {
         /// The message of the failure.
         message: String,
     },
-    /// An inotify instance could be made, but it may not have a single watch.
+    /// An inotify instance could be made, but this user is not allowed a single watch.
     #[error("nothing can be watched, because the limit of inotify watches is reached")]
     NoWatch,
     /// The private directory for barriers cannot be used.
@@ -182,7 +186,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    /// Returns a command that solves the problem, if there is one.
+    /// Returns a command that may solve the problem.
     pub const fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Start { .. } => Some("sysctl fs.inotify.max_user_instances=1024"),
@@ -195,35 +199,37 @@ impl SourceError {
 /// The command that allows more watches.
 pub const MORE_WATCHES: &str = "sysctl fs.inotify.max_user_watches=1048576";
 
-/// Collects hints. One thread owns it, and another one collects.
+/// A source of hints. The thread that owns it calls these methods; another thread collects the
+/// hints.
 pub trait Source: Send {
-    /// Watches the entries of one directory (not those below its sub-directories). A symbolic link
-    /// is not followed. A directory that is watched already stays watched.
+    /// Watches the entries of one directory, but not those of its sub-directories. A symbolic link
+    /// is not followed. If the directory is watched already, nothing changes.
     fn watch(&mut self, dir: &Path) -> Result<(), WatchError>;
 
-    /// Watches several directories, like [`Self::watch`]. After `false` some of them may be
-    /// watched, and some not.
+    /// Watches several directories, like [`Self::watch`], and returns whether all are watched. If
+    /// not, some of them may be watched.
     fn watch_all(&mut self, dirs: &[&Path]) -> bool {
         dirs.iter().all(|dir| self.watch(dir).is_ok())
     }
 
-    /// Stops watching one directory; does nothing if it was not watched.
+    /// Stops watching one directory. Does nothing if it is not watched.
     fn unwatch(&mut self, dir: &Path);
 
-    /// Keeps only the directories that are still watched. The others can be watched anew without
-    /// [`Self::unwatch`].
+    /// Removes from `dirs` the directories that are not watched. These can be watched again without
+    /// a call of [`Self::unwatch`].
     fn retain_watched(&mut self, dirs: &mut BTreeSet<PathBuf>);
 
-    /// Takes the hints. `all` includes half renames, even if they are young.
+    /// Removes and returns the hints. With `all`, young first halves of renames are not held back.
     fn take(&mut self, now: Instant, all: bool) -> Batch;
 
-    /// Returns a channel that rings (holds one message) when there may be something to take.
+    /// Returns a channel that has a message when there may be hints to take.
     fn bell(&self) -> Receiver<()>;
 
-    /// Makes an event that arrives after those of all changes before this call.
+    /// Causes an event that arrives after those of all changes before this call.
     fn cookie(&mut self) -> Result<Cookie, SourceError>;
 
-    /// Starts, or restarts without watches or hints. Pending cookies will not arrive. After a
-    /// failure there are no events, watches or cookies until a later reset succeeds.
+    /// Starts the source, or restarts it. Afterwards it has no watches and no hints, and earlier
+    /// cookies do not arrive. If this fails, there are no events, watches or cookies until a later
+    /// call succeeds.
     fn reset(&mut self) -> Result<(), SourceError>;
 }

@@ -1,30 +1,30 @@
-//! Takes hints from inotify through the crate notify, which no other module names.
+//! Takes hints from inotify through the crate notify. No other module names that crate.
 //!
-//! These facts about its version 9.0.0-rc.7 determine the design of this module:
+//! These facts about version 9.0.0-rc.7 of the crate determine the design of this module:
 //!
-//! 1. Recursive watches silently lose files that are made in fresh sub-directories. So every
+//! 1. Recursive watches silently lose files that are made in new sub-directories. So every
 //!    directory gets its own non-recursive watch *before* it is listed (`indexer::watches`).
 //! 2. The event mask omits opening and read-only closing. Otherwise the daemon's own reading would
 //!    fill the kernel's queue.
-//! 3. The handler runs on the one thread that reads the queue, and watches are added through that
-//!    thread. So a handler that blocks loses events, and one that adds a watch never returns. Ours
-//!    only inserts into [`Dirty`] and rings the bell. Each request wakes two threads, so hundreds
-//!    of watches are requested at once where possible.
-//! 4. Its pairing of renames remembers one first half at a time, but renames of two processes may
-//!    interleave. So [`Dirty`] pairs by cookie, and the event `Both` is left unused. A first half
-//!    without cookie (`MOVE_SELF`) means that a watched directory itself moved; its parent's watch
-//!    reports the same.
-//! 5. Overflow is one event *without paths* and with a flag. After it the crate's map from watch to
-//!    path may stay wrong. A lost move leaves the old path on the watch, and a request for that
-//!    path is answered "already done". So [`Source::reset`] makes a new instance instead of
-//!    repairing the old one. It closes the old one first and waits for that: at the kernel's limit
-//!    of instances there is no room for both.
-//! 6. It compares every watched path with each one that vanishes, moves or is unwatched. So paths
-//!    that it has already forgotten are not unwatched: [`Source::retain_watched`] asks for all at
-//!    once.
-//! 7. When a watched path is moved or removed, the crate reports it first. Then it forgets the
-//!    watches of the path and of all below. So after `GONE` of a directory the path may be watched
-//!    anew.
+//! 3. The event handler runs on the one thread that reads the queue, and watches are added through
+//!    that thread. So a handler that blocks loses events, and one that adds a watch never returns.
+//!    Ours only inserts into [`Dirty`] and sends a message to the bell. Each request for a watch
+//!    wakes two threads. So where possible, hundreds of watches are requested at once.
+//! 4. The crate pairs the halves of renames, but remembers only one first half at a time. Renames
+//!    of two processes may interleave. So [`Dirty`] pairs them by cookie, and the event `Both` is
+//!    ignored. A first half without a cookie (`MOVE_SELF`) means that a watched directory itself
+//!    was moved. The watch of its parent reports the same.
+//! 5. An overflow is one event *without paths* and with a flag. After it, the crate's map from
+//!    watch to path may be wrong. If the event of a move was lost, the watch still has the old
+//!    path. A request for that path is then answered "already done". So [`Source::reset`] makes a
+//!    new instance instead of repairing the old one. It closes the old one first and waits for
+//!    that, because the kernel's limit of instances may not allow both.
+//! 6. The crate compares each path that vanishes, moves or is unwatched with every watched path. So
+//!    a path that it has already forgotten should not be unwatched. [`Source::retain_watched`] asks
+//!    about many paths at once.
+//! 7. When a watched path is moved or removed, the crate reports that first. Then it forgets the
+//!    watches of that path and of all paths below it. So after `GONE` of a directory, its path may
+//!    be watched again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -43,13 +43,14 @@ use parking_lot::Mutex;
 use super::dirty::Dirty;
 use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
 
-/// Longest wait for the end of an instance, which removes its watches one by one.
+/// The longest wait for the end of an instance. It takes long because the watches are removed one
+/// by one.
 const CLOSING: Duration = Duration::from_secs(5);
 
-/// Hints from inotify.
+/// A source of hints that uses inotify.
 #[derive(Debug)]
 pub struct NotifySource {
-    /// `None` before the first reset, and after one that failed.
+    /// The present instance; `None` before the first reset, and after one that failed.
     instance: Option<Instance>,
     heard: Arc<Mutex<Dirty>>,
     ring: Sender<()>,
@@ -63,7 +64,7 @@ pub struct NotifySource {
 #[derive(Debug)]
 struct Instance {
     watcher: INotifyWatcher,
-    /// Disconnected when the thread has closed the instance and ended.
+    /// Becomes disconnected when the thread has closed the instance and ended.
     closed: Receiver<()>,
 }
 
@@ -75,15 +76,16 @@ impl Instance {
         }
     }
 
-    /// Makes the file of a cookie for the first time, or after its removal. If its directory was
-    /// removed as well, the directory's watch is gone.
+    /// Makes the file of a cookie, if no earlier file can be renamed. If its directory was removed,
+    /// too, makes and watches the directory.
     fn cookie_anew(&mut self, cookies: &Path, file: &Path) -> io::Result<()> {
         if prepare(cookies)? {
-            // The crate may still have the watch of the old directory.
+            // The crate may still have a watch of the removed directory, and would then ignore the
+            // request for a new one.
             let _forgotten = self.watcher.unwatch(cookies);
             if let Err(error) = add(&mut self.watcher, cookies) {
-                // The directory is removed, so that the next attempt finds it missing and adds the
-                // watch.
+                // The directory is removed again. So the next attempt finds it missing and tries
+                // again to watch it.
                 fs::remove_dir(cookies)?;
                 return Err(io::Error::other(error));
             }
@@ -93,8 +95,8 @@ impl Instance {
 }
 
 impl NotifySource {
-    /// Reports nothing before the first [`Source::reset`]. `cookies` is a directory of the daemon's
-    /// own, made or emptied here, that must not be indexed.
+    /// Creates a source that reports nothing before the first [`Source::reset`]. `cookies` is a
+    /// directory for the files of cookies. It is made or emptied here, and must not be indexed.
     pub fn new(cookies: &Path) -> Result<Self, SourceError> {
         prepare(cookies).map_err(|source| SourceError::Cookies {
             path: cookies.to_path_buf(),
@@ -162,8 +164,8 @@ impl Source for NotifySource {
         self.bell.clone()
     }
 
-    /// The event is a rename within the private directory and not a creation: it needs no space and
-    /// works when the disk is full.
+    /// A cookie is a file that is renamed within the private directory. A rename needs no space, so
+    /// it works even if the disk is full. Only the first cookie creates a file.
     fn cookie(&mut self) -> Result<Cookie, SourceError> {
         let Some(instance) = &mut self.instance else {
             return Err(SourceError::Start {
@@ -198,7 +200,7 @@ impl Source for NotifySource {
             path: self.cookies.clone(),
             source,
         })?;
-        // The old instance keeps its own set, which is not read any more.
+        // The old instance may still write to its own set, which is not read any more.
         self.heard = Arc::new(Mutex::new(Dirty::default()));
         self.instance = Some(instance(&self.heard, &self.ring, &self.cookies)?);
         Ok(())
@@ -218,10 +220,11 @@ fn instance(
     let handler = {
         let (heard, ring, cookies) = (Arc::clone(heard), ring.clone(), cookies.to_path_buf());
         move |event: notify::Result<Event>| {
-            // The handler owns this end of the channel. The channel closes when the thread ends.
+            // The handler owns the sending end of the channel `closed`. When the thread ends, the
+            // handler is dropped, and the channel is disconnected.
             let _open = &open;
             hear(&mut heard.lock(), &cookies, event, Instant::now());
-            // If the channel is full, the bell has rung already.
+            // If the channel is full, its message was not received yet, which suffices.
             let _rung = ring.try_send(());
         }
     };
@@ -259,18 +262,18 @@ fn add(watcher: &mut INotifyWatcher, dir: &Path) -> Result<(), WatchError> {
         })
 }
 
-/// Records the meaning of one event of notify.
+/// Records one event of the crate notify.
 fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: Instant) {
     let event = match event {
         Ok(event) => event,
         Err(error) => {
-            // Reading the queue failed, so its events are lost.
+            // The queue could not be read, so its events are lost.
             tracing::warn!(%error, "watching failed; everything is looked at again");
             dirty.overflow();
             return;
         }
     };
-    // This precedes the look at the path, because an overflow event has none.
+    // This check comes before that of the paths, because an overflow event has no paths.
     if event.need_rescan() {
         dirty.overflow();
         return;
@@ -284,8 +287,8 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
             event.kind,
             EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
         ) {
-            // A rename to the next cookie reports the name of the last one again, for which no
-            // barrier waits any more.
+            // A rename to the next cookie also reports the name of the last one. This does no harm:
+            // no barrier waits for that one any more.
             dirty.cookie(cookie);
         }
         return;
@@ -295,7 +298,7 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
     }
     match event.kind {
         EventKind::Create(_) => dirty.mark(path, Marks::APPEARED, now),
-        // The watch of a directory also ends in this way when its file system is unmounted.
+        // A removal is also reported for a watched directory whose file system is unmounted.
         EventKind::Remove(_) => dirty.mark(path, Marks::GONE, now),
         EventKind::Modify(ModifyKind::Name(RenameMode::From)) => match tracker {
             Some(tracker) => dirty.renamed_from(path.clone(), tracker, now),
@@ -310,7 +313,8 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => {
             dirty.mark(path, Marks::CLOSED, now);
         }
-        // The two halves of a rename have reported it already, and reading a file changes nothing.
+        // `Both` repeats what the two halves of a rename have reported, and reading a file changes
+        // nothing.
         EventKind::Modify(ModifyKind::Name(RenameMode::Both)) | EventKind::Access(_) => {}
         EventKind::Modify(_) | EventKind::Any | EventKind::Other => {
             for path in &event.paths {
@@ -332,8 +336,8 @@ fn cookie_of(path: &Path, cookies: &Path) -> Option<Cookie> {
         .map(Cookie)
 }
 
-/// Makes the directory of cookies with access for its owner only, if it is missing. Returns whether
-/// it was.
+/// Makes the directory of cookies, which only its owner may access, if it is missing. Returns
+/// whether it was missing.
 fn make(cookies: &Path) -> io::Result<bool> {
     match fs::DirBuilder::new().mode(0o700).create(cookies) {
         Ok(()) => Ok(true),
@@ -441,7 +445,7 @@ mod tests {
         assert!(batch.hints.is_empty());
     }
 
-    /// On a real inotify instance, a cookie arrives after the change before it.
+    /// On a real inotify instance, a cookie arrives after the changes that were made before it.
     #[test]
     fn a_cookie_is_heard_after_the_changes_before_it() {
         let dir = tempfile::tempdir().unwrap();
@@ -462,8 +466,8 @@ mod tests {
         ));
     }
 
-    /// Directories that are watched together report events; if one is gone, the others can still be
-    /// watched.
+    /// Directories that are watched by one request report events. If one of them is missing, the
+    /// others can still be watched.
     #[test]
     fn directories_watched_together_are_heard() {
         let dir = tempfile::tempdir().unwrap();
@@ -483,8 +487,8 @@ mod tests {
         assert!(names.iter().all(|name| seen.contains(name)), "{seen:?}");
     }
 
-    /// Watches below a vanished folder are forgotten. Those of names that only have the same
-    /// beginning stay.
+    /// The crate forgets the watches below a vanished folder. Those of paths that only begin with
+    /// the same letters stay.
     #[test]
     fn what_is_watched_still_is_known() {
         let dir = tempfile::tempdir().unwrap();
@@ -517,8 +521,8 @@ mod tests {
         assert_eq!(still(&all), "a-b ab");
     }
 
-    /// A cookie arrives even if its directory was removed: a new directory gets a new watch, also
-    /// after a reset.
+    /// A cookie arrives even if its directory was removed before. The new directory is watched,
+    /// also after a reset.
     #[test]
     fn a_cookie_is_heard_after_its_directory_was_removed() {
         let dir = tempfile::tempdir().unwrap();
@@ -538,7 +542,7 @@ mod tests {
         }
     }
 
-    /// Point 2 of the header: reading a watched file makes no hint.
+    /// Reading a watched file makes no hint (point 2 of the module's description).
     #[test]
     fn reading_makes_no_hints() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,24 +1,24 @@
-//! Moves what is recorded for paths below a name when that name is renamed.
+//! Updates values that are recorded by path when a name above these paths is renamed.
 //!
-//! An exchange of two names is reported as two renames, there and back. So is a rename that is
-//! undone. The two cases cannot be distinguished. So after the second rename the records stay at
-//! both names: they only show where to check, and an extra check does no harm.
+//! If two names are exchanged, two renames are reported, one in each direction. If a name is
+//! renamed and then renamed back, the reports are the same. So after the second rename the values
+//! stay at both names. They only say which paths to check, and an additional check does no harm.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use super::Rename;
 
-/// Number of earlier renames in which the other half of an exchange is searched for. Renames by
-/// other threads may be in between.
+/// The number of earlier renames among which the first half of an exchange is searched for. Renames
+/// by other threads may be between the two.
 const MOST: usize = 16;
 
-/// The last renames, over batches.
+/// The last renames, which may be of several batches.
 #[derive(Debug, Default)]
 pub(crate) struct LastRenames(VecDeque<Rename>);
 
 impl LastRenames {
-    /// Adds a rename; returns whether it undoes one of the last.
+    /// Adds a rename. Returns whether it is the reverse of one of the last renames.
     pub(crate) fn add(&mut self, rename: &Rename) -> bool {
         let Rename { from, to } = rename;
         let is_back = (self.0.iter()).any(|last| last.from == *to && last.to == *from);
@@ -30,8 +30,9 @@ impl LastRenames {
     }
 }
 
-/// Exchanges the values recorded below the two names. If `is_back`, all values are then below both
-/// names. `merge` combines two values of one path.
+/// Exchanges the values that are recorded for paths below the two names. If `is_back` is true, each
+/// of these values is afterwards recorded below both names. `merge` combines two values for one
+/// path.
 pub(crate) fn swap_below<T: Copy>(
     map: &mut BTreeMap<PathBuf, T>,
     Rename { from, to }: &Rename,
@@ -59,7 +60,7 @@ pub(crate) fn swap_below<T: Copy>(
     }
 }
 
-/// Removes the path and all below it from a map sorted by path, and returns them.
+/// Removes the path and all paths below it from the map, and returns them with their values.
 pub(crate) fn take_below<T>(map: &mut BTreeMap<PathBuf, T>, path: &Path) -> Vec<(PathBuf, T)> {
     let names: Vec<PathBuf> = map
         .range::<Path, _>((std::ops::Bound::Included(path), std::ops::Bound::Unbounded))

@@ -1,4 +1,4 @@
-//! A source that reports only the events of a test, which may be lost, late or wrong.
+//! A source that reports only the events that a test makes. They may be missing, late or wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,14 +12,14 @@ use super::dirty::Dirty;
 use super::notify::NotifySource;
 use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
 
-/// The end that the daemon uses.
+/// The end of the source that the daemon uses.
 #[derive(Debug)]
 pub(crate) struct ScriptSource {
     shared: Arc<Mutex<Scene>>,
     bell: Receiver<()>,
 }
 
-/// The end that the test uses.
+/// The end of the source that the test uses.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     shared: Arc<Mutex<Scene>>,
@@ -32,18 +32,18 @@ struct Scene {
     watched: BTreeSet<PathBuf>,
     limit: usize,
     resets: usize,
-    /// Number of resets that will fail from now on.
+    /// The number of resets that will still fail.
     refusals: usize,
-    /// True after a failed reset: no event is reported.
+    /// True after a failed reset. Until the next one, no event is reported.
     is_deaf: bool,
-    /// True after the first reset: later ones are restarts.
+    /// True after the first reset. Later resets are counted as restarts.
     is_started: bool,
     cookies: u64,
     ring: Sender<()>,
     hooks: BTreeMap<PathBuf, Hook>,
 }
 
-/// Runs when a directory is watched.
+/// A function that runs when a directory is watched.
 struct Hook(Box<dyn FnOnce() + Send>);
 
 impl fmt::Debug for Hook {
@@ -53,13 +53,13 @@ impl fmt::Debug for Hook {
 }
 
 impl Scene {
-    /// Ends the watches at and below a path.
+    /// Removes the watches at and below a path.
     fn forget(&mut self, path: &Path) {
         self.watched.retain(|dir| !dir.starts_with(path));
     }
 }
 
-/// Returns both ends.
+/// Returns both ends of a source.
 pub(crate) fn script() -> (ScriptSource, Script) {
     let (ring, bell) = bounded(1);
     let shared = Arc::new(Mutex::new(Scene {
@@ -84,7 +84,7 @@ pub(crate) fn script() -> (ScriptSource, Script) {
 }
 
 impl Script {
-    /// Reports a change, even if there was none.
+    /// Reports an event about a path, even if nothing has happened there.
     pub(crate) fn tell(&self, path: &Path, marks: Marks) {
         let mut shared = self.shared.lock().unwrap();
         if marks.has_any(Marks::GONE) {
@@ -109,12 +109,12 @@ impl Script {
         self.ring.try_send(()).ok();
     }
 
-    /// Ends the watches at and below a path without an event.
+    /// Removes the watches at and below a path without an event.
     pub(crate) fn lose(&self, path: &Path) {
         self.shared.lock().unwrap().forget(path);
     }
 
-    /// Runs `hook` once, when a directory is next watched.
+    /// Runs `hook` the next time when the directory is watched, and only that time.
     pub(crate) fn when_watched(&self, dir: &Path, hook: impl FnOnce() + Send + 'static) {
         let hook = Hook(Box::new(hook));
         let mut shared = self.shared.lock().unwrap();
@@ -127,7 +127,7 @@ impl Script {
         self.ring.try_send(()).ok();
     }
 
-    /// Allows at most `watches` watches from now on.
+    /// Limits the number of watches from now on.
     pub(crate) fn limit(&self, watches: usize) {
         self.shared.lock().unwrap().limit = watches;
     }
@@ -142,7 +142,7 @@ impl Script {
         self.shared.lock().unwrap().refusals = times;
     }
 
-    /// Returns the number of restarts.
+    /// Returns the number of successful resets after the first one.
     pub(crate) fn resets(&self) -> usize {
         self.shared.lock().unwrap().resets
     }
@@ -221,14 +221,14 @@ impl Source for ScriptSource {
     }
 }
 
-/// Starts the real source, with a directory for its cookies.
+/// Starts a source that uses inotify. `cookies` is the directory for its cookies.
 pub(crate) fn started(cookies: &Path) -> NotifySource {
     let mut source = NotifySource::new(cookies).unwrap();
     source.reset().unwrap();
     source
 }
 
-/// Returns the paths of all changes up to now.
+/// Waits until all changes made so far have been reported, and returns their paths.
 pub(crate) fn changed_paths(source: &mut dyn Source) -> Vec<PathBuf> {
     let cookie = source.cookie().unwrap();
     let mut seen = Vec::new();

@@ -1,4 +1,4 @@
-//! Translates the types of the view to those of `fuser`.
+//! Translates the types of the view into those of `fuser`.
 
 use std::ffi::OsStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,7 +7,7 @@ use fuser::{Errno, FileAttr, FileType, INodeNo, ReplyDirectory, ReplyXattr};
 
 use crate::view::{Attr, Kind, Refusal, Sink, Time};
 
-/// Writes entries of a directory into the reply to the kernel.
+/// Adds entries of a directory to the reply for the kernel.
 pub(super) struct DirectorySink<'a>(pub(super) &'a mut ReplyDirectory);
 
 impl Sink for DirectorySink<'_> {
@@ -20,7 +20,7 @@ pub(super) fn errno(refusal: Refusal) -> Errno {
     Errno::from_i32(refusal.errno())
 }
 
-/// Replies to `getxattr` or `listxattr`; size 0 requests the length.
+/// Replies to `getxattr` or `listxattr`. If `size` is 0, the caller only wants to know the length.
 pub(super) fn attribute(reply: ReplyXattr, size: u32, value: &[u8]) {
     let length = value.len() as u32;
     if size == 0 {
@@ -60,7 +60,8 @@ pub(super) fn file_attr(attr: &Attr) -> FileAttr {
     }
 }
 
-/// Converts a time. One that `SystemTime` cannot hold (from a broken file system) becomes 1970.
+/// Converts a time. A time beyond the range of `SystemTime` becomes 1970; a damaged file system may
+/// have such times.
 fn system_time(time: Time) -> SystemTime {
     let seconds = Duration::from_secs(time.seconds.unsigned_abs());
     let whole = if time.seconds < 0 {

@@ -1,4 +1,4 @@
-//! The mount point: found, repaired, created, and removed again.
+//! Finds, repairs, creates and removes mount points.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -9,20 +9,21 @@ use resemble_mounts as mounts;
 
 use super::{MountError, transport};
 
-/// Longest wait for an answer of an overlay.
+/// The longest wait for a sign that an overlay is served. After it the overlay counts as alive.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
-/// A directory that is ready to be mounted on.
+/// A directory on which an overlay can be mounted.
 #[derive(Debug)]
 pub(super) struct MountPoint {
-    /// Absolute, without symbolic links.
+    /// The absolute path, without symbolic links.
     pub(super) path: PathBuf,
-    /// The directories that were made for it, outermost first.
+    /// The directories that were made for the mount, outermost first.
     created: Vec<PathBuf>,
 }
 
-/// Returns the future path of a mount point: absolute and without symbolic links. The last
-/// component is not accessed (it may be a dead mount) unless it is a symbolic link.
+/// Returns the absolute path of a future mount point, with symbolic links resolved. The last
+/// component is only read as a link. If it is a mount of ours, it is not accessed at all, because
+/// it may be dead.
 pub(super) fn resolve(given: &Path) -> Result<PathBuf, MountError> {
     let failed = MountError::at(given);
     let mut path = plain(given).map_err(failed)?;
@@ -44,7 +45,8 @@ pub(super) fn resolve(given: &Path) -> Result<PathBuf, MountError> {
         match std::fs::read_link(&candidate) {
             Ok(target) => path = plain(&parent.join(target)).map_err(failed)?,
             Err(_) => {
-                // The check is repeated here, where the path has no symbolic links.
+                // The path may be in an overlay now that its symbolic links are resolved, so this
+                // is checked again.
                 return match mounts::enclosing(&candidate).map_err(failed)? {
                     Some(mount) => Err(MountError::InsideOverlay {
                         path: given.to_owned(),
@@ -58,8 +60,8 @@ pub(super) fn resolve(given: &Path) -> Result<PathBuf, MountError> {
     Err(failed(io::Error::other("too many symbolic links")))
 }
 
-/// Returns the path, absolute and without `.`. A `..` removes the name before it, as in a shell's
-/// `cd`.
+/// Makes the path absolute and removes `.` and `..` from it. A `..` removes the name before it, as
+/// in a shell's `cd`.
 fn plain(path: &Path) -> io::Result<PathBuf> {
     let mut plain = PathBuf::new();
     for component in std::path::absolute(path)?.components() {
@@ -72,7 +74,7 @@ fn plain(path: &Path) -> io::Result<PathBuf> {
     Ok(plain)
 }
 
-/// Resolves symbolic links in the part of the path that exists.
+/// Resolves the symbolic links in the part of the path that exists.
 fn existing(path: &Path) -> io::Result<PathBuf> {
     match std::fs::canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -95,11 +97,12 @@ fn is_our_mount(path: &Path) -> io::Result<bool> {
 }
 
 impl MountPoint {
-    /// Prepares a resolved path: removes a dead mount of ours, and creates an absent directory. A
-    /// live mount, a directory that is not empty, and anything that is not a directory are refused.
+    /// Makes a resolved path ready for a mount: removes a dead mount of ours, and creates the
+    /// directory if it is missing. Refuses a live mount, a directory that is not empty, and
+    /// anything that is not a directory.
     pub(super) fn prepare(path: PathBuf) -> Result<Self, MountError> {
         let failed = MountError::at(&path);
-        // Dead mounts may be stacked, one for each kill.
+        // There may be several dead mounts at the path, one for each daemon that was killed.
         for _ in 0..64 {
             if !is_our_mount(&path).map_err(failed)? {
                 break;
@@ -126,7 +129,7 @@ impl MountPoint {
         }
     }
 
-    /// Returns a mount point that another process has mounted on.
+    /// Returns the mount point of a mount that another process has made.
     pub(super) const fn given(path: PathBuf) -> Self {
         Self {
             path,
@@ -156,7 +159,7 @@ impl MountPoint {
         }
     }
 
-    /// Removes the directories that were made, unless they are in use now.
+    /// Removes the directories that were made for the mount, unless they are in use now.
     pub(super) fn remove_created(&mut self) {
         for dir in std::mem::take(&mut self.created).into_iter().rev() {
             if let Err(error) = std::fs::remove_dir(&dir) {
@@ -171,18 +174,18 @@ fn is_not_found(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Returns whether any process serves this overlay. A separate thread asks. If the server hangs, so
-/// does the thread, and the mount counts as alive.
+/// Returns whether a process serves this overlay. A thread of its own asks the overlay, because the
+/// request may hang. If it hangs, the overlay counts as alive.
 fn is_alive(path: &Path) -> bool {
     let (answer, answered) = channel();
     let path = path.to_owned();
     let asked = std::thread::Builder::new()
         .name("overlay-probe".to_owned())
         .spawn(move || {
-            // `stat` is not enough: for a second the kernel answers it from its cache, even for a
-            // dead mount.
+            // `stat` would not suffice: for a second the kernel answers it from its cache, even if
+            // the mount is dead.
             let dead = matches!(rustix::fs::statfs(&path), Err(rustix::io::Errno::NOTCONN));
-            // The receiver may be gone.
+            // If the caller has stopped waiting, nobody receives the answer.
             let _too_late = answer.send(dead);
         });
     match asked.map(|_| answered.recv_timeout(SIGN_OF_LIFE)) {

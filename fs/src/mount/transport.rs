@@ -1,15 +1,16 @@
-//! The two ways to a mount and back: `mount(2)` with privilege, `fusermount3` without.
+//! Makes and removes mounts, in two ways: by `mount(2)` with privileges, and by `fusermount3`
+//! without.
 //!
-//! fuser implements both, but version 0.18 has three faults. If its own mount is already gone, it
-//! unmounts whatever else is mounted at the path. It leaves a dead mount behind if the mount is
-//! busy. It cannot detach lazily. So the descriptor is obtained here and fuser only serves it.
+//! fuser implements both ways, but version 0.18 has three faults. If its own mount is already gone,
+//! it unmounts any other one at the path. If its mount is busy, it leaves a dead mount behind. It
+//! cannot unmount lazily. So the descriptor is made here, and fuser only serves it.
 //!
-//! * The kernel is asked first, and the helper only if it returns EPERM. Privilege is not guessed
-//!   from a user id.
-//! * The helper passes the descriptor back over a socket whose number is in `_FUSE_COMMFD`. The
-//!   socket is the helper's standard input. So no other process inherits it, and no code runs
-//!   between fork and exec.
-//! * The options are constants. Nothing in a user's path (such as a comma) can become an option.
+//! * The kernel is asked first, and the helper only if the kernel returns EPERM. Privileges are not
+//!   guessed from a user id.
+//! * The helper sends the descriptor over a socket, whose number is in the variable `_FUSE_COMMFD`.
+//!   The socket is the helper's standard input. So no other process inherits it, and no code of
+//!   ours runs between fork and exec.
+//! * The options are constants. Nothing in a user's path, such as a comma, can become an option.
 
 use std::ffi::CString;
 use std::io::{self, IoSlice, IoSliceMut, Read};
@@ -31,9 +32,9 @@ use rustix::net::{
 use super::MountError;
 
 const DEVICE: &str = "/dev/fuse";
-/// The source column of `mount` and `df`.
+/// The name that `mount` and `df` show as the source of the mount.
 const SOURCE: &str = "resemble";
-/// Paths of the helper if it is not in PATH (a service's PATH is short).
+/// The helper, first by PATH, and then by the usual paths, because the PATH of a service is short.
 const HELPERS: [&str; 4] = [
     "fusermount3",
     "/usr/bin/fusermount3",
@@ -41,8 +42,8 @@ const HELPERS: [&str; 4] = [
     "/usr/local/bin/fusermount3",
 ];
 
-/// Mounts on an existing directory. Returns the descriptor of the connection, on which the kernel's
-/// first message waits.
+/// Mounts an overlay on an existing directory. Returns the descriptor of the connection to the
+/// kernel, which has sent its first message.
 pub(super) fn mount(point: &Path) -> Result<OwnedFd, MountError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let device =
@@ -62,15 +63,15 @@ pub(super) fn mount(point: &Path) -> Result<OwnedFd, MountError> {
     }
 }
 
-/// Mounts on an existing directory for all users, as root. The process that serves the descriptor
-/// belongs to this user and decides which caller sees what. An earlier mount of ours is removed
-/// first.
+/// Mounts an overlay on an existing directory for all users. The caller must be root. The process
+/// that will serve the descriptor has these ids, and decides which caller sees what. An earlier
+/// mount of ours at the path is removed first.
 pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, MountError> {
     let failed = |source| MountError::Mount {
         path: point.to_owned(),
         source,
     };
-    // Mounts that were left behind may be stacked.
+    // There may be several mounts at the path, one for each daemon that was killed.
     for _ in 0..64 {
         let is_ours = |mount: &resemble_mounts::Mount| mount.point == point && mount.is_ours();
         if !resemble_mounts::read().map_err(failed)?.iter().any(is_ours) {
@@ -83,7 +84,8 @@ pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, Mo
     let device = device.map_err(|errno| MountError::Device {
         source: errno.into(),
     })?;
-    // There is no `default_permissions`, because modes and owners alone would decide wrongly.
+    // The option `default_permissions` is missing, because with it the kernel would judge by modes
+    // and owners alone, which would be wrong.
     let data = format!(
         "fd={},rootmode=40000,user_id={uid},group_id={gid},allow_other",
         device.as_raw_fd()
@@ -95,7 +97,7 @@ pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, Mo
     Ok(device)
 }
 
-/// Sends the descriptor of a mount to the process that serves it.
+/// Sends the descriptor of a mount to the process that will serve it.
 pub fn send_device(to: &UnixStream, device: &OwnedFd) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -159,7 +161,7 @@ fn by_helper(point: &Path) -> Result<OwnedFd, MountError> {
     drop(ours);
     let mut message = String::new();
     if let Some(stderr) = child.stderr.take() {
-        // A message that is not UTF-8 is lost; the exit status is always shown.
+        // A message that is not UTF-8 is lost, but the exit status is shown in any case.
         let _unreadable = stderr.take(4096).read_to_string(&mut message);
     }
     let status = child.wait().map_err(broken)?;
@@ -170,7 +172,7 @@ fn by_helper(point: &Path) -> Result<OwnedFd, MountError> {
     }
 }
 
-/// Receives the descriptor from the helper; `None` if the helper ends without sending one.
+/// Receives the descriptor of a mount; `None` if the other process ends without sending one.
 pub fn receive_device(socket: &UnixStream) -> io::Result<Option<OwnedFd>> {
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -192,13 +194,13 @@ pub fn receive_device(socket: &UnixStream) -> io::Result<Option<OwnedFd>> {
 }
 
 /// Removes a mount of ours from its path, at once and lazily: processes inside keep a dead
-/// directory. With privilege the connection is closed, too.
+/// directory. With privileges the connection to the kernel is closed, too.
 pub(super) fn detach(point: &Path) -> io::Result<()> {
-    // FORCE aborts the connection, so that servers end even while a working directory keeps the
-    // file system alive. DETACH removes a busy mount.
+    // FORCE closes the connection, so that the server ends even if a working directory keeps the
+    // file system alive. DETACH removes the mount even if it is busy.
     let flags = UnmountFlags::FORCE | UnmountFlags::DETACH | UnmountFlags::NOFOLLOW;
     match rustix::mount::unmount(point, flags) {
-        // EINVAL means that it is no longer a mount point, which is the goal.
+        // EINVAL means that nothing is mounted at the path any more, which is the goal.
         Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(()),
         Err(Errno::PERM) => detach_by_helper(point),
         Err(errno) => Err(errno.into()),
@@ -229,8 +231,8 @@ fn detach_by_helper(point: &Path) -> io::Result<()> {
     ))
 }
 
-/// Closes the connection of a device (`major:minor`) through fusectl. Its owner needs no privilege
-/// for that.
+/// Closes the connection of a device (`major:minor`) through fusectl. The owner of the connection
+/// needs no privileges for that.
 pub(super) fn abort(device: &str) -> io::Result<()> {
     let number = device.split_once(':').map_or(device, |(_, minor)| minor);
     std::fs::write(format!("/sys/fs/fuse/connections/{number}/abort"), "1")

@@ -1,4 +1,4 @@
-//! The answers of the index, as listings and extended attributes.
+//! Returns answers of the index as listings and as extended attributes.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -10,14 +10,14 @@ use super::node::{At, Node, Subject};
 use crate::names::{self, Answer, rank};
 use crate::neighbours::Neighbour;
 
-/// The maximum number of entries in one listing, as `docs/semantics.md` promises. A listing that is
-/// cut keeps the best entries.
+/// The maximum number of entries in one listing, as `docs/semantics.md` promises. If there are more
+/// neighbours, the listing has the best of them.
 const LISTED: usize = 100;
-/// The maximum number of answers kept for look-ups after a listing. They are valid only for one
-/// generation.
+/// The maximum number of answers that are kept for the look-ups after a listing. A kept answer is
+/// used only while [`crate::Neighbours::generation`] is unchanged.
 const KEPT_ANSWERS: usize = 64;
 impl Namespace {
-    /// Returns the value of an extended attribute.
+    /// Returns the value of an extended attribute of a node.
     pub fn attribute(&self, ino: u64, name: &OsStr) -> Result<Vec<u8>> {
         let node = self.node(ino)?;
         let (Node::File(at) | Node::Folder(at) | Node::Dir(at)) = node.as_ref() else {
@@ -51,8 +51,9 @@ impl Namespace {
         })
     }
 
-    /// Returns the names of the extended attributes. Ours are always included. Checking for a best
-    /// neighbour would query the index for each file of every `cp -a` and `ls -l`.
+    /// Returns the names of the extended attributes of a node. Our attributes are included even if
+    /// the file has no neighbours. Finding that out would ask the index about each file of every
+    /// `cp -a` and `ls -l`.
     pub fn attributes(&self, ino: u64) -> Result<Vec<OsString>> {
         let node = self.node(ino)?;
         let (Node::File(at) | Node::Folder(at) | Node::Dir(at)) = node.as_ref() else {
@@ -66,7 +67,7 @@ impl Namespace {
         Ok(names)
     }
 
-    /// Returns the entry of a listing.
+    /// Returns the node of an entry in a listing, by the name of the entry.
     pub(super) fn similar_entry(&self, of: &Subject, name: &OsStr) -> Result<Node> {
         let answer = self.last_answer(of)?;
         if answer.more().is_some_and(|more| more == name) {
@@ -77,7 +78,7 @@ impl Namespace {
         Ok(entry(of, &found.neighbour))
     }
 
-    /// Returns the neighbour of an entry.
+    /// Returns the neighbour of an entry in a listing, by the name of the entry.
     pub(super) fn neighbour(&self, of: &Subject, name: &OsStr) -> Result<Neighbour> {
         let answer = self.last_answer(of)?;
         let found = names::find(&answer.named, name).ok_or(Refusal::NotFound)?;
@@ -85,7 +86,8 @@ impl Namespace {
         Ok(found.neighbour.clone())
     }
 
-    /// Checks a cached answer again: the caller may have lost access to the neighbour since.
+    /// Checks that the caller may still see a neighbour. A kept answer may name a file that the
+    /// caller could see when the answer was made.
     fn is_still_seen(&self, neighbour: &Neighbour) -> Result<()> {
         if self.tree.sees(&neighbour.target)? {
             Ok(())
@@ -95,7 +97,7 @@ impl Namespace {
     }
 
     pub(super) fn last_answer(&self, of: &Subject) -> Result<Arc<Answer>> {
-        // A removed file has no neighbours, whatever the index has.
+        // A removed file has no neighbours, even if the index still has the file.
         self.tree.stat(of.at())?;
         Ok(match self.kept_answer(of) {
             Some(answer) => answer,
@@ -103,7 +105,7 @@ impl Namespace {
         })
     }
 
-    /// Returns the cached answer, if nothing can have changed since.
+    /// Returns the kept answer about a file or directory, if the answer cannot have changed.
     fn kept_answer(&self, of: &Subject) -> Option<Arc<Answer>> {
         let now = self.neighbours.generation()?;
         let answers = self.answers.lock();
@@ -113,10 +115,10 @@ impl Namespace {
             .map(|(_, answer)| Arc::clone(answer))
     }
 
-    /// Queries the index.
+    /// Asks the index for the neighbours of a file or directory, and keeps the answer.
     pub(super) fn answer(&self, of: &Subject) -> Arc<Answer> {
-        // The generation is read before the query. If the answer changes in between, it is cached
-        // for too short a time, never for too long.
+        // The generation is read before the question. If it changes meanwhile, the answer is
+        // discarded too early, never too late.
         let generation = self.neighbours.generation();
         let path = self.tree.path(of.at());
         let mut listing = match of {
@@ -149,7 +151,8 @@ impl Namespace {
     }
 }
 
-/// Returns the node of a neighbour: a link to the file, or the member itself.
+/// Returns the node of a neighbour: a link to a file or directory, or a file with the bytes of a
+/// member.
 pub(super) fn entry(of: &Subject, neighbour: &Neighbour) -> Node {
     match of {
         Subject::File(at) if !neighbour.member.is_empty() => Node::Member {
@@ -164,7 +167,8 @@ pub(super) fn entry(of: &Subject, neighbour: &Neighbour) -> Node {
     }
 }
 
-/// Converts an error: a file system may have no attributes at all, or not this one.
+/// Converts an error of reading an attribute. The file may not have this attribute, or its file
+/// system may have no attributes at all.
 fn no_attribute(errno: rustix::io::Errno) -> Refusal {
     match errno {
         rustix::io::Errno::NODATA | rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::PERM => {

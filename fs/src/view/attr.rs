@@ -1,4 +1,5 @@
-//! Attributes, answers and refusals in our own types.
+//! The attributes of files, the results of requests, and the reasons for refusing one. The types do
+//! not depend on `fuser`.
 
 use std::ffi::OsStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -6,11 +7,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
-/// Seconds for which a change counts as recent. The coarsest file systems keep times to two
-/// seconds.
+/// The number of seconds for which a change counts as recent. It is more than two because some file
+/// systems store times only to two seconds.
 const RECENT: i64 = 5;
 
-/// The attributes about similarity.
+/// The names of our extended attributes, which are about similarity.
 pub(super) const ATTRIBUTES: [&str; 4] = [
     "user.resemble.best",
     "user.resemble.best_percent",
@@ -18,7 +19,7 @@ pub(super) const ATTRIBUTES: [&str; 4] = [
     "user.resemble.relation",
 ];
 
-/// The type of an entry. Special files are left out, so there are no other types.
+/// The type of an entry. There are no other types, because special files are not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A directory.
@@ -32,7 +33,7 @@ pub enum Kind {
 /// A time of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time {
-    /// Seconds since 1970, negative before.
+    /// Seconds since the beginning of 1970; negative for times before it.
     pub seconds: i64,
     /// Nanoseconds after that second.
     pub nanos: u32,
@@ -43,7 +44,7 @@ impl Time {
         Self { seconds, nanos }
     }
 
-    /// Returns whether this is less than [`RECENT`] seconds ago, or in the future.
+    /// Returns whether this time is less than [`RECENT`] seconds ago, or in the future.
     pub(crate) fn is_recent(self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |now| now.as_secs() as i64);
@@ -51,7 +52,7 @@ impl Time {
     }
 }
 
-/// The result of `stat`.
+/// The attributes of a node, as `stat` returns them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attr {
     /// Inode number.
@@ -79,7 +80,8 @@ pub struct Attr {
 }
 
 impl Attr {
-    /// Returns the attributes of the real file with this number and type.
+    /// Returns the attributes of a node that shows a real file as it is. `ino` and `kind` are those
+    /// of the node.
     pub(crate) fn mirror(ino: u64, kind: Kind, stat: &Stat) -> Self {
         Self {
             ino,
@@ -96,9 +98,9 @@ impl Attr {
         }
     }
 
-    /// Returns a directory of ours about this real file or directory. It has the owner and the
-    /// times of the real one. Users who may read the real one may read and enter it. No user may
-    /// write to it.
+    /// Returns the attributes of a directory that exists only in the overlay. It belongs to a real
+    /// file or directory, and has the owner and the times of that. Users who may read the real one
+    /// may read and enter it. No user may write to it.
     pub(crate) fn folder(ino: u64, stat: &Stat) -> Self {
         let read = (stat.st_mode & 0o444) as u16;
         let enter = (stat.st_mode & 0o111) as u16;
@@ -110,8 +112,9 @@ impl Attr {
         }
     }
 
-    /// Returns a file of ours about this real file. Its size is unknown until it is opened, so it
-    /// shows 0 as in `/proc`, and `ls -l` costs nothing.
+    /// Returns the attributes of a text that exists only in the overlay and belongs to a real file.
+    /// Its size is unknown until it is opened. So it shows 0, like files of `/proc`, and `ls -l`
+    /// costs nothing.
     pub(crate) fn text(ino: u64, stat: &Stat) -> Self {
         Self {
             perm: (stat.st_mode & 0o444) as u16,
@@ -121,7 +124,8 @@ impl Attr {
         }
     }
 
-    /// Returns a file of ours about this real file, of a known size.
+    /// Returns the attributes of a file that exists only in the overlay, belongs to a real file,
+    /// and has a known size.
     pub(crate) fn member(ino: u64, stat: &Stat, size: u64) -> Self {
         Self {
             size,
@@ -129,7 +133,8 @@ impl Attr {
         }
     }
 
-    /// Returns a link of ours about this real file.
+    /// Returns the attributes of a link that exists only in the overlay and belongs to a real file.
+    /// `target` is the length of the path to which it leads.
     pub(crate) fn link(ino: u64, stat: &Stat, target: usize) -> Self {
         Self {
             perm: 0o777,
@@ -139,8 +144,8 @@ impl Attr {
         }
     }
 
-    /// Returns a directory without a real one: the folder of several roots, or a root that does not
-    /// exist now.
+    /// Returns the attributes of a directory to which no real one belongs: the folder of several
+    /// roots, or a root that does not exist now.
     pub(crate) fn nowhere(ino: u64) -> Self {
         Self {
             ino,
@@ -158,30 +163,30 @@ impl Attr {
     }
 }
 
-/// The answer to a look-up.
+/// The result of a look-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Number, type and the rest.
+    /// The inode number, the type and all other attributes.
     pub attr: Attr,
-    /// The time for which the kernel may trust the name, and the attributes of entries outside the
-    /// tree.
+    /// The time for which the kernel may trust that the name leads to this node.
     pub ttl: Duration,
-    /// The time for which it may trust the attributes. For a file that is being changed it is zero:
-    /// the kernel asks each time, and before each read. So changes in place are visible as on the
-    /// real path.
+    /// The time for which the kernel may trust the attributes. It is zero for a file that is being
+    /// changed: the kernel then asks each time, and before each read. So changes in place are
+    /// visible as on the real path.
     pub attr_ttl: Duration,
 }
 
 /// An opened file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// The number that names it in reads and in the release.
+    /// The number by which later requests name the open file or directory.
     pub handle: u64,
-    /// True if reads bypass the page cache, because the length is not known beforehand.
+    /// True if reads must bypass the kernel's page cache, because the length is not known
+    /// beforehand.
     pub direct: bool,
 }
 
-/// The figures of a file system, as `statvfs` has them.
+/// The sizes of a file system, with the field names of `statvfs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // the names are those of statvfs(3)
 pub struct Space {
@@ -194,44 +199,44 @@ pub struct Space {
     pub frsize: u32,
 }
 
-/// Receives the entries of a directory, as many as fit.
+/// Receives the entries of a directory until it has no room for more.
 pub trait Sink {
-    /// Adds an entry; `next` is the cookie that continues after it. Returns false if it did not fit
-    /// and was not added.
+    /// Adds an entry. `next` is the offset at which reading continues after it. Returns false if
+    /// there was no room, so the entry was not added.
     fn add(&mut self, ino: u64, next: u64, kind: Kind, name: &OsStr) -> bool;
 }
 
 /// The reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is nothing of this name (any more).
+    /// No entry has this name now.
     NotFound,
-    /// The type at the path differs from that of the kernel's number. The kernel must look the name
-    /// up again.
+    /// The path now leads to an entry of another type, or to another file than that of the inode
+    /// number. The kernel must look the name up again.
     Stale,
-    /// The request is about entries, but the node is not a directory.
+    /// The request is about the entries of a directory, but the node is not a directory.
     NotADirectory,
-    /// The request is about bytes, but the node is a directory.
+    /// The request is about bytes of a file, but the node is a directory.
     IsADirectory,
-    /// The request would write.
+    /// The request would write, which is impossible.
     ReadOnly,
-    /// There is no such attribute.
+    /// The node has no attribute of this name.
     NoAttribute,
-    /// The handle or number was not given out.
+    /// The handle is not open.
     BadHandle,
-    /// A node of this kind cannot do this.
+    /// The request is impossible for a node of this kind.
     Invalid,
     /// There is no data or no hole after this offset.
     NoData,
-    /// Too much is open, in total or for this caller.
+    /// Too many resources are in use for open files, in total or by this caller.
     TooMany,
-    /// The error of the watched tree's file system.
+    /// The file system of the watched tree returned this error.
     Real(Errno),
 }
 
 impl Refusal {
-    /// Returns the error number for the kernel. The match is exhaustive on purpose: a new refusal
-    /// needs a choice here.
+    /// Returns the error number for the kernel. The match has no default on purpose, so that a new
+    /// refusal must be added here.
     pub fn errno(self) -> i32 {
         let errno = match self {
             Self::NotFound => Errno::NOENT,
@@ -244,7 +249,8 @@ impl Refusal {
             Self::Invalid => Errno::INVAL,
             Self::NoData => Errno::NXIO,
             Self::TooMany => Errno::MFILE,
-            // The kernel remembers ENOSYS for the whole connection and stops asking.
+            // ENOSYS must not reach the kernel, because it would never send this kind of request
+            // again.
             Self::Real(Errno::NOSYS) => Errno::IO,
             Self::Real(errno) => errno,
         };

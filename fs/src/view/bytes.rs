@@ -1,4 +1,4 @@
-//! Reads the bytes of watched files, and our own texts.
+//! Opens and reads watched files, texts of the overlay, and members of archives.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use super::node::{At, Node};
 use super::shares::{Amounts, Share};
 
 impl Namespace {
-    /// Opens a file for reading on behalf of a kernel thread (0: unknown).
+    /// Opens a file for reading. `thread` is the kernel thread that asks; 0 if unknown.
     pub fn open(&self, ino: u64, thread: u32) -> Result<Opened> {
         let node = self.node(ino)?;
         if let Node::File(at) = node.as_ref() {
@@ -54,7 +54,7 @@ impl Namespace {
         })
     }
 
-    /// Takes a share of the open handles.
+    /// Reserves one of the open files that the limits allow.
     pub(super) fn place(&self) -> Result<[Share; 2]> {
         let one = Amounts {
             descriptors: 1,
@@ -63,12 +63,12 @@ impl Namespace {
         self.store.shares().take(self.account, one)
     }
 
-    /// Holds bytes of ours that are being opened.
+    /// Stores the bytes of a text or listing that is being opened.
     pub(super) fn keep(&self, bytes: Vec<u8>) -> Result<Held> {
         self.store.keep(self.account, bytes)
     }
 
-    /// Extracts a member from its archive, unless it is open already.
+    /// Extracts a member from its archive. If the member is open already, its bytes are used again.
     fn open_member(&self, path: &Path, size: u64) -> Result<Held> {
         let failed = || Refusal::Real(Errno::IO);
         let member = self.neighbours.member(path).ok_or_else(failed)?;
@@ -84,8 +84,9 @@ impl Namespace {
             })
     }
 
-    /// Opens the file at a place. After a refusal in this thread, it is the file that the second
-    /// look-up opened.
+    /// Opens a file of the tree. If an open of the file was just refused to this thread, the
+    /// look-up after the refusal has already opened it. Then the handle of that look-up is
+    /// returned.
     fn open_real(&self, ino: u64, at: &At, thread: u32) -> Result<u64> {
         let opener = (self.account, thread);
         let (late, claimed) = {
@@ -107,8 +108,8 @@ impl Namespace {
             self.reopenings.lock().refuse(opener, at.clone());
             return Err(Refusal::Stale);
         } else if self.inodes.show(ino, now) && self.inodes.open(ino, now) {
-            // The kernel has not looked the name up again, but the file is the same and only its
-            // size differs.
+            // The kernel has opened the file again without a look-up. It is the same file, and only
+            // its size has changed, so it can be opened.
             file
         } else {
             self.opened_before(ino)?
@@ -117,7 +118,7 @@ impl Namespace {
         Ok(self.handles.add(self.account, place, handle))
     }
 
-    /// Opens once more the file that this account has open under a number.
+    /// Opens a file again that this account has open under this inode number.
     fn opened_before(&self, ino: u64) -> Result<File> {
         let open = self.handles.open_file(ino, Some(self.account));
         let Some(Handle::File { file, .. }) = open.as_deref() else {
@@ -133,8 +134,8 @@ impl Namespace {
         }
     }
 
-    /// Looks up a file again after a refusal in this thread, and opens it. `None`: nothing was
-    /// refused, or the file cannot be opened.
+    /// Opens a file during its look-up, if an open of it was just refused to this thread. Returns
+    /// `None` if none was refused, or the file cannot be opened.
     pub(super) fn lookup_again(&self, node: &Node, thread: u32) -> Option<Entry> {
         let Node::File(at) = node else {
             return None;
@@ -161,14 +162,14 @@ impl Namespace {
         Some(self.entry(node, attr(ino, node, Some(&stat))))
     }
 
-    /// Ends the reopening of a place whose second look-up failed.
+    /// Drops the record of a refused open, because the look-up after it has failed.
     pub(super) fn lookup_failed(&self, at: &At, thread: u32) {
         let claimed = self.reopenings.lock().claim((self.account, thread), at);
         let opened = claimed.and_then(|claimed| claimed.opened);
         self.release_all(opened.map(|(_, handle)| handle));
     }
 
-    /// Reads up to `size` bytes; fewer only at the end.
+    /// Reads up to `size` bytes. It returns fewer only at the end of the file.
     pub fn read(&self, handle: u64, offset: u64, size: usize) -> Result<Vec<u8>> {
         match self.handles.get(handle)?.as_ref() {
             Handle::Text(text) => text.read(offset, size).map_err(|error| real_error(&error)),
@@ -179,7 +180,8 @@ impl Namespace {
         }
     }
 
-    /// Returns the next data (or, with `hole`, the next hole) at or after `offset`.
+    /// Returns the offset of the next data at or after `offset`. With `hole` it returns the offset
+    /// of the next hole.
     pub fn seek(&self, handle: u64, offset: u64, hole: bool) -> Result<u64> {
         match self.handles.get(handle)?.as_ref() {
             Handle::File { file, .. } => {
@@ -202,7 +204,7 @@ impl Namespace {
         }
     }
 
-    /// Closes a file or directory.
+    /// Closes an open file or directory.
     pub fn release(&self, handle: u64) {
         if let Some(Handle::File { ino, .. }) = self.handles.remove(handle).as_deref() {
             self.inodes.close(*ino);

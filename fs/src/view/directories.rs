@@ -1,4 +1,4 @@
-//! Directories: snapshots of their entries, read piece by piece.
+//! Opens directories as snapshots of their entries, which are then read piece by piece.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,8 @@ use super::tree::{RealEntry, RealKind};
 use crate::names::{DIRS, SIMILAR};
 
 impl Namespace {
-    /// Opens a directory and takes the snapshot that is read from this handle.
+    /// Opens a directory and takes a snapshot of its entries. Reads of the returned handle read the
+    /// snapshot.
     pub fn open_dir(&self, ino: u64) -> Result<Opened> {
         let place = self.place()?;
         let node = self.node(ino)?;
@@ -40,8 +41,8 @@ impl Namespace {
         })
     }
 
-    /// Passes the entries from `offset` on, as many as the sink accepts. 0 is the start; reading
-    /// from there a second time takes a new snapshot.
+    /// Passes the entries from `offset` on to the sink, as many as it accepts. Offset 0 is the
+    /// beginning; the second read from there takes a new snapshot.
     pub fn read_dir(&self, handle: u64, offset: u64, sink: &mut dyn Sink) -> Result<()> {
         let handle = self.handles.get(handle)?;
         let Handle::Dir(dir) = handle.as_ref() else {
@@ -51,11 +52,11 @@ impl Namespace {
 
         let mut snapshot = lock().clone();
         if offset == 0 && snapshot.read {
-            // The lock is not held here, because the index may be slow.
+            // The lock is not held during this call, because the index may be slow.
             snapshot.entries = self.keep(self.entries(dir.ino, &dir.node)?)?;
         }
         snapshot.read = true;
-        // Usually the read continues where the last one ended.
+        // Most reads continue at the position where the last one ended, so that position is stored.
         let (mut index, byte) = if snapshot.at.0 <= offset && offset > 0 {
             snapshot.at
         } else {
@@ -75,8 +76,8 @@ impl Namespace {
         Ok(())
     }
 
-    /// Returns the effort of [`Self::read_dir`]. If it may take a new snapshot, that is the effort
-    /// of opening the directory.
+    /// Returns the effort of [`Self::read_dir`]. A read from 0 may take a new snapshot, so it costs
+    /// as much as opening the directory.
     pub fn read_dir_effort(&self, handle: u64, offset: u64) -> Effort {
         match self.handles.get(handle).as_deref() {
             Ok(Handle::Dir(dir)) if offset == 0 => self.list_effort(dir.ino),
@@ -84,7 +85,7 @@ impl Namespace {
         }
     }
 
-    /// Returns the present entries, encoded.
+    /// Returns the present entries of a directory, in the encoding of [`listing`].
     fn entries(&self, ino: u64, node: &Node) -> Result<Vec<u8>> {
         let up = self
             .parent(node)
@@ -182,7 +183,7 @@ impl Namespace {
         Ok(entries)
     }
 
-    /// Returns the real entries; a missing root has none.
+    /// Returns the entries of a real directory. A root that is missing has no entries.
     fn list(&self, at: &At) -> Result<Vec<RealEntry>> {
         match self.tree.list(at) {
             Err(Errno::NOENT | Errno::NOTDIR) if at.is_root() => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! The open handles: directory snapshots, files of the tree, our own texts.
+//! Stores the open handles: snapshots of directories, files of the tree, and bytes of the overlay.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -23,15 +23,16 @@ pub(crate) struct OpenDir {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
-    /// The entries, in the encoding of [`super::listing`].
+    /// The entries, encoded by [`super::listing`].
     pub(crate) entries: Held,
-    /// True if entries were read from the handle. Reading from the start again is then a rewind.
+    /// True if entries were read from the handle. Reading from the start is then a rewind, which
+    /// takes a new snapshot.
     pub(crate) read: bool,
-    /// The position of the next entry: its index, and its byte offset.
+    /// The position of the next entry: its index among the entries, and its byte offset.
     pub(crate) at: (u64, u64),
 }
 
-/// An open handle.
+/// An open directory or file.
 #[derive(Debug)]
 pub(crate) enum Handle {
     Dir(OpenDir),
@@ -39,11 +40,12 @@ pub(crate) enum Handle {
         ino: u64,
         file: File,
     },
-    /// The whole text, made when it was opened.
+    /// A text of the overlay, or a member of an archive. All its bytes were made when it was
+    /// opened.
     Text(Held),
 }
 
-/// All open handles by number.
+/// All open handles, by their numbers.
 #[derive(Debug)]
 pub(crate) struct Handles {
     open: Mutex<Open>,
@@ -53,7 +55,7 @@ pub(crate) struct Handles {
 #[derive(Debug, Default)]
 struct Open {
     all: HashMap<u64, (Arc<Handle>, [Share; 2])>,
-    /// The open files of the tree, by inode number and handle, with their accounts.
+    /// The accounts that have files of the tree open, by inode number and handle.
     files: BTreeMap<(u64, u64), Account>,
 }
 
@@ -65,7 +67,8 @@ impl Handles {
         }
     }
 
-    /// Adds a handle that an account has opened, with its shares of the limits.
+    /// Adds a handle that an account has opened, and returns its number. `place` are the amounts
+    /// that it takes of the limits.
     pub(crate) fn add(&self, account: Account, place: [Share; 2], handle: Handle) -> u64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut open = self.open.lock();
@@ -94,8 +97,8 @@ impl Handles {
         Some(handle) // the file is closed when the lock is gone
     }
 
-    /// Returns an open file of this inode number, of one account or of any. It answers `fstat` when
-    /// its path is gone.
+    /// Returns an open file of this inode number; with `account`, only one that this account has
+    /// opened. It can answer `fstat` when the file's path is gone.
     pub(crate) fn open_file(&self, ino: u64, account: Option<Account>) -> Option<Arc<Handle>> {
         let open = self.open.lock();
         let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX));

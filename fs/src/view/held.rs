@@ -1,9 +1,9 @@
-//! Our own bytes that are open: texts, members of archives, listings.
+//! Stores the bytes that the overlay makes and has open: texts, members of archives, listings.
 //!
-//! Equal bytes are held once, however many handles are open. They are identified by their digest. A
-//! member is also identified by its archive, so that it is extracted once. Large contents are
-//! stored in nameless files in a folder of the daemon, which vanish when the last handle is closed.
-//! Everything is counted ([`Shares`]).
+//! Equal bytes are stored once, however many handles are open. They are identified by their digest.
+//! A member is also identified by its archive, so that it is extracted once. Large contents are
+//! stored in nameless files in a folder of the daemon. These files vanish when the last handle is
+//! closed. All amounts are limited by [`Shares`].
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,27 +22,30 @@ use rustix::io::Errno;
 use super::attr::Refusal;
 use super::shares::{Amounts, Share, Shares};
 
-/// The maximum number of bytes that are held in memory, if there is a folder for files.
+/// The largest content that is stored in memory, in bytes. Without a folder for files, all contents
+/// are.
 const IN_MEMORY: usize = 64 << 10;
-/// Numbers the files that must have a name until they are open.
+/// The next number for the name of a file, if nameless files are not supported. The name is removed
+/// as soon as the file is open.
 static NEXT: AtomicU64 = AtomicU64::new(0);
-/// The least number of entries at which unused ones are removed.
+/// A map of contents is cleaned only when it has at least this many entries.
 const FEW: usize = 1024;
 
-/// The set of held contents.
+/// The contents that are open.
 #[derive(Debug)]
 pub(crate) struct Store {
     shares: Arc<Shares>,
-    /// The folder of the files.
+    /// The folder for the files of large contents.
     folder: Option<PathBuf>,
     by_digest: Mutex<Kept<ContentDigest, Weak<Blob>>>,
     by_origin: Mutex<Kept<Vec<u8>, Arc<Origin>>>,
 }
 
-/// A member. One opener extracts it while the others wait.
+/// The content of a member. The lock is held while one request extracts it, so that others wait for
+/// it.
 type Origin = Mutex<Weak<Blob>>;
 
-/// Entries, and the number of them at which unused ones are removed.
+/// A map, and the number of entries at which its unused entries are removed.
 #[derive(Debug)]
 struct Kept<K, V> {
     entries: HashMap<K, V>,
@@ -67,12 +70,12 @@ impl<K: Eq + std::hash::Hash, V> Kept<K, V> {
     }
 }
 
-/// Bytes that do not change.
+/// The bytes of one content, which never change.
 #[derive(Debug)]
 struct Blob {
     bytes: Bytes,
     amounts: Amounts,
-    /// The share of each account that has it open.
+    /// The share of each account that has this content open.
     of_each: Mutex<HashMap<Account, Weak<Share>>>,
     _of_all: Share,
 }
@@ -83,7 +86,7 @@ enum Bytes {
     File { file: File, size: u64 },
 }
 
-/// Open bytes.
+/// A reference to the bytes of a content. They stay while a reference exists.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     blob: Arc<Blob>,
@@ -94,12 +97,13 @@ pub(crate) struct Held {
 pub(crate) struct Taken {
     /// Its bytes.
     pub(crate) bytes: Vec<u8>,
-    /// True if the bytes are still those of the requested origin.
+    /// True if the archive did not change while the member was extracted, so the bytes belong to
+    /// the requested origin.
     pub(crate) is_of_origin: bool,
 }
 
 impl Store {
-    /// Creates a store that holds large contents in files of this folder.
+    /// Creates a store. Large contents are stored in files of this folder.
     pub(crate) fn new(shares: Arc<Shares>, folder: Option<PathBuf>) -> Self {
         Self {
             shares,
@@ -113,7 +117,8 @@ impl Store {
         &self.shares
     }
 
-    /// Holds these bytes for an account.
+    /// Stores these bytes for an account, unless equal bytes are stored already. Returns a
+    /// reference to them.
     pub(crate) fn keep(&self, account: Account, bytes: Vec<u8>) -> Result<Held, Refusal> {
         let digest = digest(&bytes);
         let found = self.by_digest.lock().entries.get(&digest).cloned();
@@ -127,8 +132,9 @@ impl Store {
         Ok(held)
     }
 
-    /// Holds a member of this expected size. The bytes are those already open from the same origin,
-    /// or those that `take` extracts now.
+    /// Stores the bytes of a member for an account, and returns a reference to them. If the member
+    /// is open already from the same origin, these bytes are used. Otherwise `take` extracts them.
+    /// `size` is the expected number of bytes.
     pub(crate) fn keep_member(
         &self,
         account: Account,
@@ -147,7 +153,7 @@ impl Store {
         if let Some(blob) = of_origin.upgrade() {
             return self.join(account, blob);
         }
-        // Nothing is extracted for an account that could not hold it.
+        // The limits are checked first, so that nothing is extracted which could not be stored.
         self.shares.has_room(account, self.amounts(size))?;
         let taken = take().ok_or(Refusal::Real(Errno::IO))?;
         let held = self.keep(account, taken.bytes)?;
@@ -169,7 +175,7 @@ impl Store {
         }
     }
 
-    /// Holds bytes that are not open yet.
+    /// Stores bytes that are not stored yet.
     fn hold(&self, account: Account, bytes: Vec<u8>) -> Result<Held, Refusal> {
         let size = bytes.len() as u64;
         let amounts = self.amounts(size);
@@ -181,7 +187,8 @@ impl Store {
         match spilled(folder, &bytes) {
             Ok(file) => Ok(blob(account, shares, amounts, Bytes::File { file, size })),
             Err(error) => {
-                // On a full disk contents stay in memory, up to the memory limit.
+                // If the disk is full, the content is stored in memory, if the limit for memory
+                // allows it.
                 tracing::warn!(%error, ?folder, "what is open is kept in memory");
                 drop(shares);
                 let amounts = in_memory(size);
@@ -191,7 +198,7 @@ impl Store {
         }
     }
 
-    /// Opens held bytes once more.
+    /// Returns another reference to a content, for an account that may not have it open yet.
     fn join(&self, account: Account, blob: Arc<Blob>) -> Result<Held, Refusal> {
         let mut of_each = blob.of_each.lock();
         let own = of_each.get(&account).and_then(Weak::upgrade);
@@ -231,13 +238,14 @@ fn blob(account: Account, shares: [Share; 2], amounts: Amounts, bytes: Bytes) ->
     }
 }
 
-/// Creates a nameless private file with these bytes.
+/// Creates a file without a name, with these bytes. Only this process can access it.
 fn spilled(folder: &Path, bytes: &[u8]) -> std::io::Result<File> {
     let mode = Mode::RUSR | Mode::WUSR;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let nameless = rustix::fs::openat(CWD, folder, flags | OFlags::TMPFILE, mode);
     let file = match nameless {
-        // Not every file system supports nameless files.
+        // The file system does not support nameless files. So the file gets a name, which is
+        // removed at once.
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = folder.join(format!("open-{}-{number}", std::process::id()));
@@ -260,7 +268,8 @@ impl Held {
         }
     }
 
-    /// Returns up to `size` bytes from `offset` on; fewer only at the end.
+    /// Returns up to `size` bytes from `offset` on. It returns fewer only at the end of the
+    /// content.
     pub(crate) fn read(&self, offset: u64, size: usize) -> std::io::Result<Vec<u8>> {
         match &self.blob.bytes {
             Bytes::Memory(bytes) => {
@@ -275,7 +284,8 @@ impl Held {
     }
 }
 
-/// Returns up to `size` bytes of a file from `offset` on; fewer only at the end.
+/// Returns up to `size` bytes of a file from `offset` on. It returns fewer only at the end of the
+/// file.
 pub(crate) fn read_at(file: &File, offset: u64, size: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; size];
     let mut filled = 0;
@@ -308,7 +318,7 @@ mod tests {
             memory: 1 << 20,
             disk: 8 << 20,
         };
-        // The first account may have 3 MiB, but not twice that.
+        // With this limit for the disk, one account can have 3 MiB, but not 6.
         Store::new(Shares::new(limits, true), folder)
     }
 
@@ -339,7 +349,7 @@ mod tests {
         assert_eq!(held[999].len(), 3 << 20);
         assert_eq!(held[7].read((3 << 20) - 2, 10).unwrap(), [7, 7]);
         assert_eq!(held[7].read(u64::MAX - 1, 10).unwrap(), b"");
-        // The file has no name.
+        // The folder is empty, because the file has no name.
         assert_eq!(std::fs::read_dir(folder.root()).unwrap().count(), 0);
         let refused = store.keep(ONE, bytes(2, 3 << 20)).err();
         assert_eq!(refused, Some(Refusal::TooMany), "6 MiB of 8");
@@ -400,7 +410,7 @@ mod tests {
             4,
             "it changed while it was read"
         );
-        // Nothing is extracted for an account that could not hold it.
+        // If the account could not store a member, the member is not extracted.
         let refused = store.keep_member(ONE, 1 << 30, b"c".to_vec(), || unreachable!());
         assert_eq!(refused.err(), Some(Refusal::TooMany));
         let lost = store.keep_member(ONE, 1, b"c".to_vec(), || None);

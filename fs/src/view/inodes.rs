@@ -1,20 +1,20 @@
-//! Inode numbers and their lifetime.
+//! Assigns inode numbers to nodes, and keeps them while the kernel knows them.
 //!
 //! The number of a node is a hash of its identity ([`Node::hash`]), so it is the same after a
-//! restart. The table holds the nodes that the kernel knows. Each successful look-up increments the
-//! count of a node, and a `forget` decrements it. At zero the node leaves the table, unless it is
-//! open. Two nodes with one hash get distinct numbers by probing. A node keeps its number while the
-//! kernel knows it.
+//! restart. The table has the nodes that the kernel knows. Each successful look-up increments the
+//! count of a node, and a `forget` decrements it. When the count is zero, the node is removed from
+//! the table, unless it is open. If two nodes have the same hash, the second one gets another
+//! number. A node keeps its number while the kernel knows it.
 //!
 //! The kernel keeps pages and a size for each number. It sets a new size under a lock, but cuts off
-//! pages after that. So if two files were open under one number, the size of one could cut off
-//! pages of the other. So **only one file is ever open under a number**. A file that replaces
-//! another at its path gets a number of its own, as on a disk. Until the kernel looks the name up
-//! again, the old number shows the attributes of what is there, and cannot be opened any more. A
-//! disk may use the number of a removed file again; then both count as one file.
+//! pages after that. If two files were open under one number, the size of one could cut off pages
+//! of the other. So **only one file is ever open under a number**. A file that replaces another at
+//! its path gets a number of its own, as on a disk. Until the kernel looks the name up again, it
+//! knows only the old number. Under that it gets the attributes of the new file, but cannot open
+//! it. A disk may use the inode number of a removed file again. Then both files count as one.
 //!
-//! Numbers below 2^32 are never given out. Some of them are reserved: 0 (no entry), 1 (the root)
-//! and `0xffff_ffff` (the kernel's "unknown").
+//! Numbers below 2^32 are never assigned. Some of them are reserved: 0 (no entry), 1 (the root) and
+//! `0xffff_ffff` (unknown, for the kernel).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,13 +44,14 @@ struct Tables {
 struct Known {
     node: Arc<Node>,
     lookups: u64,
-    /// The number of times it is open.
+    /// The number of handles that have it open.
     opens: u64,
-    /// The real file, for a file of the tree.
+    /// The real file that the kernel was shown under this number, if the node is a file of the
+    /// tree.
     shown: Option<Shown>,
 }
 
-/// The real file and the size that the kernel was shown under a number.
+/// A real file, with the size that it had when the kernel was shown its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
     dev: u64,
@@ -59,7 +60,8 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Marks a number under which the kernel was shown other files than its own. It equals no file.
+    /// A value that equals no file. It is stored for a number if the kernel was shown another
+    /// file's attributes under it.
     const OTHERS: Self = Self {
         dev: 0,
         ino: 0,
@@ -74,14 +76,14 @@ impl Shown {
         }
     }
 
-    /// Returns whether both states are of one file, whatever its size.
+    /// Returns whether both values are about the same file. Their sizes may differ.
     fn is_file(self, other: Self) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino)
     }
 }
 
 impl Known {
-    /// Returns whether the number represents this file.
+    /// Returns whether the number may be used for this file.
     fn is(&self, now: Shown) -> bool {
         self.shown.is_none_or(|shown| shown.is_file(now))
     }
@@ -95,7 +97,7 @@ impl Inodes {
         }
     }
 
-    /// Returns the node of a number that the kernel knows.
+    /// Returns the node of a number, if the kernel knows the number.
     pub(crate) fn node(&self, number: u64) -> Option<Arc<Node>> {
         if number == ROOT {
             return Some(Arc::clone(&self.root));
@@ -107,8 +109,8 @@ impl Inodes {
             .map(|known| Arc::clone(&known.node))
     }
 
-    /// Returns the number of a node that a look-up found, and increments its count. `shown` is the
-    /// real file, for a file of the tree.
+    /// Returns the number of a node that a look-up has found, and increments its count. If the node
+    /// is a file of the tree, `shown` is the real file.
     pub(crate) fn acquire(&self, node: Node, hash: u64, shown: Option<Shown>) -> u64 {
         if node == *self.root {
             return ROOT;
@@ -116,7 +118,8 @@ impl Inodes {
         self.table.lock().acquire(node, hash, shown)
     }
 
-    /// Returns the number of a file that a look-up found and opened, and counts both.
+    /// Returns the number of a file that a look-up has found and opened. Counts the look-up and the
+    /// open handle.
     pub(crate) fn acquire_open(&self, node: Node, hash: u64, shown: Shown) -> u64 {
         let mut tables = self.table.lock();
         let number = tables.acquire(node, hash, Some(shown));
@@ -126,8 +129,8 @@ impl Inodes {
         number
     }
 
-    /// Records that the kernel is shown this file under a number; `false`: another one is open
-    /// under it.
+    /// Records that the kernel is shown the attributes of this file under a number. Returns
+    /// `false`, and records nothing, if another file is open under the number.
     pub(crate) fn show(&self, number: u64, now: Shown) -> bool {
         let mut tables = self.table.lock();
         let Some(known) = tables.by_number.get_mut(&number) else {
@@ -143,8 +146,8 @@ impl Inodes {
         true
     }
 
-    /// Counts an open of this file under a number. It is refused if the kernel was shown another
-    /// file or size.
+    /// Counts a handle that opens this file under a number. Returns `false`, and counts nothing, if
+    /// the kernel was shown another file or size.
     pub(crate) fn open(&self, number: u64, now: Shown) -> bool {
         let mut tables = self.table.lock();
         let known = tables.by_number.get_mut(&number);
@@ -155,7 +158,7 @@ impl Inodes {
         true
     }
 
-    /// Counts a close.
+    /// Uncounts a handle that is closed.
     pub(crate) fn close(&self, number: u64) {
         let mut tables = self.table.lock();
         if let Some(known) = tables.by_number.get_mut(&number) {
@@ -164,7 +167,8 @@ impl Inodes {
         }
     }
 
-    /// Returns the number that a look-up of this node would give now, for a directory listing.
+    /// Returns the number that a look-up of this node would return now. A directory listing shows
+    /// it.
     pub(crate) fn peek(&self, node: &Node, hash: u64) -> u64 {
         if *node == *self.root {
             ROOT
@@ -173,7 +177,8 @@ impl Inodes {
         }
     }
 
-    /// Decrements the count of a number by `times` look-ups.
+    /// Reduces the count of a number by `times`, because the kernel has forgotten this many
+    /// look-ups.
     pub(crate) fn forget(&self, number: u64, times: u64) {
         let mut tables = self.table.lock();
         let Some(known) = tables.by_number.get_mut(&number) else {
@@ -183,7 +188,7 @@ impl Inodes {
         tables.remove_unused(number);
     }
 
-    /// Returns the number of nodes that the kernel knows (without the root).
+    /// Returns the number of nodes in the table, without the root.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.table.lock().by_number.len()
@@ -210,8 +215,8 @@ impl Tables {
         number
     }
 
-    /// Removes a node that the kernel does not know and that is not open. The kernel may forget a
-    /// number before its close arrives.
+    /// Removes a node if the kernel does not know it and it is not open. Both conditions are
+    /// checked, because the kernel may forget a number before it closes the last handle.
     fn remove_unused(&mut self, number: u64) {
         let known = self.by_number.get(&number);
         let Some(known) = known.filter(|known| known.lookups == 0 && known.opens == 0) else {
@@ -219,7 +224,8 @@ impl Tables {
         };
         let node = Arc::clone(&known.node);
         self.by_number.remove(&number);
-        // A file that replaced this one has a number of its own, which stays.
+        // If another file has replaced this one, the node has the number of the other file now,
+        // which must stay.
         if self.by_node.get(&node) == Some(&number) {
             self.by_node.remove(&node);
         }
@@ -305,8 +311,8 @@ mod tests {
         let newest = look_up(shown(6, 10));
         assert!(newest != old && newest != new, "the disk uses 6 again");
         inodes.forget(newest, 1);
-        // No file is open under this number, so it may show another file, but it opens none any
-        // more.
+        // No file is open under this number. So it may show the attributes of another file, but
+        // then it opens none any more.
         assert!(inodes.show(new, shown(9, 10)));
         assert!(!inodes.open(new, shown(9, 10)) && !inodes.open(new, shown(8, 10)));
         inodes.forget(old, 2);

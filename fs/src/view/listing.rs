@@ -1,6 +1,7 @@
-//! Encodes a listing as bytes, which are held like those of a file.
+//! Encodes the entries of a directory as bytes, which are stored like the bytes of a text.
 //!
-//! Each entry is the inode number (8 bytes), the kind (1), the length of the name (2) and the name.
+//! An entry is encoded as the inode number (8 bytes), the kind (1 byte), the length of the name (2
+//! bytes) and the name.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,9 +9,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use super::attr::Kind;
 use super::held::Held;
 
-/// The bytes of an entry before its name.
+/// The number of bytes of an encoded entry before its name.
 const HEAD: usize = 11;
-/// The bytes of a listing that are read at a time; the largest entry is smaller.
+/// The number of bytes of a listing that are read at a time. It is more than the largest entry can
+/// have.
 const PIECE: usize = 128 << 10;
 
 /// One entry of a listing.
@@ -21,7 +23,8 @@ pub(crate) struct Listed {
     pub(crate) name: OsString,
 }
 
-/// Adds an entry. A name that is too long is left out.
+/// Encodes an entry at the end of `to`. If its name is too long to be encoded, the entry is left
+/// out.
 pub(crate) fn push(to: &mut Vec<u8>, ino: u64, kind: Kind, name: &OsStr) {
     let Ok(length) = u16::try_from(name.len()) else {
         return;
@@ -37,11 +40,11 @@ pub(crate) fn push(to: &mut Vec<u8>, ino: u64, kind: Kind, name: &OsStr) {
     to.extend_from_slice(name.as_bytes());
 }
 
-/// Reads entries from an offset on.
+/// Decodes entries, beginning at a byte offset.
 pub(crate) struct Reader<'h> {
     held: &'h Held,
     piece: Vec<u8>,
-    /// The offset of the piece, and the position of the next entry in it.
+    /// The offset of `piece` in the listing. `next` is the position of the next entry in `piece`.
     begin: u64,
     next: usize,
 }
@@ -56,12 +59,12 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// Returns the offset of the next entry.
+    /// Returns the byte offset of the next entry in the listing.
     pub(crate) fn byte(&self) -> u64 {
         self.begin + self.next as u64
     }
 
-    /// Returns the next entry; `None` at the end.
+    /// Returns the next entry; `None` at the end of the listing.
     pub(crate) fn next(&mut self) -> std::io::Result<Option<Listed>> {
         if let Some(listed) = self.parsed() {
             return Ok(Some(listed));
@@ -71,7 +74,7 @@ impl<'h> Reader<'h> {
         Ok(self.parsed())
     }
 
-    /// Returns the next entry, if the piece has all of it.
+    /// Decodes the next entry; `None` if the piece does not have all its bytes.
     fn parsed(&mut self) -> Option<Listed> {
         let rest = self.piece.get(self.next..)?;
         let (ino, rest) = rest.split_first_chunk::<8>()?;

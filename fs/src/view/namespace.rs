@@ -1,4 +1,4 @@
-//! Answers the requests of a read-only file system.
+//! The requests that the overlay answers as a read-only file system.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -26,43 +26,46 @@ use super::{Show, View};
 use crate::names::{Answer, DIRS, REPORT, SimilarName, WHY};
 use crate::neighbours::{Neighbours, Party};
 
-/// The time for which the kernel may trust attributes that mirror the tree.
+/// The time for which the kernel may trust names and attributes that mirror the tree. For the
+/// attributes of files see [`FILE_TTL`].
 const MIRROR_TTL: Duration = Duration::from_secs(1);
 /// The time for which the kernel may trust the attributes of a file that was not changed lately.
-/// The kernel checks attributes before a read unless it may trust them. So several reads in a row
-/// cause one check, and no program notices the delay.
+/// The kernel asks for attributes before each read unless it may trust the last ones. So for
+/// several reads in quick succession it asks once. A change is visible later by this time, which no
+/// program notices.
 const FILE_TTL: Duration = Duration::from_millis(10);
-/// The cost of a request, which decides where it runs.
+/// The effort of a request. It decides on which thread the request runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// A few system calls on the watched tree.
     Small,
-    /// Asks the index.
+    /// Asks the index, which takes milliseconds.
     Answer,
-    /// May read whole files.
+    /// May read whole files, which takes seconds.
     Text,
 }
 
 pub(super) type Result<T> = std::result::Result<T, Refusal>;
 
-/// The overlay without its kernel. All methods may be called from any thread.
+/// The overlay, without its connection to the kernel. All methods may be called from any thread.
 pub struct Namespace {
     pub(super) view: View,
     pub(super) show: Show,
     pub(super) similar_name: SimilarName,
     view_key: u64,
     pub(super) tree: SeenTree,
-    /// The node at the top of the mount: the directory of the roots, or the root that was the only
-    /// one at first.
+    /// The node at the top of the mount. It is a root if that was the only one when the mount was
+    /// made, and otherwise the directory of all roots.
     top: Node,
     pub(super) neighbours: Arc<dyn Neighbours>,
     pub(super) inodes: Arc<Inodes>,
     pub(super) handles: Arc<Handles>,
-    /// The bytes that are open.
+    /// The bytes of texts, members and listings that are open.
     pub(super) store: Arc<Store>,
-    /// The account that open files are counted under.
+    /// The account for which open files are counted.
     pub(super) account: Account,
-    /// The kernel threads that must look up again the file that they open.
+    /// The opens that were refused because the file had changed, and that the kernel is about to
+    /// repeat.
     pub(super) reopenings: Arc<Mutex<Reopenings>>,
     pub(super) hidden: Arc<Mutex<HashSet<At>>>,
     pub(super) answers: Mutex<HashMap<Subject, (u64, Arc<Answer>)>>,
@@ -79,8 +82,9 @@ impl fmt::Debug for Namespace {
 }
 
 impl Namespace {
-    /// Opens the roots that exist now. `roots` are absolute and none lies in another. `exclude` are
-    /// absolute paths that are not shown, with everything below them.
+    /// Creates the overlay, and opens the roots that exist now. `roots` must be absolute, and none
+    /// may lie in another one. `exclude` has absolute paths that are not shown, with everything
+    /// below them.
     ///
     /// Fails only if the kernel's mount table cannot be read.
     pub fn new(
@@ -118,8 +122,8 @@ impl Namespace {
         Ok(space)
     }
 
-    /// Returns the overlay as one of many callers sees it. Nodes and handles are shared; answers
-    /// are the caller's own.
+    /// Returns the overlay as one of many callers sees it. Nodes and open files are shared between
+    /// callers, but each caller has their own answers.
     #[must_use]
     pub fn seen_by(&self, party: Party, account: Account) -> Self {
         Self {
@@ -140,15 +144,15 @@ impl Namespace {
         }
     }
 
-    /// Lists `.similar` under another name. Looking up `.similar` still works.
+    /// Sets the name under which listings show `.similar`. Looking up `.similar` still works.
     #[must_use]
     pub fn with_similar_name(mut self, name: SimilarName) -> Self {
         self.similar_name = name;
         self
     }
 
-    /// Bounds the memory and disk space of open files; in a mount for all users, for each account.
-    /// Large contents are held in nameless files in a folder.
+    /// Limits the memory and the disk space for open bytes. In a mount for all users, each account
+    /// has a limit, too. Large contents are stored in nameless files in `folder`.
     #[must_use]
     pub fn bounded(mut self, is_for_all: bool, folder: Option<PathBuf>) -> Self {
         let store = Store::new(Shares::of_process(is_for_all), folder);
@@ -156,9 +160,10 @@ impl Namespace {
         self
     }
 
-    /// Replaces the roots. A mount that mirrors its only root continues to do so, because paths in
-    /// use must not change. A further root becomes a folder beside the entries of the first, with a
-    /// name that none of them has. When the mirrored root is removed, its entries vanish.
+    /// Replaces the roots. If the mount shows the entries of its only root, it continues to do so,
+    /// because paths in use must not change. A further root then becomes a folder beside these
+    /// entries, with a name that none of them has. When the root whose entries are shown is
+    /// removed, they vanish.
     pub fn set_roots(&self, roots: &[PathBuf]) {
         let is_free = |name: &OsStr| match &self.top {
             Node::Dir(at) => {
@@ -169,7 +174,8 @@ impl Namespace {
         self.tree.set_roots(roots, &is_free);
     }
 
-    /// Returns the roots that are folders of a directory of the overlay.
+    /// Returns the roots that appear as folders in a directory of the overlay. Only the top has
+    /// any.
     pub(super) fn roots_in(&self, dir: &Node) -> Vec<(At, OsString)> {
         if *dir != self.top {
             return Vec::new();
@@ -179,8 +185,8 @@ impl Namespace {
         roots
     }
 
-    /// Returns each root with the name of its folder at the top. The root that is the top itself
-    /// has none.
+    /// Returns each root with the name of its folder at the top. `None` if the top shows the root's
+    /// own entries.
     pub fn roots(&self) -> Vec<(PathBuf, Option<OsString>)> {
         let roots = self.tree.roots().into_iter();
         roots
@@ -191,7 +197,8 @@ impl Namespace {
             .collect()
     }
 
-    /// Returns the number of known real entries with the name of our `.similar`, which hides them.
+    /// Returns the number of real entries that were found hidden because they have the name of our
+    /// `.similar`.
     pub fn hidden_similar_entries(&self) -> usize {
         self.hidden.lock().len()
     }
@@ -207,7 +214,7 @@ impl Namespace {
         }
     }
 
-    /// Returns the effort of opening (or rewinding) a directory.
+    /// Returns the effort of opening or rewinding a directory.
     pub fn list_effort(&self, ino: u64) -> Effort {
         match self.inodes.node(ino).as_deref() {
             Some(Node::Similar(_) | Node::WhyDir(_) | Node::Index(_)) => Effort::Answer,
@@ -224,7 +231,7 @@ impl Namespace {
         }
     }
 
-    /// Returns the effort of reading an attribute.
+    /// Returns the effort of reading an extended attribute.
     pub fn attribute_effort(&self, ino: u64, name: &OsStr) -> Effort {
         let ours = ATTRIBUTES.iter().any(|known| name == *known);
         match self.inodes.node(ino).as_deref() {
@@ -235,8 +242,8 @@ impl Namespace {
 
     // ---- names ----
 
-    /// Finds a name on behalf of a kernel thread (0: unknown). Each success counts as one look-up
-    /// until [`Self::forget`].
+    /// Looks up a name in a directory. `thread` is the kernel thread that asks; 0 if unknown. Each
+    /// success counts as one look-up until [`Self::forget`].
     pub fn lookup(&self, parent: u64, name: &OsStr, thread: u32) -> Result<Entry> {
         let parent = self.node(parent)?;
         let found = self.resolve(&parent, name);
@@ -249,7 +256,8 @@ impl Namespace {
         if let Some(entry) = self.lookup_again(&node, thread) {
             return Ok(entry);
         }
-        // The attributes are read first: a number is only given out with an answer.
+        // The attributes are read first. If that fails, the node must get no number, because the
+        // kernel would never forget it.
         let stat = self.stat_of(&node, stat)?;
         let mut entry = self.entry(&node, attr(0, &node, stat.as_ref()));
         let hash = self.hash(&node);
@@ -259,12 +267,12 @@ impl Namespace {
         Ok(entry)
     }
 
-    /// Drops `times` look-ups of a number.
+    /// Forgets `times` look-ups of an inode number.
     pub fn forget(&self, ino: u64, times: u64) {
         self.inodes.forget(ino, times);
     }
 
-    /// Returns the attributes of a node, and for how long they may be trusted.
+    /// Returns the attributes of a node, and the time for which the kernel may trust them.
     pub fn getattr(&self, ino: u64) -> Result<Entry> {
         let node = self.node(ino)?;
         loop {
@@ -273,21 +281,23 @@ impl Namespace {
                 (_, Ok(stat)) => return Ok(self.entry(&node, attr(ino, &node, stat.as_ref()))),
                 (_, Err(refusal)) => Some(refusal),
             };
-            // An open file answers in two cases. Its path is gone, and this account has it open. Or
-            // its path leads to another file, and any account has it open.
+            // There are two cases in which the attributes of an open file are returned. If the path
+            // is gone, this account must have the file open. If the path leads to another file now,
+            // any account may have it open.
             let account = refusal.is_some().then_some(self.account);
             if let Some(open) = self.handles.open_file(ino, account) {
                 return self.attr_of(ino, &open);
             }
             match refusal {
                 Some(refusal) => return Err(refusal),
-                // The last handle of the other file is being added or closed.
+                // The last handle of the other file is just being added or closed, so this is tried
+                // again.
                 None => std::thread::yield_now(),
             }
         }
     }
 
-    /// Returns the attributes of an open file, whatever its path leads to now.
+    /// Returns the attributes of an open file, even if its path leads to another file now.
     pub fn getattr_open(&self, ino: u64, handle: u64) -> Result<Entry> {
         self.attr_of(ino, self.handles.get(handle)?.as_ref())
     }
@@ -317,7 +327,7 @@ impl Namespace {
         }
     }
 
-    /// Returns the target of a link, as bytes.
+    /// Returns the path to which a symbolic link leads, as bytes.
     pub fn readlink(&self, ino: u64) -> Result<Vec<u8>> {
         match self.node(ino)?.as_ref() {
             Node::Symlink(at) => Ok(self.tree.read_link(at)?),
@@ -330,8 +340,8 @@ impl Namespace {
         self.inodes.node(ino).ok_or(Refusal::Stale)
     }
 
-    /// Returns the node of a name in a directory. For a real entry it also returns the `stat` that
-    /// found it.
+    /// Returns the node that a name in a directory leads to. For a real entry it also returns the
+    /// `stat` of the entry.
     fn resolve(&self, parent: &Node, name: &OsStr) -> Result<(Node, Option<Stat>)> {
         if name.is_empty() || name == "." || name == ".." {
             return Err(Refusal::NotFound);
@@ -387,7 +397,7 @@ impl Namespace {
         Ok((node, None))
     }
 
-    /// Returns the node of a real entry, if this view shows it.
+    /// Returns the node of a real entry; fails if this view does not show entries of its kind.
     pub(super) fn mirrored(&self, at: At, kind: RealKind) -> Result<Node> {
         match (kind, self.view) {
             (RealKind::Directory, _) => Ok(Node::Dir(at)),
@@ -449,8 +459,8 @@ impl Namespace {
 
     // ---- attributes ----
 
-    /// Returns the `stat` of the real file or directory of a node. `None`: it does not exist, and
-    /// the node is an empty directory.
+    /// Returns the `stat` of the real file or directory that belongs to a node. `None` if there is
+    /// none now, and the node is shown as an empty directory.
     pub(super) fn stat_of(&self, node: &Node, known: Option<Stat>) -> Result<Option<Stat>> {
         let Some(at) = node.at() else {
             return Ok(None);
@@ -470,8 +480,8 @@ impl Namespace {
         match known.map_or_else(|| self.tree.stat(at).map(|(_, stat)| stat), Ok) {
             Ok(stat) if RealKind::of_stat(&stat) == wanted => Ok(Some(stat)),
             _ if *node != self.top && !self.tree.has_root(at) => Err(Refusal::Stale),
-            // A missing root (or one that is not a directory) is an empty directory. So is the top
-            // for a caller who may not see it.
+            // A root that is missing, or is not a directory, is shown as an empty directory. So is
+            // the top of the mount for a caller who may not see it.
             _ if at.is_root()
                 && wanted == RealKind::Directory
                 && (*node == self.top || !self.tree.is_partial()) =>
@@ -483,12 +493,12 @@ impl Namespace {
         }
     }
 
-    /// Returns the figures of the file system behind a node.
+    /// Returns the sizes of the file system that a node is on.
     pub fn space(&self, ino: u64) -> Result<Space> {
         let node = self.node(ino)?;
         let first = || self.tree.roots().into_iter().next().map(|(at, _)| at);
         let at = (node.at().cloned()).or_else(first).unwrap_or(At::root(0));
-        // A place that is gone must not make `df` fail.
+        // If the real directory is gone, the sizes are 0. `df` must not fail.
         let Ok(real) = self.tree.space(&at) else {
             return Ok(Space::default());
         };
@@ -503,8 +513,8 @@ impl Namespace {
         })
     }
 
-    /// Returns how long a name may be cached. The kernel must not reuse one caller's answer for
-    /// another.
+    /// Returns the time for which the kernel may cache a name. It is zero in a mount for all users,
+    /// because the kernel would use one caller's answer for another.
     fn ttl(&self, node: &Node) -> Duration {
         match node {
             _ if self.tree.is_partial() => Duration::ZERO,
@@ -515,15 +525,16 @@ impl Namespace {
         }
     }
 
-    /// Counts the nodes that the kernel knows and the open handles. Both are 0 while the overlay is
-    /// unused.
+    /// Returns the number of nodes that the kernel knows, and of open handles. Both are 0 while
+    /// nobody uses the overlay.
     #[cfg(test)]
     pub(crate) fn in_use(&self) -> (usize, usize) {
         (self.inodes.len(), self.handles.len())
     }
 }
 
-/// Returns the attributes of a node, from the `stat` of its real file.
+/// Returns the attributes of a node. `stat` is that of the real file or directory that belongs to
+/// the node.
 pub(super) fn attr(ino: u64, node: &Node, stat: Option<&Stat>) -> Attr {
     let Some(stat) = stat else {
         return Attr::nowhere(ino);

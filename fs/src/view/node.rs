@@ -1,4 +1,4 @@
-//! Nodes: the meaning of inodes of the overlay.
+//! Nodes: each says what an inode of the overlay shows.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::ident::hash64;
 
-/// A place in the watched tree: the root, and the path below it (empty: the root itself).
+/// A place in the watched tree: the number of a root, and the path below that root. The path is
+/// empty for the root itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct At {
     pub(crate) root: usize,
@@ -14,7 +15,7 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// Returns the directory of a root.
+    /// Returns the place of a root itself.
     pub(crate) fn root(root: usize) -> Self {
         Self {
             root,
@@ -33,7 +34,7 @@ impl At {
         }
     }
 
-    /// Returns the directory that holds this place; a root holds itself.
+    /// Returns the directory that contains this place. For a root it returns the root itself.
     pub(crate) fn parent(&self) -> Self {
         let rel = self.rel.parent().unwrap_or(Path::new("")).to_owned();
         Self {
@@ -47,7 +48,7 @@ impl At {
     }
 }
 
-/// The file or directory whose neighbours a `.similar` shows.
+/// The file or directory whose neighbours a directory `.similar` lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Subject {
     File(At),
@@ -62,28 +63,29 @@ impl Subject {
     }
 }
 
-/// The meaning of an inode. It has everything that a request needs, so no other state is stored.
+/// The file or directory that an inode shows. It has everything that a request needs, so nothing
+/// else is stored for an inode.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
-    /// The directory of the roots, if there are several.
+    /// The top of a mount with several roots, which appear as its folders.
     Top,
     /// A directory of the tree.
     Dir(At),
-    /// A file of the tree shown as a folder (folders view).
+    /// A file of the tree that is shown as a folder (only in the folders view).
     Folder(At),
     /// A file of the tree.
     File(At),
-    /// A symbolic link of the tree (files view).
+    /// A symbolic link of the tree (only in the files view).
     Symlink(At),
-    /// `D/.similar` of the files view: the files of D that have neighbours.
+    /// `D/.similar` in the files view. It lists the files in D that have neighbours.
     Index(At),
-    /// The links to the neighbours of a file or a directory.
+    /// The directory that lists the neighbours of a file or directory.
     Similar(Subject),
-    /// One link to a neighbour.
+    /// An entry of [`Self::Similar`] that is a link to a neighbour.
     Link { of: Subject, target: PathBuf },
-    /// A member of an archive that is a neighbour: a file beside the links.
+    /// An entry of [`Self::Similar`] that is a file: a neighbour that is a member of an archive.
     Member { of: At, path: PathBuf, size: u64 },
-    /// The last entry of a truncated listing.
+    /// The last entry of [`Self::Similar`] if not all neighbours are listed.
     More(Subject),
     /// `.similar/.why`.
     WhyDir(At),
@@ -94,10 +96,10 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// Returns a key that distinguishes the kinds in the hash of the inode number. A file that
-    /// becomes a directory is a different node with a different number. So is a file that is a
-    /// folder in one place and a file in another. A type change under one number looks to the
-    /// kernel like a broken file system.
+    /// Returns a number for the kind of a node, which is a part of the hash that is its inode
+    /// number. So a file that becomes a directory gets another number. A file that is shown as a
+    /// folder in one view and as a file in another has two numbers. If the type of a number
+    /// changed, the kernel would take the file system for broken.
     fn kind_key(&self) -> u64 {
         match self {
             Self::Top => 1,
@@ -125,7 +127,7 @@ impl Node {
         }
     }
 
-    /// Returns its place in the tree.
+    /// Returns the place in the tree that the node belongs to.
     pub(crate) fn at(&self) -> Option<&At> {
         match self {
             Self::Top => None,
@@ -142,8 +144,8 @@ impl Node {
         }
     }
 
-    /// Returns the number of this node, unless another node already has it. It is the same after a
-    /// restart, because it depends only on paths.
+    /// Returns the inode number of this node, unless another node already has that number. It
+    /// depends only on paths, so it is the same after a restart.
     pub(crate) fn hash(&self, view_key: u64, path: &Path) -> u64 {
         let target = match self {
             Self::Link { target: path, .. }

@@ -1,17 +1,19 @@
-//! Repeats opens of files that have changed since the kernel looked them up.
+//! Lets a program open a file that has changed since the kernel looked it up.
 //!
-//! While the kernel trusts a name, another file may have taken the path, or the file may have
-//! grown. An open under the known inode number is then refused with ESTALE: the kernel looks the
-//! name up once more and opens the result, all in the same thread.
+//! While the kernel trusts a name, another file may take the path, or the file may grow. An open
+//! under the known inode number is then refused with ESTALE. As a result the kernel looks the name
+//! up again and opens the file that it finds, all in the same thread.
 //!
-//! The file may be replaced again between this look-up and the open, and a second ESTALE would
-//! reach the program. So **the look-up itself opens the file**, and the open receives that one.
+//! The file may be replaced once more between that look-up and the second open. A second ESTALE
+//! would reach the program. So **the look-up itself opens the file**, and the second open gets that
+//! open file.
 //!
-//! A path without a name, such as `/proc/self/fd/0`, is opened again without a look-up. The second
-//! open finds the record of the refusal, and opens the file under the old number.
+//! If a program opens a path such as `/proc/self/fd/0`, the kernel tries the open again without a
+//! look-up. The second open then finds the record of the refusal, and opens the file under its old
+//! number.
 //!
-//! A thread that is killed in between leaves an open file behind. It is closed with a later
-//! request, after [`KEPT`].
+//! If the thread is killed between the look-up and the second open, the file stays open. A later
+//! request closes it, when [`KEPT`] has passed.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -20,33 +22,33 @@ use resemble_callers::accounts::Account;
 
 use super::node::At;
 
-/// The time that a thread has for its second look-up and its open.
+/// The time from a refused open until the second open must have happened.
 const KEPT: Duration = Duration::from_secs(10);
-/// The maximum number of opens that are about to be repeated.
+/// The maximum number of refused opens that are recorded.
 const MAX_OPENS: usize = 1024;
 
-/// The opens that were refused.
+/// The refused opens that the kernel is about to repeat, by thread and place.
 #[derive(Debug, Default)]
 pub(crate) struct Reopenings(HashMap<(Opener, At), Reopening>);
 
-/// A kernel thread and the account that it works for.
+/// A kernel thread, and the account for which it works.
 pub(crate) type Opener = (Account, u32);
 
-/// An open that was refused.
+/// The record of a refused open.
 #[derive(Debug)]
 pub(crate) struct Reopening {
     since: Instant,
-    /// The inode number and the handle of the file that the second look-up opened.
+    /// The inode number and the handle of the file that the look-up after the refusal has opened.
     pub(crate) opened: Option<(u64, u64)>,
 }
 
 impl Reopenings {
-    /// Returns whether no refused open waits for its repetition.
+    /// Returns whether no refused open is recorded.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Records that a place must be looked up again.
+    /// Records that an open of this place was refused to this thread.
     pub(crate) fn refuse(&mut self, opener: Opener, at: At) {
         if self.0.len() < MAX_OPENS {
             let reopening = Reopening {
@@ -57,7 +59,8 @@ impl Reopenings {
         }
     }
 
-    /// Returns the handles that no thread has claimed in time.
+    /// Removes the records that are older than [`KEPT`]. Returns the handles that look-ups have
+    /// opened for them, which the caller must close.
     pub(crate) fn expire(&mut self) -> Vec<u64> {
         let is_late = |reopening: &Reopening| reopening.since.elapsed() >= KEPT;
         let late = self.0.extract_if(|_, reopening| is_late(reopening));
@@ -65,13 +68,14 @@ impl Reopenings {
             .collect()
     }
 
-    /// Returns whether a place is looked up because of a refusal.
+    /// Returns whether an open of this place was just refused to this thread.
     pub(crate) fn is_due(&self, opener: Opener, at: &At) -> bool {
         !self.is_empty() && self.0.contains_key(&(opener, at.clone()))
     }
 
-    /// Gives the file that the look-up opened to its thread. Returns a handle that nobody will
-    /// claim: that of an earlier look-up, or this one if the thread is no longer known.
+    /// Records the file that the look-up has opened. Returns a handle that the caller must close,
+    /// if there is one. It is the handle of an earlier look-up, or this one if the refusal is not
+    /// recorded any more.
     pub(crate) fn give(&mut self, opener: Opener, at: At, opened: (u64, u64)) -> Option<u64> {
         let Some(reopening) = self.0.get_mut(&(opener, at)) else {
             return Some(opened.1);
@@ -80,7 +84,7 @@ impl Reopenings {
         earlier.map(|(_, handle)| handle)
     }
 
-    /// Ends a reopening.
+    /// Removes and returns the record of a refused open.
     pub(crate) fn claim(&mut self, opener: Opener, at: &At) -> Option<Reopening> {
         if self.is_empty() {
             return None;

@@ -1,9 +1,9 @@
-//! The watched tree for one caller: decides what a view shows.
+//! The watched tree, restricted to the places that one caller may see.
 //!
-//! A mount of one user shows everything. A mount for all users shows a place only if the caller may
-//! open it (a file) or enter it (a directory). The kernel decides that at the time of the request.
-//! The opened object must be the very one that was checked, because another file may take its place
-//! in between. Symbolic links and special files are not shown.
+//! A mount of one user shows everything. A mount for all users shows a file only if the caller may
+//! open it, and a directory only if the caller may enter it. The kernel decides that at the time of
+//! the request. Another file may take the place of the checked one in between. So the opened file
+//! must be the one that was checked. Symbolic links and special files are not shown.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use super::node::At;
 use super::tree::{RealEntry, RealKind, Tree};
 
-/// The tree with the access checks of a caller; `None`: everything is visible.
+/// The tree, and the access checks of a caller. If `sight` is `None`, everything is visible.
 #[derive(Clone, Debug)]
 pub(crate) struct SeenTree {
     tree: Arc<Tree>,
@@ -26,7 +26,7 @@ pub(crate) struct SeenTree {
 }
 
 impl SeenTree {
-    /// Creates the unrestricted tree.
+    /// Creates a tree in which everything is visible.
     pub(crate) fn of(tree: Tree) -> Self {
         Self {
             tree: Arc::new(tree),
@@ -34,7 +34,7 @@ impl SeenTree {
         }
     }
 
-    /// Returns the same tree with these access checks.
+    /// Returns the same tree, restricted by these access checks.
     pub(crate) fn seen_by(&self, sight: Arc<dyn AccessCheck>) -> Self {
         Self {
             tree: Arc::clone(&self.tree),
@@ -42,7 +42,7 @@ impl SeenTree {
         }
     }
 
-    /// Returns whether the caller may not see everything.
+    /// Returns whether the tree is restricted to the places that a caller may see.
     pub(crate) const fn is_partial(&self) -> bool {
         self.sight.is_some()
     }
@@ -61,7 +61,7 @@ impl SeenTree {
         }
     }
 
-    /// Returns whether the caller sees the path that an answer names.
+    /// Returns whether the caller may see a path, which an answer names.
     pub(crate) fn sees(&self, path: &Path) -> Result<bool, Errno> {
         let seen = self.look(&[path.to_owned()])?;
         Ok(seen.is_none_or(|seen| seen != [Seen::Nothing]))
@@ -113,13 +113,14 @@ impl SeenTree {
         self.tree.read_link(at)
     }
 
-    /// See [`Tree::open_found`]. Also returns its `stat`.
+    /// Opens a file; `None` if it is no regular file. Also returns its `stat`. See
+    /// [`Tree::open_found`].
     pub(crate) fn open_file(&self, at: &At) -> Result<Option<(File, Stat)>, Errno> {
         let found = self.stat(at)?;
         Ok(Tree::open_found(&found)?.map(|file| (file, found.1)))
     }
 
-    /// Returns the figures of the file system of this place.
+    /// Returns the sizes of the file system that this place is on.
     pub(crate) fn space(&self, at: &At) -> Result<StatVfs, Errno> {
         rustix::fs::fstatvfs(&self.stat(at)?.0)
     }
@@ -134,7 +135,7 @@ impl SeenTree {
         Tree::attributes_of(&self.readable(at)?)
     }
 
-    /// Opens a place that may be read, not only entered.
+    /// Opens a place that the caller may read, not only enter.
     fn readable(&self, at: &At) -> Result<OwnedFd, Errno> {
         let found = self.stat(at)?;
         match self.look(&[self.path(at)])?.as_deref() {

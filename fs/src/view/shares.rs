@@ -1,10 +1,10 @@
-//! Limits the resources of open files, in total and per account.
+//! Limits the resources that open files take, in total and for each account.
 //!
 //! Descriptors, memory and disk space have a limit for all accounts together. In a mount for all
-//! users, **an account gets at most a quarter of the amount that the others have left**. The first
-//! gets a quarter, the second a quarter of the rest, and so on. While anything is left, each
-//! account gets some. A request beyond that is refused with `EMFILE`, before anything is read or
-//! computed.
+//! users, **an account may also have at most a third of the amount that stays free**. So the first
+//! account gets a quarter of the limit, the second a quarter of the rest, and so on. While anything
+//! is free, each account gets some of it. A request beyond a limit is refused with `EMFILE`, before
+//! anything is read or computed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use resemble_callers::accounts::Account;
 
 use super::attr::Refusal;
 
-/// Bytes of memory for small open contents, in total.
+/// The maximum number of bytes of memory for small open contents, in total.
 const MAX_MEMORY: u64 = 64 << 20;
-/// Bytes of disk space for large open contents, in total.
+/// The maximum number of bytes of disk space for large open contents, in total.
 const MAX_DISK: u64 = 1 << 30;
-/// The divisor of the process's descriptor limit.
+/// The limit of descriptors is that of the process divided by this.
 const DESCRIPTORS: u64 = 2;
-/// In a mount for all users, this many times an account's own amount must stay free.
+/// In a mount for all users, the free amount must be at least an account's own amount times this.
 const LEFT: u64 = 3;
 
 /// An amount of each limited resource.
@@ -37,11 +37,11 @@ impl Amounts {
     }
 }
 
-/// The limits, and the amounts in use.
+/// The limits of the resources, and the amounts in use.
 #[derive(Debug)]
 pub(crate) struct Shares {
     limits: [u64; 3],
-    /// True if there is more than one account.
+    /// True for a mount for all users, where each account has a limit, too.
     is_for_all: bool,
     taken: Mutex<ShareUse>,
 }
@@ -52,17 +52,17 @@ struct ShareUse {
     of_each: HashMap<Account, [u64; 3]>,
 }
 
-/// An amount in use; released when dropped.
+/// An amount in use. Dropping it releases the amount.
 #[derive(Debug)]
 pub(crate) struct Share {
     shares: Arc<Shares>,
-    /// The account; `None`: the total of all.
+    /// The account that uses the amount; `None` if it is a part of the total.
     account: Option<Account>,
     amounts: [u64; 3],
 }
 
 impl Shares {
-    /// Returns the limits of this process.
+    /// Creates the limits of this process.
     pub(crate) fn of_process(is_for_all: bool) -> Arc<Self> {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let limits = Amounts {
@@ -81,7 +81,8 @@ impl Shares {
         })
     }
 
-    /// Takes an amount for an account: one share of the total, and one of the account.
+    /// Takes an amount for an account. Returns two shares: one of the total, and one of the
+    /// account.
     pub(crate) fn take(
         self: &Arc<Self>,
         account: Account,
@@ -96,7 +97,8 @@ impl Shares {
         Ok([None, Some(account)].map(|account| self.share(account, amounts)))
     }
 
-    /// Takes an account's share of an amount that is already in the total.
+    /// Takes an amount for an account that the total already includes, because another account uses
+    /// the same content.
     pub(crate) fn join(
         self: &Arc<Self>,
         account: Account,
@@ -110,7 +112,7 @@ impl Shares {
         Ok(self.share(Some(account), amounts))
     }
 
-    /// Checks whether an amount could be taken now.
+    /// Checks whether [`Self::take`] would succeed now.
     pub(crate) fn has_room(&self, account: Account, amounts: Amounts) -> Result<(), Refusal> {
         let amounts = amounts.each();
         self.admit(&self.taken.lock(), account, amounts, amounts)
@@ -128,8 +130,8 @@ impl Shares {
             let all = taken.all[n].saturating_add(new[n]);
             let free = self.limits[n].checked_sub(all).ok_or(Refusal::TooMany)?;
             let owns = has[n].saturating_add(own[n]);
-            // An account always gets a first amount of a resource. A resource of which it takes
-            // nothing now is not checked.
+            // An account without any amount of a resource may always take some. A resource of which
+            // nothing is requested now is not checked.
             if self.is_for_all && has[n] > 0 && own[n] > 0 && owns.saturating_mul(LEFT) > free {
                 return Err(Refusal::TooMany);
             }
@@ -145,7 +147,7 @@ impl Shares {
         }
     }
 
-    /// Returns the total amounts in use.
+    /// Returns the amounts in use, in total.
     #[cfg(test)]
     pub(crate) fn taken(&self) -> Amounts {
         let [descriptors, memory, disk] = self.taken.lock().all;
@@ -204,7 +206,7 @@ mod tests {
         Shares::new(limits, is_for_all)
     }
 
-    /// Takes as many shares as an account gets.
+    /// Takes single descriptors until the account gets no more.
     fn all_of(shares: &Arc<Shares>, account: u32) -> Vec<[Share; 2]> {
         let account = Account::of_id(account);
         std::iter::from_fn(|| shares.take(account, one()).ok()).collect()
@@ -222,7 +224,7 @@ mod tests {
         let counts: Vec<usize> = held.iter().map(Vec::len).collect();
         assert_eq!(counts[..3], [25, 18, 14]);
         assert!(shares.taken().descriptors < 100);
-        // A released share can be taken again.
+        // The amounts that an account has released can be taken again.
         held.remove(0);
         assert!(all_of(&shares, 13).len() > 5);
         drop(held);

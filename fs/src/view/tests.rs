@@ -1,5 +1,5 @@
-//! The namespace without a kernel. Doc comments that are promises are repeated in
-//! `docs/semantics.md`.
+//! Tests the namespace without a kernel. The doc comments of tests that are promises are repeated
+//! in `docs/semantics.md`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -29,7 +29,8 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// The tree `docs/{report.txt,sub/old.txt,link}`, in which report.txt resembles old.txt.
+    /// Makes the tree `docs/{report.txt,sub/old.txt,link}`, in which `report.txt` resembles
+    /// `old.txt`.
     fn new() -> Self {
         let this = Self {
             dir: TempTree::new(),
@@ -72,7 +73,7 @@ fn near(target: &Path, score: f64) -> Neighbour {
     }
 }
 
-/// Looks up names one after the other as the kernel would, and forgets them again at the end.
+/// Looks up names one after the other, as the kernel does. Dropping it forgets all of them.
 struct Walk<'a> {
     space: &'a Namespace,
     looked_up: Vec<u64>,
@@ -118,7 +119,7 @@ impl Drop for Walk<'_> {
     }
 }
 
-/// Takes at most `room` entries, as a small buffer would.
+/// A sink with room for `room` entries, like a small buffer of the kernel.
 struct Few {
     room: usize,
     taken: Vec<(u64, u64, Kind, OsString)>,
@@ -134,7 +135,7 @@ impl Sink for Few {
     }
 }
 
-/// Everything from `offset` on, `room` entries at a time.
+/// Reads all entries from `offset` on, at most `room` at a time.
 fn read_on(
     space: &Namespace,
     handle: u64,
@@ -160,8 +161,8 @@ fn read_on(
     }
 }
 
-/// The names in a directory, sorted, without `.` and `..`. A look-up of each must agree with the
-/// listing.
+/// Returns the sorted names in a directory, without `.` and `..`. Checks that a look-up of each
+/// name agrees with the listing.
 fn ls(space: &Namespace, path: &str) -> Vec<OsString> {
     let dir = Walk::to(space, path).unwrap();
     let opened = space.open_dir(dir.ino()).unwrap();

@@ -1,21 +1,24 @@
-//! The watched tree, read beneath directory handles.
+//! Reads the watched tree. Each access begins at an open handle of a root, and cannot get out of
+//! that root.
 //!
-//! 1. **Beneath.** Each root is an `O_PATH` handle; everything else is opened relative to it with
-//!    `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)`. No rename and no
-//!    symbolic link in the tree can lead a request elsewhere.
-//! 2. **Never through ourselves.** Our mount points, other mounts of our kind and `exclude` are
-//!    left out by path before any system call. A bind mount of one of our mounts has another path,
-//!    so it is recognised by its mount id. The first attempt may not cross a mount
+//! 1. **Beneath the roots.** Each root is an `O_PATH` handle. Everything else is opened relative to
+//!    it with `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)`. So no
+//!    rename and no symbolic link in the tree can lead a request elsewhere.
+//! 2. **Never through our own mounts.** Our mount points, other mounts of our kind and `exclude`
+//!    are left out by path before any system call. A bind mount of one of our mounts has another
+//!    path, so it is recognised by its mount id. The first attempt may not cross a mount
 //!    (`RESOLVE_NO_XDEV`). Only if it fails, a second one is made, and the mount id of its
 //!    descriptor is checked.
 //! 3. **Never a special file.** A file is found with `O_PATH`, which does not open it. Only if the
-//!    descriptor is a *regular* file, that file is opened for reading, through `/proc/self/fd`.
-//! 4. **No trace.** Files are opened with `O_NOATIME` where permitted, so reads change nothing.
-//! 5. **A root may vanish** (a disk is unplugged, a directory replaced). A handle older than a
-//!    second is opened again by path when it is used. So a root that returns is found.
-//! 6. **Roots change** while the tree is in use. A dismissed root keeps its index in the list, so
-//!    an index always means the same root. Until it becomes a root again, nothing is found in it,
-//!    and its handle is closed.
+//!    descriptor is that of a *regular* file, the file is opened for reading, through
+//!    `/proc/self/fd`.
+//! 4. **No trace.** Files are opened with `O_NOATIME` where permitted, so that reads change
+//!    nothing.
+//! 5. **A root may vanish** (a disk is unplugged, a directory is replaced). If a handle is older
+//!    than a second when it is used, it is opened again by path. So a root that returns is found.
+//! 6. **Roots change** while the tree is in use. A root that is removed keeps its index in the
+//!    list, so an index always means the same root. Until it becomes a root again, no path is found
+//!    in it, and its handle is closed.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -33,7 +36,7 @@ use rustix::io::Errno;
 
 use super::node::At;
 
-/// The time after which a root's handle is opened again.
+/// The age at which the handle of a root is opened again before it is used.
 const HANDLE_AGE: Duration = Duration::from_secs(1);
 
 /// The type of an entry of the tree.
@@ -70,16 +73,17 @@ pub(crate) struct RealEntry {
 
 #[derive(Debug)]
 struct Root {
-    /// The path as given, which the index knows and links show.
+    /// The path as it was given. The index has it, and links show it.
     path: PathBuf,
-    /// The path without symbolic links, which mount points are compared with.
+    /// The path without symbolic links, with which mount points are compared.
     real: PathBuf,
-    /// The name of its folder, unless the mount itself mirrors it.
+    /// The name of the root's folder. It is not used if the mount shows the entries of the root
+    /// itself.
     name: OsString,
     handle: Mutex<RootHandle>,
 }
 
-/// A root, and whether it is still in use.
+/// A root. The flag is false if it was removed.
 type Slot = (Arc<Root>, bool);
 
 #[derive(Debug)]
@@ -120,7 +124,7 @@ impl Root {
     }
 }
 
-/// Opens a handle of a root directory, or returns `None` if it does not exist now.
+/// Opens the directory of a root; `None` if it cannot be opened now, or is in a mount of ours.
 fn take(real: &Path, mounts: &MountTable) -> Option<Arc<OwnedFd>> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -128,18 +132,18 @@ fn take(real: &Path, mounts: &MountTable) -> Option<Arc<OwnedFd>> {
     (!mounts.is_fd_ours(&fd)).then(|| Arc::new(fd))
 }
 
-/// All roots.
+/// The watched tree: all roots, and the paths in them that are left out.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// Dismissed roots keep their indices. The lock is held only to copy the list, never during a
-    /// system call.
+    /// The roots by index, including those that were removed. The lock is held only to copy the
+    /// list, never during a system call.
     roots: RwLock<Vec<Slot>>,
     exclude: HashSet<PathBuf>,
     mounts: LiveTable,
 }
 
 impl Tree {
-    /// Returns a tree without roots. `exclude` are absolute paths without symbolic links. They and
+    /// Creates a tree without roots. `exclude` has absolute paths without symbolic links. They and
     /// everything below them are not part of the tree.
     pub(crate) fn new(exclude: impl IntoIterator<Item = PathBuf>) -> std::io::Result<Self> {
         Ok(Self {
@@ -149,8 +153,8 @@ impl Tree {
         })
     }
 
-    /// Replaces the roots. A new root is opened if it exists. Its name is its last component
-    /// (`root` for `/`), or the first free name with `~2`, `~3` after it.
+    /// Replaces the roots. The name of a new root is the last component of its path (`root` for
+    /// `/`). If that name is in use, `~2`, `~3` and so on is added.
     pub(crate) fn set_roots(&self, paths: &[PathBuf], is_free: &dyn Fn(&OsStr) -> bool) {
         let mounts = self.mounts.current();
         let mut roots = self.slots();
@@ -180,7 +184,7 @@ impl Tree {
         *self.roots.write() = roots;
     }
 
-    /// Returns the roots that exist, with the names of their folders.
+    /// Returns the roots that are in use, with the names of their folders.
     pub(crate) fn roots(&self) -> Vec<(At, OsString)> {
         let roots = self.slots().into_iter().enumerate();
         roots
@@ -198,7 +202,7 @@ impl Tree {
         self.roots.read().clone()
     }
 
-    /// Returns the absolute path of this place in the index, whether or not its root still exists.
+    /// Returns the path that this place has in the index. Its root need not exist any more.
     pub(crate) fn path(&self, at: &At) -> PathBuf {
         let roots = self.roots.read();
         roots
@@ -206,14 +210,15 @@ impl Tree {
             .map_or_else(PathBuf::new, |(root, _)| below(&root.path, &at.rel))
     }
 
-    /// Opens a place; returns its `O_PATH` descriptor and its `stat`.
+    /// Opens a place with `O_PATH`. Returns its descriptor and its `stat`.
     pub(crate) fn stat(&self, at: &At) -> Result<(OwnedFd, Stat), Errno> {
         let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
         let stat = rustix::fs::fstat(&fd)?;
         Ok((fd, stat))
     }
 
-    /// Returns the names of a directory, without `.` and `..` and without left-out ones.
+    /// Returns the entries of a directory, without `.` and `..` and without paths that are left
+    /// out.
     pub(crate) fn list(&self, at: &At) -> Result<Vec<RealEntry>, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let dir = self.open(at, flags | OFlags::NOATIME).or_else(|error| {
@@ -236,8 +241,8 @@ impl Tree {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Some file systems do not report the type. `stat` may ask for it, because the path
-                // is not left out.
+                // Some file systems do not report the types of entries. Calling `stat` is safe,
+                // because the path is not left out.
                 FileType::Unknown => match self.stat(&at.join(name)) {
                     Ok((_, stat)) => RealKind::of_stat(&stat),
                     Err(_) => continue,
@@ -252,20 +257,21 @@ impl Tree {
         Ok(entries)
     }
 
-    /// Returns the bytes of a symbolic link's target.
+    /// Returns the path to which a symbolic link leads, as bytes.
     pub(crate) fn read_link(&self, at: &At) -> Result<Vec<u8>, Errno> {
         let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
         rustix::fs::readlinkat(&fd, "", Vec::new()).map(std::ffi::CString::into_bytes)
     }
 
-    /// Opens the result of [`Self::stat`] for reading, if it is a regular file. Anything else is
-    /// `None` and is never opened.
+    /// Opens the result of [`Self::stat`] for reading. If it is not a regular file, it is not
+    /// opened, and the result is `None`.
     pub(crate) fn open_found((fd, stat): &(OwnedFd, Stat)) -> Result<Option<File>, Errno> {
         if RealKind::of_stat(stat) != RealKind::Regular {
             return Ok(None);
         }
         let path = proc_path(fd.as_fd());
-        // NONBLOCK: a lease of another process returns EAGAIN instead of blocking us.
+        // With NONBLOCK, a lease that another process has on the file makes the open fail with
+        // EAGAIN instead of blocking it.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let open = |flags| rustix::fs::openat(CWD, &path, flags, Mode::empty());
         let file = match open(flags | OFlags::NOATIME) {
@@ -309,14 +315,14 @@ impl Tree {
         self.exclude.contains(real) || mounts.is_left_out(real)
     }
 
-    /// Opens a path beneath the root. Anything that blocks the path counts as not found: a symbolic
-    /// link in its middle, a left-out mount, a component that is no directory.
+    /// Opens a path beneath its root. The path counts as not found if something blocks it: a
+    /// symbolic link in its middle, a mount that is left out, or a component that is no directory.
     fn open(&self, at: &At, flags: OFlags) -> Result<OwnedFd, Errno> {
         let root = self.root(at)?;
         let mounts = self.mounts.current();
         let real = below(&root.real, &at.rel);
-        // The root itself is never left out, because the user requested it, on whatever file
-        // system.
+        // The root itself is never left out, because the user requested it, whatever its file
+        // system is.
         let inner = real.ancestors().take_while(|path| *path != root.real);
         if inner.into_iter().any(|path| self.left_out(path, &mounts)) {
             return Err(Errno::NOENT);
@@ -344,7 +350,7 @@ impl Tree {
     }
 }
 
-/// Calls `openat2`, and again if a rename or a signal interfered, as the kernel requires.
+/// Calls `openat2`. If a rename or a signal interferes, calls it again, as the kernel requires.
 fn resolved(
     top: &OwnedFd,
     rel: &Path,
@@ -360,7 +366,7 @@ fn resolved(
     Err(Errno::IO)
 }
 
-/// Returns `top` for the empty path; `Path::join` would add a slash.
+/// Joins the paths, but returns `top` unchanged if `rel` is empty. `Path::join` would add a slash.
 fn below(top: &Path, rel: &Path) -> PathBuf {
     if rel.as_os_str().is_empty() {
         top.to_owned()

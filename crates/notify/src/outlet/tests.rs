@@ -72,7 +72,7 @@ impl Trial {
             }));
     }
 
-    /// Steps until nothing is due within `seconds`.
+    /// Steps until no step is due within `seconds`.
     fn run(&mut self, seconds: u64) {
         let end = self.now.at + Duration::from_secs(seconds);
         loop {
@@ -85,7 +85,8 @@ impl Trial {
             let next = step.next.filter(|next| *next <= end);
             let reached = next.unwrap_or(end).max(self.now.at);
             let passed = reached - self.now.at;
-            // All pauses of these tests are whole seconds, so this loses no time.
+            // All pauses of these tests are whole seconds, so cutting off fractions of a second
+            // loses no time.
             self.now.time += passed.as_secs();
             self.now.at = reached;
             if next.is_none() {
@@ -149,7 +150,7 @@ fn beyond_the_rate_one_summary_stands_for_the_rest() {
         (9_970, Some(30), 10_000)
     );
     assert_eq!(summary.a.as_path(), std::path::Path::new("/r/new"));
-    // Held-back alerts are sent one by one if the rate allows them all.
+    // Alerts that were held back are sent one by one if the rate allows all of them.
     trial.push(40);
     trial.run(120);
     let rows = trial.heard.rows();

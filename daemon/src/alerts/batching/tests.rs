@@ -90,7 +90,7 @@ fn a_copied_tree_is_one_alert_however_long_it_takes() {
             identical: 312
         }]
     );
-    // A late file of the same tree is counted, not reported.
+    // A file of the tree that arrives after the alert is counted, not reported.
     let late = start + Duration::from_secs(70);
     read(&mut batching, "/r/proj2/late", late);
     assert_eq!(run(&mut batching, late + SETTLE, &original), []);
@@ -169,7 +169,7 @@ fn quiet_verdicts_say_nothing() {
     assert!(batching.is_idle());
 }
 
-/// A log, a database or a page that a program writes repeatedly.
+/// The file is like a log, a database or a web page that a program writes again and again.
 #[test]
 fn a_file_that_is_rewritten_all_the_time_is_assessed_and_told() {
     let start = Instant::now();
@@ -182,7 +182,8 @@ fn a_file_that_is_rewritten_all_the_time_is_assessed_and_told() {
             ..Baseline::default()
         };
         batching.read(Path::new("/r/busy"), before.clone(), now);
-        // Its neighbour is also written all the time. Neither waits for the other for ever.
+        // Its neighbour is also written all the time. Neither file may wait for the other one for
+        // ever.
         batching.read(
             Path::new("/r/other"),
             before,

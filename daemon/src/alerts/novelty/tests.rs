@@ -39,7 +39,8 @@ impl Scene {
         self.tree.path(name)
     }
 
-    /// Files of different seeds share nothing.
+    /// Writes lines that depend on `seed`, and then `ending`. Files of different seeds share
+    /// nothing.
     fn write(&self, name: &str, seed: u32, lines: u32, ending: &str) {
         let text = prose::lines(seed.into(), lines as usize);
         self.tree.write(name, text + ending);
@@ -171,8 +172,8 @@ fn what_builds_make_counts_in_a_tree_only() {
     );
 }
 
-/// A link could make the daemon read any file for a user with write access to a watched tree.
-/// Alerts would reveal the file's contents.
+/// A user with write access to a watched tree could make `.gitignore` a link to any file. The
+/// daemon would read that file, and its alerts would reveal the file's contents to the user.
 #[test]
 fn ignore_files_are_not_read_through_links() {
     let mut tree = Scene::new();
@@ -192,8 +193,8 @@ fn ignore_files_are_not_read_through_links() {
         )
     };
     assert!(is_news(&verdict), "{verdict:?}");
-    // Rules from a file that is too large are not used: the size limit could cut its last line into
-    // another rule.
+    // The rules of a file that is too large are not used: where the size limit cuts its last line,
+    // another rule could result.
     fs::remove_file(tree.path("p/.gitignore")).unwrap();
     tree.write("p/.gitignore", 7, 0, &"target/\n".repeat(200_000));
     let verdict = tree.assess("p/target/a.o", &before, 1);
@@ -239,8 +240,8 @@ fn files_that_came_together_in_numbers_are_not_compared_with_each_other() {
     );
 }
 
-/// The copies are looked up once for all of them. Otherwise five hundred copies would take 250,000
-/// paths.
+/// The files with one content are looked up once for all copies. A look-up for each of the 500
+/// copies would read 250,000 paths.
 #[test]
 fn many_copies_of_a_file_are_looked_up_once() {
     const COPIES: usize = 500;

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use resemble_notify::{News, Sent, Sink};
 
-/// Appends one JSON object a line to a file, as `resemble alerts --format jsonl` prints it. The
-/// file is created if it is missing, or has been moved away.
+/// Appends alerts to a file, one JSON object on each line, as `resemble alerts --format jsonl`
+/// prints them. The file is created anew if it is missing, for example because somebody moved it
+/// away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSink {
     /// The file.
@@ -37,7 +38,8 @@ impl Sink for FileSink {
             .map_err(named)?;
         let before = file.metadata().map_err(named)?.len();
         if let Err(error) = file.write_all(&text).and_then(|()| file.sync_data()) {
-            // The next alert would continue a half-written line, and neither could be parsed.
+            // Cut off the incomplete line. The next alert would continue it, and neither alert
+            // could be parsed.
             let _cut = file.set_len(before);
             return Err(named(error));
         }

@@ -1,7 +1,7 @@
-//! Writes alerts to the journal of systemd, with a field for each fact of an alert.
+//! A sink that writes alerts to the journal of systemd, with a field for each fact of an alert.
 //!
-//! The protocol is a datagram of fields (systemd: "Native Journal Protocol"). A value is preceded
-//! by its length, so it may hold any byte, and no name can make a field of its own.
+//! An alert is sent as one datagram of fields (systemd: "Native Journal Protocol"). Each value is
+//! preceded by its length, so it may hold any byte, and no file name can add a field.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -14,7 +14,7 @@ use resemble_proto::message::AlertRow;
 pub const SOCKET: &str = "/run/systemd/journal/socket";
 /// The catalogue id of alerts: `journalctl MESSAGE_ID=…` shows only alerts.
 pub const MESSAGE_ID: &str = "b5f1d1c2a9f54e6a8d0f7c3e52a41b96";
-/// `notice`: normal but significant.
+/// Syslog level 5, `notice`: normal but significant.
 const PRIORITY: &[u8] = b"5";
 
 /// Writes to the journal.
@@ -50,7 +50,7 @@ impl Sink for Journal {
     }
 }
 
-/// The fields of an alert.
+/// Encodes an alert as fields of the journal.
 fn entry(row: &AlertRow) -> Vec<u8> {
     let mut entry = Vec::new();
     let mut field = |name: &str, value: &[u8]| {
@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads fields as the journal does.
+    /// Decodes the fields of an entry, as the journal does.
     fn fields(mut entry: &[u8]) -> BTreeMap<String, Vec<u8>> {
         let mut fields = BTreeMap::new();
         while !entry.is_empty() {

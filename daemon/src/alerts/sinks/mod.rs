@@ -1,7 +1,7 @@
-//! Delivers alerts from the log to sinks: one thread, with a pace for each sink.
+//! Delivers alerts from the log to sinks, in one thread. Each sink has its own pace.
 //!
-//! `resemble_notify` decides which alerts are delivered, and when. This module has the thread, and
-//! the sinks that only a daemon has. A sink that fails or hangs delays no other.
+//! The crate `resemble_notify` decides which alerts are delivered, and when. This module has the
+//! thread, and the sinks that only a daemon has. A sink that fails or hangs delays no other.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ pub mod journal;
 pub use file::FileSink;
 pub use journal::Journal;
 
-/// File of the positions, in the state folder.
+/// Name of the file in the state folder that stores the position of each sink.
 pub const PLACES_FILE: &str = "sinks.json";
 
-/// A sink of the configuration.
+/// A sink as the configuration describes it.
 #[derive(Clone, Debug)]
 pub struct SinkConfig {
-    /// Name of the sink in `status` and in the file of the positions.
+    /// Name of the sink in `status` and in [`PLACES_FILE`].
     pub name: String,
     /// Selects its alerts.
     pub filter: Filter,
@@ -61,7 +61,7 @@ impl SinkKind {
     }
 }
 
-/// The outlets of a daemon, and their stored positions.
+/// Delivers alerts to all sinks of a daemon, and stores the position of each sink in the log.
 #[derive(Debug)]
 pub struct Delivery {
     log: Arc<Mutex<AlertLog>>,
@@ -70,8 +70,8 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Prepares the sinks. A new one begins with the next alert of the log, so this must precede
-    /// all sources of alerts.
+    /// Prepares the sinks. A new sink gets only alerts that are raised after this call, so call it
+    /// before anything can raise alerts.
     pub fn new(sinks: &[SinkConfig], log: &Arc<Mutex<AlertLog>>, state: &Path) -> Self {
         let last = log.lock().last();
         let mut places = Places::open(&state.join(PLACES_FILE));
@@ -81,7 +81,8 @@ impl Delivery {
             Outlet::new(&sink.name, filter, sink.pace, kind, place)
         };
         let outlets: Vec<Outlet> = sinks.iter().map(outlet).collect();
-        // The position of a new sink is stored at once, so that a restart loses no alert.
+        // The position of a new sink is stored at once. Otherwise a restart would move it past
+        // alerts that were not delivered.
         keep(&mut places, &outlets);
         Self {
             log: Arc::clone(log),
@@ -116,7 +117,8 @@ impl Delivery {
         }
     }
 
-    /// Delivers what is due, and returns the time of the next delivery without a new alert.
+    /// Makes the deliveries that are due. Returns the time of the next step that is due even
+    /// without a new alert.
     fn step(&mut self) -> Option<Instant> {
         let mut next: Option<Instant> = None;
         for outlet in &mut self.outlets {
@@ -146,7 +148,7 @@ fn keep(places: &mut Places, outlets: &[Outlet]) {
     }
 }
 
-/// Logs which sinks have begun or ceased to fail.
+/// Logs each sink that has begun or ceased to fail between the two states.
 fn tell_failures(before: &[SinkStatus], after: &[SinkStatus]) {
     for sink in after {
         let before = before.iter().find(|other| other.name == sink.name);

@@ -6,13 +6,13 @@ use resemble_testutil::{Mounted, fill, tmpfs};
 
 use super::*;
 
-/// Nothing of the index is cached, so every answer reads the file.
+/// Options for an index without a cache, so every answer reads the file.
 const OPTIONS: IndexOptions = IndexOptions {
     cache_bytes: 0,
     boilerplate_limit: 1000,
 };
 
-/// A question that meets damage signals the index thread.
+/// A question that meets damage in the index signals the indexer thread, which rebuilds the index.
 #[test]
 fn damage_that_a_question_meets_leads_to_a_new_index() {
     let (dir, root) = tree();
@@ -26,7 +26,7 @@ fn damage_that_a_question_meets_leads_to_a_new_index() {
     std::os::unix::fs::FileExt::write_all_at(&file, &vec![0; len as usize - 12288], 12288).unwrap();
     let asked = generation.list(&root);
     assert!(asked.is_err(), "{asked:?}");
-    // `sync` waits for the new index.
+    // The barrier is answered only when the new index is complete.
     running.sync();
     assert_eq!(running.dump(), before);
     assert!(running.shared.fresh());
@@ -36,7 +36,8 @@ fn damage_that_a_question_meets_leads_to_a_new_index() {
     running.assert_converged();
 }
 
-/// The last commit is read from the file, because the snapshot of a closed index cannot be read.
+/// While the index is closed, answers read its last commit from the file. A snapshot from before
+/// cannot be read any more.
 #[test]
 fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
     let (dir, root) = tree();
@@ -49,18 +50,19 @@ fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
     running.assert_converged();
     let before = running.dump();
     fill(&disk.path("filler"));
-    // The folder is mounted over itself: open files stay writable, newly opened ones are on the new
-    // mount.
+    // The folder is mounted over itself, and the upper mount is read-only. Files that are already
+    // open stay writable, but files that are opened from now on are on the upper mount.
     rustix::mount::mount_bind(&disk.0, &disk.0).unwrap();
     let upper = Mounted(disk.0.clone());
     upper.remount("bind,ro");
-    // These texts need more than the free space in the file of the index.
+    // The chunks and samples of these texts need more than the free space in the index file.
     for n in 0..1000 {
         let path = root.join(format!("d/{n}"));
         fs::write(&path, prose(n, 4000)).unwrap();
         running.script.tell(&path, Marks::APPEARED);
     }
-    // Small changes are written together, a minute later, unless a barrier waits for them.
+    // Small changes are written to disk after a minute, together. The barrier makes that happen
+    // now.
     let (answer, _waits) = oneshot::channel();
     running.commands.send(Command::Sync(answer)).unwrap();
     let began = Instant::now();
@@ -75,7 +77,7 @@ fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
         "{trouble:?}"
     );
     assert!(!running.shared.fresh());
-    // Work continues as soon as the index can be written.
+    // The index catches up as soon as it can be written again.
     drop(upper);
     fs::remove_file(disk.path("filler")).unwrap();
     while !running.shared.fresh() {

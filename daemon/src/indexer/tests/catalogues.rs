@@ -1,4 +1,4 @@
-//! Catalogues that are imported over others.
+//! Tests catalogues that are imported in place of others.
 
 use resemble_catalogue::{self as catalogue, Details};
 use resemble_core::hash::content::digest;
@@ -6,7 +6,7 @@ use resemble_proto::catalogued;
 
 use super::*;
 
-/// The catalogue of a tree with these files.
+/// Returns a catalogue of a tree with these files.
 fn catalogue(files: &[&str]) -> Vec<u8> {
     let dir = TempTree::new();
     let root = dir.root().to_owned();
@@ -30,7 +30,8 @@ fn catalogue(files: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// The same catalogue with other totals at its end: its checksum is right, but it cannot be loaded.
+/// Returns the same catalogue with wrong totals at its end. Its checksum is right, but it cannot be
+/// loaded.
 fn forged(bytes: &[u8], folder: &Path) -> Vec<u8> {
     const CHECKSUM: usize = 32;
     let records = bytes.len() - CHECKSUM;
@@ -51,13 +52,13 @@ fn forged(bytes: &[u8], folder: &Path) -> Vec<u8> {
     refused.next().unwrap()
 }
 
-/// The index's records of the catalogue.
+/// Returns everything that the index has of the catalogue.
 fn known(running: &Running) -> String {
     let root = RootOptions::new(catalogued::of_label("disk"));
     dump_of(&running.shared.snapshot().unwrap(), &[root])
 }
 
-/// A failed import must not destroy the old catalogue, in the index or on the disk.
+/// A failed import must not destroy the old catalogue, neither in the index nor on disk.
 #[test]
 fn what_cannot_be_loaded_leaves_the_catalogue_before_it() {
     let (dir, root) = tree();
@@ -82,7 +83,7 @@ fn what_cannot_be_loaded_leaves_the_catalogue_before_it() {
     assert_eq!(running.shared.troubles(), []);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
     drop(running);
-    // The next start has it, too, although its index is empty.
+    // After a restart with an empty index the old catalogue is loaded from disk.
     let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
     let running = start(index);
     running.sync();

@@ -64,8 +64,7 @@ fn a_daemon_that_was_killed_reads_nothing_for_a_question_that_was_asked_before()
             .1
             .rows
     };
-    // Clients' questions do not write the measures. They are not written while other work waits,
-    // either.
+    // Measures are not written while questions are answered, nor while other work waits.
     indexer.work();
     assert_eq!(written(&shared), 0);
     let clock = shared.clock();
@@ -73,7 +72,7 @@ fn a_daemon_that_was_killed_reads_nothing_for_a_question_that_was_asked_before()
     indexer.work();
     assert_eq!(written(&shared), 1);
     assert_eq!(shared.clock(), clock, "no answer has changed");
-    // There is no orderly shutdown.
+    // The indexer is dropped without an orderly end.
     drop(indexer);
     drop(shared);
     fs::remove_dir_all(&root).unwrap();

@@ -1,11 +1,11 @@
-//! Disks that are mounted over folders or removed.
+//! Tests disks that are mounted over folders, and disks that are removed.
 
 use resemble_testutil::tmpfs;
 
 use super::*;
 
-/// A disk is removed and another one is mounted in its place. The kernel uses the same device and
-/// inode numbers, but the new folders are not watched yet.
+/// A disk is removed and another one is mounted in its place. The kernel reuses the device and
+/// inode numbers. But the folders are new, so the old watches do not work for them.
 #[test]
 fn a_disk_in_the_place_of_another_is_watched() {
     let tree = TempTree::new();
@@ -32,8 +32,8 @@ fn a_disk_in_the_place_of_another_is_watched() {
     assert!(!running.script.watched().contains(&place.join("folder")));
 }
 
-/// A disk hides a folder for a moment during a full comparison. No event reports the mount, or the
-/// file that appeared in the folder before.
+/// During a full comparison a disk hides a folder for a moment. No event reports the mount, nor the
+/// file that had appeared in the folder before.
 #[test]
 fn what_a_mount_hid_while_all_was_looked_at_is_found() {
     let tree = TempTree::new();

@@ -1,4 +1,4 @@
-//! Names of any bytes, many names, names that come and go.
+//! Tests of names with any bytes, of many names, and of names that come and go.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn hostile_names_survive() {
     }
 }
 
-/// An entry can be looked up by its name without listing the directory first.
+/// An entry can be looked up by its name even if the directory was not listed before.
 #[test]
 fn look_up_without_a_listing() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! Inode numbers and safety properties.
+//! Tests of inode numbers, open files, limits, and excluded paths.
 
 use super::*;
 
@@ -37,10 +37,10 @@ fn inode_numbers_are_stable() {
     assert_ne!(as_dir.ino(), as_file.ino());
 }
 
-/// Sends the requests of the kernel while a file is replaced all the time. The kernel looks the
-/// name up, asks for the attributes, and opens the file. If the open is refused, it looks the name
-/// up twice and repeats the open. The first of these look-ups finds that the name has another
-/// number.
+/// Sends the kernel's requests while another thread replaces a file again and again. As the kernel
+/// does, it looks the name up, asks for the attributes, and opens the file. If the open is refused,
+/// it looks the name up twice and repeats the open. The first of these look-ups finds that the name
+/// has another number.
 #[test]
 fn a_file_is_never_refused_twice_while_it_is_replaced() {
     let fixture = Fixture::new();
@@ -55,7 +55,7 @@ fn a_file_is_never_refused_twice_while_it_is_replaced() {
         };
         let mut known = vec![look_up()];
         space.getattr(known[0]).unwrap();
-        // The kernel trusts the name for a while, in which the file may be replaced.
+        // The kernel trusts a name for a while. The file may be replaced in that time.
         std::thread::yield_now();
         let handle = space.open(known[0], thread).or_else(|refusal| {
             assert_eq!(refusal, Refusal::Stale);
@@ -98,8 +98,8 @@ fn a_file_is_never_refused_twice_while_it_is_replaced() {
     assert_eq!(space.in_use(), (0, 0));
 }
 
-/// A refused open makes the next look-up of its place open the file. If that look-up fails, the
-/// refusal is forgotten.
+/// After a refused open, the next look-up of the same place opens the file. If that look-up fails,
+/// the record of the refusal is dropped.
 #[test]
 fn a_refused_open_is_ended_by_a_failed_look_up() {
     let fixture = Fixture::new();
@@ -125,7 +125,8 @@ fn a_refused_open_is_ended_by_a_failed_look_up() {
     assert_eq!(space.read(handle, 0, 100).unwrap(), b"fourth");
 }
 
-/// A path such as `/proc/self/fd/0` is opened again without a look-up.
+/// If a path such as `/proc/self/fd/0` is opened, the kernel repeats a refused open without a
+/// look-up.
 #[test]
 fn an_open_file_is_opened_again_without_a_look_up() {
     let fixture = Fixture::new();
@@ -187,12 +188,12 @@ fn what_is_open_is_held_once_and_bounded() {
     for opened in &held[48..] {
         assert_eq!(read_on(&space, opened.handle, 0, 1000).len(), 5002);
     }
-    // Reads from any offset, forwards and backwards.
+    // The listing is read from any offset, forwards and backwards.
     for from in [4000, 17, 5001, 5002, 0, u64::MAX] {
         let rest = read_on(&space, held[0].handle, from, 2000).len() as u64;
         assert_eq!(rest, 5002u64.saturating_sub(from), "{from}");
     }
-    // A changed listing is held in addition to the earlier one.
+    // A listing that has changed is stored in addition to the earlier one, which is still open.
     fixture.dir.write("docs/many/one more", "");
     let changed = space.open_dir(many.ino()).unwrap();
     assert!(taken().disk > once.disk + 200_000);
@@ -272,7 +273,7 @@ fn symbolic_links_lead_nowhere() {
         space.lookup(sub.ino(), OsStr::new(".."), 0).unwrap_err(),
         Refusal::NotFound
     );
-    // The link itself is shown as a link.
+    // The replaced directory itself is shown as a link.
     assert_eq!(readlink(&space, "/sub"), fixture.path("outside"));
 }
 

@@ -1,4 +1,4 @@
-//! The folders and files of a view.
+//! Tests of the folders and files that a view shows.
 
 use super::*;
 
@@ -224,7 +224,8 @@ fn special_files_are_left_out() {
         refusal(&fixture.space(View::Folders, Show::Default), "/link"),
         Refusal::NotFound
     );
-    // A file that becomes a FIFO between look-up and open is not opened (it would block for ever).
+    // A file that has become a FIFO since its look-up is not opened, because that would block for
+    // ever.
     let space = fixture.space(View::Files, Show::Default);
     let file = Walk::to(&space, "/report.txt").unwrap();
     fs::remove_file(fixture.path("docs/report.txt")).unwrap();
@@ -276,7 +277,7 @@ fn roots_come_and_go_while_mounted() {
     let before = ls(&space, "/");
     let report = Walk::to(&space, "/report.txt").unwrap();
     set(&["docs", "b/sub"]);
-    // `sub` is an entry of the first root.
+    // The first root already has an entry `sub`, so the second root is called `sub~2`.
     assert_eq!(ls(&space, "/"), [&before[..], &["sub~2".into()]].concat());
     assert_eq!(cat(&space, "/sub~2/only-b").unwrap(), b"b");
     assert_eq!(cat(&space, "/sub/old.txt").unwrap(), b"the old report");
@@ -288,14 +289,14 @@ fn roots_come_and_go_while_mounted() {
     assert_eq!(refusal(&space, "/sub~2"), Refusal::NotFound);
     assert!(space.getattr(inside.ino()).is_err());
     assert!(space.open(file.ino(), 0).is_err());
-    // The mirrored root is removed, and returns to its place.
+    // The root whose entries the mount shows is removed, and comes back to its place later.
     set(&["b/sub"]);
     assert_eq!(ls(&space, "/"), ["sub~2"]);
     assert_eq!(refusal(&space, "/report.txt"), Refusal::NotFound);
     set(&["b/sub", "docs"]);
     assert_eq!(cat(&space, "/report.txt").unwrap(), b"the report");
 
-    // Roots that are folders stay folders.
+    // If the roots were folders at first, a root stays a folder even if it is the only one left.
     let space = fixture.space_of(View::Files, Show::Default, &["docs", "b/sub"]);
     space.set_roots(&[fixture.path("b/sub")]);
     assert_eq!(ls(&space, "/"), ["sub"]);
@@ -328,8 +329,8 @@ fn a_vanished_root_is_empty_and_comes_back() {
         }
         fs::create_dir(fixture.path("docs")).unwrap();
         fs::write(fixture.path("docs/again"), "back").unwrap();
-        // The handle of a root is replaced when it is a second old, so this ends without another
-        // thread.
+        // The handle of a root is opened again when it is older than a second. So this loop ends
+        // without help by another thread.
         let deadline = std::time::Instant::now() + Duration::from_secs(20);
         while ls(&space, docs).is_empty() {
             assert!(std::time::Instant::now() < deadline);

@@ -1,4 +1,4 @@
-//! Texts and attributes.
+//! Tests of explanations, reports and attributes.
 
 use super::*;
 
@@ -126,7 +126,7 @@ fn attributes_name_the_best_neighbour() {
     );
 }
 
-/// Gives empty answers and counts the questions.
+/// Neighbours without any answers. It counts the questions.
 #[derive(Debug, Default)]
 struct Counting(AtomicUsize);
 
@@ -211,7 +211,7 @@ fn attributes_mirror_the_real_file() {
     }
 }
 
-/// The kernel may cache what mirrors the tree for one second, and caches no answers.
+/// The kernel may cache names that mirror the tree for one second. It may not cache answers.
 #[test]
 fn times_to_live() {
     let fixture = Fixture::new();
@@ -222,7 +222,7 @@ fn times_to_live() {
         assert_eq!(ttl(mirrored), Duration::from_secs(1), "{mirrored}");
     }
     assert_eq!(attr_ttl("/report.txt"), Duration::from_secs(1));
-    // The file was just changed, so the kernel asks before each read.
+    // The file was changed just now, so the kernel must ask for its attributes before each read.
     assert_eq!(attr_ttl("/report.txt/report.txt"), Duration::ZERO);
     for answer in [
         "",
@@ -244,7 +244,8 @@ fn times_to_live() {
 /// program that has it open sees the next change that much later.
 #[test]
 fn a_quiet_file_is_trusted_for_ten_milliseconds() {
-    // `Cargo.toml` is older than the test program, so it was not changed for five seconds.
+    // `Cargo.toml` is older than the test program, so it was last changed more than five seconds
+    // ago.
     let roots = [PathBuf::from(env!("CARGO_MANIFEST_DIR"))];
     let map: Arc<dyn Neighbours> = Arc::new(MapNeighbours::new());
     let space = Namespace::new(View::Files, Show::Default, &roots, Vec::new(), map).unwrap();
