@@ -47,7 +47,7 @@ struct Errors {
     below: usize,
     above: usize,
     width: f64,
-    /// Counts the pairs whose true share is neither 0 nor 1.
+    /// The number of pairs whose true share lies strictly between 0 and 1.
     inner: usize,
     inner_held: usize,
 }

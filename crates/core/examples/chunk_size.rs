@@ -1,13 +1,13 @@
-//! Measures a chunk size: the related pairs that common chunks nominate, the shared bytes that they
-//! prove, and their cost.
+//! Measures what a chunk size is worth: how many related pairs common chunks nominate, how many
+//! shared bytes the chunks prove, and what they cost.
 //!
 //! ```sh
 //! cargo run --release -p resemble-core --example chunk_size -- CORPUS TREE
 //! ```
 //!
 //! CORPUS has files in `files` and their pairs in `truth.tsv`: file, file, kind, …, `long_ab`,
-//! `long_ba` (the shares in common runs of at least 64 bytes). TREE is any folder; its chunks show
-//! what a chunk size costs in time and space.
+//! `long_ba`. The last two are the shares of each file in common runs of at least 64 bytes. TREE is
+//! any folder; its chunks show what a chunk size costs in time and space.
 
 #![allow(clippy::print_stdout)]
 
@@ -118,7 +118,7 @@ fn pairs(corpus: &Path) -> Result<Vec<Pair>, Box<dyn Error>> {
     Ok(pairs)
 }
 
-/// Returns the first files of a tree, in the order of their paths.
+/// Returns the contents of the first files of a tree, by path, until [`MOST`] bytes are read.
 fn contents(tree: &Path) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let (mut found, mut bytes) = (Vec::new(), 0);
     for file in folder::files(tree)? {

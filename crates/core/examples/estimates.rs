@@ -1,10 +1,12 @@
-//! Measures the estimates: random edits of real files, estimated and exact.
+//! Measures the errors of the estimates: edits real files at random, and compares the estimated
+//! shares with the exact ones.
 //!
 //!     cargo run --release -p resemble-core --example estimates -- DIR [FILES]
 //!
-//! It prints the number of containments for each kind of edit and class of sizes. Then come bias
-//! and mean absolute error, for the estimate, the plain ratio of samples, and the chunks' bound.
-//! The last two columns are those of the resemblance of texts.
+//! For each kind of edit and class of sizes, it prints how many containments were measured. The
+//! next columns are bias and mean absolute error: of the estimate, of the plain ratio of samples,
+//! and of the lower bound that chunks prove. The last two columns are the errors of the estimated
+//! resemblance of texts.
 #![allow(clippy::print_stdout, missing_docs)]
 
 mod folder;
@@ -53,14 +55,15 @@ fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// Replaces a block of this share of the file by other bytes.
+/// Replaces a block of `percent` % of the file by random words.
 fn block(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
     let len = data.len() * percent / 100;
     let at = random.below(data.len() - len + 1);
     [&data[..at], &words(random, len), &data[at + len..]].concat()
 }
 
-/// Puts a piece of this share of the file among other bytes. The result is as long as the file.
+/// Cuts a piece of `percent` % out of the file and surrounds it with random words. The result is as
+/// long as the file.
 fn fragment(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
     let len = data.len() * percent / 100;
     let at = random.below(data.len() - len + 1);
@@ -74,7 +77,7 @@ fn fragment(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
     .concat()
 }
 
-/// Reorders the pieces of the file.
+/// Divides the file into `pieces` pieces and shuffles them.
 fn shuffled(data: &[u8], pieces: usize, random: &mut Random) -> Vec<u8> {
     let mut order: Vec<&[u8]> = data.chunks(data.len().div_ceil(pieces).max(1)).collect();
     for i in (1..order.len()).rev() {
@@ -149,7 +152,7 @@ fn main() {
     let most: usize = args.next().and_then(|n| n.parse().ok()).unwrap_or(100);
     let params = Params::default();
     let mut paths = folder::files(Path::new(&top)).expect("a readable folder");
-    // A folder without files is a misspelt path, not a result.
+    // A folder without files is probably a misspelt path, so an empty table would mislead.
     assert!(!paths.is_empty(), "no files under {top}");
     let mut random = Random::new(1);
     for i in (1..paths.len()).rev() {

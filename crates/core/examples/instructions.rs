@@ -30,7 +30,7 @@ fn main() -> io::Result<()> {
             &["о", "е", "а", "и", "н", "т", "с", "р"],
         )],
         "small" => small(),
-        // The platform of the kernels on this processor.
+        // Prints the vector instructions that the kernels use on this processor.
         "platform" => {
             println!("{:?}", RollingPlatform::detect());
             return Ok(());
@@ -41,8 +41,9 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Writes two states of a tree of 96 texts and 24 binaries. Between them a third of the files is
-/// edited and a quarter is moved. Each state also has some files of its own.
+/// Writes two states of a tree of 96 texts and 24 binaries. From state `one` to state `two` a third
+/// of the files is edited and a quarter is moved. Each state also has some files that the other
+/// lacks.
 fn write_trees(folder: &Path) -> io::Result<()> {
     for state in ["one", "two"] {
         let is_two = state == "two";
@@ -106,7 +107,7 @@ fn text(seed: u64, len: usize) -> Vec<u8> {
     text
 }
 
-/// Makes words of two to nine of these letters.
+/// Makes a text whose words have two to nine letters, each drawn from `letters`.
 fn in_letters(seed: u64, len: usize, letters: &[&str]) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut text = String::with_capacity(len + 32);

@@ -1,12 +1,11 @@
-//! Measures the cost and the result of sampling: the experiment behind the constants of
-//! `SamplingParams`.
+//! Measures what sampling costs and finds: the experiment behind the constants of `SamplingParams`.
 //!
 //!     cargo run --release -p resemble-core --example sampling -- DIR [OUT]
 //!
-//! It digests every file under DIR with several least levels and caps. For each it prints the
-//! number of fingerprints, and the bytes of content for one fingerprint. With OUT it also writes
-//! all pairs with enough evidence to OUT/LEVEL-CAP.tsv: path, path (relative to DIR), the greater
-//! containment, `a_in_b`, `b_in_a`, resemblance, shared bytes.
+//! It digests every file under DIR with several values of the least level and of the cap. For each
+//! pair of values it prints the number of fingerprints, and the bytes of content for one
+//! fingerprint. With OUT it also writes all pairs with enough evidence to OUT/LEVEL-CAP.tsv: path,
+//! path (relative to DIR), the greater containment, `a_in_b`, `b_in_a`, resemblance, shared bytes.
 #![allow(clippy::print_stdout, missing_docs)]
 
 mod folder;
@@ -47,7 +46,7 @@ fn main() -> std::io::Result<()> {
     let top = args.next().unwrap_or_else(|| ".".into());
     let out = args.next();
     let paths = folder::files(&top).expect("a readable folder");
-    // A folder without files is a misspelt path, not a result.
+    // A folder without files is probably a misspelt path, so an empty table would mislead.
     assert!(!paths.is_empty(), "no files under {}", top.display());
     println!("level\tcap\tfiles\tbytes\tfingerprints\tbytes per fingerprint\tpairs");
     for least_level in [4, 5, 6] {

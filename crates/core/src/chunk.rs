@@ -19,24 +19,26 @@
 //!
 //! # Choices that the paper leaves open
 //!
-//! 1. *Window*: 64 bytes. Tmin is at least 65, so a window that can cut is within its chunk. So a
-//!    chunk does not depend on the bytes before it. Two files that share a cut and the bytes after
-//!    it share the next cut.
-//! 2. *Hash*: that of [`crate::hash::rolling`]; the H of TTTD is its high 32 bits. So one pass
-//!    serves the fingerprints, too.
-//! 3. *D = 2·D'*, so one test finds both kinds of match.
+//! 1. *Window*: 64 bytes. Tmin is at least 65, so every window that can cause a cut lies within the
+//!    current chunk. A chunk therefore does not depend on the bytes before it. Two files that share
+//!    a cut and the bytes after it share the next cut.
+//! 2. *Hash*: that of [`crate::hash::rolling`]; the H of TTTD is its high 32 bits. The same pass
+//!    over the bytes also computes the fingerprints from this hash.
+//! 3. *D = 2·D'*: every match of D is also a match of D', so one test finds both.
 //!
 //! # The fast path
 //!
-//! The scan has two stages, after SS-CDC (Ni et al., SYSTOR 2019). First all windows are scanned,
-//! regardless of chunks, for the rare matches of D' and D. Then the [`Picker`] applies Tmin and
-//! Tmax to them. If the windows are also needed for fingerprints, none may be skipped. Otherwise
-//! ([`cut`], [`Chunker::update`]) the first Tmin bytes of a chunk are skipped, as usual. Only
-//! matches of D are searched. One chunk in a hundred reaches Tmax without any. In that chunk the
-//! last match of D' is searched backwards.
+//! The scan has two stages, as in SS-CDC (Ni et al., SYSTOR 2019). First, all windows are scanned
+//! for the rare matches of D' and D, regardless of chunks. Then the [`Picker`] applies Tmin and
+//! Tmax to these matches.
 //!
-//! A cut at the backup never rescans the bytes after it. No position between the backup and Tmax
-//! matches either divisor.
+//! A scan that also computes fingerprints must not skip any window. A scan without fingerprints
+//! ([`cut`], [`Chunker::update`]) skips the first Tmin bytes of each chunk, as usual, and searches
+//! only for matches of D. One chunk in a hundred reaches Tmax without a match of D. In that chunk
+//! the last match of D' is searched backwards.
+//!
+//! After a cut at the backup, the bytes from there to Tmax are not scanned again: none of their
+//! positions matches D or D'.
 
 pub mod oracle;
 mod picker;
@@ -47,7 +49,7 @@ use crate::hash::rolling::{Divisor, Matcher, RollingPlatform, Scanner};
 use crate::ids::Fingerprint;
 use crate::params::{ChunkParams, Params};
 
-/// A chunk, or several consecutive equal chunks within a hole.
+/// A chunk, or several consecutive equal chunks within a run of zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The start of the first chunk.
@@ -82,7 +84,7 @@ impl Cut {
 pub fn cut(data: &[u8], params: &ChunkParams) -> usize {
     // Bytes after Tmax cannot change the end of the first chunk.
     let data = &data[..data.len().min(params.max as usize)];
-    // The windows that end at or after Tmin.
+    // Only the windows that end at or after Tmin can cause a cut.
     let skipped = params.min as usize - Params::WINDOW;
     let windows = data.get(skipped..).unwrap_or_default();
     let matcher = Matcher::new(params.backup_divisor, RollingPlatform::detect());
@@ -95,7 +97,8 @@ pub fn cut(data: &[u8], params: &ChunkParams) -> usize {
 
 /// Cuts a file into chunks; its bytes arrive in pieces of any size.
 ///
-/// The chunks do not depend on the pieces. Memory is constant: only the last 63 bytes are kept.
+/// The chunks do not depend on how the bytes are divided into pieces. Memory is constant: only the
+/// last 63 bytes are kept.
 #[derive(Clone, Debug)]
 pub struct Chunker {
     scanner: Scanner,
@@ -103,25 +106,26 @@ pub struct Chunker {
     params: ChunkParams,
 }
 
-/// The state of a chunker, independent of its position. Two chunkers with equal states cut the same
-/// next bytes in the same way.
+/// The state of a chunker, independent of its position in a file. Two chunkers with equal states
+/// cut the same next bytes in the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkerStanding {
     last_bytes: Box<[u8]>,
     /// The number of bytes in the current chunk.
     since_cut: u64,
-    /// The offset of the backup in the chunk.
+    /// The offset in the current chunk of the backup, the last match of D'.
     backup: Option<u64>,
 }
 
 impl Chunker {
     /// Makes a chunker at the start of a file.
     pub fn new(params: &ChunkParams) -> Self {
-        // A chunker needs no samples, and the highest level has the fewest of them.
+        // This chunker reports no samples. Level 63 is the highest, so hardly any window is
+        // sampled.
         Self::with(Scanner::new(params.backup_divisor, 63), params)
     }
 
-    /// Makes a chunker that also reports the samples of the windows.
+    /// Makes a chunker that also reports the fingerprints of the sampled windows.
     pub(crate) fn sampling(params: &Params) -> Self {
         Self::with(params.scanner(), &params.chunk)
     }
@@ -154,7 +158,7 @@ impl Chunker {
         }
     }
 
-    /// Resumes within a file in the state of another chunker.
+    /// Continues at `position` of a file in `standing`, the state of another chunker.
     pub(crate) fn go_on(&mut self, position: u64, standing: &ChunkerStanding) {
         self.scanner.go_on(position, &standing.last_bytes);
         let start = position - standing.since_cut;
@@ -170,8 +174,8 @@ impl Chunker {
 
     /// Takes the next bytes; `sink` receives the chunks that are complete now.
     ///
-    /// If the matcher can stop early, this jumps between matches of D. It skips the first Tmin
-    /// bytes of each chunk and reports no samples.
+    /// On platforms where a search can stop at the first match, this jumps from match to match of
+    /// D. It skips the first Tmin bytes of each chunk and reports no samples.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Cut)) {
         let matcher = self.scanner.matcher();
         if !matcher.stops_soon() {
@@ -193,7 +197,7 @@ impl Chunker {
         });
         scanner.pass(bytes);
         let end = scanner.position();
-        // The end of the next window; windows before Tmin do not matter.
+        // The end of the next window to scan. Windows that end before Tmin cannot cause a cut.
         let mut next = start + Params::WINDOW as u64;
         loop {
             picker.advance(end.min(next - 1), &mut |end| ends.cut(end));
@@ -243,7 +247,7 @@ impl Chunker {
         self.scanner.raise_level(level);
     }
 
-    /// Like [`Self::update`], with samples, in the order of their windows.
+    /// Like [`Self::update`]; `sample` also receives the samples, in the order of their windows.
     pub(crate) fn scan(
         &mut self,
         bytes: &[u8],
@@ -268,12 +272,13 @@ impl Chunker {
         picker.advance(scanner.position(), &mut |end| ends.cut(end));
     }
 
-    /// Like [`Self::zeros`], with the samples of the windows that begin before the zeros.
+    /// Like [`Self::zeros`]; `sample` also receives the samples of the windows that begin before
+    /// the zeros.
     ///
-    /// All windows within a hole have one hash. If it matches D, every chunk that starts in the
-    /// hole ends at Tmin. Otherwise it ends at Tmax; if the hash matches D', Tmax is also the
-    /// backup. So once a chunk has started in the hole after 63 zeros, all chunks that follow are
-    /// known.
+    /// All windows within the zeros have the same hash. If that hash matches D, every chunk that
+    /// starts in the zeros ends at Tmin. Otherwise the chunk ends at Tmax. If the hash matches D',
+    /// the backup is also at Tmax. So once a chunk has started after 63 of the zeros, the lengths
+    /// of all later chunks are known.
     pub(crate) fn scan_zeros(
         &mut self,
         count: u64,
@@ -304,8 +309,8 @@ impl Chunker {
         }
     }
 
-    /// Takes zeros that span at most a few chunks. If a window of zeros is a match, they are
-    /// processed one by one.
+    /// Takes zeros that span at most a few chunks. If a window of 64 zeros matches D', the zeros
+    /// are processed one by one.
     fn scan_some_zeros(
         &mut self,
         count: u64,
@@ -331,7 +336,7 @@ impl Chunker {
     }
 }
 
-/// Converts ends of chunks to chunks.
+/// Receives the ends of the chunks in order, and passes the chunks to `sink`.
 struct Ends<'s, S> {
     start: u64,
     sink: &'s mut S,

@@ -1,4 +1,4 @@
-//! Machine code: the sampling of executables.
+//! Samples executables by their machine code.
 //!
 //! Two builds of one program have the same instructions at other addresses. If a function grows,
 //! every call, jump or reference across it has another distance in its four bytes. Every window of
@@ -29,7 +29,7 @@ use crate::hash::rolling::Scanner;
 use crate::ids::Fingerprint;
 use crate::params::Params;
 
-/// The bytes at the beginning that show where code is.
+/// The number of bytes at the beginning of a file from which the places of its code are read.
 const HEAD: usize = 4096;
 
 /// The first bytes of an ELF file.
@@ -38,7 +38,8 @@ const MAGIC: &[u8; 4] = b"\x7fELF";
 /// The maximum number of program headers that are examined.
 const MOST_SEGMENTS: usize = 64;
 
-/// The number of bytes after the first that a decision about an instruction needs.
+/// The number of bytes that must be held from a position on to decide whether a distance begins
+/// there.
 const AHEAD: usize = 8;
 
 /// Samples the windows of executables.
@@ -62,15 +63,15 @@ enum CodeState {
 #[derive(Clone, Debug)]
 struct CallFilter {
     machine: Machine,
-    /// The ranges of code in the file, ascending.
+    /// The ranges of the file that are code, ascending.
     code: Vec<Range<u64>>,
-    /// The position of the first held byte.
+    /// The position in the file of the first byte in `held`.
     at: u64,
-    /// Bytes that are held until those after them arrive.
+    /// Bytes that are not passed on yet, because the bytes after them decide about them.
     held: Vec<u8>,
-    /// The number of held bytes that belong to a distance.
+    /// The number of bytes at the start of `held` that belong to a distance and become zero.
     zero: usize,
-    /// The byte before the first held byte.
+    /// The byte of the file before the first byte in `held`.
     before: u8,
     out: Vec<u8>,
 }
@@ -97,8 +98,8 @@ impl CodeSampler {
         self.state = CodeState::Beginning;
     }
 
-    /// Returns whether the content is known to be an executable. Its samples are then those of this
-    /// sampler.
+    /// Returns whether the content is known to be an executable. If it is, its samples are those
+    /// that this sampler finds.
     pub(crate) const fn is_code(&self) -> bool {
         matches!(self.state, CodeState::Code(_))
     }
@@ -162,8 +163,8 @@ impl CodeSampler {
         }
     }
 
-    /// Decides by the complete beginning whether the content is code, and filters the beginning if
-    /// it is.
+    /// Decides from the complete beginning whether the content is code. If so, filters the
+    /// beginning.
     fn begin(&mut self, sample: &mut impl FnMut(Fingerprint)) {
         let head = std::mem::take(&mut self.head);
         self.state = segments(&head).map_or(CodeState::Other, |(machine, code)| {
@@ -215,7 +216,7 @@ impl CallFilter {
         self.held.clear();
     }
 
-    /// Passes on the first `count` held bytes; at least `AHEAD` more must be held.
+    /// Passes on the first `count` bytes of `held`; at least `AHEAD` more must be there.
     fn pass(&mut self, count: usize) {
         for at in 0..count {
             let byte = self.held[at];
@@ -257,8 +258,8 @@ impl CallFilter {
     }
 }
 
-/// Returns how many bytes after the first one belong to a distance: 4, or 0 if there is no
-/// distance.
+/// Returns the number of bytes after the first one that belong to a distance: 4, or 0 if there is
+/// no distance.
 ///
 /// The byte before a distance decides. It is an opcode, the second byte of one, or the byte of the
 /// operands (mod = 0, r/m = 5: relative to the instruction pointer).
@@ -274,8 +275,8 @@ fn x86(before: u8, bytes: &[u8]) -> usize {
     }
 }
 
-/// Returns the first of the four bytes that replace an instruction with a distance; the others are
-/// zero. `None` if the instruction has no distance.
+/// Returns the new first byte of an instruction with a distance; its other three bytes become zero.
+/// `None` if the instruction has no distance.
 const fn arm64(word: u32) -> Option<u8> {
     let uppermost = (word >> 24) as u8;
     match word >> 26 {
@@ -287,7 +288,7 @@ const fn arm64(word: u32) -> Option<u8> {
     }
 }
 
-/// Returns the processor and the ranges of the code in an ELF file with this beginning; `None` if
+/// Reads the beginning of an ELF file. Returns its processor and the ranges of its code. `None` if
 /// the processor is not known, or if there is no code.
 fn segments(head: &[u8]) -> Option<(Machine, Vec<Range<u64>>)> {
     const LITTLE: u8 = 1;
@@ -311,8 +312,8 @@ fn segments(head: &[u8]) -> Option<(Machine, Vec<Range<u64>>)> {
         183 => Machine::Arm64,
         _ => return None,
     };
-    // The offset of the table, and the size and number of its entries. Each entry has flags, an
-    // offset, and a size in the file.
+    // The offset of the table of program headers, and the size and number of its entries. Each
+    // entry has flags, an offset, and a size in the file.
     let wide = head[4] == WIDE;
     let (table, entry, count) = if wide {
         (number(32, 8)?, number(54, 2)?, number(56, 2)?)
@@ -347,7 +348,7 @@ mod tests {
 
     use super::*;
 
-    /// An ELF file whose bytes from 4096 on are code.
+    /// Returns an ELF file whose bytes from 4096 on are `code`.
     fn program(machine: u8, code: &[u8]) -> Vec<u8> {
         let mut file = vec![0; HEAD];
         file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
@@ -398,7 +399,7 @@ mod tests {
         assert!(of_a.len() > 500, "{}", of_a.len());
         let shared = of_a.iter().filter(|sample| of_b.contains(sample)).count();
         assert!(shared * 10 > of_a.len() * 9, "{shared} of {}", of_a.len());
-        // The unfiltered windows of both builds have only the header in common.
+        // Without the filter, only the windows of the header are in both builds.
         let params = Params::default();
         let plain = |file: &[u8]| {
             let mut all = Vec::new();

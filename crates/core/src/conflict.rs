@@ -142,7 +142,8 @@ fn one_drive(stem: &[u8]) -> Option<(&[u8], SyncProgram)> {
 
 const DATE_TIME: &[u8] = b"00000000-000000";
 
-/// Returns whether a text has the form: a digit for each zero, and equal bytes elsewhere.
+/// Returns whether a text matches `form`: a digit for each zero of `form`, and the same byte
+/// elsewhere.
 fn looks_like(text: &[u8], form: &[u8]) -> bool {
     let fits = |(byte, form): (&u8, &u8)| match form {
         b'0' => byte.is_ascii_digit(),

@@ -1,8 +1,8 @@
 //! The dates that documents state about themselves.
 //!
 //! A copy, a download and a restored backup have new file times. But the date in a document is part
-//! of its bytes. So it is stored with the content. If all versions have one, it shows which is the
-//! newest.
+//! of its bytes. So it is stored with the content. If every version of a document states a date,
+//! the dates show which version is the newest.
 
 /// Returns the year, month and day of the day that begins this many days after 1970-01-01. The
 /// algorithm is Howard Hinnant's `civil_from_days`, which is exact for every day of the proleptic
@@ -33,52 +33,57 @@ pub struct DocumentDate {
     pub source: DateSource,
 }
 
-/// The property of a document that states its date. The index stores these numbers.
+/// The property of a document that states its date. The index stores the numbers of the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum DateSource {
-    /// Core properties of Microsoft Office (ISO 29500): last change.
+    /// The last change in the core properties of a Microsoft Office document (ISO 29500).
     OfficeModified = 0,
-    /// Core properties of Microsoft Office: creation, if there is no last change.
-    OfficeCreated = 1,
-    /// `meta.xml` of Open Document: last change.
-    OpenModified = 2,
-    /// `meta.xml` of Open Document: creation, if there is no last change.
-    OpenCreated = 3,
-    /// The information dictionary of a PDF: last change.
-    PdfModified = 4,
-    /// The information dictionary of a PDF: creation, if there is no last change.
-    PdfCreated = 5,
-    /// The XMP packet of a PDF without a date in its dictionary: last change.
-    XmpModified = 6,
-    /// The XMP packet of a PDF without a date in its dictionary: creation, if there is no last
+    /// The creation in the core properties of a Microsoft Office document that states no last
     /// change.
+    OfficeCreated = 1,
+    /// The last change in the `meta.xml` of an Open Document.
+    OpenModified = 2,
+    /// The creation in the `meta.xml` of an Open Document that states no last change.
+    OpenCreated = 3,
+    /// The last change in the information dictionary of a PDF.
+    PdfModified = 4,
+    /// The creation in the information dictionary of a PDF that states no last change.
+    PdfCreated = 5,
+    /// The last change in the XMP packet of a PDF whose dictionary has no date.
+    XmpModified = 6,
+    /// The creation in the XMP packet of a PDF whose dictionary has no date, if the packet states
+    /// no last change.
     XmpCreated = 7,
     /// The header of a mail.
     MailDate = 8,
-    /// Exif of a picture: last change of the file.
+    /// The last change of the file in the Exif data of a picture.
     ExifModified = 9,
-    /// Exif of a picture without a last change: when it was taken.
+    /// The time when a picture was taken, if its Exif data state no last change.
     ExifTaken = 10,
-    /// Exif of a picture without the other dates: when it was digitized.
+    /// The time when a picture was digitized, if its Exif data state neither of the other dates.
     ExifDigitized = 11,
-    /// The head of a web page, last change: the Open Graph protocol.
+    /// The last change in the head of a web page, by the Open Graph protocol.
     ArticleModified = 12,
-    /// The head of a web page, last change: Dublin Core terms.
+    /// The last change in the head of a web page, by Dublin Core terms.
     TermsModified = 13,
-    /// The head of a web page, last change: schema.org microdata.
+    /// The last change in the head of a web page, by schema.org microdata.
     SchemaModified = 14,
-    /// The head of a web page, last change: the name of the HTTP header, `last-modified`.
+    /// The last change in the head of a web page, by `last-modified`, the name of the HTTP header.
     PageModified = 15,
-    /// The head of a web page without a last change, publication: the Open Graph protocol.
+    /// The publication in the head of a web page that states no last change, by the Open Graph
+    /// protocol.
     ArticlePublished = 16,
-    /// The head of a web page without a last change, publication: Dublin Core terms.
+    /// The publication in the head of a web page that states no last change, by Dublin Core terms.
     TermsCreated = 17,
-    /// The head of a web page without a last change, publication: Dublin Core elements.
+    /// The publication in the head of a web page that states no last change, by Dublin Core
+    /// elements.
     ElementsDate = 18,
-    /// The head of a web page without a last change, publication: schema.org microdata.
+    /// The publication in the head of a web page that states no last change, by schema.org
+    /// microdata.
     SchemaPublished = 19,
-    /// The head of a web page without a last change, publication: `date`, a name of no vocabulary.
+    /// The publication in the head of a web page that states no last change, by `date`, a name that
+    /// no vocabulary defines.
     PageDate = 20,
 }
 

@@ -18,8 +18,8 @@ use crate::params::Params;
 use crate::sample::Signature;
 use crate::words;
 
-/// A run of equal consecutive chunks. Almost always it is one chunk. But a hole of a sparse file is
-/// millions of equal chunks and must cost one entry.
+/// A run of equal consecutive chunks. Almost always it is one chunk. But a hole of a sparse file
+/// can be millions of equal chunks, and must cost only one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRun {
     /// MD5 of each chunk of the run.
@@ -34,15 +34,15 @@ pub struct ChunkRun {
 }
 
 impl ChunkRun {
-    /// Returns whether this run and the next have the same chunk.
+    /// Returns whether this run and the next consist of the same chunk.
     pub fn goes_on_as(&self, next: &Self) -> bool {
         self.hash == next.hash && self.len == next.len
     }
 
     /// Returns whether a chunk like this can be evidence that two files are related. It cannot if
     /// all its bytes are equal, because padding and holes would relate everything. A chunk of fewer
-    /// than 64 bytes is no evidence either, because it is no run. A chunk that is no evidence has
-    /// no posting, nominates no file and never counts as shared.
+    /// than 64 bytes is no evidence either: only runs of at least 64 bytes count as shared. A chunk
+    /// that is no evidence has no posting, nominates no file and never counts as shared.
     #[inline]
     pub const fn is_evidence(&self) -> bool {
         !self.constant && self.len as usize >= Params::WINDOW
@@ -74,8 +74,8 @@ impl ChunkList {
         (start, ends.take_while(same).count())
     }
 
-    /// Returns the lengths of the common beginning and of the common end of two contents, in whole
-    /// runs of chunks.
+    /// Returns the number of bytes at the beginning and at the end that both contents have in
+    /// common, counted in whole runs of chunks.
     pub fn common_bytes(&self, other: &Self) -> [ByteLen; 2] {
         let (first, last) = self.common_ends(other);
         let bytes = |runs: &[ChunkRun]| {
@@ -88,11 +88,11 @@ impl ChunkList {
         ]
     }
 
-    /// Returns the ranges of a content's bytes that another one does not have, in whole runs of
+    /// Returns the ranges of bytes of this content that `other` does not have, in whole runs of
     /// chunks.
     ///
-    /// Runs at their old positions are compared first, so that edits in place cost one pass. Only
-    /// the runs that differ there are looked up by their hash.
+    /// Runs at equal positions in both contents are compared first, so that edits in place cost one
+    /// pass. Only the runs that differ there are looked up by their hash.
     pub fn bytes_unlike(&self, other: &Self) -> Vec<Range<u64>> {
         let mut others = other.positions().peekable();
         let mut moved = HashSet::new();
@@ -118,7 +118,7 @@ impl ChunkList {
         unlike
     }
 
-    /// Appends a list and leaves it empty; joins the runs at the seam if they have the same chunk.
+    /// Appends `next` and leaves it empty. Joins the runs at the seam if they have the same chunk.
     pub fn append(&mut self, next: &mut Self) {
         if self.0.is_empty() {
             std::mem::swap(self, next);
@@ -170,7 +170,7 @@ pub enum ContentKind {
 /// Everything the index stores of a content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digest {
-    /// Names the content as a whole.
+    /// The hash of all bytes, which names the content.
     pub content: ContentDigest,
     /// Its size.
     pub size: ByteLen,
@@ -178,12 +178,14 @@ pub struct Digest {
     pub kind: ContentKind,
     /// Its chunks.
     pub chunks: ChunkList,
-    /// Its sampled fingerprints. A text that was just read has all that get posting lists
-    /// ([`Params::posted`]). The index stores fewer of them as its signature ([`Digest::kept`]).
+    /// The sampled fingerprints. If a text was just read, these are all fingerprints that get
+    /// posting lists ([`Params::posted`]). The index stores fewer of them as its signature
+    /// ([`Digest::kept`]).
     pub signature: Signature,
-    /// Extra fingerprints that have posting lists. They only find the content; nothing is estimated
-    /// from them. Data and texts that are mostly markup have the shingles of all words, tags
-    /// included. Texts in letters of several bytes have more of their shingles.
+    /// Extra fingerprints that have posting lists. They only help to find the content; nothing is
+    /// estimated from them. For data and for texts that are mostly markup, they are shingles of all
+    /// words, tags included. For texts whose letters take several bytes, they are more of the
+    /// text's shingles.
     pub besides: Vec<Fingerprint>,
     /// The digest of its words, if it is a text with enough of them:
     /// [`Shingled::words`](crate::words::Shingled).
@@ -207,17 +209,18 @@ impl ChunkEdit {
 }
 
 /// The digest of a content that is mostly equal to another one, without the chunks that both have.
-/// A log of gigabytes with a new line has millions of such chunks, and so has an image with a
+/// A log of gigabytes with a new line has millions of common chunks, and so has an image with a
 /// changed block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditedDigest {
     /// The other content.
     pub base: ContentDigest,
-    /// The edits that turn its chunks into those of this content, in order; no two of them touch. A
-    /// run that grew because an equal chunk was inserted next to it is replaced as well.
+    /// The edits that turn the chunks of `base` into those of this content, in order; no two of
+    /// them touch. A run that grew because an equal chunk was inserted next to it is replaced as
+    /// well.
     pub edits: Vec<ChunkEdit>,
-    /// The edit that turns its posted fingerprints into those of this content; `None`: all may
-    /// differ.
+    /// The edit that turns the posted fingerprints of `base` into those of this content. `None` if
+    /// it is not known: all of them may differ.
     pub fingerprints: Option<FingerprintEdit>,
     /// The digest of this content without chunks.
     pub digest: Box<Digest>,
@@ -292,7 +295,7 @@ impl Digest {
 }
 
 impl ContentKind {
-    /// Returns the number of a kind in files: 0 empty, 1 text, 2 binary, 3 data.
+    /// Returns the number by which files store a kind: 0 empty, 1 text, 2 binary, 3 data.
     pub const fn number(self) -> u8 {
         match self {
             Self::Empty => 0,
@@ -302,7 +305,7 @@ impl ContentKind {
         }
     }
 
-    /// Returns the kind with this number; `None`: no kind has it.
+    /// Returns the kind with this number, or `None` if no kind has it.
     pub const fn of_number(number: u8) -> Option<Self> {
         match number {
             0 => Some(Self::Empty),
@@ -326,11 +329,11 @@ impl ContentKind {
         }
     }
 
-    /// The bytes at the start that distinguish text from binary.
+    /// The number of bytes at the start of a content that decide whether it is binary.
     pub const LOOKED_AT: usize = 8 << 10;
 
     /// Returns the kind of a content by its first [`Self::LOOKED_AT`] bytes, or by all if it is
-    /// shorter. Never returns [`Self::Data`], which needs words to be distinguished from text.
+    /// shorter. Never returns [`Self::Data`], because only the words distinguish data from text.
     pub fn of(head: &[u8]) -> Self {
         let head = &head[..head.len().min(Self::LOOKED_AT)];
         if head.is_empty() {

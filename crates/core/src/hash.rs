@@ -6,17 +6,19 @@
 //! | [`md5_many`] | every chunk | the chunk's name |
 //! | [`content`] | the whole content | identity |
 //!
-//! None is keyed: two indexes of one tree have the same values. Only the last one resists crafted
+//! None is keyed: two indexes of one tree have the same values. Only [`content`] resists crafted
 //! collisions, and only it decides that two files are identical.
 //!
 //! # Processors
 //!
-//! The first two take most of the time, so they have kernels for wide vector units. The kernels are
-//! chosen once at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A kernel is only a
-//! faster way to the same values. The portable one is the definition, and the tests compare every
-//! kernel of the processor with it. Nothing outside this module depends on which one ran.
+//! The first two hashes take most of the time, so they have kernels for wide vector units. The
+//! kernels are chosen once at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A
+//! kernel is only a faster way to the same values. The portable kernel is the definition, and the
+//! tests compare every kernel of the processor with it. Nothing outside this module depends on
+//! which one ran.
 //!
-//! `letters`, which finds the words of texts, has kernels, too; `shingles` hashes and joins them.
+//! There are kernels for words, too: `letters` finds the words of texts, and `shingles` hashes and
+//! joins them.
 //!
 //! `unsafe` is confined to the kernel files, which have only kernels.
 

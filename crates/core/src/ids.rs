@@ -1,6 +1,6 @@
 //! The newtypes that the crates share.
 //!
-//! Each has only the meaningful operations: lengths can be added, ids cannot.
+//! Each type has only the operations that make sense: lengths can be added, ids cannot.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -55,15 +55,16 @@ impl fmt::Display for ByteLen {
     }
 }
 
-/// A content of one index: the bytes of one or more files. Never reused within an index.
+/// The id of a content in one index: the bytes of one or more files. It is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentId(pub u32);
 
-/// A file (an inode of one file system) of one index. Survives renames; never reused.
+/// The id of a file (an inode of one file system) in one index. It survives renames and is never
+/// reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
-/// A directory of one index. Survives renames; never reused.
+/// The id of a directory in one index. It survives renames and is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DirId(pub u32);
 
@@ -76,7 +77,7 @@ pub struct ChunkHash(pub [u8; 16]);
 
 impl ChunkHash {
     /// Returns the first 40 bits, big-endian: the key of the chunk in posting lists. Two chunks
-    /// with one key are distinguished by the full hash in the contents' chunk lists.
+    /// with the same key are distinguished by the full hash in the contents' chunk lists.
     pub fn posting_key(self) -> u64 {
         let b = self.0;
         u64::from_be_bytes([0, 0, 0, b[0], b[1], b[2], b[3], b[4]])
@@ -88,7 +89,7 @@ impl ChunkHash {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentDigest(pub [u8; 32]);
 
-/// Names a canonical text: 128 bits of all its words in order ([`crate::words`]).
+/// The name of a canonical text: 128 bits of all its words in order ([`crate::words`]).
 ///
 /// Two contents with equal digests are the *same text*, whatever their markup, capitals and line
 /// widths. The hash is fast and made for honest texts. Collisions can be made on purpose, but only
@@ -131,8 +132,8 @@ pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
 /// A share between 0 and 1: a containment or a resemblance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score(
-    /// The bits of the fraction, plus one. They have the order of the fractions and are never zero.
-    /// So an optional score, of which there are millions, takes no more memory than a score.
+    /// The bits of the fraction, plus one. They sort as the fractions do and are never zero. So an
+    /// optional score, of which there are millions, takes no more memory than a score.
     NonZeroU64,
 );
 
@@ -149,7 +150,7 @@ impl Score {
         Self(NonZeroU64::MIN.saturating_add(fraction.to_bits()))
     }
 
-    /// Clamps to 0..=1; not-a-number becomes 0.
+    /// Makes a score from a value, which is clamped to 0..=1; not-a-number becomes 0.
     pub fn new(value: f64) -> Self {
         Self::of(if value > 0.0 { value.min(1.0) } else { 0.0 })
     }

@@ -5,11 +5,11 @@
 //! more useful than a share.
 //!
 //! A text is read as words and numbers in order. Separators and case are ignored. **A word** is a
-//! run of letters. **A number** is a run of digits, with single signs between digits belonging to
-//! it (`1,234.50`, `2026-11-21`, `12:30`, `3/4`). Letters that follow digits are a word of their
-//! own. So `17th` and `18th` differ in a number, as `No. 17` and `INV2025` do. Two texts differ
-//! only in numbers if both have the same words, and a number wherever the other has one. At least
-//! one number must differ.
+//! run of letters. **A number** is a run of digits. Single signs between digits belong to it
+//! (`1,234.50`, `2026-11-21`, `12:30`, `3/4`). Letters next to digits are a word of their own. So
+//! `17th`, `No. 17` and `INV2025` are a number and a word each, and `17th` and `18th` differ in a
+//! number. Two texts differ only in numbers if both have the same words, and a number wherever the
+//! other has one. At least one number must differ.
 
 /// The minimum number of words in a text that is compared.
 const LEAST_WORDS: u64 = 5;

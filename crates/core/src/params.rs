@@ -1,6 +1,7 @@
 //! Every constant that changes the meaning of an index, and the id that names them together.
 //!
-//! An index stores the id that it was built with. With other parameters it is rebuilt, never mixed.
+//! An index stores the id that it was built with. If the program has other parameters, it builds
+//! the index again and never mixes the two.
 
 use std::fmt;
 
@@ -22,8 +23,8 @@ pub struct Params {
     pub sampling: SamplingParams,
     /// Sampling of the word shingles of texts: the signature, which is stored for each text.
     pub shingles: SamplingParams,
-    /// Sampling of the word shingles of texts that have posting lists, which find texts. At least
-    /// as dense as the signature.
+    /// Sampling of the word shingles that get posting lists, by which texts are found. At least as
+    /// dense as the signature.
     pub posted: SamplingParams,
 }
 
@@ -58,8 +59,8 @@ impl ChunkParams {
     /// Scales the paper's parameters to another average chunk size in bytes.
     ///
     /// D' is rounded first and D is 2·D', so that every position that matches D matches D', too.
-    /// Rounding both independently breaks that at 1, 4 and 16 KiB. `None` outside
-    /// [`Self::LEAST_AVERAGE`]..=[`Self::GREATEST_AVERAGE`].
+    /// Averages of 1, 4 and 16 KiB would break that if both were rounded on their own. `None`
+    /// outside [`Self::LEAST_AVERAGE`]..=[`Self::GREATEST_AVERAGE`].
     pub fn scaled(average: u32) -> Option<Self> {
         if !(Self::LEAST_AVERAGE..=Self::GREATEST_AVERAGE).contains(&average) {
             return None;
@@ -92,14 +93,14 @@ pub struct SamplingParams {
     /// a greater level.
     pub few: u32,
     /// The maximum number of distinct fingerprints of a file. If there are more, the level rises by
-    /// one (the rate halves) until they fit. 0: nothing is sampled, and the sampled pieces are not
-    /// computed.
+    /// one (the rate halves) until they fit. With 0 nothing is sampled, and the pieces to sample
+    /// are not even computed.
     pub cap: u32,
 }
 
-/// A text may have one more sample for this many bytes that continue a letter
-/// ([`SamplingParams::of_text`]). In Russian 46 bytes of 100 continue a letter, and 111 bytes have
-/// one sample at level 3.
+/// A byte of a UTF-8 character after its first *continues* a letter. A text may keep one more
+/// sample for each 40 of these bytes ([`SamplingParams::of_text`]). In Russian, 46 bytes of 100
+/// continue a letter, and there is one sample in 111 bytes at level 3.
 const CONTINUED: u64 = 40;
 
 impl SamplingParams {
@@ -115,7 +116,8 @@ impl SamplingParams {
         }
     }
 
-    /// Returns the rule for a text whose encoding is not known yet.
+    /// Returns the sampling of a text while it is not known how many of its bytes continue a
+    /// letter.
     #[must_use]
     pub const fn of_any_text(self) -> Self {
         Self {
@@ -124,11 +126,12 @@ impl SamplingParams {
         }
     }
 
-    /// Returns the rule for a text with `continued` bytes that continue a UTF-8 character.
+    /// Returns the sampling of a text in which `continued` bytes continue a UTF-8 character.
     ///
-    /// A letter beyond ASCII has two bytes or more, so a passage of 500 bytes has half as many
-    /// words. A text of such letters may keep more of its samples at the least level: one for each
-    /// `CONTINUED` (40) of these bytes. For its size, it then costs no more than an ASCII text.
+    /// A letter beyond ASCII has two bytes or more. So 500 bytes of such letters have half as many
+    /// words as 500 bytes of ASCII. A text of such letters may keep more of its samples at the
+    /// least level: one for each `CONTINUED` (40) of these bytes. For its size, the text then costs
+    /// no more than an ASCII text.
     #[must_use]
     pub const fn of_text(self, continued: u64) -> Self {
         let few = continued / CONTINUED;
@@ -179,10 +182,11 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Bytes of the rolling window, for cut points and fingerprints alike (one pass serves both).
+    /// The number of bytes of the rolling window. One pass over the windows serves both cut points
+    /// and fingerprints.
     pub const WINDOW: usize = rolling::WINDOW;
-    /// Words in a shingle: w of Broder 1997, section 2. The paper uses 10 for web pages, and allows
-    /// any w.
+    /// The number of words in a shingle: w of Broder 1997, section 2. The paper uses 10 for web
+    /// pages, and allows any w.
     pub const SHINGLE: usize = shingles::SHINGLE;
 
     /// Returns a scanner for the cut points and the samples of the least level.

@@ -1,9 +1,9 @@
 //! A bounded cache of recently used values.
 //!
 //! The least recently used values are dropped first, approximately. There are two generations. A
-//! requested value moves to the younger generation. When the younger one fills half of the room, it
-//! becomes the older one, and the previous older one is dropped. This needs no list of uses, and is
-//! exact enough for values that can be made again.
+//! requested value moves to the younger generation. When the younger one has half of the allowed
+//! bytes, it becomes the older one, and the previous older one is dropped. This needs no list of
+//! uses, and is exact enough for values that can be made again.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,8 +21,8 @@ pub struct Recent<K, V> {
 }
 
 impl<K: Eq + Hash, V: Clone> Recent<K, V> {
-    /// Makes an empty cache of `most` bytes. A value larger than half of it is kept until the
-    /// generation after it is full.
+    /// Makes an empty cache of `most` bytes. A value larger than half of `most` is kept until the
+    /// next generation is full.
     pub fn new(most: usize) -> Self {
         Self {
             young: HashMap::new(),
@@ -73,7 +73,7 @@ mod tests {
             assert!(recent.bytes() <= 100, "{}", recent.bytes());
         }
         assert_eq!(recent.get(&900), None);
-        // A value that is too large stays until the generation after it is full.
+        // A value that is too large stays until the next generation is full.
         recent.put(2000, 1, 1000);
         assert_eq!(recent.get(&2000), Some(1));
         recent.put(2001, 1, 60);

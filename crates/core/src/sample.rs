@@ -75,8 +75,8 @@ impl Signature {
             .filter(move |fingerprint| fingerprint.level() >= level)
     }
 
-    /// Returns the sample of the same content by sparser rules, as a [`Sampler`] with these rules
-    /// makes it.
+    /// Returns the sample of the same content by sparser rules. A [`Sampler`] with these rules
+    /// would make the same one.
     #[must_use]
     pub fn thinned(&self, params: &SamplingParams) -> Self {
         Self::of_denser(self.level, &self.fingerprints, self.repeats, params)
@@ -126,7 +126,7 @@ pub struct Sampler {
     seen: Seen,
     /// Fingerprints that are inserted next, none below the level.
     waiting: Vec<Fingerprint>,
-    /// Counts the pushed fingerprints, dropped ones included.
+    /// The number of pushed fingerprints, dropped ones included.
     pushed: u64,
 }
 
@@ -146,15 +146,15 @@ impl Sampler {
         }
     }
 
-    /// Makes a sampler that begins at a level: for a part of a file whose other parts have too many
-    /// fingerprints below it.
+    /// Makes a sampler that begins at `level`. It serves a part of a file whose other parts already
+    /// have too many fingerprints below that level.
     pub(crate) fn at_level(params: &SamplingParams, level: u8) -> Self {
         let mut sampler = Self::new(params);
         sampler.level = sampler.level.max(level);
         sampler
     }
 
-    /// Forgets the pushed fingerprints and samples by these rules from now on. Keeps the memory.
+    /// Forgets the pushed fingerprints, and samples by `params` from now on. Keeps the memory.
     pub(crate) fn begin(&mut self, params: &SamplingParams) {
         self.params = *params;
         self.reset();
@@ -180,7 +180,7 @@ impl Sampler {
         self.level
     }
 
-    /// Counts `count` fingerprints below the level as pushed.
+    /// Counts `count` fingerprints as pushed; they are below the level, so they need not be passed.
     pub(crate) const fn leave_out(&mut self, count: u64) {
         self.pushed += count;
     }
@@ -252,7 +252,7 @@ impl Sampler {
         self.refill();
     }
 
-    /// Reduces the set to the fingerprints in `order`.
+    /// Reduces `seen` to the fingerprints in `order`.
     fn refill(&mut self) {
         if self.seen.is_small() {
             self.seen.clear();
@@ -264,7 +264,7 @@ impl Sampler {
         }
     }
 
-    /// Returns whether anything can be kept.
+    /// Returns whether this sampler keeps any fingerprints at all.
     pub(crate) const fn samples(&self) -> bool {
         self.params.cap > 0
     }
@@ -305,9 +305,10 @@ impl Sampler {
     /// Forgets the pushed fingerprints; keeps the memory.
     pub fn reset(&mut self) {
         if !self.order.is_empty() {
-            // After a large file the set is made small again, because clearing a large set costs
-            // every file after it. A set that was filled stays large: parts of a large file follow
-            // each other. A new set would grow by doubling, in memory that is mapped page by page.
+            // After a large file the set is made small again, because clearing a large set would
+            // cost time at every later file. A set that was well filled stays large: the next part
+            // of the same file fills it again. A new set would grow by doubling, in memory that is
+            // mapped page by page.
             if self.seen.is_small() || self.seen.is_filled(self.order.len()) {
                 self.seen.clear();
             } else {
@@ -334,7 +335,7 @@ struct Seen {
 impl Seen {
     const FREE: u32 = 0;
 
-    /// Room for the fingerprints of most files.
+    /// The room of a new set, enough for the fingerprints of most files.
     const FIRST: usize = 256;
 
     fn with_room_for(count: usize) -> Self {
@@ -354,7 +355,8 @@ impl Seen {
         self.slots.len() <= 4 << 10
     }
 
-    /// Loads the slots where these fingerprints belong. The loads do not depend on each other.
+    /// Loads the slots where these fingerprints belong into the cache. The loads do not depend on
+    /// each other.
     fn glance(&self, fingerprints: &[Fingerprint]) -> u32 {
         let mask = self.slots.len() - 1;
         fingerprints.iter().fold(0, |all, fingerprint| {
@@ -373,8 +375,8 @@ impl Seen {
         all
     }
 
-    /// Keeps the fingerprints of a level or more, in the same memory: that of a new set would be
-    /// mapped page by page.
+    /// Keeps the fingerprints of a level or more. The memory stays the same, because that of a new
+    /// set would be mapped page by page.
     fn retain_level(&mut self, level: u8) {
         let is_kept = |slot: u32| Fingerprint(u64::from(slot)).level() >= level;
         self.has_free &= is_kept(Self::FREE);
@@ -433,8 +435,8 @@ mod tests {
 
     use super::*;
 
-    /// The definition: the least level at which at most `cap` distinct ones remain; with a cap of 0
-    /// nothing is sampled.
+    /// Makes a signature by the definition: the least level at which at most `cap` distinct
+    /// fingerprints remain. With a cap of 0 nothing is sampled.
     fn by_definition(params: &SamplingParams, all: &[Fingerprint]) -> Signature {
         let all = if params.cap == 0 { &[] } else { all };
         for level in params.least_level.. {

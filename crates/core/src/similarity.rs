@@ -1,10 +1,10 @@
-//! The measures of a pair and the relation they make.
+//! The measures of a pair of contents, and the relation that follows from them.
 //!
-//! Two kinds of evidence are combined. **Common chunks** prove: their bytes are shared, so their
-//! sum is a lower bound ([`shared_chunk_bytes`]). But one edit changes a whole chunk. **Common
-//! fingerprints** measure: their ratio is an unbiased estimate of the shared windows, for any
-//! edits. But a ratio of few samples is noise. [`estimate()`] weighs both, [`runs`] computes the
-//! same measures from the bytes, and [`relation`] names the result.
+//! Two kinds of evidence are combined. **Common chunks** are a proof: both contents have their
+//! bytes, so the sum of these bytes is a lower bound ([`shared_chunk_bytes`]). But one edit changes
+//! a whole chunk. **Common fingerprints** are a measurement: their ratio is an unbiased estimate of
+//! the shared windows, for any edits. But a ratio of few samples is noise. [`estimate()`] weighs
+//! both, [`runs`] computes the same measures from the bytes, and [`relation`] names the result.
 
 pub use crate::digest::Sketch;
 use crate::ids::{ByteLen, Fingerprint, Score};
@@ -100,11 +100,12 @@ impl Measures {
 pub struct Estimated {
     /// The estimates.
     pub measures: Measures,
-    /// The intervals of the true figures.
+    /// The intervals in which the true measures lie.
     pub interval: Interval,
 }
 
-/// The intervals that contain each measure of a pair in 19 cases of 20, if it was estimated.
+/// The interval of each measure of a pair. If the measure was estimated, the interval contains its
+/// true value in 19 cases of 20.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     /// The interval of [`Measures::a_in_b`].
@@ -130,7 +131,7 @@ impl Interval {
         }
     }
 
-    /// Makes the intervals of measures that are exact.
+    /// Makes the intervals of exact measures: both ends are the measure itself.
     pub fn of(measures: &Measures) -> Self {
         let known = |share: Option<Score>| share.map(|share| (share, share));
         Self {
@@ -156,7 +157,7 @@ impl Interval {
         most(self.a_in_b).max(most(self.b_in_a))
     }
 
-    /// Returns the lower end of each measure.
+    /// Returns the measures, each lowered to the lower end of its interval.
     pub fn least(&self, of: &Measures) -> Measures {
         let least = |of: Option<Score>, interval: Option<(Score, Score)>| {
             interval.map_or(of, |(least, _)| of.map(|of| of.min(least)))
@@ -202,7 +203,7 @@ impl Boilerplate for NoBoilerplate {
     }
 }
 
-/// The relation of two contents; `docs/design.md`, section "Words".
+/// The relation of two contents, which `docs/design.md` defines in the section "Words".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Relation {
     /// Equal bytes (equal [`crate::ContentDigest`]).
@@ -240,15 +241,15 @@ impl Relation {
         }
     }
 
-    /// The containment from which on a file counts as contained in the other.
+    /// The least containment with which a file counts as contained in the other.
     pub const MOSTLY: f64 = 0.7;
-    /// The containment from which on a pair counts as sharing.
+    /// The least containment with which a pair counts as sharing text or bytes.
     pub const PARTLY: f64 = 0.25;
-    /// The minimum of shared bytes for any relation but identity, by default.
+    /// The default for the least number of shared bytes that any relation except identity needs.
     pub const MIN_SHARED: ByteLen = ByteLen(256);
 
-    /// Returns the name that answers have for it: `identical`, `same-text`, `near`, `contains`,
-    /// `contained`, `shares`.
+    /// Returns the name that the relation has in answers: `identical`, `same-text`, `near`,
+    /// `contains`, `contained`, `shares`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Identical => "identical",

@@ -27,7 +27,7 @@ struct Errors {
 }
 
 impl Errors {
-    /// Adds the containments, and the intervals of these and of the resemblance.
+    /// Adds the errors of both containments, and the intervals of these and of the resemblance.
     fn add(&mut self, found: &Estimated, exact: &Measures) {
         let Estimated { measures, interval } = found;
         for (estimated, truth) in [
@@ -82,7 +82,7 @@ fn kept(bytes: &[u8]) -> Digest {
     }
 }
 
-/// Returns the estimate of a pair from the stored data, and its measures.
+/// Returns the estimate of a pair from the stored data, and the exact measures.
 fn estimated(a: &[u8], b: &[u8]) -> (Estimated, Measures) {
     let [of_a, of_b] = [a, b].map(kept);
     let provable = |kind: ContentKind, bytes: &[u8]| Provable::new(kind, bytes.to_vec());
@@ -95,11 +95,13 @@ fn estimated(a: &[u8], b: &[u8]) -> (Estimated, Measures) {
     )
 }
 
-/// Added to odd seeds. Pairs of these seeds were not used to choose any constant.
+/// The number that is added to odd seeds. Pairs of these seeds were not used to choose any
+/// constant.
 const HELD_OUT: u64 = 1_000_000;
 
-/// The intervals are made to contain the truth in 19 cases of 20. Those of every kind contain it in
-/// at least 18.6. If the edits of a kind are not the worst case, nearly all contain it.
+/// The intervals are made to contain the truth in 19 cases of 20. For every kind of edit they
+/// contain it in at least 18.6. If the edits of a kind are not the worst case, nearly all contain
+/// it.
 #[test]
 fn intervals_hold_the_truth_of_every_kind() {
     for (kind, make, most) in KINDS {
@@ -132,8 +134,8 @@ fn intervals_hold_the_truth_of_every_kind() {
     }
 }
 
-/// A text has one paragraph ten times. It is a tenth of the distinct shingles and half of the text.
-/// The samples alone would give a wrong estimate with a narrow interval.
+/// A text has one paragraph ten times. The paragraph is a tenth of the distinct shingles and half
+/// of the text. The samples alone would give a wrong estimate with a narrow interval.
 #[test]
 fn a_text_that_repeats_itself() {
     let mut random = Random::new(7);
@@ -156,11 +158,11 @@ fn a_text_that_repeats_itself() {
             errors.add(&found, &exact);
         }
     }
-    // The share would be 0.7 if the repetitions of a text were unknown.
+    // If the repetitions of a text were unknown, only 0.7 of the intervals would contain the truth.
     assert!(errors.held() >= 0.93, "{}", errors.held());
 }
 
-/// Texts share one paragraph of ten and repeat others. The repeated paragraphs are not shared.
+/// Two texts share one paragraph of ten. Each repeats other paragraphs, which are not shared.
 #[test]
 fn what_strangers_say_again_is_not_shared() {
     let mut random = Random::new(11);
@@ -196,8 +198,8 @@ fn where_all_samples_are_shared_all_may_be() {
     assert!(errors.held() >= 0.93, "{}", errors.held());
 }
 
-/// A drawing, and prose with a part of it, which is a text. They have no comparable samples, and
-/// the estimate reports that.
+/// A drawing, and a text of prose with a part of the drawing in it. The two have no comparable
+/// samples, and the estimate reports that.
 #[test]
 fn a_drawing_and_a_text_that_holds_it() {
     let mut random = Random::new(5);

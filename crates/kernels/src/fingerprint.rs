@@ -6,16 +6,17 @@
 /// [`Fingerprint::BASE_LEVEL`] bits are zero. The fingerprint is the 32 bits below those, so its
 /// own leading zeros continue the count: see [`Fingerprint::level`].
 ///
-/// A fingerprint has only 32 bits, because every bit takes a hundredth of the postings. In a kernel
-/// tree with ten million fingerprints, one in fifty equals another one by accident. A pair that is
-/// nominated by accident either has no second common fingerprint, or is proven to share nothing.
+/// A fingerprint has only 32 bits, because one bit more would add a hundredth to the size of the
+/// postings. In a kernel tree with ten million fingerprints, one in fifty equals another one by
+/// accident. A pair that is nominated by accident either has no second common fingerprint, or is
+/// proven to share nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub u64);
 
 impl Fingerprint {
     /// Bits of a fingerprint.
     pub const BITS: u32 = 32;
-    /// The least level any fingerprint has: 1 window in 2^3.
+    /// The least level that any fingerprint has: 1 window in 2^3.
     pub const BASE_LEVEL: u8 = 3;
 
     /// Returns the fingerprint of a window with this rolling hash, or `None` if its level is below
@@ -28,10 +29,10 @@ impl Fingerprint {
         Some(Self((hash << Self::BASE_LEVEL) >> (64 - Self::BITS)))
     }
 
-    /// Returns the number of leading zero bits of the hash, counted in the bits that are kept. A
-    /// file at sampling level `k` keeps the fingerprints of level ≥ `k`, which are one window in
-    /// 2^k. This is the `Mod_n` of Broder 1997, section 3, with n = 2^k. So samples of files at
-    /// different levels nest.
+    /// Returns the level: the number of leading zero bits of the hash, counted in the bits that are
+    /// kept. A file at sampling level `k` keeps the fingerprints of level ≥ `k`, which are one
+    /// window in 2^k. This is the `Mod_n` of Broder 1997, section 3, with n = 2^k. So samples of
+    /// files at different levels nest.
     #[inline]
     pub const fn level(self) -> u8 {
         Self::BASE_LEVEL + (self.0.leading_zeros() - (64 - Self::BITS)) as u8

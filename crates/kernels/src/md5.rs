@@ -1,9 +1,9 @@
 //! MD5 (RFC 1321) of many messages at a time.
 //!
-//! One MD5 is a chain of 64 dependent steps for each block. Any processor computes that at 0.7 to
-//! 0.8 GB/s at most. But the chunks of a file are hundreds of independent messages. Each 32-bit
-//! lane of a vector hashes its own message. Two or three vectors take turns, so that one proceeds
-//! while another waits. The digests do not depend on the platform.
+//! One MD5 is a chain of 64 dependent steps for each block. No processor computes that faster than
+//! 0.7 to 0.8 GB/s. But the chunks of a file are hundreds of independent messages. Each 32-bit lane
+//! of a vector hashes its own message. Two or three vectors take turns, so that one proceeds while
+//! another waits. The digests do not depend on the platform.
 //!
 //! * `lanes` distributes the messages to lanes; a finished lane takes the next message.
 //! * `avx2` (8 lanes in a vector) and `avx512` (16) advance all lanes by some blocks; `kernel` has

@@ -28,27 +28,30 @@
 //!
 //! # The scan
 //!
-//! Every position of every file is scanned. So the scan has three stages over segments that stay in
-//! the nearest cache: all hashes of the segment; a bit for each hash that may be a hit; and from
-//! the bits to [`Hit`]s. Hits are rare: one window in 29 at level 5 and with the paper's divisors.
-//! Their positions are random, so each costs a misprediction. Only the last stage has branches.
+//! Every position of every file is scanned. So the scan works in three stages, over segments that
+//! stay in the nearest cache. First it computes all hashes of a segment. Then it sets a bit for
+//! each hash that may be a hit. At last it turns the bits into [`Hit`]s. Hits are rare: one window
+//! in 29 at level 5 and with the paper's divisors. Their positions are random, so each costs a
+//! misprediction. Only the last stage has branches.
 //!
 //! 1. *The recurrence* h' = h·B + (T\[in\] - T\[out\]·B^64) is a multiplication and a dependent
 //!    addition: 4 to 5 cycles a byte. `strips` runs several of them side by side over strips of the
 //!    segment. Each is warmed up on the 63 bytes before it. With the byte permutations of AVX-512
 //!    VBMI, `vbmi` computes 64 windows at a time from prefix sums instead.
 //! 2. *Divisibility without dividing*: n is a multiple of d = o·2^s, o odd, exactly when n/o modulo
-//!    2^64, rotated right by s, is at most ⌊(2^64-1)/d⌋; n/o is a multiplication by the inverse of
+//!    2^64, rotated right by s, is at most ⌊(2^64-1)/d⌋. n/o is a multiplication by the inverse of
 //!    o (Granlund and Montgomery 1994, section 9; Hacker's Delight, section 10-17). n is H+1, up to
-//!    2^32: in 32 bits H = 2^32-1 would wrap to 0, a multiple of everything. The second stage uses
+//!    2^32. In 32 bits H = 2^32-1 would wrap to 0, a multiple of everything. The second stage uses
 //!    32 bits and lets that value pass. The last stage tests again, in 64.
-//! 3. *D is 2·D'*, so the quotient of the test for D' decides about D: it is even.
+//! 3. *D is 2·D'*, so one quotient is enough: a window that matches D' also matches D if the
+//!    quotient of the test for D' is even.
 //! 4. *Runs of equal bytes* are never samples: [`table::ENTERING`] is constructed so, and no test
-//!    is needed. Nor do they match the paper's divisors. With others they may
+//!    is needed. Such runs do not match the paper's divisors, either. With other divisors they may
 //!    ([`Scanner::zero_window`]).
 //!
 //! `benches/benches/hash.rs` and docs/benchmarks.md have the speed of each platform. VBMI has one
-//! kernel for all stages. So hashes that are not hits are not written beyond the nearest cache.
+//! kernel for all three stages, so hashes that are not hits are not written beyond the nearest
+//! cache.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -72,10 +75,10 @@ use crate::fingerprint::Fingerprint;
 /// Bytes of a window.
 pub const WINDOW: usize = 64;
 
-/// Windows that a scan processes at once: their hashes take 32 KiB.
+/// The number of windows that a scan processes at once: their hashes take 32 KiB.
 const SEGMENT: usize = 4096;
 
-/// Bytes that reach from one buffer into the first window of the next.
+/// The number of bytes that reach from one buffer into the first window of the next.
 const CARRY: usize = WINDOW - 1;
 
 /// Returns the hash of a window, by its definition.
@@ -98,18 +101,18 @@ pub enum Divisor {
 /// A window that may end a chunk, or is a sample, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
-    /// The position after the window's last byte, from the start of the file.
+    /// The position after the last byte of the window, from the start of the file.
     pub end: u64,
-    /// The divisor it matches, if any.
+    /// The divisor that the window matches, if any.
     pub cut: Option<Divisor>,
-    /// Its fingerprint, if it is a sample of the scanner's level.
+    /// The fingerprint of the window, if it is a sample of the scanner's level.
     pub sample: Option<Fingerprint>,
 }
 
 /// The properties that a scan looks for.
 #[derive(Clone, Copy, Debug)]
 struct Criteria {
-    /// Greatest hash of a sample: level k is k leading zeros.
+    /// The greatest hash of a sample: a hash of level k has k leading zeros.
     sample_limit: u64,
     /// Inverse of the odd part of D' modulo 2^64; its low half is the inverse modulo 2^32.
     inverse: u64,
@@ -164,9 +167,9 @@ impl Criteria {
             .rotate_right(self.shift)
     }
 
-    // The same constants in 32 bits, for kernels. The inverse modulo 2^32 is the low half of the
-    // inverse modulo 2^64. A limit is the integer part of (2^64 - 1) / d for some d, so its high
-    // half is the corresponding limit for 2^32.
+    // The constants of the divisor in 32 bits, for kernels. The inverse modulo 2^32 is the low half
+    // of the inverse modulo 2^64. A limit is the integer part of (2^64 - 1) / d for some d, so its
+    // high half is the corresponding limit for 2^32.
 
     const fn inverse_32(&self) -> u32 {
         self.inverse as u32
@@ -237,9 +240,9 @@ impl RollingPlatform {
         all
     }
 
-    /// Writes the hashes of all windows of `bytes`, in order: 63 fewer than bytes. The rest of
-    /// `hashes` is undefined afterwards. (VBMI has another kernel that makes the hashes and tests
-    /// them at once.)
+    /// Writes the hashes of all windows of `bytes`, in order. There are 63 fewer windows than
+    /// bytes. The rest of `hashes` is undefined afterwards. (VBMI has another kernel that makes the
+    /// hashes and tests them at once.)
     #[inline]
     fn hashes(self, bytes: &[u8], hashes: &mut [u64]) {
         assert!(
@@ -255,8 +258,8 @@ impl RollingPlatform {
         }
     }
 
-    /// Sets a bit for each of the first `count` windows whose hash meets the criteria. It may set a
-    /// few that do not; it clears all others.
+    /// Sets a bit for each of the first `count` windows whose hash meets the criteria. It may also
+    /// set the bits of a few others; it clears all the rest.
     #[inline]
     fn matches(self, hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
         assert!(count <= hashes.len(), "as many hashes");
@@ -272,9 +275,9 @@ impl RollingPlatform {
         }
     }
 
-    /// Passes the windows of `bytes` that meet the criteria to `found`, in order, by number and
-    /// hash. It may pass a few that do not. `bits` and `hashes` are the buffers of one pass: a bit
-    /// for each window, and room for the hashes of these and of one block more.
+    /// Passes the number and the hash of each window of `bytes` that meets the criteria to `found`,
+    /// in order. It may pass a few others, too. `bits` and `hashes` are the buffers of one pass: a
+    /// bit for each window, and room for the hashes of these windows and of one block more.
     #[inline]
     fn find(
         self,
@@ -361,7 +364,7 @@ impl Clone for Scanner {
             position: self.position,
             carry: self.carry,
             carried: self.carried,
-            // The scratch memory has nothing that is needed after a scan.
+            // A clone gets new scratch memory, because nothing in it is needed after a scan.
             scratch: Scratch::new(),
         }
     }
@@ -419,8 +422,8 @@ impl Scanner {
 
     /// Reports only samples of this level and above from now on; never lowers the level.
     ///
-    /// A signature that is full then gets fewer hits. (Hits of the current call still have the old
-    /// level.)
+    /// A signature that is full then gets fewer hits. (Hits that were reported before still have
+    /// the old level.)
     pub fn raise_level(&mut self, level: u8) {
         if level > self.level {
             self.level = level;
@@ -433,7 +436,7 @@ impl Scanner {
         &self.carry[..self.carried]
     }
 
-    /// Continues within a file, after these last bytes.
+    /// Continues within a file at `position`, which these last bytes precede.
     pub fn go_on(&mut self, position: u64, last_bytes: &[u8]) {
         self.reset();
         self.position = position;
@@ -451,7 +454,7 @@ impl Scanner {
 
     /// Scans the next bytes of the file. The hits are in the order of their positions.
     ///
-    /// Buffers of a few KiB and more are best: each costs about two hundred extra windows.
+    /// Buffers of a few KiB and more are best: each buffer costs about two hundred extra windows.
     pub fn scan(&mut self, bytes: &[u8], sink: &mut impl FnMut(Hit)) {
         self.scan_seam(bytes, sink);
         self.windows(bytes, self.position, sink);
@@ -484,7 +487,7 @@ impl Scanner {
         Matcher::of(self.criteria, self.platform)
     }
 
-    /// Reports the hits of all windows in `bytes`, the first of which is at position `start`.
+    /// Reports the hits of all windows in `bytes`. `start` is the position of `bytes` in the file.
     fn windows(&mut self, bytes: &[u8], start: u64, sink: &mut impl FnMut(Hit)) {
         let criteria = self.criteria;
         let Scratch { hashes, bits } = &mut *self.scratch;
@@ -519,14 +522,14 @@ impl Scanner {
         }
     }
 
-    /// Returns the divisor that a window of zeros matches, if any. Every position within a hole,
-    /// from its 64th byte on, is then a hit. The paper's divisors never match.
+    /// Returns the divisor that a window of zeros matches, if any. If there is one, every position
+    /// within a hole, from its 64th byte on, is a hit. The paper's divisors never match.
     pub fn zero_window(&self) -> Option<Divisor> {
         self.criteria.divisor(hash_window(&[0; WINDOW]))
     }
 
-    /// Skips `count` zero bytes that follow at least 63 others, without reporting hits: for a
-    /// caller that derives them from [`Self::zero_window`].
+    /// Skips `count` zero bytes that follow at least 63 others, and reports no hits. The caller
+    /// derives the hits from [`Self::zero_window`].
     pub fn skip_zeros(&mut self, count: u64) {
         debug_assert!(
             self.carried == CARRY && self.carry == [0; CARRY],

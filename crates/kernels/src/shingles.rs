@@ -23,7 +23,7 @@ pub const SHINGLE: usize = 5;
 /// The maximum number of letters of a word that is hashed here.
 pub const MOST_LETTERS: usize = 16;
 
-/// A block, and the bytes after it into which a word at its end may extend.
+/// The number of bytes of a block, and of those after it into which its last word may extend.
 pub const WINDOW: usize = BLOCK + MOST_LETTERS;
 
 /// The maximum number of words of a block.
@@ -35,7 +35,8 @@ pub const OF_WORD: u64 = 0xbf58_476d_1ce4_e5b9;
 /// Multipliers of all words, odd.
 const OF_ALL: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xff51_afd7_ed55_8cd5];
 
-/// The constants that a word's first and last eight letters are mixed with, and multiplied by.
+/// The constants for the first and the last eight letters of a word: these are mixed with [`MIXED`]
+/// and then multiplied by [`OF_LETTERS`].
 const MIXED: [u64; 2] = [OF_SHINGLE, 0x94d0_49bb_1331_11eb];
 const OF_LETTERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 
@@ -52,7 +53,7 @@ const SAMPLED: u64 = 1 << (64 - crate::fingerprint::Fingerprint::BASE_LEVEL as u
 
 /// Hashes up to 16 more letters of a word. The hash is strong, so shingles need little more mixing.
 ///
-/// The letters come in one case: see [`small`].
+/// The letters must already be in one case: see [`small`].
 #[inline]
 pub const fn fold(before: u64, sixteen: u128) -> u64 {
     WordEnd::new(before, sixteen).hash()
@@ -67,7 +68,7 @@ pub struct WordEnd {
 }
 
 impl WordEnd {
-    /// Joins the hash of the letters before with the last 16 letters.
+    /// Joins the hash of the letters before the last 16 with these 16.
     #[inline]
     pub const fn new(before: u64, sixteen: u128) -> Self {
         Self {
@@ -77,7 +78,7 @@ impl WordEnd {
     }
 
     /// Makes the end of a word of any number of ASCII letters, at least one. It is not inlined:
-    /// loops seldom call it, and would lose registers to it (4 % of the time of a text).
+    /// loops that seldom call it would keep fewer values in registers (4 % of the time of a text).
     #[inline(never)]
     pub fn of(letters: &[u8]) -> Self {
         match letters.first_chunk() {
@@ -143,7 +144,7 @@ pub struct ShingleChain {
     last: [u64; SHINGLE],
     /// The last [`SHINGLE`] words, joined.
     pub shingle: u64,
-    /// All words, joined by two multipliers.
+    /// All words, joined once by each of two multipliers.
     pub all: [u64; 2],
 }
 
@@ -199,12 +200,12 @@ const fn power(of: u64, exponent: u64) -> u64 {
 #[derive(Debug)]
 pub struct Runs {
     begins: u64,
-    /// The first zero after each run.
+    /// The place after the last one of each run.
     ends: u64,
 }
 
 impl Runs {
-    /// Begins at the lowest bit of a mask.
+    /// Finds the runs of ones in a mask, from the lowest bit on.
     #[inline]
     pub const fn of(mask: u64) -> Self {
         Self {

@@ -42,7 +42,7 @@ use sha2::{Digest as _, Sha256};
 pub use links::{LinkRows, LinkTables, LinkTablesError};
 pub use write::write;
 
-/// The version of the tables: docs/tables.md.
+/// The version of the tables, which docs/tables.md describes.
 pub const SCHEMA: i64 = 1;
 
 /// The result of writing tables.

@@ -156,7 +156,7 @@ impl LinkTables {
         })
     }
 
-    /// Returns the limit on the contents that have a piece. Pieces that more contents have were
+    /// Returns the maximum number of contents that may have a piece. Pieces of more contents were
     /// left out.
     pub const fn degree(&self) -> u64 {
         self.run.degree
@@ -173,7 +173,7 @@ impl LinkTables {
         LinkRows::of(&self.pairs, ["a", "b", "fingerprints", "chunks"])
     }
 
-    /// Returns for each name two sums over its pairs that are not in [`Self::pairs`]: the common
+    /// Returns two sums for each name, over its pairs that are not in [`Self::pairs`]: the common
     /// samples and the common chunks.
     pub fn rest(&self) -> LinkRows<'_, 3> {
         LinkRows::of(&self.rest, ["cid", "fingerprints", "chunks"])
@@ -257,7 +257,7 @@ pub struct LinkRows<'a, const COLUMNS: usize> {
     names: [&'static str; COLUMNS],
     files: std::slice::Iter<'a, PathBuf>,
     open: Option<OpenTable<'a>>,
-    /// The columns of some rows; `at` is the next of these rows.
+    /// The columns of the rows that were read last; `at` is the next of these rows.
     columns: [Vec<i64>; COLUMNS],
     at: usize,
     has_failed: bool,

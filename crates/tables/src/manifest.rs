@@ -1,4 +1,4 @@
-//! The manifest for copies of the tables: rows, bytes and digests of all of them.
+//! The manifest, by which copies of the tables are checked: rows, bytes and digests of all tables.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -54,7 +54,7 @@ impl<'a> Manifest<'a> {
         }
     }
 
-    /// Returns its path below the folder of all tables.
+    /// Returns the path of the manifest below the folder of all tables.
     fn place(&self, folder: &Path) -> PathBuf {
         folder.join(FOLDER).join(format!("{}.json", self.label))
     }

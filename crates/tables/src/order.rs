@@ -7,7 +7,7 @@ use resemble_core::{ByteLen, ContentDigest};
 
 use crate::{TablesError, cid};
 
-/// The places of a catalogue's contents.
+/// The places of the contents in a catalogue.
 #[derive(Debug)]
 pub(crate) struct Order {
     salt: u64,
@@ -32,8 +32,8 @@ impl Order {
         }
     }
 
-    /// Adds the next content with the range of its record's body. Returns `false` if the body is
-    /// too long.
+    /// Adds the next content. `body` is the range of its record's body in the catalogue. Returns
+    /// `false` if the body is too long.
     pub(crate) fn push(&mut self, content: &PackedContent, body: &Range<u64>) -> bool {
         let cid = cid(content.digest(), self.salt);
         self.contents.push((cid, content.size()));
@@ -53,7 +53,7 @@ impl Order {
         self.contents.get(number as usize).copied()
     }
 
-    /// Returns the ranges of all contents, in the order of their names.
+    /// Returns the range of each content in the catalogue, in the order of the names.
     pub(crate) fn sorted(mut self) -> impl Iterator<Item = (i64, Range<u64>)> {
         self.contents = Vec::new();
         self.places

@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     Int,
     /// A number, or null.
     IntOrNull,
-    /// Bytes with nothing in common with those of the row before.
+    /// Bytes that have nothing in common with those of the row before.
     Bytes,
     /// Like [`Self::Bytes`], or null.
     BytesOrNull,

@@ -76,12 +76,12 @@ const PARTS: Layout = Layout {
 const CHUNK: i64 = 0;
 const FINGERPRINT: i64 = 1;
 
-/// Writes the tables of a catalogue into `folder`, and replaces older ones with its label. Its
-/// contents must be digested with `params`.
+/// Writes the tables of a catalogue into `folder`, and replaces older ones with the same label. The
+/// contents of the catalogue must be digested with `params`.
 ///
 /// # Errors
 ///
-/// See [`TablesError`]. Tables that were complete before an error stay, without a manifest.
+/// See [`TablesError`]. Tables that were complete before the error stay, without a manifest.
 pub fn write(
     mut catalogue: Catalogue,
     params: &Params,
@@ -151,7 +151,8 @@ pub fn write(
         rows(&postings),
         rows(&parts),
     ])?;
-    // All tables are complete before the first one replaces an older one.
+    // All records are converted before the first table replaces an older one. An error may still
+    // leave only some tables replaced. So the manifest is removed first and written last.
     manifest.remove(folder)?;
     for table in [of_head, files, contents, postings, parts] {
         manifest.tables.push(table.finish()?);

@@ -14,7 +14,7 @@ pub fn chunks(data: &[u8], params: &ChunkParams) -> Vec<usize> {
     })
 }
 
-/// Like [`chunks`], with any function from positions 1..=`size` to H, so that tests can choose the
+/// Like [`chunks`], but `hash` returns H for each position 1..=`size`, so that tests can choose the
 /// matches. `None` means that no window ends at the position, so it does not match.
 pub fn chunks_by(
     size: usize,

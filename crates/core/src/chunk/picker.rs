@@ -8,9 +8,9 @@ use crate::params::ChunkParams;
 /// A position is the number of bytes before it; the window of a hit ends there. Cuts are positions
 /// in ascending order. Each is reported once, as soon as it is certain.
 ///
-/// Invariant: `start` is the last cut, and `backup` is the last hit from Tmin to Tmax after it. A
-/// cut at the backup never needs the bytes after it again. A hit between the backup and Tmax would
-/// be the backup (D') or would have cut (D).
+/// Invariant: `start` is the last cut, and `backup` is the last hit from Tmin to Tmax after it.
+/// After a cut at the backup no position up to Tmax has to be examined again. A later hit would
+/// itself be the backup (D') or would have cut already (D).
 #[derive(Clone, Copy, Debug)]
 pub struct Picker {
     min: u64,
@@ -35,12 +35,12 @@ impl Picker {
         self.start
     }
 
-    /// Returns the last hit that may become a cut.
+    /// Returns the last hit that may still become a cut.
     pub(super) const fn backup(&self) -> Option<u64> {
         self.backup
     }
 
-    /// Resumes within a file, in a chunk that starts at `start`.
+    /// Continues within a file, in a chunk that starts at `start` and has this backup.
     pub(super) const fn go_on(&mut self, start: u64, backup: Option<u64>) {
         self.start = start;
         self.backup = backup;
@@ -80,8 +80,8 @@ impl Picker {
         cuts(at);
     }
 
-    /// Moves the start of the current chunk by `bytes`, for a caller that knows the cuts there.
-    /// Only valid right after a cut.
+    /// Moves the start of the current chunk by `bytes`. The caller knows the cuts in these bytes
+    /// and reports them itself. Only valid right after a cut.
     pub(super) fn skip(&mut self, bytes: u64) {
         debug_assert!(self.backup.is_none(), "skipping inside a chunk");
         self.start += bytes;

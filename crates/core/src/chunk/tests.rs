@@ -58,7 +58,7 @@ fn data() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Returns the lengths of the chunks of `data` in pieces that end at `splits`.
+/// Returns the lengths of the chunks of `data` when it arrives in pieces that end at `splits`.
 fn streamed(data: &[u8], params: &ChunkParams, splits: &[usize]) -> Vec<usize> {
     let mut chunker = Chunker::new(params);
     let mut lens = Vec::new();
@@ -74,7 +74,7 @@ fn streamed(data: &[u8], params: &ChunkParams, splits: &[usize]) -> Vec<usize> {
     lens
 }
 
-/// Like [`streamed`] on a given platform, with samples in every other piece.
+/// Like [`streamed`], on a given platform. Every other piece is scanned with samples.
 fn sampled(
     platform: RollingPlatform,
     data: &[u8],
@@ -168,7 +168,7 @@ proptest! {
         prop_assert_eq!(lens, streamed(&whole, &params, &[]));
     }
 
-    /// Matches at random distances and at the limits.
+    /// The picker cuts as the oracle does if matches are at random distances, at Tmin or at Tmax.
     #[test]
     fn picker_is_oracle(
         steps in proptest::collection::vec((0..6usize, 1..200usize, any::<bool>()), 0..60),
@@ -193,7 +193,7 @@ fn check_picker(
 ) -> Result<(), TestCaseError> {
     let expected = oracle::chunks_by(size, params, |p| {
         let at = hits.binary_search_by_key(&p, |&(at, _)| at).ok()?;
-        // H = D-1 matches both; H = D'-1 only D'.
+        // H = D-1 matches both divisors; H = D'-1 matches only D'.
         Some(
             if hits[at].1 {
                 params.main_divisor
@@ -250,7 +250,7 @@ fn matches_in_real_bytes_at_the_thresholds() {
                     data[end + min - 64..end + min].copy_from_slice(&second);
                     let expected = oracle::chunks(&data, &params);
                     assert_eq!(streamed(&data, &params, &[]), expected);
-                    // The first piece ends inside the window.
+                    // The first piece ends inside the matching window, or exactly at its end.
                     for split in [end - 63, end - 1, end] {
                         assert_eq!(streamed(&data, &params, &[split]), expected);
                     }
@@ -273,7 +273,7 @@ fn a_cut_at_every_tmin_and_none_at_all() {
     assert_eq!(streamed(&never, &params, &[]), [params.max as usize; 10]);
 }
 
-/// Tests divisors that windows of zeros match: D' = 1 always does, D = 2 if H is odd.
+/// Tests divisors that a window of zeros matches: D' = 1 matches every H, and D = 2 every odd H.
 #[test]
 fn holes_whose_window_matches() {
     for params in [
@@ -355,6 +355,6 @@ fn ideal_data_has_chunks_of_the_expected_size() {
     let data = noise(99, 3_000_000);
     let lens = streamed(&data, &ChunkParams::PAPER, &[]);
     let mean = data.len() / lens.len();
-    // A simulation with ideal hashes has a mean of 982.
+    // A simulation with ideal hashes gives chunks of 982 bytes on average.
     assert!((960..1005).contains(&mean), "{mean}");
 }

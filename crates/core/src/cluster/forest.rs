@@ -1,24 +1,26 @@
 //! Finds the strongest links that connect a component, and the order of its contents.
 //!
 //! A **maximum spanning forest** connects the contents of each component by the strongest links,
-//! without a cycle. For n contents these are n - 1 links. It is computed by Borůvka's rounds, in
-//! which each tree takes its best link outwards. A round reads the links in the order of the nodes
-//! and stores a few words for each node. Other algorithms store or sort all links.
+//! without a cycle. For n contents these are n - 1 links. Borůvka's algorithm computes it in
+//! rounds: in each round, every tree takes its best link to another tree. A round reads the links
+//! in the order of the nodes and stores a few words for each node. Other algorithms store or sort
+//! all links.
 //!
-//! A **chain** has the contents of one tree of the forest, ordered by time. Contents of equal time
-//! follow the tree from one end of its longest path, with the closest neighbour first. Each step
-//! but the first has the last link of the tree's path from the first step to it. So a text whose
-//! first and last version share nothing is shown as its history, with branches.
+//! A **chain** lists the contents of one tree of the forest, ordered by time. Contents with equal
+//! times are in the order of a walk through the tree. The walk begins at one end of the longest
+//! path and visits the closest neighbour first. Each step except the first names the link by which
+//! the tree reaches it from the first step. So even if the first and the last version of a text
+//! share nothing, they are shown as one history, with branches.
 
 use super::{Network, Tie, UnionFind};
 
-/// A link of a forest, seen from one end.
+/// A link of a forest: the node at one end, and the link as that node sees it.
 pub type Edge = (u32, Tie);
 
 /// Returns the maximum spanning forest of `nodes` (ascending), which must be a union of whole
 /// components. The order of the links is deterministic.
 pub fn spanning_forest<N: Network>(network: &mut N, nodes: &[u32]) -> Result<Vec<Edge>, N::Error> {
-    // The order is strict, so two trees cannot choose each other by different links.
+    // No two links have equal ranks, so two trees cannot choose each other by different links.
     let rank = |from: u32, tie: &Tie| {
         let ends = (from.min(tie.to), from.max(tie.to));
         (tie.score, tie.shared, std::cmp::Reverse(ends))
@@ -60,8 +62,8 @@ pub fn spanning_forest<N: Network>(network: &mut N, nodes: &[u32]) -> Result<Vec
 pub struct Step {
     /// The content.
     pub node: u32,
-    /// The last link on the tree's path from the first step to this content, seen from the node
-    /// before; `None` for the first step.
+    /// The link by which the tree reaches this content from the first step, seen from the node
+    /// before it. `None` for the first step.
     pub from: Option<Edge>,
 }
 
@@ -105,7 +107,8 @@ pub fn chains(nodes: &[u32], edges: &[Edge], time: &dyn Fn(u32) -> i64) -> Vec<C
     chains
 }
 
-/// The edges of each node. Nodes are identified by their position in `nodes`.
+/// The trees of a forest, as the edges of each node. Nodes are identified by their position in
+/// `nodes`.
 struct Trees<'n> {
     nodes: &'n [u32],
     starts: Vec<usize>,
@@ -138,8 +141,8 @@ impl<'n> Trees<'n> {
             .filter_map(|tie| Some((self.nodes.binary_search(&tie.to).ok()?, tie)))
     }
 
-    /// Returns all nodes of a tree from `start` on, each with the edge that leads to it. The order
-    /// is depth first, best link first.
+    /// Returns all nodes of the tree of `start`, each with the edge by which the walk reached it.
+    /// The order is depth first, best link first.
     fn walk(&self, start: usize) -> Vec<(usize, Option<Edge>)> {
         let mut walk = Vec::new();
         let mut open = vec![(start, None)];
@@ -161,7 +164,8 @@ impl<'n> Trees<'n> {
         [one, self.farthest(one)]
     }
 
-    /// Returns the node with the most steps to `start`; the least of several.
+    /// Returns the node that is the most links away from `start`; if several are, the least of
+    /// them.
     fn farthest(&self, start: usize) -> usize {
         let mut level = vec![(start, usize::MAX)];
         loop {

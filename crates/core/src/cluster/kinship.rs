@@ -1,6 +1,6 @@
-//! The weight of a link: the containment, reduced if the shared text is common.
+//! The weight of a link: the containment, reduced if many other contents have the shared text, too.
 
-/// The shared part of two contents, in bytes of each.
+/// The sizes of two contents, and how much of each is in the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sharing {
     /// Bytes of both contents.
@@ -8,7 +8,7 @@ pub struct Sharing {
     /// The share of the first that is in the second, and vice versa, 0..=1.
     pub shares: (f64, f64),
     /// The mean weight of the shared pieces ([`crate::similarity::discount::Rarity::weight`]): 1 if
-    /// none of them is common.
+    /// few other contents have any of them.
     pub weight: f64,
 }
 
@@ -21,15 +21,16 @@ impl Sharing {
     /// has a flaw. Consider a file with a licence of twenty lines and two lines of its own. Nine
     /// tenths of this file are in each of the 400 files with the licence. So it would be the centre
     /// of one family of all these files. Discounting only S does not help, because U is almost
-    /// nothing. So the more common the shared text is, the more the rest V of the *other* file
-    /// counts, too:
+    /// nothing. So the formula also counts V, the other bytes of the *other* file. The more common
+    /// the shared text is, the more of V counts:
     ///
     /// ```text
     /// ω·S / (ω·S + U + (1 - ω)·V)
     /// ```
     ///
-    /// With ω = 1 this is the containment. A hundred versions of one text stay together, because U
-    /// and V are small. Files with a rare quotation stay together, too, because ω is 1.
+    /// ω is [`Self::weight`]. With ω = 1 this is the containment. A hundred versions of one text
+    /// stay together, because U and V are small. Files with a rare quotation stay together, too,
+    /// because ω is 1.
     pub fn kinship(&self) -> u32 {
         let (a, b) = self.sides();
         if self.shares.0 >= self.shares.1 {
@@ -45,7 +46,7 @@ impl Sharing {
         self.worth(a, b.1).max(self.worth(b, a.1))
     }
 
-    /// Returns for each of the two contents its shared and its other bytes.
+    /// Returns the number of shared bytes and of other bytes, for each of the two contents.
     fn sides(&self) -> ((f64, f64), (f64, f64)) {
         let side = |size: u64, share: f64| {
             let shared = share.clamp(0.0, 1.0) * size as f64;

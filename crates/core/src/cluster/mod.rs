@@ -1,9 +1,9 @@
-//! From links between contents to readable results: components, groups, versions.
+//! Turns links between contents into readable results: components, groups, versions.
 //!
 //! Forman, Eshghi & Chiocchetti 2005 (section 2.3, step 5) use the connected components of the
-//! similarity graph as clusters. These are found fast and depend on no order, but they chain. a
-//! resembles b, b resembles c, and after forty such steps one cluster has every file with a licence
-//! in it. So there are two levels here:
+//! similarity graph as clusters. These are found fast and depend on no order, but they chain: a
+//! resembles b, b resembles c, and so on. After forty such steps one cluster has every file with a
+//! licence in it. So there are two levels here:
 //!
 //! 1. **Components** by [`UnionFind`]: the connected contents. Work is divided by components
 //!    ([`first_fit_decreasing`], the bin packing of section 2.5). The history of a text is followed
@@ -11,10 +11,10 @@
 //! 2. **Stars** within them ([`stars()`]): every member is linked directly to the centre, so any
 //!    two members are at most two links apart.
 //!
-//! All of it works on a [`Network`]: nodes are numbers, and links are read node by node. The links
-//! are not stored here, so a network may be on disk and larger than memory. In memory are only a
-//! few words for each node. Scores are whole millionths, sums are exact, and ties go to the lesser
-//! node. If nodes are numbered by content, the result depends only on the contents.
+//! Everything here works on a [`Network`]: nodes are numbers, and links are read node by node. The
+//! links are not stored here, so a network may be on disk and larger than memory. Only a few words
+//! for each node are in memory. Scores are whole millionths, and sums are exact. Among equals the
+//! lesser node wins. If nodes are numbered by content, the result depends only on the contents.
 
 mod forest;
 mod kinship;
@@ -32,27 +32,28 @@ pub use shape::Shape;
 pub use stars::{Stars, stars};
 pub use union_find::UnionFind;
 
-/// A link of a node, from that node's side.
+/// A link from one node to another, as the first node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tie {
     /// The other node.
     pub to: u32,
-    /// The share of this node that is in the other, in millionths; `None`: too small to judge.
+    /// The share of this node that is in the other, in millionths. `None` if this node is too small
+    /// to judge.
     pub there: Option<u32>,
-    /// The share of the other that is in this one.
+    /// The share of the other node that is in this one, likewise.
     pub back: Option<u32>,
     /// The weight by which links are compared, in millionths: the larger containment, reduced for
     /// common text ([`Sharing::kinship`]).
     pub score: u32,
-    /// The proven number of shared bytes.
+    /// The number of bytes that the two nodes are proven to share.
     pub shared: u64,
     /// True if both nodes are of one kin. A kin is a set of contents that share text which few
-    /// other contents have. Links outside a kin are weaker than any within.
+    /// other contents have. Every link within a kin ranks above all other links.
     pub is_of_kin: bool,
 }
 
 impl Tie {
-    /// The containment from which on a content is contained in another:
+    /// The least containment with which a content counts as contained in another:
     /// [`crate::Relation::MOSTLY`].
     pub const MOSTLY: u32 = (crate::Relation::MOSTLY * 1e6) as u32;
 
@@ -72,17 +73,18 @@ impl Tie {
         self.there.max(self.back).unwrap_or(0)
     }
 
-    /// Returns the smaller containment; 0 if one is not known.
+    /// Returns the smaller of the two containments, or 0 if either is not known.
     pub fn lesser(&self) -> u32 {
         self.there.min(self.back).unwrap_or(0)
     }
 
-    /// Returns whether each contains the other.
+    /// Returns whether each of the two nodes contains the other.
     pub fn is_near(&self) -> bool {
         self.there >= Some(Self::MOSTLY) && self.back >= Some(Self::MOSTLY)
     }
 
-    /// Orders the links of one node: by kin, score, proven bytes, the lesser node.
+    /// Returns the key that orders the links of one node: by kin, score and proven bytes, then the
+    /// lesser node first.
     fn rank(&self) -> (bool, u32, u64, std::cmp::Reverse<u32>) {
         let node = std::cmp::Reverse(self.to);
         (self.is_of_kin, self.score, self.shared, node)
@@ -104,6 +106,6 @@ pub trait Network {
     /// and the neighbour has the same link from its side.
     fn ties(&mut self, node: u32, ties: &mut Vec<Tie>) -> Result<(), Self::Error>;
 
-    /// Returns whether any two nodes are of one kin.
+    /// Returns whether the network has two nodes of one kin.
     fn has_kin(&self) -> bool;
 }

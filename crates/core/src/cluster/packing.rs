@@ -1,4 +1,4 @@
-//! Packs small problems into few bins of limited capacity.
+//! Packs weighted items into few bins of limited capacity.
 
 /// The result of packing items into bins.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,7 +20,8 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Returns the shape of a group by the links of its centre to the other members, at least one.
+    /// Returns the shape of a group. `ties` are the links of its centre to the other members, at
+    /// least one.
     pub fn of(ties: &[Tie]) -> Self {
         let held = |tie: &Tie| tie.back >= Some(Tie::MOSTLY) && !tie.is_near();
         if let [tie] = ties {

@@ -4,27 +4,30 @@
 //! at most. The stars are chosen as follows:
 //!
 //! 1. **The strongest links first**, in three rounds: links of contents that contain each other;
-//!    links where one contains the other; all links. A page that shares its header with hundreds
-//!    has many weak links, and would have the largest sum. When its round begins, the true families
-//!    exist already. If the network has kin, three rounds with links of kin alone come first. Two
-//!    drivers of one framework may contain each other more than two builds of one driver do. These
-//!    rounds group the builds before the drivers.
-//! 2. **Within a round, greedily**: candidates are all contents that are free or a centre. The one
-//!    whose links to free contents have the largest sum becomes (or stays) a centre and takes all
-//!    of them. This repeats. Ties go to the larger content, then to the lesser node. Sums only
-//!    fall, so a heap finds the largest; its entries are corrected when they are popped.
+//!    links where one contains the other; all links. Without rounds, a page that shares only its
+//!    header with hundreds of others would become a centre: its many weak links add up to the
+//!    largest sum. In the last round the true families exist already. If the network has kin, three
+//!    rounds with links of kin alone come first. Two drivers of one framework may contain each
+//!    other more than two builds of one driver do. The rounds of kin group the builds before the
+//!    drivers.
+//! 2. **Within a round, greedily**: candidates are all contents that are in no star yet (free) or
+//!    are a centre. The candidate whose links to free contents have the largest sum becomes (or
+//!    stays) a centre, and all of these contents join its star. This repeats. Among equal sums the
+//!    larger content wins, then the lesser node. Sums only fall, so a heap finds the largest; its
+//!    entries are corrected when they are popped.
 //! 3. **Few contents are left over.** A content whose neighbours were all taken joins its best
 //!    neighbour in two cases. If that neighbour is in a star of two, the neighbour becomes the
-//!    centre of all three. Otherwise the two make a star if their link is of no later round than
-//!    the neighbour's link to its centre. [`Stars::loose`] counts the rest: they could join only by
-//!    breaking a better star.
+//!    centre of all three. In a larger star, the link of the neighbour to its centre decides.
+//!    Unless it counts in an earlier round than the link of the two, the two make a new star.
+//!    [`Stars::loose`] counts the rest: they could join only by breaking a better star.
 //! 4. **Extracts join their originals.** Two near-copies of an extract find each other in the first
-//!    round, and so do the versions of the original. The extracts join if the centre of exactly one
-//!    other star contains all of them, and half of its members do. Text contained in two such stars
-//!    is quoted text and stays separate. So do messages that only a mailbox contains.
+//!    round, and so do the versions of the original. The star of the extracts joins the star of the
+//!    original if the original's centre and half of its members contain every extract. If two stars
+//!    qualify, the text is a quotation, and its star stays separate. Messages that only a mailbox
+//!    contains stay separate, too.
 //!
-//! Each content is taken once, and its links are then read once. So the time is linear in the links
-//! and the memory in the contents.
+//! Each content joins a star once, and its links are then read once. So the time is linear in the
+//! number of links, and the memory in the number of contents.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -34,14 +37,14 @@ use super::{Network, Tie};
 /// The stars of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stars {
-    /// For each node the centre of its star. A centre is its own. [`FREE`] if the node is in no
-    /// star.
+    /// The centre of the star of each node. A centre has its own number here, and a node in no star
+    /// has [`FREE`].
     centers: Vec<u32>,
     /// The number of nodes that have links but are in no star.
     pub loose: u64,
 }
 
-/// Marks a node in no star.
+/// The value in `centers` for a node that is in no star.
 const FREE: u32 = u32::MAX;
 
 impl Stars {
@@ -63,14 +66,15 @@ impl Stars {
     }
 }
 
-/// The links that count in a round.
+/// A round of the choice, which decides which links count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Round {
     is_beyond_kin: bool,
     strength: Strength,
 }
 
-/// The minimum strength of the links of a round.
+/// The links that count in a round: those of contents that contain each other (`Near`), also those
+/// where one contains the other (`Within`), or all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Near,
@@ -103,7 +107,8 @@ impl Round {
     }
 }
 
-/// Returns what a link adds to a sum: its score plus one, so that a link of score 0 counts as well.
+/// Returns the amount that a link adds to the sum of a node. It is the score plus one, so that a
+/// link of score 0 counts as well.
 fn worth(tie: &Tie) -> u64 {
     u64::from(tie.score) + 1
 }
@@ -140,8 +145,8 @@ pub fn stars<N: Network>(network: &mut N) -> Result<Stars, N::Error> {
 struct Choice<'n, N> {
     network: &'n mut N,
     centers: Vec<u32>,
-    /// For each node the sum over its links to free nodes. Only the sums of free nodes and centres
-    /// are valid.
+    /// For each node, the sum of [`worth`] over its links to free nodes. Only the sums of free
+    /// nodes and centres are valid.
     sums: Vec<u64>,
     ties: Vec<Tie>,
     further: Vec<Tie>,
@@ -190,7 +195,8 @@ impl<N: Network> Choice<'_, N> {
         Ok(())
     }
 
-    /// Makes a node a centre, if it is not one yet, and all its free neighbours members.
+    /// Makes a node a centre, if it is not one yet. All its free neighbours become members of its
+    /// star.
     fn take(&mut self, round: Round, center: u32) -> Result<(), N::Error> {
         let mut ties = std::mem::take(&mut self.ties);
         self.network.ties(center, &mut ties)?;
@@ -238,7 +244,8 @@ impl<N: Network> Choice<'_, N> {
                     loose.push(node);
                 }
             }
-            // Placing a node may have made its neighbour a centre, which other nodes can join.
+            // Placing a node may have made its neighbour a centre, which other nodes can join. So
+            // the loop ends only when a pass places no node.
             if loose.is_empty() || loose.len() == before {
                 return Ok(loose.len() as u64);
             }
@@ -246,8 +253,8 @@ impl<N: Network> Choice<'_, N> {
         }
     }
 
-    /// Finds a star for a node that is left over, and returns whether there is one. `members` has
-    /// the number of nodes of each star by its centre.
+    /// Finds a star for a node that is left over, and returns whether there is one. `members` has,
+    /// for each centre, the number of nodes in its star.
     fn place(&mut self, node: u32, ties: &[Tie], members: &mut [u32]) -> Result<bool, N::Error> {
         let center = ties.iter().filter(|tie| self.is_center(tie.to));
         if let Some(tie) = center.max_by_key(|tie| tie.rank()) {
@@ -278,14 +285,15 @@ impl<N: Network> Choice<'_, N> {
         Ok(true)
     }
 
-    /// Returns the round of the link of two linked nodes.
+    /// Returns the first round in which the link of two linked nodes counts.
     fn round_of(&mut self, a: u32, b: u32) -> Result<Round, N::Error> {
         self.network.ties(a, &mut self.further)?;
         let tie = self.further.iter().find(|tie| tie.to == b);
         Ok(tie.map_or(Round::LAST, Round::of))
     }
 
-    /// Joins stars whose members are all contained in another star, the smallest first.
+    /// Joins each star whose members are all contained in another star to that star, the smallest
+    /// first.
     fn join_extracts(&mut self) -> Result<(), N::Error> {
         let mut stars: HashMap<u32, Vec<u32>> = HashMap::new();
         for (node, &center) in (0u32..).zip(&self.centers) {
@@ -311,8 +319,8 @@ impl<N: Network> Choice<'_, N> {
         Ok(())
     }
 
-    /// Returns the centre of the only other star whose centre, and half of whose members, contain
-    /// all of a star.
+    /// Looks for another star whose centre and half of whose members contain all members of the
+    /// star of `center`. Returns its centre if there is exactly one.
     fn lies_in(
         &mut self,
         stars: &HashMap<u32, Vec<u32>>,

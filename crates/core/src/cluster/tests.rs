@@ -11,7 +11,7 @@ use super::*;
 #[derive(Clone, Debug, Default)]
 struct Plain {
     sizes: Vec<u64>,
-    /// (a, b) with a < b: the shares of a in b, and of b in a.
+    /// For each link (a, b) with a < b, the share of a in b, and of b in a.
     links: BTreeMap<(u32, u32), (u32, u32)>,
     /// Links (a, b) within a kin.
     kin: Vec<(u32, u32)>,
@@ -265,7 +265,7 @@ proptest! {
             prop_assert!(items >= 1);
             prop_assert!(weight <= capacity || items == 1);
         }
-        // First fit by its definition, bin by bin.
+        // First fit as defined, with a search through all bins.
         let mut order: Vec<usize> = (0..weights.len()).collect();
         order.sort_by_key(|&item| std::cmp::Reverse(weights[item]));
         let mut bins: Vec<u64> = Vec::new();
@@ -304,7 +304,7 @@ fn a_chain_is_cut_into_stars_and_followed_as_a_chain() {
     let chain = &chains(&nodes, &network.forest(), &|_| 0)[0];
     let order: Vec<u32> = chain.steps.iter().map(|step| step.node).collect();
     assert_eq!(order, nodes);
-    // Times that fall from node to node reverse the order.
+    // If the times fall from node to node, the order is reversed.
     let chain = &chains(&nodes, &network.forest(), &|node| -i64::from(node))[0];
     let order: Vec<u32> = chain.steps.iter().map(|step| step.node).collect();
     assert_eq!(order, nodes.into_iter().rev().collect::<Vec<_>>());
@@ -368,8 +368,8 @@ fn one_left_over_takes_its_neighbour_from_a_pair_or_an_equal() {
     assert_eq!((stars.center(3), stars.loose), (None, 1));
 }
 
-/// Returns the links of the near-copies `versions` to each other. 0 and 1 are two near-copies of an
-/// extract, and have links to the `wholes` that contain them.
+/// Returns the links of `versions`, which are near-copies of each other. Nodes 0 and 1 are two
+/// near-copies of an extract, and have links to the `wholes` that contain them.
 fn versions_and_an_extract(versions: &[u32], wholes: &[u32]) -> Vec<(u32, u32, u32, u32)> {
     let mut links = vec![(0, 1, 990_000, 990_000)];
     for (at, &a) in versions.iter().enumerate() {

@@ -3,9 +3,9 @@
 /// Disjoint sets of the numbers `0..len` (the union-find of Forman, Eshghi & Chiocchetti 2005,
 /// sections 2.3 and 2.5).
 ///
-/// Roots are joined under the lesser one, and paths are halved during a search. Joining by size
-/// would be slightly faster, but needs a second word for each node. Here the root *is* the least
-/// member. So the name of a set does not depend on the order of the edges.
+/// When two sets are joined, the greater root is put below the lesser one; a search halves the
+/// paths. Joining by size would be slightly faster, but needs a second word for each node. Here the
+/// root *is* the least member. So the name of a set does not depend on the order of the edges.
 #[derive(Clone, Debug)]
 pub struct UnionFind {
     parents: Vec<u32>,
@@ -40,7 +40,7 @@ impl UnionFind {
         a != b
     }
 
-    /// Returns the least member of its set for every node.
+    /// Returns for every node the least member of its set.
     pub fn into_least(mut self) -> Vec<u32> {
         // A parent is never greater than its child, so its own parent is final already.
         for node in 0..self.parents.len() {

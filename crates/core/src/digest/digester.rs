@@ -32,14 +32,16 @@ use crate::words::{Shingled, Shingler, without_line_ends};
 ///
 /// # Data flow
 ///
-/// 1. Bytes are processed in blocks of `BLOCK` bytes. Each is scanned for cuts and samples, and
-///    hashed whole. Then it is hashed chunk by chunk while it is still in the processor's cache.
+/// 1. Bytes are processed in blocks of `BLOCK` bytes. A block is scanned for cuts and samples, and
+///    is hashed as a part of the whole content. Then its chunks are hashed one by one, while their
+///    bytes are still in the processor's cache.
 /// 2. MD5 is fastest on many chunks at a time. Chunks stay pending until they have `BATCH` bytes
 ///    together or the content ends; a small file is one batch.
-/// 3. A chunk is hashed where its bytes are: in the caller's piece if it is there whole, and in
-///    `kept` only if it began in an earlier piece. So pieces larger than a batch are hardly copied.
-/// 4. All memory is reused for the next file. After a large file, a digester allocates for a small
-///    one only what its digest holds.
+/// 3. A chunk is hashed where its bytes are: in the caller's piece if the piece has all of it, and
+///    in `kept` only if it began in an earlier piece. So pieces larger than a batch are hardly
+///    copied.
+/// 4. All memory is reused for the next file. Even after a large file, a digester allocates for a
+///    small one only the memory of its digest.
 ///
 /// Invariant between calls: `kept` has the bytes from `kept_from` up to the position. All pending
 /// chunks and the current chunk are in it.
@@ -48,22 +50,23 @@ pub struct Digester {
     chunker: Chunker,
     sampler: Sampler,
     shingler: Shingler,
-    /// The shingler's result for a content that arrived at once.
+    /// The result of `shingler`, if the whole content arrived at once.
     shingled: Option<Shingled>,
-    /// The windows of encoded data, without line ends.
+    /// The chunker that scans encoded data after its line ends are removed.
     joined: Chunker,
     encoded: Sampler,
-    /// Samples of shingles: all that get posting lists. The signature of a text is taken from them.
+    /// The sampler of all shingles that get posting lists. The signature of a text is taken from
+    /// its samples.
     texts: Sampler,
     posted: SamplingParams,
-    /// Extra samples of shingles in letters of several bytes.
+    /// The sampler of extra shingles, for texts whose letters take several bytes.
     more: Sampler,
-    /// The shingler of all words of HTML and XML, tags included, while tags may still be most of
-    /// it.
+    /// The shingler of all words of HTML and XML, tags included. It is used while the content may
+    /// still turn out to be mostly tags.
     plain: Shingler,
     tags: Sampler,
     code: CodeSampler,
-    /// Samples of machine code: the signature of an executable.
+    /// The sampler of machine code. It makes the signature of an executable.
     codes: Sampler,
     content: ContentHasher,
     kind: KindFinder,
@@ -85,7 +88,7 @@ pub struct Digester {
 
 /// The state of a [`Digester`] at a position in a content. If the file has grown,
 /// [`Digester::resume`] continues there, and only the new bytes are scanned. Of the chunks before
-/// the position, the state has the last run, which the next bytes may extend.
+/// the position, only the last run is here, because the next bytes may extend it.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     digester: Box<Digester>,
@@ -102,7 +105,8 @@ impl Checkpoint {
         self.digester.kept.capacity() + Self::USUAL
     }
 
-    /// The memory of three scans and of the samples of a large text (measured: 1.4 MB).
+    /// The usual memory of a checkpoint without `kept`: three scans, and the samples of a large
+    /// text (measured: 1.4 MB).
     const USUAL: usize = 3 << 19;
 }
 
@@ -181,7 +185,7 @@ impl Digester {
     }
 
     /// Takes `count` zero bytes: a hole of a sparse file. The result is that of [`Self::update`]
-    /// with that many zeros, but in O(1) time and memory beyond a few chunks.
+    /// with `count` zeros. Beyond a few chunks, the number of zeros costs neither time nor memory.
     pub fn update_zeros(&mut self, count: u64) {
         let mut left = count;
         while left > 0 {
@@ -195,7 +199,8 @@ impl Digester {
     fn take_zeros(&mut self, count: u64) {
         let from = self.position();
         self.kind.update_zeros(count);
-        // Once the kind is decided, one zero separates words as well as many zeros do.
+        // Zeros only separate words, so one would be enough. But the first `DECIDED` bytes of a
+        // text decide how its words are read, so up to that many zeros are passed on.
         let mut decides = count.clamp(1, Shingler::DECIDED as u64) as usize;
         while decides > 0 {
             let zeros = decides.min(1 << 10);
@@ -227,8 +232,9 @@ impl Digester {
             self.keep_zeros(count);
             return self.hash(&[], self.pending_len() >= BATCH);
         };
-        // No chunk is complete after the chunks of the hole. The chunks before them end where they
-        // start. So only a few chunks of zeros are ever buffered.
+        // The chunks of the hole are the last complete ones, and the pending chunks end where the
+        // hole starts. These are hashed now, and `kept` skips the hole. So only a few chunks of
+        // zeros are ever buffered.
         self.keep_zeros(hole.start - from);
         self.flush(&[]);
         self.push_hole(hole);
@@ -243,9 +249,10 @@ impl Digester {
         self.finish_with(&[], content)
     }
 
-    /// Returns the digest of a whole content in memory; drops what was taken before.
+    /// Returns the digest of a whole content in memory. Drops the bytes taken before.
     ///
-    /// Like [`Self::update`] and [`Self::finish`], with one copy less.
+    /// The result is that of [`Self::update`] and [`Self::finish`], but the bytes are copied once
+    /// less.
     pub fn digest(&mut self, bytes: &[u8]) -> Digest {
         self.reset();
         let last = bytes.len() - bytes.len().min(BLOCK);
@@ -257,8 +264,8 @@ impl Digester {
         self.finish_with(&bytes[last..], content)
     }
 
-    /// Returns the digest of bytes whose content digest is known to be `content`. If the bytes are
-    /// few, their content digest is not computed again.
+    /// Returns the digest of bytes whose content digest is known to be `content`. If the bytes fit
+    /// into one block, their content digest is not computed again.
     pub fn digest_named(&mut self, bytes: &[u8], content: ContentDigest) -> Digest {
         if bytes.len() > BLOCK {
             return self.digest(bytes);
@@ -284,14 +291,15 @@ impl Digester {
         Checkpoint { digester }
     }
 
-    /// Resumes from a checkpoint and drops what was taken. [`Self::finish_grown`] then returns the
-    /// digest, based on the content that ended at the checkpoint.
+    /// Resumes from a checkpoint and drops the bytes taken before. [`Self::finish_grown`] then
+    /// returns the digest, based on the content that ended at the checkpoint.
     pub fn resume(&mut self, checkpoint: &Checkpoint) {
         self.clone_from(&checkpoint.digester);
     }
 
-    /// Returns the digest of the bytes taken, based on the content `base` that was resumed at its
-    /// end. The digester is then at the start of another content.
+    /// Returns the digest of the bytes taken, based on `base`: the content whose end was the
+    /// checkpoint that this digester resumed from. The digester is then at the start of another
+    /// content.
     pub fn finish_grown(&mut self, base: ContentDigest) -> EditedDigest {
         let runs = self.runs_before..u64::MAX;
         let mut digest = Box::new(self.finish());
@@ -304,7 +312,7 @@ impl Digester {
         }
     }
 
-    /// Drops what was taken and keeps the memory.
+    /// Drops the bytes taken and keeps the memory.
     pub fn reset(&mut self) {
         self.forget_stretches();
         self.chunker.reset();
@@ -398,7 +406,8 @@ impl Digester {
         !self.kind.nul && self.texts.samples()
     }
 
-    /// Samples the shingles of a text. Zeros separate words; one zero has the effect of a thousand.
+    /// Samples the shingles of a text. Zeros separate words; a thousand zeros have the effect of
+    /// one.
     fn words(&mut self, bytes: &[u8]) {
         if !self.samples_words() {
             return;
@@ -498,8 +507,8 @@ impl Digester {
             .map_or(0, |first| (self.chunker.start() - first.start) as usize)
     }
 
-    /// Processes `block`, the bytes up to the position that are not in `kept`. Hashes the pending
-    /// chunks if `time` is true, and keeps the bytes that are needed later.
+    /// Processes `block`: the bytes up to the position that are not in `kept` yet. If `time` is
+    /// true, hashes the pending chunks. Then adds the bytes to `kept` that are needed later.
     fn hash(&mut self, block: &[u8], time: bool) {
         let mut block = block;
         if time {
@@ -510,7 +519,8 @@ impl Digester {
                 self.kept.clear();
                 block = &block[(start - block_from) as usize..];
             } else {
-                // The current chunk began before the block, so no chunk ended in the block.
+                // The current chunk began in `kept`, so it has the whole block, and no chunk ended
+                // there.
                 self.kept.drain(..(start - self.kept_from) as usize);
             }
             self.kept_from = start;
@@ -518,7 +528,7 @@ impl Digester {
         self.kept.extend_from_slice(block);
     }
 
-    /// Keeps zeros that were not passed as bytes.
+    /// Adds zeros to `kept` that arrived as a number and not as bytes.
     fn keep_zeros(&mut self, count: u64) {
         self.kept.resize(self.kept.len() + count as usize, 0);
     }
@@ -571,7 +581,7 @@ impl Digester {
         }
     }
 
-    /// Returns the digest; `block` has the last bytes, scanned already, that are not in `kept`.
+    /// Returns the digest. `block` has the last bytes, which are scanned but not in `kept`.
     fn finish_with(&mut self, block: &[u8], content: ContentDigest) -> Digest {
         debug_assert!(self.recorder.is_none(), "stretches are put together first");
         let size = ByteLen(self.position());

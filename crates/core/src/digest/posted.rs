@@ -1,4 +1,5 @@
-//! The fingerprints of a content that have posting lists, and how they change with it.
+//! The fingerprints of a content that have posting lists, and the edit that a change of the content
+//! makes to them.
 
 use super::Digest;
 use crate::ids::Fingerprint;
@@ -31,8 +32,8 @@ impl PostedFingerprints {
         size_of_val(&*self.0)
     }
 
-    /// Returns the edit that turns these into the fingerprints `now`; `None` if the edit has more
-    /// than half as many fingerprints as `now`.
+    /// Returns the edit that turns these fingerprints into `now`. `None` if the edit has more than
+    /// half as many fingerprints as `now`.
     pub fn edit(&self, now: &Self) -> Option<FingerprintEdit> {
         let fingerprint = |bits| Fingerprint(u64::from(bits));
         let mut edit = FingerprintEdit::default();

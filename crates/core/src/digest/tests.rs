@@ -17,7 +17,7 @@ use crate::params::{ChunkParams, SamplingParams};
 use crate::sample::Sampler;
 use crate::words::Shingler;
 
-/// Computes each part by its definition.
+/// Computes each part of a digest by its definition.
 fn plainly(bytes: &[u8], params: &Params) -> Digest {
     let mut chunks = ChunkList::default();
     let mut at = 0;
@@ -44,7 +44,7 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
     let mut words = None;
     let mut repeats = None;
     let mut besides = Vec::new();
-    // With a cap of 0, words are not read.
+    // With a cap of 0 nothing is sampled, so the words are not even read.
     if kind == ContentKind::Text && params.posted.cap == 0 {
         sampler = Sampler::new(&params.posted);
     } else if kind == ContentKind::Text {
@@ -57,7 +57,7 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
             texts.push(sample);
             all.push(sample);
         };
-        // Drops the extra samples of the first pass.
+        // The first pass only decided the kind. This drops its extra samples.
         shingler.reset();
         shingler.update(bytes, &mut push);
         shingler.finish(&mut push);
@@ -112,7 +112,7 @@ fn params() -> impl Strategy<Value = Params> {
         })
 }
 
-/// A part of a file and how it is passed.
+/// A part of a file, passed as bytes or as a hole.
 #[derive(Clone, Debug)]
 enum Part {
     Bytes(Vec<u8>),
@@ -176,8 +176,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// A file that grew has the same digest from its old end as from its start. It may grow any
-    /// number of times, with other files digested in between.
+    /// A file that grew has the same digest, whether it is digested from its old end or from its
+    /// start. It may grow any number of times, with other files digested in between.
     #[test]
     fn what_grows_is_digested_from_its_end(parts in parts(), params in params()) {
         let mut digester = Digester::new(&params);
@@ -398,8 +398,8 @@ fn bytes_unlike_are_those_of_chunks_that_the_other_has_nowhere() {
     assert_eq!(pairs(all), [(0, old.total_len().0)]);
 }
 
-/// Markup has the same samples in pieces and as a whole, on both sides of the limit between text
-/// and data.
+/// Markup has the same samples whether it arrives in pieces or as a whole. Both sides of the limit
+/// between text and data are tested.
 #[test]
 fn markup_in_pieces_is_found_by_the_same_as_a_whole() {
     let params = Params::default();
@@ -418,7 +418,7 @@ fn markup_in_pieces_is_found_by_the_same_as_a_whole() {
             ContentKind::Text,
             false,
         ),
-        // A part of markup is markup.
+        // A part of a markup file is markup, too.
         (drawing(9, "")[6..].to_vec(), ContentKind::Data, true),
         (drawing(200, "")[30..].to_vec(), ContentKind::Data, true),
     ] {
@@ -431,7 +431,8 @@ fn markup_in_pieces_is_found_by_the_same_as_a_whole() {
     }
 }
 
-/// Encoded data has no words, and a program has only windows.
+/// Encoded data has no words, and a program is sampled by windows only. So neither has extra
+/// fingerprints.
 #[test]
 fn what_has_no_words_is_found_by_nothing_besides() {
     let line = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX\n";

@@ -13,11 +13,12 @@
 //!    ([`ContentHasher::update_zeros`]). A hole and written zeros have the same digest, as they
 //!    have the same bytes. BLAKE3's own tree does not allow that: each leaf includes its position,
 //!    so no two parts of a hole have one value.
-//! 2. *Why plain BLAKE3 below*: nearly all files are small, and for them the digest is the one that
-//!    `b3sum` prints.
+//! 2. *Why plain BLAKE3 up to 1 MiB*: nearly all files are that small, and for them the digest is
+//!    the one that `b3sum` prints.
 //! 3. *Why another mode for the list*: the bytes of a list are a file that anybody can write. In
-//!    the same mode, that small file would have the digest of the large one that it describes. They
-//!    would be called identical. The context separates the two kinds as BLAKE3 separates modes.
+//!    the same mode, that small file would have the digest of the large one that the list
+//!    describes. The two would be called identical. The context separates the two kinds as BLAKE3
+//!    separates modes.
 //! 4. Equal digests mean equal bytes: the list and the size determine the blocks, unless BLAKE3
 //!    collides.
 
@@ -45,7 +46,7 @@ static ZERO_BLOCK: LazyLock<[u8; 32]> = LazyLock::new(|| {
 /// The `derive_key` context of [`of_set`].
 const OF_SET: &str = "resemble 2026 set of contents";
 
-/// Returns the digest of a collection of contents, independent of their order, with repetitions. It
+/// Returns the digest of a collection of contents. Their order has no effect; repetitions have. It
 /// has a mode of its own, so no file has the digest of a collection.
 pub fn of_set(digests: &[ContentDigest]) -> ContentDigest {
     let mut sorted: Vec<&ContentDigest> = digests.iter().collect();
@@ -77,7 +78,7 @@ pub struct ContentHasher {
     filled: u64,
     /// The blocks before `block`; `None` if there are none yet.
     list: Option<BlockList>,
-    /// The same blocks as runs, if this hasher keeps them.
+    /// The blocks in `list` as runs, if this hasher keeps them.
     runs: Option<Vec<BlockRun>>,
     size: u64,
 }
@@ -89,7 +90,7 @@ pub(crate) type BlockRun = ([u8; 32], u64);
 #[derive(Clone, Debug)]
 struct BlockList {
     hasher: blake3::Hasher,
-    /// The run that may grow; it is not in `hasher` yet.
+    /// The last run, which may still grow; it is not in `hasher` yet.
     block: [u8; 32],
     count: u64,
 }
@@ -142,7 +143,7 @@ impl ContentHasher {
         }
     }
 
-    /// Makes a hasher that keeps the digests of blocks: [`Self::blocks`].
+    /// Makes a hasher that keeps the digests of blocks, for [`Self::blocks`].
     pub(crate) fn keeping_blocks() -> Self {
         Self {
             runs: Some(Vec::new()),
@@ -155,7 +156,8 @@ impl ContentHasher {
         self.runs = None;
     }
 
-    /// Returns the blocks so far, the last of them perhaps incomplete, if they are kept.
+    /// Returns the blocks so far as runs; no runs if they are not kept. The last block may be
+    /// incomplete.
     pub(crate) fn blocks(&self) -> Vec<BlockRun> {
         let mut runs = self.runs.clone().unwrap_or_default();
         if self.filled > 0 {

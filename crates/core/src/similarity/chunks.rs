@@ -8,8 +8,8 @@ use crate::similarity::Boilerplate;
 /// common runs of at least 64 bytes, for a and for b.
 ///
 /// A chunk that occurs m times in a and n times in b counts min(m, n) times. Boilerplate is
-/// excluded, and so are chunks of fewer than 64 bytes, which are no run. Chunks whose bytes are all
-/// equal are excluded, because padding and holes would relate everything.
+/// excluded, and so are chunks of fewer than 64 bytes, which are too short for a common run. Chunks
+/// whose bytes are all equal are excluded, because padding and holes would relate everything.
 pub fn shared_chunk_bytes(a: &ChunkList, b: &ChunkList, boilerplate: &dyn Boilerplate) -> ByteLen {
     Common::of(a, b, boilerplate).bytes
 }
@@ -30,7 +30,8 @@ impl Common {
         } else {
             (b, a)
         };
-        // (chunk, how often in the shorter list, how often in the longer), by chunk.
+        // Each chunk, with the number of its occurrences in the shorter and in the longer list;
+        // sorted by chunk.
         let mut counts: Vec<((ChunkHash, u32), u64, u64)> = few
             .0
             .iter()

@@ -31,10 +31,10 @@
 //!
 //! Bytes in common chunks are shared, whatever the bytes around them are. Let c be the part of the
 //! file in such chunks. Then p is at least c, and a part r = (p-c) / (1-c) of the rest is shared.
-//! The *estimate* is between blocks and edits, by the order of the samples. If edits are scattered,
-//! missing samples are single, with as many runs as chance makes. If there are blocks, there are
-//! few runs. The *lower end* assumes blocks, where (1) counts only the gaps that were seen. The
-//! *upper end* assumes seams in everything outside common chunks.
+//! The *estimate* lies between blocks and edits; the order of the samples decides where. If edits
+//! are scattered, the missing samples form as many runs as chance would make. If there are blocks,
+//! there are few runs. The *lower end* assumes blocks, where (1) counts only the gaps that were
+//! seen. The *upper end* assumes seams in everything outside common chunks.
 
 use crate::params::Params;
 use crate::similarity::WINDOW;
@@ -53,46 +53,49 @@ pub(super) struct Grain {
 }
 
 impl Grain {
-    /// Windows are shingles; words in runs of five are covered.
+    /// The grain of words: windows are shingles, and words in runs of five are covered.
     pub(super) const WORDS: Self = Self {
         window: Params::SHINGLE as f64,
         run: Params::SHINGLE as f64,
     };
-    /// Windows are shingles; bytes in runs of 64 are covered.
+    /// The grain of a text in bytes: windows are shingles, and bytes in runs of 64 are covered.
     pub(super) const BYTES_OF_TEXT: Self = Self {
         window: Params::SHINGLE as f64,
         run: WINDOW / WORD,
     };
-    /// Windows are 64 bytes; bytes in runs of 64 are covered.
+    /// The grain of other contents: windows are 64 bytes, and bytes in runs of 64 are covered.
     pub(super) const BYTES: Self = Self {
         window: WINDOW,
         run: WINDOW,
     };
 
-    /// Returns the share covered if random edits leave this share of the windows.
+    /// Returns the share of pieces that is covered if random edits leave `windows`, a share of the
+    /// windows.
     fn after_edits(self, windows: f64) -> f64 {
         let stay = windows.powf(1.0 / self.window);
         stay.powf(self.run) * (self.run * (1.0 - stay) + stay)
     }
 
-    /// Returns the largest share that can stay covered after cuts at seams. If at least half of the
-    /// windows stay, it is everything. If fewer stay, it is the share that chance leaves, divided
-    /// by the share that chance leaves of half of the windows.
+    /// Returns the largest share of pieces that can stay covered after cuts at seams. If at least
+    /// half of the windows stay, it is everything. If fewer stay, it is the share that random seams
+    /// leave, scaled so that it reaches everything at half of the windows.
     fn after_seams(self, windows: f64) -> f64 {
         let inner = self.window - 1.0;
         let by_chance = |p: f64| p * (self.window - inner * p.powf(1.0 / inner));
         (by_chance(windows.min(0.5)) / by_chance(0.5)).min(1.0)
     }
 
-    /// Estimates the share covered of a file by its share of common `windows` and its share of
-    /// bytes in common `chunks`. `spacing` is the number of windows for one sample.
+    /// Estimates the share of a file that is covered. `windows` is the share of its windows that
+    /// the other file has, and `chunks` the share of its bytes in common chunks. `spacing` is the
+    /// number of windows for one sample.
     pub(super) fn likely(self, windows: f64, chunks: f64, samples: &Pattern, spacing: f64) -> f64 {
         let missing = samples.missing() as f64;
         let following = (samples.shared + 1) as f64 / samples.total.max(1) as f64;
-        // An edit changes all windows across it, and with them all their samples.
+        // The number of runs that the missing samples would make if edits were scattered. An edit
+        // changes all windows across it, and with them all their samples.
         let runs = missing * following * (spacing / self.window).min(1.0);
-        // Few runs are weak evidence. Then a file that is mostly shared counts as edited, and any
-        // other as shared in blocks.
+        // A small number of runs is weak evidence. In this case a file that is mostly shared counts
+        // as edited, and any other file as shared in blocks.
         let scattered = samples.runs as f64 + ENDS * windows * windows;
         let scattered = (scattered / (runs + ENDS)).min(1.0);
         beside(windows, chunks, |rest| {
@@ -100,14 +103,16 @@ impl Grain {
         })
     }
 
-    /// Returns the least share covered if at least this share of the windows is shared.
+    /// Returns the least share of pieces covered if at least `windows`, a share of the windows, is
+    /// shared.
     pub(super) fn least(self, windows: f64, samples: &Pattern, spacing: f64) -> f64 {
         let all = (samples.total as f64 * spacing).max(1.0);
         let free = (self.window - 1.0) * samples.breaks as f64 / all;
         (windows + free).min(self.after_edits(windows))
     }
 
-    /// Returns the greatest share covered if at most this share of the windows is shared.
+    /// Returns the greatest share of pieces covered if at most `windows`, a share of the windows,
+    /// is shared.
     pub(super) fn most(self, windows: f64, chunks: f64) -> f64 {
         beside(windows, chunks, |rest| self.after_seams(rest))
     }
@@ -117,7 +122,7 @@ impl Grain {
 const ENDS: f64 = 2.0;
 
 /// Adds the share covered in common chunks and the share covered outside of them. `covered`
-/// computes the latter from the share of the windows there.
+/// computes the second share from the share of the windows outside that are common.
 fn beside(windows: f64, chunks: f64, covered: impl Fn(f64) -> f64) -> f64 {
     let chunks = chunks.min(windows);
     if chunks >= 1.0 {
@@ -140,8 +145,8 @@ mod tests {
 
     use super::*;
 
-    /// Replaces one piece in `of` at random. Returns which pieces stay, and which windows of five
-    /// pieces stay.
+    /// Replaces about one piece in `of` at random. Returns for each piece, and for each window of
+    /// five pieces, whether it stays.
     fn edited(of: usize, random: &mut Random) -> (Vec<bool>, Vec<bool>) {
         let words: Vec<bool> = (0..200_000).map(|_| random.below(of) > 0).collect();
         let shared = words.windows(5).map(|of| of.iter().all(|&w| w)).collect();
@@ -217,7 +222,7 @@ mod tests {
             let grain = Grain::BYTES;
             (windows, grain.likely(windows, 0.0, &samples, 32.0), samples)
         };
-        // Each gap of 64 windows has two samples.
+        // Each gap of 64 windows makes two samples missing.
         let (windows, edits, samples) = of(&"111111110011111111111100".repeat(6));
         assert!(edits > 0.96 && windows < 0.86, "{edits}");
         // The lower end counts each of these gaps.

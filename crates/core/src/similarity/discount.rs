@@ -23,10 +23,11 @@
 //! raw = S / (S + U)          discounted = ωS / (ωS + U) = raw·ω / (1 - raw·(1 - ω))
 //! ```
 //!
-//! So 0 ≤ discounted ≤ raw, and it falls with every df. It is equal to raw if no shared piece is
-//! common. A hundred versions of one text stay a family: where nothing is missing, the score is
-//! still 1. The frequencies of pieces that are *not* shared are not needed. So the discount needs
-//! no further look-up: nomination already knows the frequencies of the subject's pieces.
+//! So 0 ≤ discounted ≤ raw, and the discounted score falls with every df. It is equal to the raw
+//! score if no shared piece is common. A hundred versions of one text stay a family: where nothing
+//! is missing, the score is still 1. The frequencies of pieces that are *not* shared are not
+//! needed. So the discount needs no further look-up: nomination already knows the frequencies of
+//! the subject's pieces.
 //!
 //! # Choice of FREE and POWER
 //!
@@ -45,10 +46,10 @@
 //!   64     12      -    22          -    96        nearly a threshold, at some 120 contents
 //! ```
 //!
-//! Text of many versions is in tens of contents, frames are in hundreds; a steep fall separates
-//! them best. Beyond 6 the gain is small. The weight of one text would then jump with a few files
-//! more or less. The next best choice is 32 and 4. `crates/query/examples/discount.rs` prints the
-//! table.
+//! Text of many versions is in tens of contents, and frames are in hundreds. A steep fall between
+//! the two separates them best. With a POWER beyond 6 the gain is small, and the weight of one text
+//! would jump with a few files more or less. The next best choice is 32 and 4.
+//! `crates/query/examples/discount.rs` prints the table.
 
 use crate::Relation;
 use crate::ids::{ByteLen, Fingerprint, Score};
@@ -86,23 +87,23 @@ pub fn weight(contents: u32, limit: u32) -> f64 {
 /// The rarity of what a pair shares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rarity {
-    /// ω: the mean weight of the shared pieces, by bytes; 1 if nothing is shared.
+    /// ω: the mean weight of the shared pieces, each counted by its bytes; 1 if nothing is shared.
     pub weight: f64,
     /// The number of contents that have a discounted piece: the median over these pieces, each
     /// weighted by its discount. 0 if nothing is discounted.
     pub contents: u32,
 }
 
-/// Computes the rarity of what two contents share by an estimate. Pieces of more contents than
-/// `limit` are boilerplate: they are not in the raw score either, and are ignored.
+/// Computes the rarity of what two contents share according to an estimate. Pieces of more contents
+/// than `limit` are boilerplate: they are not in the raw score either, and are ignored.
 pub fn rarity(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency, limit: u32) -> Rarity {
     let (mut pieces, _) = shared_pieces(a, b, frequency);
     pieces.retain(|&(contents, _)| contents <= limit);
     rarity_of(pieces, limit)
 }
 
-/// Computes the rarity of all that two contents share. A score that was measured on the contents
-/// includes boilerplate, which has weight 0.
+/// Computes the rarity of everything that two contents share, for a score that was measured on the
+/// contents. Such a score includes boilerplate, which has weight 0.
 pub fn rarity_of_all(
     a: &Sketch<'_>,
     b: &Sketch<'_>,
@@ -128,12 +129,12 @@ pub fn rarities(
     (rarity_of(evident, limit), rarity_of(all, limit))
 }
 
-/// The minimum number of common samples that show how common the shared text is.
+/// The minimum number of shared samples that show in how many contents the shared text is.
 const TELLING: usize = 6;
 
-/// Leaves out chunks if the `samples` first pieces, which are the common samples, are all common
-/// text. A chunk of common text may be in few contents, because it ends in the text after a header.
-/// A chunk stays if it is too short to have some samples of both contents.
+/// Removes the chunks from `pieces` if all shared samples (the first `samples` pieces) are text of
+/// many contents. Such a chunk may be in few contents only because it ends in the text after a
+/// header. A chunk stays if it is too short to have some samples of both contents.
 fn leave_out_unseen(
     pieces: &mut Vec<(u32, f64)>,
     samples: usize,
@@ -154,7 +155,7 @@ fn leave_out_unseen(
     pieces.extend(chunks.into_iter().filter(|&(_, bytes)| bytes < seen));
 }
 
-/// Returns for each common piece the number of contents that have it, and the bytes that it
+/// Returns for each shared piece the number of contents that have it, and the bytes that it
 /// represents. The samples come first; also returns their number.
 fn shared_pieces(
     a: &Sketch<'_>,
@@ -180,7 +181,7 @@ fn shared_pieces(
     (pieces, samples)
 }
 
-/// Computes the rarity of pieces of equal weight, with a table of their discounts.
+/// Computes the rarity of pieces that all count the same, with a table of their discounts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rarities {
     limit: u32,
@@ -199,8 +200,8 @@ impl Rarities {
         }
     }
 
-    /// Computes the rarity of `all` pieces; `None` if none of them is common. `common` has the
-    /// pieces that more than [`FREE`] contents have: each number of contents, ascending, and the
+    /// Computes the rarity of `all` pieces; `None` if no piece has more than [`FREE`] contents.
+    /// `common` counts the pieces that have more: for each number of contents, ascending, the
     /// number of pieces in this many contents.
     pub(super) fn of(
         &self,
@@ -252,9 +253,9 @@ fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
 }
 
 impl Rarity {
-    /// Returns the rarity after a comparison in words has found that `lost` of the content's share
-    /// is common text. The weight is never less than before. `None` if the rest of the share is so
-    /// little that it may be common text as well.
+    /// Returns this rarity after a comparison in words. The comparison found that `lost` of the
+    /// share `share` is text of many contents. The weight is never less than before. `None` if the
+    /// rest of the share is so little that it may be common text as well.
     #[must_use]
     pub fn of_words(self, lost: f64, share: Score, size: ByteLen) -> Option<Self> {
         let left = (share.get() - lost).max(0.0);

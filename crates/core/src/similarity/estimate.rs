@@ -2,10 +2,10 @@
 //!
 //! 1. **A common level.** Samples of files of different sizes are compared at the greater of both
 //!    levels, where both are complete. Boilerplate is removed from numerator and denominator alike.
-//! 2. **Containment** is defined by words in runs of at least five, or by bytes in runs of at least
-//!    64 bytes. It is estimated so, too: [`super::coverage`] has the derivation. In bytes it is
-//!    never less than the common chunks prove, `shared_bytes / size`. In words chunks prove
-//!    nothing, because they include markup.
+//! 2. **Containment** is about words in runs of at least five, or bytes in runs of at least 64. The
+//!    estimate follows this definition, as [`super::coverage`] derives it. In bytes it is never
+//!    less than the common chunks prove, `shared_bytes / size`. In words chunks prove nothing,
+//!    because they include markup.
 //! 3. **Resemblance** is shared / union. For windows it is the plain ratio of the samples, which is
 //!    unbiased. For shingles it is 1 / (1/p + 1/q - 1), if p and q are the shares of both. A text
 //!    and data have no comparable samples; only chunks count.
@@ -13,15 +13,16 @@
 //!    line of a licence. A pair with fewer than two common fingerprints and no common chunk shares
 //!    nothing (0). A file with fewer than two usable samples could never share more. Without a
 //!    common chunk its measure is `None`, as for files under 256 bytes.
-//! 5. **Few samples are weighed down** by half a sample of prior expectation. 2 of 2 is 80 %, 8 of
-//!    8 is 94 %, 128 of 128 is 99.6 %, unless common chunks promise more. This ranks a scrap that
-//!    shares one line below a file that shares pages.
-//! 6. **Intervals** take the interval of the share of samples (Wilson). Its ends become the least
-//!    and the greatest coverage that they allow ([`super::coverage`]). The interval holds for all
+//! 5. **A share of few samples is lowered**: half a sample is added that is shared as much as the
+//!    chunks let expect. 2 samples of 2 give 80 %, 8 of 8 give 94 %, 128 of 128 give 99.6 %, unless
+//!    common chunks promise more. This ranks a scrap that shares one line below a file that shares
+//!    pages.
+//! 6. **Intervals** begin with the interval of the share of samples (Wilson). From its two ends
+//!    follow the least and the greatest coverage ([`super::coverage`]). The interval holds for all
 //!    kinds of edits. An end is wrong only for the worst kind, and then once in 40 times. A pair is
 //!    examined because it shares samples, so the lower end counts one sample fewer.
-//! 7. **Repetitions within a file** are not in its samples, which are of distinct pieces
-//!    ([`Repeated`]). They are part of the figures shown, not of nomination.
+//! 7. **Repetitions within a file** are not in its samples, which are of distinct pieces.
+//!    [`Repeated`] adds them to the figures shown, but not to those of nomination.
 //!
 //! `tests/estimates.rs` checks the intervals by kind of edit.
 
@@ -42,7 +43,7 @@ const LEAST_SHARED: u64 = 2;
 /// two samples of two from being 100 %.
 const PRIOR_WEIGHT: f64 = 0.5;
 
-/// The standard errors of an interval that holds 19 cases of 20.
+/// The number of standard errors on either side of an interval that holds in 19 cases of 20.
 const ERRORS: f64 = 1.96;
 
 /// Estimates the measures of a pair; the resemblance is that of the sets of 64-byte windows.
@@ -51,7 +52,7 @@ pub fn estimate(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -
     estimate_prepared(&a, &b, Compared::Windows, boilerplate)
 }
 
-/// Like [`estimate`], of two texts: the resemblance is that of the sets of word-5-shingles.
+/// Like [`estimate`], for two texts: the resemblance is that of the sets of word-5-shingles.
 pub fn estimate_texts(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
     let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
     estimate_prepared(&a, &b, Compared::Texts(Unit::Words), boilerplate)
@@ -64,14 +65,14 @@ pub enum Compared {
     Texts(Unit),
     /// Both contents have windows.
     Windows,
-    /// Both contents are binaries with windows. Their repetitions are padding and tables.
+    /// Both contents are binaries with windows. The pieces that they repeat are padding and tables.
     Binaries,
     /// One content has shingles and the other windows, so only chunks are comparable.
     TextAndData,
 }
 
 impl Compared {
-    /// Chooses by the kinds of both contents. `texts` is the unit of two texts.
+    /// Chooses the samples by the kinds of both contents. `texts` is the unit of two texts.
     pub fn of(a: ContentKind, b: ContentKind, texts: Unit) -> Self {
         let is_text = |kind: ContentKind| kind == ContentKind::Text;
         match (is_text(a), is_text(b)) {
@@ -107,7 +108,7 @@ pub fn estimate_prepared(
     PreparedPair::of(a, b, compared, boilerplate).measures(Side::containment)
 }
 
-/// Estimates the figures shown for a pair that is not read: with repetitions and intervals. Both
+/// Estimates the figures to show for a pair that is not read, with repetitions and intervals. Both
 /// contents must be prepared with the same boilerplate.
 pub fn estimate_shown(
     a: &Prepared,
@@ -121,7 +122,7 @@ pub fn estimate_shown(
 /// The common pieces of two sketches.
 struct PreparedPair {
     compared: Compared,
-    /// Bytes of common chunks; `None`: no chunk is common.
+    /// The number of bytes in common chunks; `None` if no chunk is common.
     proven: Option<ByteLen>,
     a: Side,
     b: Side,
@@ -131,9 +132,10 @@ struct PreparedPair {
 struct Side {
     grain: Grain,
     size: ByteLen,
-    /// The share of its bytes that common chunks prove; 0 in words.
+    /// The share of this file's bytes that common chunks prove to be shared. It is 0 for a measure
+    /// in words.
     proven: f64,
-    /// The share of the bytes in common chunks, every occurrence counted.
+    /// The share of this file's bytes in common chunks, every occurrence counted.
     chunks: f64,
     /// The number of windows for each sample.
     spacing: f64,
@@ -187,7 +189,7 @@ impl PreparedPair {
         !self.is_unrelated() || side.samples.total >= LEAST_SHARED
     }
 
-    /// Computes the measures. `containment` computes the containment of each side.
+    /// Computes the measures of the pair. `containment` returns the containment of one side.
     fn measures(&self, containment: impl Fn(&Side) -> f64) -> Measures {
         let of = |side: &Side| {
             let is_known = !self.is_too_small() && self.is_known(side);
@@ -255,7 +257,8 @@ fn around((low, high): (f64, f64), share: Score) -> (Score, Score) {
     (Score::new(low).min(share), Score::new(high).max(share))
 }
 
-/// Computes the resemblance of two contents that share these parts of their pieces.
+/// Computes the resemblance of two contents. `of_a` is the share of a's pieces that b has, and
+/// `of_b` the share of b's pieces that a has.
 fn joined(of_a: f64, of_b: f64) -> f64 {
     let both = of_a * of_b;
     let union = of_a + of_b - both;
@@ -286,10 +289,10 @@ struct Repeated {
 /// The nature of the repetitions.
 #[derive(Clone, Copy)]
 enum RepetitionKind {
-    /// Padding and tables, which other binaries have as well.
+    /// The repeated pieces are padding and tables, which other binaries have as well.
     Padding,
-    /// Repeated pieces. A repeated piece counts as shared if one of this many places is shared.
-    /// Every place is shared with the same probability.
+    /// The repeated pieces are text or data. A repeated piece counts as shared if one of this many
+    /// places is shared. Every place is shared with the same probability.
     Places(f64),
 }
 
@@ -335,7 +338,7 @@ impl Repeated {
         }
     }
 
-    /// Returns the expected share of all pieces if this share of the distinct ones is shared.
+    /// Returns the expected share of all pieces if `share` of the distinct pieces is shared.
     fn mean(self, share: f64) -> f64 {
         let likely = match self.said {
             RepetitionKind::Padding => share + Self::PADDING * (1.0 - share),
@@ -361,7 +364,7 @@ impl Repeated {
 impl Side {
     /// Estimates the share of this side's distinct windows that is common. Without samples the
     /// estimate is made from the chunks: their share, and up to half of the rest if their share is
-    /// large. Most of what chunks miss is then beside small edits.
+    /// large. A large share means that most bytes outside of common chunks are next to small edits.
     fn windows(&self) -> f64 {
         let c = self.chunks;
         let expected = c + (1.0 - c) * 0.5 * c.sqrt();
@@ -374,9 +377,11 @@ impl Side {
         ends(self.samples.shared, self.samples.total)
     }
 
-    /// Returns the share of the file that is covered if this share of its windows is shared.
+    /// Returns the share of the file that is covered if `windows`, a share of its windows, is
+    /// shared.
     fn covered(&self, windows: f64) -> f64 {
-        // All windows of common chunks are shared, except those across their ends.
+        // All windows within common chunks are shared, so `chunks` is nearly a lower bound. Only
+        // windows across the ends of chunks are not.
         let windows = if self.proven > 0.0 {
             windows.max(self.chunks)
         } else {

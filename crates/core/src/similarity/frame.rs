@@ -5,17 +5,18 @@
 //! content has all of a frame or nothing of it, and no other content shares its rest. Each version
 //! of a text has a different part of it, and near-copies have nothing else.
 //!
-//! So the samples of a content are judged by the contents that have them. A content is a
-//! *neighbour* if it has an eighth of the samples that at least a dozen contents have.
+//! So the samples of a content are judged by the contents that have them. A sample is *common* if
+//! at least a dozen contents have it. Another content is a *neighbour* if it has an eighth of the
+//! common samples.
 //!
-//! 1. Samples that nine of ten neighbours have are a frame. For every five of them, at most one
-//!    other sample may be in half to nine tenths of the neighbours.
-//! 2. The frame is removed, and the rest is judged again: the letterhead of a department is in
-//!    fewer contents than that of its company.
-//! 3. For every five samples of the frame, at most one other sample may be left that many contents
-//!    have.
-//! 4. A quarter of the samples, and at least six, are in fewer than a dozen contents. Otherwise too
-//!    little is left for a judgement, and the content has no frame.
+//! 1. The common samples that nine of ten neighbours have are a frame. For every five of them, at
+//!    most one other common sample may be in half to nine tenths of the neighbours.
+//! 2. The frame is removed, and the other common samples are judged again: the letterhead of a
+//!    department is in fewer contents than that of its company.
+//! 3. At the end, for every five samples of the frame, at most one other sample may be left that
+//!    many contents have.
+//! 4. A quarter of all samples, and at least six, must not be common. Otherwise too little is left
+//!    for a judgement, and the content has no frame.
 //!
 //! For a pair, only what is in the frames of both is discounted. A form and a filled-in copy of it
 //! stay related, because the form has no other text.
@@ -26,27 +27,27 @@ use crate::ids::{ContentId, Fingerprint};
 use crate::sample::Signature;
 use crate::similarity::discount::Rarity;
 
-/// The minimum number of contents that have a frame.
+/// The minimum number of contents that must have a sample for it to be common.
 pub const LEAST: usize = 12;
 
-/// The share of the common samples that a neighbour has.
+/// The least share of the common samples that a neighbour has.
 const NEIGHBOURLY: f64 = 0.125;
 
-/// The share of the neighbours that have a sample of a frame.
+/// The least share of the neighbours that have a sample of a frame.
 const NEARLY_ALL: f64 = 0.9;
 
-/// A sample in more than this share of the neighbours and less than [`NEARLY_ALL`] is of no frame.
+/// A sample in more than this share of the neighbours and less than [`NEARLY_ALL`] counts against
+/// the frame.
 const HALF: f64 = 0.5;
 
-/// A sample counts as one that many contents have if more than this share of the first neighbours
-/// have it.
+/// If more than this share of the first round's neighbours have a sample outside of the frame, the
+/// sample counts against the frame.
 const MANY: f64 = 0.35;
 
-/// The maximum number of samples that many contents have outside of the frame, for each sample in
-/// the frame.
+/// The maximum number of samples that count against the frame, for each sample in the frame.
 const NEITHER: f64 = 0.2;
 
-/// The minimum share, and number, of samples in fewer than [`LEAST`] contents.
+/// The minimum share, and the minimum number, of samples that fewer than [`LEAST`] contents have.
 const REST: (f64, usize) = (0.25, 6);
 
 /// A sample, and the contents that have it.
@@ -54,17 +55,18 @@ const REST: (f64, usize) = (0.25, 6);
 pub struct HeldSample {
     /// The sample.
     pub sample: Fingerprint,
-    /// All contents of the question that have it.
+    /// All contents of the question that have the sample.
     pub holders: Vec<ContentId>,
 }
 
-/// The samples of a content that are its frame, ascending, and the number of contents with each.
+/// The samples of a content that are its frame, ascending, each with the number of contents that
+/// have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame(Vec<(Fingerprint, u32)>);
 
 impl Frame {
-    /// Returns whether enough samples are in few contents for a content to have a frame. `common`
-    /// of `all` samples are in [`LEAST`] contents or more.
+    /// Returns whether a content can have a frame: enough of its samples must be in few contents.
+    /// `common` of `all` samples are in [`LEAST`] contents or more.
     pub fn is_possible(common: usize, all: usize) -> bool {
         let rest = all.saturating_sub(common);
         common > 1 && rest >= REST.1 && rest as f64 >= REST.0 * all as f64
@@ -132,8 +134,8 @@ impl Frame {
         Self(parts.copied().collect())
     }
 
-    /// Computes the rarity of what two contents share, with weight 0 for the frame; `None` if
-    /// nothing shared is in the frame.
+    /// Computes the rarity of what two contents share. Samples in the frame have weight 0. `None`
+    /// if nothing shared is in the frame.
     pub fn rarity(&self, a: &Signature, b: &Signature) -> Option<Rarity> {
         let level = a.level.max(b.level);
         let mut of_b: Vec<Fingerprint> = b.at_level(level).collect();
@@ -151,7 +153,7 @@ impl Frame {
     }
 }
 
-/// Returns the number of neighbours, and for each sample the share of them that have it.
+/// Returns the number of neighbours, and for each sample the share of the neighbours that have it.
 fn shares(samples: &[&HeldSample]) -> Option<(usize, Vec<f64>)> {
     let mut had: HashMap<ContentId, usize> = HashMap::new();
     for &holder in samples.iter().flat_map(|held| &held.holders) {

@@ -25,7 +25,8 @@ pub fn wilson(share: f64, of: f64, z: f64) -> (f64, f64) {
 ///
 /// The figures are for 2,925 containments of 19 kinds of change. With 1 here the interval includes
 /// 91 % of the true values, with 2 95.5 %, with 3 97 %. For resemblances it includes 99 % and more
-/// with 2. These are of the same pairs, of 3,081 pairs of licences and of 1,800 edited pages.
+/// with 2. The resemblances are those of the same pairs, of 3,081 pairs of licences and of 1,800
+/// edited pages.
 const TOGETHER: f64 = 2.0;
 
 /// Returns a fast interval for an estimate from this many samples of the file. It decides whether a
@@ -48,7 +49,7 @@ mod tests {
             high.get() - low.get()
         };
         assert!(width(2) > width(20) && width(20) > width(128));
-        // An example of textbooks: 20 of 50 at 95 %.
+        // A textbook example: 20 of 50, with a confidence of 95 %.
         let (low, high) = wilson(0.4, 50.0, 1.96);
         assert!((low - 0.276).abs() < 0.001 && (high - 0.538).abs() < 0.001);
     }

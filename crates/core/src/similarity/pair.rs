@@ -3,20 +3,20 @@
 use crate::ids::ContentDigest;
 use crate::similarity::Unit;
 
-/// Names the measures of two contents in one unit, in either order.
+/// The key of the measures of two contents in one unit. Their order does not change the key.
 ///
 /// The key is the BLAKE3 hash of both whole digests. Contents that were made to collide in chunks
-/// or MD5 have other digests, and so another key.
+/// or MD5 have different digests, and so a different key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PairKey(pub u128);
 
-/// The key of the hash. A change of the measures must change its number, so that measures stored
-/// before are not found. The test `the_measures_are_those_of_this_version` detects a change.
+/// The key of the hash. A change of the measures must change the number in it, so that measures
+/// stored before are not found. The test `the_measures_are_those_of_this_version` detects a change.
 const VERSION: &[u8; 32] = b"resemble measures of a pair, v02";
 
 impl PairKey {
-    /// Returns the key of two contents, and whether they are swapped for it: measures are stored
-    /// with the lesser digest first.
+    /// Returns the key of two contents, and whether `b` comes first in the stored measures. They
+    /// are stored with the lesser digest first.
     pub fn of(a: &ContentDigest, b: &ContentDigest, unit: Unit) -> (Self, bool) {
         let is_swapped = b < a;
         let (lesser, greater) = if is_swapped { (b, a) } else { (a, b) };

@@ -1,9 +1,9 @@
-//! The frequency of the text in a chunk, by the samples in it.
+//! Estimates how many contents have the text of a chunk, from the samples in it.
 //!
 //! A licence that a thousand files carry is boilerplate, and its samples are known as such. Its
 //! chunks are not: each file begins with another name and year. So each of these chunks is in only
-//! two or twenty files and looks like evidence. Therefore a chunk counts no more than its text: its
-//! number of contents is the median of those of its samples.
+//! two or twenty files and looks like evidence. Therefore a chunk counts as if as many contents had
+//! it as have its text. That number is the median of the numbers of its samples.
 //!
 //! Samples have no positions. But they are in the order of the file, and about evenly spaced in it:
 //! each distinct shingle or window has the same chance. So the i-th of n samples is assumed at (i +
@@ -26,7 +26,7 @@ pub fn text_of_chunks<'s>(
 ) -> impl Iterator<Item = (usize, u32)> + 's {
     let samples = &sketch.signature.fingerprints;
     let size = sketch.chunks.total_len().0.max(1);
-    // Returns the first sample after a position.
+    // Returns the index of the first sample after a position.
     let behind = move |at: u64| {
         let share = at as f64 / size as f64;
         ((share * samples.len() as f64 - 0.5).ceil().max(0.0) as usize).min(samples.len())

@@ -63,7 +63,8 @@ impl Prepared {
         }
     }
 
-    /// Estimates the number of distinct windows, and its standard deviation as a share of it.
+    /// Estimates the number of distinct windows, and the standard deviation of that number as a
+    /// share of it.
     pub(super) fn distinct(&self) -> (f64, f64) {
         let sampled = self.sampled as f64;
         let known = 1.0 - 0.5f64.powi(i32::from(self.level));

@@ -1,4 +1,4 @@
-//! Proof: the measures of two contents, computed on the contents themselves.
+//! Proof: measures two contents by reading the contents themselves.
 //!
 //! # The definitions
 //!
@@ -44,7 +44,8 @@ pub(super) use cover::{CoverWalk, Covered, WordLengths};
 pub use laid_out::{ComparedBytes, ComparedText};
 pub use members::ProvableMembers;
 
-/// Words in a shingle, the minimum length of a run that covers.
+/// The number of words in a shingle, which is also the length of the shortest run that covers
+/// words.
 const SHINGLE: usize = Params::SHINGLE;
 
 /// The minimum number of bytes of words in a run that is a *passage*: some twenty words that do not
@@ -55,9 +56,9 @@ pub const PASSAGE: ByteLen = ByteLen(128);
 /// for each distinct common shingle. Where nothing is repeated, there are at most five.
 const REPEATED: u64 = 8;
 
-/// The minimum bytes of a passage in texts that repeat their common text. Repeated words hardly
-/// count there. A shorter run may be a common statement, as at the beginning of the tables of two
-/// databases.
+/// The minimum number of bytes of a passage in texts that repeat their common text. A repeated word
+/// counts only a part of its bytes there. A shorter run may be a common statement, as at the
+/// beginning of the tables of two databases.
 const PASSAGE_OF_RECORDS: f64 = 2.0 * PASSAGE.0 as f64;
 
 /// The value that a template shingle has instead of a number.
@@ -66,15 +67,16 @@ const OF_TEMPLATE: u32 = u32::MAX;
 /// A text as its shingles.
 #[derive(Clone, Debug, Default)]
 pub struct ShingledText {
-    /// The distinct shingles, by number: in the order of their first occurrence.
+    /// The distinct shingles in the order of their first occurrence. The place of a shingle here is
+    /// its number.
     distinct: Vec<u64>,
     /// A hash table with open addressing: for each shingle its number plus one; 0 is a free slot.
     table: Vec<u32>,
     /// The number of the shingle that begins with each word, or [`OF_TEMPLATE`]. A text of one to
-    /// four words has one.
+    /// four words has one shingle.
     order: Vec<u32>,
     lengths: WordLengths,
-    /// The end of each text; no shingle crosses an end.
+    /// The end of each of the joined texts; no shingle crosses an end.
     texts: Vec<TextEnd>,
 }
 
@@ -234,8 +236,8 @@ impl ShingledText {
         sum / self.words().max(1) as f64
     }
 
-    /// Returns the sums over the words that are covered if the other text has the shingles of these
-    /// numbers, too.
+    /// Adds up the words that are covered. `common` has the numbers of the shingles that the other
+    /// text has, too.
     fn covered(&self, common: &BitSet) -> Covered {
         let mut walk = CoverWalk::of(&self.lengths);
         let (mut first_shingle, mut first_word) = (0, 0);
@@ -258,8 +260,8 @@ impl ShingledText {
         walk.covered
     }
 
-    /// Returns the bytes of the heaviest run of these shingles. Each shingle counts the bytes of
-    /// its first word, divided by how often the text has it.
+    /// Returns the bytes of the heaviest run of `common` shingles. Each shingle counts the bytes of
+    /// its first word, divided by how often the text has the shingle.
     fn heaviest(&self, common: &BitSet) -> f64 {
         let mut times = vec![0_u32; self.distinct.len()];
         for &number in self.order.iter().filter(|&&number| number != OF_TEMPLATE) {
@@ -287,20 +289,20 @@ impl ShingledText {
 /// The comparison of two texts as counts, so that nothing is rounded before it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommonText {
-    /// Words of a and of b in runs of at least five that the other has, too.
+    /// The number of words of a and of b in runs of at least five that the other text has, too.
     pub covered: (u64, u64),
-    /// All words of a and of b.
+    /// The number of all words of a and of b.
     pub words: (u64, u64),
-    /// Bytes of a and of b in those runs, with one for each separator.
+    /// The number of bytes of a and of b in those runs, with one for each separator.
     pub bytes: (u64, u64),
-    /// Bytes of the longest of those runs, in the text where it is shorter. A phrase that one text
-    /// repeats again and again is not a long run of the other.
+    /// The number of bytes of the longest of those runs, in the text where it is shorter. A phrase
+    /// that one text repeats again and again is not a long run of the other.
     pub longest: u64,
     /// True if one of those runs is a [`PASSAGE`], and not a phrase that both texts repeat.
     pub has_passage: bool,
     /// Distinct shingles in common.
     pub shared: u64,
-    /// Distinct shingles of a and of b.
+    /// The number of distinct shingles of a and of b.
     pub distinct: (u64, u64),
     /// True if both have the same words in the same order, and enough of them to judge.
     pub is_same: bool,
@@ -335,7 +337,7 @@ impl CommonText {
         };
         let longest = of_a.longest.min(of_b.longest);
         let is_repeated = of_a.words.min(of_b.words) >= REPEATED * shared;
-        // The passage is no repetition if one of the texts has most of it only once.
+        // The passage is no mere repetition if one of the texts has most of it only once.
         let is_said_once = || a.heaviest(&in_a).max(b.heaviest(&in_b)) >= PASSAGE_OF_RECORDS;
         Self {
             covered: (of_a.words, of_b.words),
@@ -368,7 +370,8 @@ impl CommonText {
         share(self.covered.0, self.words.0).max(share(self.covered.1, self.words.1))
     }
 
-    /// Returns the measures of two texts that are not identical, of contents of these sizes.
+    /// Returns the measures of two texts that are not identical. `sizes` are those of their
+    /// contents.
     pub fn measures(&self, sizes: (ByteLen, ByteLen)) -> Measures {
         let judged = !too_small(sizes.0) && !too_small(sizes.1);
         let union = self.distinct.0 + self.distinct.1 - self.shared;
@@ -385,8 +388,8 @@ impl CommonText {
     }
 }
 
-/// Returns the shared bytes of the smaller of two contents. If their sizes are equal, returns the
-/// lesser number.
+/// Returns the number of shared bytes in the smaller of two contents. If the contents have equal
+/// sizes, returns the lesser of the two numbers.
 fn in_smaller(sizes: (ByteLen, ByteLen), shared: (u64, u64)) -> u64 {
     match sizes.0.cmp(&sizes.1) {
         Ordering::Less => shared.0,
@@ -425,7 +428,7 @@ pub struct Provable {
     text: OnceLock<ComparedText>,
 }
 
-/// The result for two contents that are not identical.
+/// The result of measuring two contents that are not identical.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proven {
     /// Their measures.
@@ -452,7 +455,7 @@ impl Proven {
         }
     }
 
-    /// Measures two texts that are not identical, of contents of these sizes.
+    /// Measures two texts that are not identical. `sizes` are those of their contents.
     pub fn in_words(a: &ComparedText, b: &ComparedText, sizes: (ByteLen, ByteLen)) -> Self {
         let (common, is_same_text) = a.common(b);
         Self {
@@ -472,7 +475,7 @@ impl Proven {
         }
     }
 
-    /// Measures two contents of these kinds that are not identical by their bytes.
+    /// Measures two contents by their bytes. They have these kinds and are not identical.
     pub fn in_bytes(
         (a, a_kind): (&ComparedBytes, ContentKind),
         (b, b_kind): (&ComparedBytes, ContentKind),
@@ -541,8 +544,8 @@ impl Provable {
         self.text.get_or_init(|| ComparedText::of(self.bytes()))
     }
 
-    /// Measures this content, a, and another, b: in words if both are texts, unless bytes are asked
-    /// for.
+    /// Measures this content (a) and another one (b): in words if both are texts, unless bytes are
+    /// asked for.
     pub fn measure(&self, other: &Self, asked: Unit) -> Proven {
         match unit_of(self.kind, other.kind, asked) {
             Unit::Words => {

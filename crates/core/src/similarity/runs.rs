@@ -1,6 +1,6 @@
 //! Exact measures from the bytes of both files.
 //!
-//! [`cover`] and [`exact`] compute the definitions of `docs/design.md` to the last byte.
+//! [`cover`] and [`exact`] compute the measures exactly as `docs/design.md` defines them.
 //! [`common_runs`] returns *where* two files agree. All three take time linear in both sizes, for
 //! any bytes. Their memory is proportional to the files, up to a bound.
 //!
@@ -9,7 +9,7 @@
 //! All figures of [`cover`] and [`exact`] follow from one question about each 64-byte window of a
 //! file. Does it occur in the other file, or earlier in the same file? The covered bytes are those
 //! in windows that occur in the other file. The size of a file's set is the number of windows that
-//! do not occur earlier. The common part of both sets are the windows that occur in the other file
+//! do not occur earlier. The common part of both sets has the windows that occur in the other file
 //! and not earlier. `mark` answers the question for all windows of a file at once, by a sparse
 //! index and comparisons of bytes. No result depends on a hash.
 //!
@@ -71,8 +71,8 @@ pub struct CommonRun {
 }
 
 /// Returns the runs of at least 64 bytes of `a` that `b` has, too, in the order of `a`. Each byte
-/// of `a` occurs at most once. `b` is the range of one occurrence; bytes of `b` may occur
-/// repeatedly.
+/// of `a` is in one run at most. [`CommonRun::b`] is one of the places where `b` has the run; two
+/// runs may have the same bytes of `b`.
 ///
 /// A run that overlaps the one before is reported without the overlap, and may then be shorter than
 /// 64 bytes. The head of this module describes what is different in files over [`DENSE`].
@@ -117,7 +117,8 @@ fn greedy<S: Starts>(a: &[u8], b: &[u8], mut starts: S) -> Vec<CommonRun> {
                     b: (run.b + skip) as u64..(run.b + run.len) as u64,
                 });
                 reported = end;
-                // Windows that end within the reported bytes add no bytes.
+                // A window that ends within the reported bytes adds nothing, so all of these
+                // windows are skipped.
                 at = (at + 1).max(end + 1 - S::WIDTH);
             }
             _ => at += 1,
@@ -150,7 +151,8 @@ struct Found {
     len: usize,
 }
 
-/// Returns the maximal run around equal windows at `at` and `place`, from `floor` on in a.
+/// Returns the longest run around two equal windows, at `at` in a and at `place` in b. It begins at
+/// `floor` in a or later.
 fn extend(a: &[u8], b: &[u8], at: usize, place: usize, width: usize, floor: usize) -> Found {
     let back = common_suffix(&a[floor..at], &b[..place]);
     let on = common_prefix(&a[at + width..], &b[place + width..]);
@@ -199,23 +201,23 @@ pub fn exact(a: &[u8], b: &[u8]) -> Measures {
     common_bytes(a, b).measures(a, b)
 }
 
-/// The maximum number of covered bytes for each distinct common window, if nothing is repeated.
-/// Runs of 68 bytes or more stay below it.
+/// If there are at least this many covered bytes for each distinct common window, a piece is
+/// repeated. Runs of 68 bytes or more that are not repeated have fewer.
 const FOR_A_WINDOW: usize = 16;
 
-/// The common part of two byte strings, even if it is very small.
+/// The common part of two byte strings. It is counted even if it is very small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommonBytes {
     /// Bytes of a and of b in runs of at least 64 that the other has, too.
     pub(super) covered: (usize, usize),
     /// Distinct 64-byte windows in common.
     shared: usize,
-    /// The common windows over all distinct windows of both.
+    /// The number of common windows over the number of all distinct windows of both.
     pub(super) resemblance: f64,
 }
 
 impl CommonBytes {
-    /// Returns the measures of these two byte strings, from which the common part was made.
+    /// Returns the measures of `a` and `b`, the two byte strings that were compared.
     pub(super) fn measures(&self, a: &[u8], b: &[u8]) -> Measures {
         let (in_a, in_b) = self.covered;
         let in_smaller = match a.len().cmp(&b.len()) {

@@ -54,14 +54,16 @@ pub struct Template {
     pub shingles: Vec<u64>,
 }
 
-/// Returns whether `having` contents out of `among` are at least this share (0..=1).
+/// Returns whether `having` contents are at least the share `share` (0..=1) of `among` contents.
 fn is_enough(having: usize, among: usize, share: f64) -> bool {
-    // A share on the command line has at most six decimal digits.
+    // A share on the command line has at most six decimal digits. So a difference of a millionth is
+    // a rounding error.
     having > 0 && having as f64 >= share * among as f64 - 1e-6
 }
 
 impl Template {
-    /// Returns the pieces that at least `share` (0..=1) of these contents have, and at least one.
+    /// Returns the pieces that at least the share `share` (0..=1) of these contents have, and at
+    /// least one content.
     ///
     /// A content cannot show a fingerprint below the level of its signature. So the share of a
     /// fingerprint is that among the contents that can show it. These must be at least half of all
@@ -139,7 +141,8 @@ impl Pieces {
     }
 
     /// Returns the ranges of the template in some bytes: chunks, windows, and the bytes between two
-    /// windows that begin at most `JOINED` bytes apart. Only a sample of the windows is known.
+    /// windows that begin at most `JOINED` bytes apart. Only a sample of the windows is known, so
+    /// the bytes between are assumed to be template, too.
     fn ranges(&self, bytes: &[u8], params: &Params) -> Vec<Range<usize>> {
         let mut out: Vec<Range<usize>> = Vec::new();
         if self.is_empty() {
@@ -166,7 +169,7 @@ impl Pieces {
     }
 }
 
-/// Returns the bytes in none of these ranges, which are in any order.
+/// Returns the bytes that are in none of these ranges. The ranges may be in any order.
 fn left(bytes: &[u8], mut out: Vec<Range<usize>>) -> Cow<'_, [u8]> {
     if out.is_empty() {
         return Cow::Borrowed(bytes);
@@ -232,7 +235,7 @@ impl Templates {
         self.wordless.is_empty()
     }
 
-    /// Counts the fingerprints of templates. No signature has lost more than this many.
+    /// Counts the fingerprints of templates. Stripping removes at most this many from a signature.
     pub fn fingerprints(&self) -> usize {
         self.pieces.fingerprints.len()
     }
@@ -248,7 +251,8 @@ impl Templates {
         left(bytes, self.wordless.ranges(bytes, &self.params))
     }
 
-    /// Like [`Self::payload`], for bytes that the caller gives up.
+    /// Like [`Self::payload`], but takes the bytes, and returns them as they are if there is
+    /// nothing to remove.
     pub fn into_payload(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self.payload(&bytes) {
             Cow::Borrowed(_) => bytes,
@@ -282,13 +286,13 @@ impl Templates {
         ranges
     }
 
-    /// Removes templates from both lists of a content of `size` bytes and returns the bytes of its
-    /// payload.
+    /// Removes the templates from the chunks and the signature of a content of `size` bytes.
+    /// Returns the number of bytes of its payload.
     ///
     /// The number of removed bytes is that of the template's chunks or of its share of the samples,
-    /// whichever is more. Chunks prove their bytes and miss the bytes beside them. Samples estimate
-    /// all of it. Afterwards the chunk list has gaps, so the positions of its chunks have no
-    /// meaning.
+    /// whichever is more. Chunks prove their bytes, but miss the template's bytes beside them.
+    /// Samples estimate the whole template. Afterwards the chunk list has gaps, so the positions of
+    /// its chunks have no meaning.
     pub fn strip(
         &self,
         size: ByteLen,

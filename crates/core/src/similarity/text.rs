@@ -1,11 +1,11 @@
-//! Comparison of whole texts: proof, where samples are only evidence.
+//! Compares whole texts: a proof, where samples are only evidence.
 //!
-//! A text is read once ([`ReadText`]). Only the shingles that several texts have matter to pairs:
-//! these are numbered ([`NumberedText`]). Shingles that always occur together are merged
+//! A text is read once ([`ReadText`]). Only the shingles that several texts have matter to pairs;
+//! these get numbers ([`NumberedText`]). Shingles that always occur together are merged
 //! ([`Chains`]). A [`Text`] is its chains with their places. One text is laid out in a [`Table`],
-//! and any number of others are compared with it. Each takes time linear in the chains that it
-//! shares with any other text. The measures are those of two texts alone ([`CommonText`]). The
-//! table adds what distinguishes related texts from unrelated ones.
+//! and any number of others are compared with it. Each comparison takes time linear in the chains
+//! that the other text shares with any text. The measures are those of two texts alone
+//! ([`CommonText`]). The table adds what distinguishes related texts from unrelated ones.
 //!
 //! # What is evidence
 //!
@@ -31,19 +31,19 @@ pub use chains::Chains;
 pub use seen::SeenShingles;
 use slots::Slots;
 
-/// The bytes of rare text that a run must have. A byte counts less if more texts have its shingle
-/// ([`discount::weight`]).
+/// The minimum number of bytes of rare text in a run that is evidence. A byte counts less if more
+/// texts have its shingle ([`discount::weight`]).
 pub const RARE: f64 = 32.0;
 
-/// A pair needs no rare run if one text has this share of its words in the other. A pair with this
-/// resemblance needs no run, but more in common than a phrase.
+/// If one text has this share of its words in the other, a run of the pair need not be rare. If the
+/// pair has this resemblance, it needs no run at all, but more in common than a phrase.
 const ALIKE: f64 = 0.25;
 
-/// A pair needs no long run if one text has this share of its words in the other. All runs together
-/// must then have this many bytes of rare text.
+/// Pairs of a share and a number of bytes. Two texts need no long run if one of them has this share
+/// of its words in the other. All runs together must then have this many bytes of rare text.
 const SCATTERED: [(f64, f64); 2] = [(0.12, 140.0), (0.5, 24.0)];
 
-/// A chain that a text has this often is the frame of its records, and not rare text.
+/// A chain that a text has this often belongs to the frame of its records, and is not rare text.
 const REPEATED: usize = 8;
 
 /// A text with this share of recurring words consists of records: rows with the same keys or
@@ -77,7 +77,8 @@ impl TextCutter {
         self.cut(template)
     }
 
-    /// Reads all words of data, those of its markup included; `None`: encoded data has no words.
+    /// Reads all words of data, those of its markup included. Returns `None` for encoded data,
+    /// which has no words.
     pub fn read_data(&mut self, bytes: &[u8]) -> Option<ReadText> {
         if is_encoded_data(bytes) {
             return None;
@@ -96,7 +97,8 @@ impl TextCutter {
                 .digest
                 .filter(|_| lengths.are_enough(0..words.ends.len())),
             lengths,
-            // The vector has its exact size, because all texts are in memory at the same time.
+            // A clone has its exact size. That matters, because all texts are in memory at the same
+            // time.
             shingles: words.shingles.clone(),
             is_of_records: words.recurring >= RECURRING,
         };
@@ -152,7 +154,8 @@ impl ReadText {
         self.shingles.shrink_to_fit();
     }
 
-    /// Replaces the shingles by their numbers, from 1; 0 is a shingle that no other text has.
+    /// Replaces the shingles by numbers. `numbers` has a number from 1 on for each shingle, or 0 if
+    /// no other text has the shingle.
     pub fn numbered(self, mut numbers: Vec<u32>) -> NumberedText {
         let mut places = self.places;
         let mut all = numbers.iter();
@@ -179,10 +182,10 @@ impl ReadText {
     }
 }
 
-/// A text as numbers of the shingles that several texts have.
+/// A text as the numbers of those of its shingles that several texts have.
 #[derive(Clone, Debug, Default)]
 pub struct NumberedText {
-    /// The first word of each of these shingles.
+    /// The place of the first word of each of these shingles.
     places: Vec<u32>,
     numbers: Vec<u32>,
     lengths: WordLengths,
@@ -223,15 +226,16 @@ impl NumberedText {
     }
 }
 
-/// A text among others: the numbers of the chains that several of them have.
+/// A text among others, as the numbers of those of its chains that several of them have.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
-    /// The first word of each of these chains.
+    /// The place of the first word of each of these chains.
     places: Vec<u32>,
     chains: Vec<u32>,
     lengths: WordLengths,
     distinct: u32,
-    /// The sum over the distinct shingles of 1/n, if n texts have the shingle.
+    /// The sum over the distinct shingles of 1/n, where n is the number of texts that have the
+    /// shingle.
     rare: f64,
     digest: Option<WordsDigest>,
     /// The chains that occur [`REPEATED`] times or more, ascending.
@@ -250,7 +254,8 @@ impl Text {
         self.distinct
     }
 
-    /// Returns the weight of a byte of a chain in this text.
+    /// Returns the weight of a byte of a chain in this text: `weight`, or 0 if the text repeats the
+    /// chain.
     #[inline]
     fn weight(&self, chain: u32, weight: f32) -> f32 {
         if !self.repeated.is_empty() && self.repeated.binary_search(&chain).is_ok() {
@@ -266,10 +271,11 @@ impl Text {
 pub struct Commonness {
     /// Counts its shingles.
     pub shingles: u32,
-    /// Counts the texts that have it: the fewer, the stronger the evidence for a pair of them.
+    /// Counts the texts that have the chain. The fewer these are, the stronger is the evidence for
+    /// a pair of them.
     pub texts: u32,
-    /// Counts the texts that have it; near-copies of each other count once. So near-copies do not
-    /// make a chain boilerplate.
+    /// Counts the texts that have the chain, but near-copies of each other only once. So
+    /// near-copies do not make a chain boilerplate.
     pub contents: u32,
 }
 
@@ -278,7 +284,7 @@ fn rarity(texts: u32) -> f64 {
     1.0 / f64::from(texts.max(1))
 }
 
-/// The comparison of two texts; `a` is the one that was laid out.
+/// The comparison of two texts; `a` is the one that was laid out in a [`Table`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proof {
     /// The counts from which the measures are computed.
@@ -289,8 +295,9 @@ pub struct Proof {
     pub scattered: f64,
     /// The share of the common shingles that are not boilerplate.
     pub evident: f64,
-    /// The rare shingles in common (each counts 1/n if n texts have it), over those of the text
-    /// with fewer. It is the lower end of the interval of this share.
+    /// A share of common shingles, where a shingle counts 1/n if n texts have it: the sum over
+    /// those in common, over the lesser of the two texts' own sums. The value is the lower end of
+    /// the interval of this share.
     pub kinship: f64,
     /// True if both are records with keys.
     pub are_records: bool,
@@ -315,7 +322,8 @@ impl Proof {
         let run = self.common.longest >= Params::WINDOW as u64;
         let (covered, words) = (self.common.covered, self.common.words);
         let (shared, distinct) = (self.common.shared, self.common.distinct);
-        // A shingle covers five words. Words beyond that are repetitions and count once.
+        // A shingle covers five words at most. If more words are covered for each shingle, they are
+        // repetitions, which count once.
         let once = |covered, words, distinct| {
             let most = Params::SHINGLE as f64 * self.without_boilerplate(shared, distinct);
             self.without_boilerplate(covered, words).min(most)
@@ -369,17 +377,17 @@ pub struct Table {
 /// A distinct chain.
 #[derive(Clone, Copy, Debug)]
 struct TableEntry {
-    /// The weight of one of its bytes in a run.
+    /// The weight of a byte of the chain in a run.
     weight: f32,
     common: Commonness,
     /// Counts its occurrences in the text.
     times: u32,
-    /// The number of the last comparison that found the chain.
+    /// The number of the last comparison whose other text has the chain.
     round: u32,
 }
 
 impl Table {
-    /// Makes a table for texts; a chain that more than `limit` texts have is no evidence.
+    /// Makes a table for texts. A chain is no evidence if more than `limit` texts have it.
     pub fn new(limit: u32) -> Self {
         let weights = (0..=limit.min(1 << 16)).map(|count| discount::weight(count, limit) as f32);
         Self {
@@ -390,12 +398,12 @@ impl Table {
         }
     }
 
-    /// Returns the weight of a byte whose shingle this many texts have.
+    /// Returns the weight of a byte whose shingle is in `contents` contents.
     pub fn weight(&self, contents: u32) -> f32 {
         self.weights.get(contents as usize).copied().unwrap_or(0.0)
     }
 
-    /// Lays a text out in place of the previous one; `common` returns how common a chain is.
+    /// Lays out a text in place of the previous one. `common` returns how common a chain is.
     pub fn lay(&mut self, a: &Text, common: impl Fn(u32) -> Commonness) {
         self.slots.clear(a.chains.len());
         self.entries.clear();
@@ -428,8 +436,8 @@ impl Table {
         proof
     }
 
-    /// Returns the comparison if it is evidence. `a` is walked only if its upper bounds are enough
-    /// for evidence. Of three unrelated pairs, two are rejected by the bounds.
+    /// Returns the comparison if it is evidence. Walking `b` gives upper bounds for `a`, and `a` is
+    /// walked only if these bounds are enough. They reject two of three unrelated pairs.
     pub fn evidence(&mut self, a: &Text, b: &Text) -> Option<Proof> {
         let mut proof = self.along(a, b);
         if !proof.is_evidence() {
@@ -439,8 +447,8 @@ impl Table {
         proof.is_evidence().then_some(proof)
     }
 
-    /// Walks `b` and returns the proof with upper bounds for `a`. The proof with exact figures is
-    /// never stronger evidence.
+    /// Walks `b` and returns the proof, with upper bounds in place of the figures of `a`. The proof
+    /// with exact figures is never stronger evidence.
     fn along(&mut self, a: &Text, b: &Text) -> Proof {
         self.round += 1;
         let (mut shared, mut rare, mut evident, mut times) = (0u64, 0.0, 0u64, 0u64);
@@ -506,8 +514,8 @@ impl Table {
         proof.scattered = proof.scattered.min(in_a.scattered);
     }
 
-    /// Returns the rarity of what the last comparison found in common; `None` if none of it is
-    /// common text.
+    /// Returns the rarity of the text that the last comparison found in common. `None` if few
+    /// contents have any part of it.
     pub fn rarity(&mut self) -> Option<Rarity> {
         let entries = &self.entries;
         let contents = |&entry: &u32| entries[entry as usize].common.contents;

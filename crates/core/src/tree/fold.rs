@@ -1,18 +1,18 @@
 //! The topmost useful pairs.
 //!
 //! A copied tree makes a pair of every directory with its copy, and with every directory above its
-//! copy. One row is enough: the topmost. But the topmost pair alone would always be the roots. So
+//! copy. One pair is enough: the topmost. But the topmost pair alone would always be the roots. So
 //! two rules choose. A pair is *below* another one if each of its sides is the other pair's side,
-//! or is in it. One figure is *clearly better* than another if it misses at most half as much, and
-//! the other misses more than a tenth. Nothing is clearly better than 95 %; 80 % is clearly better
-//! than 60 %, and 90 % than 80 %.
+//! or is in it. A share *misses* what it lacks to 100 %. A share is *clearly better* than another
+//! if it misses at most half as much, and the other misses more than a tenth. Nothing is clearly
+//! better than 95 %; 80 % is clearly better than 60 %, and 90 % than 80 %.
 //!
 //! 1. **Loose pairs are removed.** A pair is loose because of a pair below it if two conditions
 //!    hold. First, the lower pair has nine tenths of the upper pair's shared bytes, counted on the
 //!    side of the upper pair's larger containment. Second, the lower pair is clearly better, or
-//!    clearly more alike, or more alike by a quarter. Alike is Dice's coefficient by bytes: the
-//!    shared bytes of both over all bytes of both. `(a, /)` shares as much as `(a, /backup/a)`, and
-//!    is less precise.
+//!    clearly more alike, or more alike by a quarter. Two directories are as *alike* as Dice's
+//!    coefficient of their bytes: the shared bytes of both over all bytes of both. For example,
+//!    `(a, /)` shares as much as `(a, /backup/a)`, but is less precise.
 //! 2. **Lower pairs are folded.** From the top down, a pair is removed if a remaining pair is above
 //!    it. It stays if its larger containment is clearly better.
 
@@ -35,7 +35,7 @@ pub fn fold(forest: &Forest, pairs: &[Pair]) -> Vec<Pair> {
             loose[upper] = loose[upper] || is_loose(&pairs[upper], pair);
         });
     }
-    // A pair above another has a lesser sum of depths.
+    // A pair above another one has a lesser sum of depths, so it is visited first.
     let mut order: Vec<usize> = (0..pairs.len()).filter(|&at| !loose[at]).collect();
     order.sort_by_key(|&at| forest.depth(pairs[at].a) + forest.depth(pairs[at].b));
     let mut stays = vec![false; pairs.len()];
@@ -51,8 +51,8 @@ pub fn fold(forest: &Forest, pairs: &[Pair]) -> Vec<Pair> {
         .collect()
 }
 
-/// Calls `found` with the position of each pair above this one. The first side of a pair precedes
-/// the second one in preorder. So do their ancestors, unless one of these contains the other.
+/// Calls `found` with the position of each pair above `pair`. The first side of a pair precedes the
+/// second one in preorder. So do their ancestors, unless one of these contains the other.
 fn above(
     forest: &Forest,
     places: &HashMap<(Node, Node), usize>,

@@ -1,7 +1,7 @@
 //! Directories as numbers.
 
-/// A directory of a [`Forest`]. Numbers are in preorder: the directories below one directly follow
-/// it. So "below" is a comparison of two numbers.
+/// A directory of a [`Forest`]. Numbers are in preorder: the directories below a directory have the
+/// numbers right after its own. So "below" is a comparison of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(pub(super) u32);
 
@@ -97,7 +97,8 @@ impl Forest {
         self.holds(a, b) || self.holds(b, a)
     }
 
-    /// Returns two directories and all pairs above them in which neither contains the other.
+    /// Returns the pair of these two directories, and all pairs of directories above them. Leaves
+    /// out pairs in which one directory contains the other.
     pub fn pairs_above(&self, (a, b): (Node, Node)) -> impl Iterator<Item = (Node, Node)> + '_ {
         let above = self.upwards(a).take_while(move |&a| !self.holds(a, b));
         above.flat_map(move |a| {

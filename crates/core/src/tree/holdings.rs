@@ -2,8 +2,8 @@
 
 use super::forest::{Forest, Node};
 
-/// A share in millionths, rounded down. So sums of bytes computed from shares do not depend on the
-/// order.
+/// A share in millionths, rounded down. Bytes computed from shares are whole numbers, so their sums
+/// do not depend on the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share(u32);
 
@@ -63,16 +63,17 @@ pub struct Link {
     pub share: Share,
 }
 
-/// Limits on the directories of a content that makes pairs of directories.
+/// Limits on the number of directories that have a content. They bound the pairs of directories
+/// that the content makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// If a content is in at most this many directories, each of them is paired with each other
     /// one. Links of a content in more directories are not followed.
     pub every: usize,
-    /// If a content is in more directories than this limit, each is paired with this many before it
-    /// and after it.
+    /// If a content is in more than [`Self::every`] directories, each of them is paired only with
+    /// this many before it and after it.
     pub window: usize,
-    /// A content in more directories is ubiquitous and makes no pair.
+    /// A content in more directories than this is ubiquitous and makes no pair.
     pub most: usize,
 }
 
@@ -100,7 +101,7 @@ pub struct Holdings {
     pub(super) forest: Forest,
     pub(super) sizes: Vec<u64>,
     pub(super) limits: Limits,
-    /// Ordered by node, then by content.
+    /// All entries, ordered by node, then by content.
     pub(super) entries: Vec<Entry>,
     /// The entries whose content is in more than `every` directories.
     pub(super) frequent: Vec<Entry>,
@@ -217,8 +218,8 @@ impl Holdings {
         self.bytes[below.index()]
     }
 
-    /// Returns the bytes of the files whose contents are in more than [`Limits::every`]
-    /// directories.
+    /// Returns the bytes of the files at and below a directory whose contents are in more than
+    /// [`Limits::every`] directories.
     pub(super) fn frequent_bytes(&self, below: Node) -> u64 {
         self.frequent_bytes[below.index()]
     }

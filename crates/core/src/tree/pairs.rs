@@ -36,9 +36,9 @@ impl Pair {
         self.a_in_b().max(self.b_in_a())
     }
 
-    /// Returns the bytes that both have: the lesser of the two directions. Ten copies of a file all
-    /// have an equal in a directory with one copy. So one direction alone can exceed what the other
-    /// directory has.
+    /// Returns the number of bytes that both have: the lesser of the two directions. If one
+    /// directory has ten copies of a file and the other has one copy, all ten have an equal in the
+    /// other. So one direction alone can exceed what the other directory has.
     pub fn shared(&self) -> u64 {
         self.shared_a.min(self.shared_b)
     }
@@ -70,8 +70,8 @@ struct Sum {
     node: u32,
     /// Bytes shared by contents that few directories have. This number is exact.
     sure: i64,
-    /// Bytes shared by other contents, which are counted for neighbours only. The number may be too
-    /// low.
+    /// Bytes shared by other contents, which are counted for neighbours only. The number is
+    /// approximate.
     windowed: i64,
 }
 
@@ -137,7 +137,7 @@ impl Holdings {
     }
 
     /// Returns whether a pair could still pass, judged by one direction alone. The sums may lack
-    /// contents that many directories have. So such contents do not count as missing.
+    /// the contents that many directories have. So bytes of these contents do not count as missing.
     fn nominates(&self, a: Node, sum: &Sum, min: Share) -> bool {
         let (sure, windowed) = (sum.sure.max(0) as u64, sum.windowed.max(0) as u64);
         let (bytes, frequent) = (self.bytes(a), self.frequent_bytes(a));
@@ -158,7 +158,8 @@ impl Holdings {
                 shared_b: self.frequent_shared(b, a),
             })
             .collect();
-        // The pairs by their second directory. The list itself is ordered by the first.
+        // The numbers of the pairs, ordered by the second directory. `pairs` itself is ordered by
+        // the first.
         let mut as_second: Vec<(Node, u32)> = pairs
             .iter()
             .enumerate()
@@ -197,9 +198,9 @@ impl Holdings {
         bytes.max(0) as u64
     }
 
-    /// Calls `visit` with each directory, children before parents. The sums have the bytes that the
-    /// directory shares with each other one, in no particular order. Directories above and below it
-    /// are left out.
+    /// Calls `visit` with each directory, children before parents, and with its sums: the bytes
+    /// that it shares with each other directory, in no particular order. Directories above and
+    /// below it are left out.
     fn sweep(&self, visit: &mut dyn FnMut(Node, &[Sum])) {
         let forest = &self.forest;
         let mut below: Vec<Vec<Sum>> = Vec::new();
@@ -256,15 +257,17 @@ impl Holdings {
         }
     }
 
-    /// Adds the files of an entry to the directories that have them, or parts of them.
+    /// Adds the bytes of an entry's files to the directories that have these files, or parts of
+    /// them.
     fn spread(&self, entry: &Entry, marks: &mut Marks, add: &mut dyn FnMut(u32, i64, i64)) {
         let size = self.sizes[entry.content as usize];
         let holders = self.holders(entry.content);
         let at = Node(entry.node);
         marks.next();
         if self.is_frequent(entry.content) {
-            // An entry where hard links meet has another window than the links. These sums are
-            // lower bounds already, so they are not corrected.
+            // Where hard links meet, the entry is negative, but its window is another one than
+            // those of the links. So it cannot correct their sums and is left out. These sums only
+            // nominate pairs.
             if holders.len() <= self.limits.most && entry.files > 0 {
                 let place = holders.partition_point(|&holder| holder < entry.node);
                 let from = place.saturating_sub(self.limits.window);
@@ -281,7 +284,7 @@ impl Holdings {
             self.climb(at, holder, marks, &mut |to| add(to, bytes, 0));
         }
         // The best link is first. So a directory that is marked already has at least as large a
-        // share.
+        // share of the content.
         for &(share, content) in self.links(entry.content) {
             let bytes = entry.files * share.bytes(size) as i64;
             for &holder in self.holders(content) {
@@ -290,8 +293,8 @@ impl Holdings {
         }
     }
 
-    /// Finds the directories from `holder` upwards that are not marked and not above `at`; none if
-    /// `holder` is below `at`.
+    /// Finds the directories from `holder` upwards that are not marked and not above `at`. Finds
+    /// none if `holder` is below `at`.
     fn climb(&self, at: Node, holder: u32, marks: &mut Marks, found: &mut dyn FnMut(u32)) {
         let holder = Node(holder);
         if self.forest.holds(at, holder) {

@@ -279,7 +279,7 @@ proptest! {
 
 /// Makes two copies of a tree of two directories, and another directory.
 fn copies() -> (Holdings, Vec<Node>) {
-    // 0 a, 1 a/x, 2 b, 3 b/y, 4 c
+    // The directories are 0 a, 1 a/x, 2 b, 3 b/y and 4 c.
     let drawn = Drawn {
         parents: vec![None, Some(0), None, Some(2), None],
         sizes: vec![1000, 2000, 500],
@@ -299,7 +299,7 @@ fn copies() -> (Holdings, Vec<Node>) {
 fn only_the_topmost_of_a_copy_stays() {
     let (holdings, nodes) = copies();
     let pairs = holdings.pairs(half(), 256);
-    // a/x is in b and in b/y; b/y is in a and in a/x.
+    // The other pairs are a/x with b and with b/y, and b/y with a.
     assert_eq!(pairs.len(), 4, "{pairs:?}");
     let folded = fold(holdings.forest(), &pairs);
     assert_eq!(folded.len(), 1, "{folded:?}");
@@ -310,7 +310,7 @@ fn only_the_topmost_of_a_copy_stays() {
 
 #[test]
 fn the_tightest_of_those_that_share_the_same_stays() {
-    // b, the copy of a, is in a large directory: 0 a, 1 big, 2 big/b.
+    // b, the copy of a, is in a large directory. The directories are 0 a, 1 big and 2 big/b.
     let drawn = Drawn {
         parents: vec![None, None, Some(1)],
         sizes: vec![1000, 9000],
@@ -327,7 +327,8 @@ fn the_tightest_of_those_that_share_the_same_stays() {
 
 #[test]
 fn a_lower_pair_stays_if_it_is_clearly_better() {
-    // 0 a, 1 a/x, 2 b, 3 b/x. x is a copy. Apart from x, a and b share half of a file.
+    // The directories are 0 a, 1 a/x, 2 b and 3 b/x; b/x is a copy of a/x. Apart from x, a and b
+    // share half of a file.
     let drawn = Drawn {
         parents: vec![None, Some(0), None, Some(2)],
         sizes: vec![1000, 2000, 2000],
@@ -367,7 +368,8 @@ fn a_directory_copied_a_thousand_times_is_paired_with_neighbours() {
 
 #[test]
 fn chains_of_directories_end() {
-    // Two chains of 80 directories, a file and its copy in each.
+    // Two chains of 80 nested directories. Each directory of one has a file, and its counterpart a
+    // copy of the file.
     let depth = 80;
     let parents = (0..2 * depth).map(|at| (at % depth > 0).then(|| at - 1));
     let drawn = Drawn {

@@ -73,7 +73,8 @@ const INVISIBLE: [(u32, u32); 17] = [
     (0xe_0000, 0xe_0fff),
 ];
 
-/// The properties of a character: its role in the highest byte, [`JOINS`], and its lower case.
+/// The properties of a character in one number: [`JOINS`], the role in the rest of the highest
+/// byte, and the lower case below.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Class(u32);
 
@@ -92,13 +93,14 @@ impl Class {
         }
     }
 
-    /// Returns its lower case; for [`TWO_IN_LOWER_CASE`] the first character of two.
+    /// Returns the lower case of the character; for [`TWO_IN_LOWER_CASE`] the first of its two
+    /// characters.
     #[inline]
     pub(crate) const fn lower(self) -> u32 {
         self.0 & 0x00ff_ffff
     }
 
-    /// Returns whether normal form C may join it to the character before, or replace it.
+    /// Returns whether normal form C may join this character to the one before, or replace it.
     #[inline]
     pub(crate) const fn joins(self) -> bool {
         self.0 & JOINS != 0

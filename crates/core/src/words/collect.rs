@@ -14,28 +14,28 @@ pub(crate) struct CollectedWords {
     pub(crate) ends: Vec<u32>,
     /// The digest of all words in order, if they are enough to judge.
     pub(crate) digest: Option<WordsDigest>,
-    /// The share of the words that recur. It is high in tables and dumps, whose records repeat the
-    /// same words.
+    /// The share of the words that recur ([`RECURRING_IN`]). It is high in tables and dumps, whose
+    /// records repeat the same words.
     pub(crate) recurring: f32,
     /// The number of words for each value of the first bits of a word's hash.
     pub(super) counts: Vec<u32>,
 }
 
-/// A word recurs if it is at least one in this many words.
+/// A word recurs if at least one in this many words of the text is that word.
 const RECURRING_IN: u32 = 40;
 
 /// The minimum number of words for which recurring words can be determined.
 const LEAST_WORDS: u32 = 150;
 
-/// The number of bits of a hash by which words are counted.
+/// The number of bits of a word's hash by which occurrences of words are counted.
 const COUNTED_BITS: u32 = 10;
 
 /// Returns the share of words that recur, from the counts of all words.
 ///
 /// In a short text, many words recur by chance: of 200 words, any that occurs five times. So one
 /// standard error is subtracted from the count of a word. Without this, 15 % of the texts of 150 to
-/// 400 words in T4 and T6 are records. With it, 1 of 208 is. All 144 tables, dumps and logs of T13
-/// are records either way.
+/// 400 words in the accuracy tasks T4 and T6 would be taken for records. With it, 1 of 208 is. All
+/// 144 tables, dumps and logs of T13 are taken for records either way.
 fn recurring(counts: &[u32]) -> f32 {
     let all: u32 = counts.iter().sum();
     if all < LEAST_WORDS {

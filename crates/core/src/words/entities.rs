@@ -1,15 +1,15 @@
 //! Entities of HTML and XML: the characters of `&uuml;`, `&#252;` and `&#xFC;`.
 //!
-//! A name of HTML matters if its characters are a part of a word, or invisible. `letters.txt` has
-//! these names in order, each with its characters in hexadecimal digits. It is made from the table
-//! of the HTML standard. All other names separate words.
+//! An HTML name matters only if its characters are a part of a word, or invisible. `letters.txt`
+//! has these names in order, each with its characters in hexadecimal digits. It is made from the
+//! table of the HTML standard. All other names separate words.
 
 use std::sync::OnceLock;
 
-/// The length of the longest name of HTML. The number of any character is shorter.
+/// The length of the longest HTML name. An entity with the number of a character is shorter.
 pub(super) const MAX_NAME: usize = 32;
 
-/// The maximum number of characters of a name.
+/// The characters of an entity: one, or at most two.
 pub(super) type Characters = [char; 2];
 
 static LETTERS: &str = include_str!("entities/letters.txt");
@@ -21,8 +21,8 @@ const SIGNS: [&str; 32] = [
     "pound", "quot", "raquo", "rdquo", "reg", "rsquo", "sect", "times", "trade",
 ];
 
-/// The characters that browsers show for the numbers of control characters, 128 to 159: those of
-/// Windows-1252.
+/// The characters that browsers show for the numbers 128 to 159. These are control characters, but
+/// browsers take them for Windows-1252.
 const WINDOWS: [u16; 32] = [
     0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039,
     0x152, 0x8d, 0x17d, 0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc,
@@ -49,13 +49,13 @@ fn table() -> &'static [(&'static str, Characters)] {
     })
 }
 
-/// Returns the characters of an entity, without `&` and `;`; a single one is followed by a NUL.
-/// `None`: it separates words, or is not an entity.
+/// Returns the characters of an entity, which is given without `&` and `;`. A single one is
+/// followed by a NUL. `None` if the entity separates words, or if it is not known.
 pub(super) fn characters_of(name: &[u8]) -> Option<Characters> {
     if let [b'#', number @ ..] = name {
         return character_of(number).map(|character| [character, '\0']);
     }
-    // These are nearly all entities in ASCII texts.
+    // These five are nearly all entities in ASCII texts, so the table is not searched for them.
     if matches!(name, b"amp" | b"gt" | b"lt" | b"nbsp" | b"quot") {
         return None;
     }
@@ -64,7 +64,8 @@ pub(super) fn characters_of(name: &[u8]) -> Option<Characters> {
     at.ok().map(|at| table[at].1)
 }
 
-/// Returns the character of a number in decimal or, after an `x`, hexadecimal digits.
+/// Returns the character with a number, which is given in decimal or, after an `x`, in hexadecimal
+/// digits.
 fn character_of(number: &[u8]) -> Option<char> {
     let number = std::str::from_utf8(number).ok()?;
     let code = match number.strip_prefix(['x', 'X']) {
@@ -78,7 +79,7 @@ fn character_of(number: &[u8]) -> Option<char> {
     }
 }
 
-/// Returns the length of the part of a name that browsers resolve without the missing `;`: a
+/// Returns the length of the part of a name that browsers resolve although the `;` is missing: a
 /// number, or a letter of ISO 8859-1.
 pub(super) fn without_semicolon(name: &[u8]) -> Option<usize> {
     if let [b'#', number @ ..] = name {

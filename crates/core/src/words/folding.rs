@@ -18,14 +18,14 @@ const MOST_MORE: u8 = 3;
 /// Hashes letters to words and words to shingles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folding {
-    /// The word so far: the hash of all but its last bytes (16 at most), these last bytes, and
-    /// their number.
+    /// The word so far: the hash of all but its last bytes (16 at most), these last bytes, and the
+    /// number of these last bytes.
     word: u64,
     sixteen: u128,
     bytes: usize,
     /// Letters of the current word.
     letters: u64,
-    /// The bytes of UTF-8 that these letters have beyond their first.
+    /// The number of bytes of these letters in UTF-8, without the first byte of each.
     continued: u8,
     pub(super) chain: ShingleChain,
     /// The total number of letters of all words so far. Of each word at most [`COUNTED`] count.
@@ -43,7 +43,7 @@ impl Folding {
             for &byte in &bytes[..length] {
                 self.byte(byte);
             }
-            // This byte distinguishes the letter from ASCII letters with the same bytes.
+            // Without this byte, the letter would have the same bytes as some ASCII letters.
             self.byte(0xff);
             let continued = 1 + u8::from(letter > 0x7ff) + u8::from(letter > 0xffff);
             self.continued = self.continued.saturating_add(continued);
@@ -74,11 +74,12 @@ impl Folding {
         self.add(word)
     }
 
-    /// Returns how many extra samples, each by another hash, are taken of the shingle that ends
-    /// with the current word.
+    /// Returns the number of extra samples of the shingle that ends with the current word. Each
+    /// extra sample has another hash.
     ///
     /// A letter beyond ASCII has two bytes or more. So 500 bytes of such letters have half as many
-    /// words, and need twice as many samples. The last word of a shingle decides for all its words.
+    /// words, and need twice as many samples for each word. The last word of a shingle decides for
+    /// all its words.
     #[inline]
     pub(super) fn times_more(&self) -> u8 {
         (self.continued / CONTINUED).min(MOST_MORE)
@@ -90,7 +91,7 @@ impl Folding {
         self.take_end().map(WordEnd::hash)
     }
 
-    /// Ends the word, if there is one, and returns the input of its hash.
+    /// Ends the word, if there is one, and returns the bytes from which its hash is computed.
     #[inline]
     pub(super) fn take_end(&mut self) -> Option<WordEnd> {
         if !self.in_word() {
@@ -116,7 +117,8 @@ impl Folding {
         self.add(end.hash())
     }
 
-    /// Returns the input of the hash of a word of ASCII letters, at least one.
+    /// Returns the bytes from which the hash of a word of ASCII letters is computed. There is at
+    /// least one letter.
     pub(super) fn ascii_end(&mut self, letters: &[u8]) -> WordEnd {
         self.length += (letters.len() as u64).min(COUNTED);
         WordEnd::of(letters)
@@ -128,7 +130,7 @@ impl Folding {
         self.shingle()
     }
 
-    /// Returns the shingle that the last word completed, if it did.
+    /// Returns the shingle that ends with the last word, if there were words enough for one.
     #[inline]
     pub(super) fn shingle(&self) -> Option<u64> {
         (self.chain.words >= SHINGLE as u64).then(|| hash(self.chain.shingle))

@@ -3,9 +3,9 @@
 //!
 //! # Rows
 //!
-//! Runs of five words are the unit of texts. Where lines have fewer words, every run crosses a line
+//! Texts are compared by runs of five words. Where lines have fewer words, every run crosses a line
 //! end. A table whose rows are reordered then shares no run with itself. So the rows of such a
-//! table are a unit of their own ([`RowReader`]).
+//! table are compared as wholes ([`RowReader`]).
 //!
 //! A row is a line of two to four words that are separated by signs and not by a single blank. A
 //! number or a digest is a row, too. A text is a table if nine of ten lines with words are rows.
@@ -22,7 +22,8 @@
 //! bytes are in lines of one length without any blank, a file is encoded data. It has no words, and
 //! is compared without its line ends ([`joined`]). A column of digests of one length is a table.
 //!
-//! The first [`DECIDED`] bytes decide. For nearly all files the first [`GLANCE`] bytes are enough.
+//! The first [`DECIDED`] bytes of a file decide its layout. For nearly all files the first
+//! [`GLANCE`] bytes already show that the layout is plain.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -31,10 +32,11 @@ use std::ops::Range;
 use crate::hash::shingles::{SHINGLE, ShingleChain, hash};
 use crate::words::{CollectedWords, Folding, Sink, Tokenizer};
 
-/// The bytes at the start of a file that decide the layout.
+/// The number of bytes at the start of a file that decide its layout.
 pub(crate) const DECIDED: usize = 64 << 10;
 
-/// The bytes at the start that show whether the layout needs to be decided at all.
+/// The number of bytes at the start of a file that show whether its layout needs to be decided at
+/// all.
 pub(crate) const GLANCE: usize = 4 << 10;
 
 /// The minimum number of rows of a table, and of lines that are examined.
@@ -43,8 +45,8 @@ const LEAST_ROWS: usize = 8;
 /// The minimum number of letters that the uncommon words of a distinctive row have together.
 const TELLING: u32 = 7;
 
-/// The maximum number of letters of a word that count. A word that is not a plain number counts
-/// `MORE` letters more.
+/// The maximum number of letters of a word that count towards [`TELLING`]. A word that is not a
+/// plain number counts `MORE` letters more.
 const OF_ONE: u32 = 8;
 const MORE: u32 = 2;
 
@@ -58,7 +60,8 @@ const LEAST_ENCODED: usize = 256;
 /// A word of at least this many letters and digits may be a digest.
 const DIGEST: usize = 16;
 
-/// The maximum number of words of a row that is a unit. Longer rows contain runs of five words.
+/// The maximum number of words of a row that is compared as a whole. Longer rows contain runs of
+/// five words.
 const SHORT: usize = SHINGLE - 1;
 
 /// The maximum number of bytes of a line that are buffered when a table arrives in pieces.
@@ -101,17 +104,18 @@ pub(crate) fn is_worth_deciding(glance: &[u8]) -> bool {
     for line in lines_of(lines) {
         all += 1;
         rows += usize::from(is_row(line));
-        // These lines are enough to recognise prose.
+        // If most of the first lines are not rows, the text is prose, and the other lines need no
+        // look.
         if all >= LEAST_ROWS && 2 * rows < all {
             break;
         }
     }
-    // Encoded data may have no line end nearby.
+    // Encoded data may be one long line, so the lines alone do not show it.
     4 * rows >= 3 * all && all >= LEAST_ROWS || is_mostly_solid(glance)
 }
 
-/// Returns the hashes by which a table is compared, distinct and ascending. These are of its
-/// distinctive rows and of the runs of five words in longer rows. `None` if the text is not a
+/// Returns the hashes by which a table is compared, distinct and ascending: those of its
+/// distinctive rows, and of the runs of five words in longer rows. `None` if the text is not a
 /// table.
 pub fn rows_of(bytes: &[u8]) -> Option<Vec<u64>> {
     let LineLayout::Table(reader) = LineLayout::of(bytes) else {
@@ -244,8 +248,8 @@ fn is_mostly_solid(bytes: &[u8]) -> bool {
     let enough = |solid: usize| solid * 10 >= bytes.len() * 8;
     let mut solid = 0;
     let mut rest = bytes;
-    // Each line counts with its line end, the last one too. Prose is recognised after a fifth of
-    // the bytes.
+    // Each line counts with its line end, the last one too. The loop ends as soon as the bytes left
+    // are too few: for prose after a fifth of the bytes.
     while !rest.is_empty() && enough(solid + rest.len() + 1) {
         let end = rest.iter().position(|&byte| byte == b'\n');
         let (line, behind) = rest.split_at(end.unwrap_or(rest.len()));
@@ -275,7 +279,8 @@ fn is_encoded(head: &[u8], is_whole: bool) -> bool {
         last = line.len();
         if last <= length {
             full += usize::from(last == length);
-            // A shorter line counts as well, because it ends a block.
+            // A shorter line counts as well, because it is the last line of a block of encoded
+            // data.
             taken += last + 1;
             hex &= line.iter().all(u8::is_ascii_hexdigit);
         }
@@ -299,8 +304,8 @@ struct RowWords {
     letters: u32,
     has_more_than_digits: bool,
     bytes: u32,
-    /// For each word: its hash, the number of its letters that count, and its end in bytes of
-    /// UTF-8. Every word includes one byte for its separator.
+    /// The words of the row. Each has its hash, the number of its letters that count, and its end
+    /// in bytes of UTF-8, with one byte for each separator.
     words: Vec<(u64, u32, u32)>,
 }
 
@@ -350,7 +355,8 @@ pub(crate) struct RowReader {
 }
 
 impl RowReader {
-    /// Makes a reader for the table that begins with these lines; `None` if it is not one.
+    /// Makes a reader for the table that begins with these lines. `None` if they are not the
+    /// beginning of a table.
     fn of(lines: &[u8]) -> Option<Self> {
         let (mut all, mut rows) = (0usize, 0);
         let mut read = RowWords::default();

@@ -11,18 +11,18 @@
 //! # A part
 //!
 //! A part may begin within a tag, a script or a style. Bytes before the first `>` without any `<`
-//! are the rest of a tag, if they look like one. Bytes before the end of a script that did not
-//! begin are script, unless they begin as prose does. If prose comes before such a part, all of it
-//! is read as text, and so is the rest of the script.
+//! are the rest of a tag, if they look like one. If a script ends that did not begin in the part,
+//! the bytes before its end are script, unless they begin as prose does. If prose comes before such
+//! a part, all of it is read as text, and so is the rest of the script.
 
 use memchr::{memchr, memchr2, memmem};
 
 use super::entities;
 
-/// The number of bytes at the beginning that decide.
+/// The number of bytes at the beginning of a text that decide whether it is markup.
 pub(super) const HEAD: usize = 64 << 10;
 
-/// The minimum number of marks of a text that is markup.
+/// The minimum number of marks in a text that is markup.
 const LEAST_MARKS: usize = 2;
 
 /// The minimum number of marks for each 1,024 bytes of text between them. Half of HTML pages have
@@ -32,10 +32,10 @@ const MARKS: usize = 3;
 /// The maximum number of bytes before a declaration: a stray word, a shebang.
 const STRAY: usize = 64;
 
-/// The longest rest of a tag that a part may begin with.
+/// The maximum length of the rest of a tag with which a part may begin.
 const MAX_REST: usize = 4 << 10;
 
-/// Within this many bytes a script or a style has a brace or a `=`, which prose rarely has.
+/// The number of bytes in which any script or style has a brace or a `=`. Prose rarely has one.
 const CODE: usize = 256;
 
 /// The maximum number of attributes without values that the rest of a tag has.
@@ -79,7 +79,7 @@ const BARE: [&str; 31] = [
     "ul",
 ];
 
-/// The state before a byte of a marked-up text.
+/// The state of the reader before a byte of a marked-up text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Markup {
     /// Not markup.
@@ -94,8 +94,8 @@ pub(super) enum Markup {
         style: u8,
         at: u8,
     },
-    /// In the tag of a script or style. True directly after a `/`, which makes the tag empty if it
-    /// ends now.
+    /// In the tag of a script or style. The value is true directly after a `/`, which makes the tag
+    /// empty if it ends now.
     HiddenTag(bool),
     /// In a tag, a declaration or an end tag.
     Tag,
@@ -117,7 +117,8 @@ pub(super) enum Shown {
     Blank,
     /// Is text itself.
     Byte,
-    /// The `<` before the byte is an ordinary sign. The byte is text that was not taken yet.
+    /// Shows that the `<` before the byte was an ordinary sign. The byte itself is text and is not
+    /// taken yet.
     Sign,
 }
 
@@ -168,7 +169,7 @@ impl Markup {
                 b'>' if dashes == 2 => (Self::Text, Shown::Nothing),
                 _ => (Self::Comment(0), Shown::Nothing),
             },
-            // `</sc` and `</sty` begin the end of a script and of a style, and of nothing else.
+            // In a script or a style, only `</sc` and `</sty` can begin its end tag.
             Self::Hidden(taken) => match (taken, lower) {
                 (_, b'<') => (Self::Hidden(1), Shown::Nothing),
                 (1, b'/') => (Self::Hidden(2), Shown::Nothing),
@@ -182,7 +183,7 @@ impl Markup {
         }
     }
 
-    /// Returns the state after a letter of a name, with `at` letters before it.
+    /// Returns the state after a letter of the name of a tag, with `at` letters before it.
     fn after_name([script, style]: [u8; 2], at: u8, lower: u8) -> Self {
         match lower {
             b'>' | b' ' | b'\t' | b'\n' | b'\r' | b'/' => {
@@ -302,7 +303,8 @@ fn is_dense(head: &[u8], rest: usize) -> bool {
     let mut marks = usize::from(rest > 0);
     let mut aside = rest;
     let mut at = rest;
-    // Comments are searched only while an end of a comment follows.
+    // True while the end of a comment may follow. If a search found none, no other comment is
+    // searched.
     let mut has_comments = true;
     while let Some(next) = memchr2(b'<', b'&', &head[at..]) {
         at += next;

@@ -3,8 +3,8 @@
 //! # What is kept
 //!
 //! Every run of five words of a text is a shingle and has a hash. Shingles are sampled by the value
-//! of their hash, as the windows of other files are ([`crate::sample`]): `Mod_n` of Broder 1997 on
-//! his w-shingling. A text of one to four words is one shingle.
+//! of their hash, as the windows of other files are ([`crate::sample`]): `Mod_n` on the w-shingling
+//! of Broder 1997. A text of one to four words is one shingle.
 //!
 //! # Choices
 //!
@@ -64,8 +64,9 @@ pub(crate) use tokenizer::{Tokenizer, WrittenIn};
 /// character in a hundred in words; 95 % of 921 HTML pages have more than eleven.
 const TEXT_IN: u64 = 10;
 
-/// HTML or XML is mostly markup if its words are less than one in `MARKUP_IN` of its characters. An
-/// edited copy of it may fall on the other side of [`TEXT_IN`].
+/// HTML or XML is mostly markup if its words are less than one in `MARKUP_IN` of its characters.
+/// Such a text also has samples of its tags, because an edited copy may fall on the other side of
+/// [`TEXT_IN`].
 const MARKUP_IN: u64 = 4;
 
 /// Makes shingles of a text that arrives in pieces of any size.
@@ -76,14 +77,14 @@ pub struct Shingler {
     batch: WordBatch,
     /// Bytes taken so far.
     taken: u64,
-    /// The share of words in the first [`Self::DECIDED`] bytes, once these were taken.
+    /// The share of words in the first [`Self::DECIDED`] bytes, once all of these were taken.
     decided: Option<WordShare>,
-    /// The first bytes, buffered until the layout is known.
+    /// The first bytes, which wait here until the layout is known.
     head: Vec<u8>,
     layout: Option<LineLayout>,
     /// The samples that [`Self::besides`] drains.
     besides: Vec<Fingerprint>,
-    /// Words that were counted before the current stretch: see [`stretch`].
+    /// The number of words that were counted before the current stretch: see [`stretch`].
     counted_before: u64,
     /// The least level of the fingerprints that the caller keeps.
     wanted: u8,
@@ -95,8 +96,9 @@ pub struct Shingler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shingled {
     /// The digest of all words, if the words (each with a blank) have at least
-    /// [`LEAST_JUDGED`](crate::params::LEAST_JUDGED) bytes. Pages that are all script and empty
-    /// forms have few words, and always the same ones.
+    /// [`LEAST_JUDGED`](crate::params::LEAST_JUDGED) bytes. With fewer, unrelated files would be
+    /// the same text: pages that are all script, and empty forms, have few words and always the
+    /// same ones.
     pub words: Option<WordsDigest>,
     /// True if the content is text, and not data or a template with few words.
     pub is_text: bool,
@@ -109,9 +111,9 @@ pub struct Shingled {
 }
 
 impl Shingled {
-    /// Returns the extra fingerprints that a content is found by, beyond its signature. `shingles`
-    /// samples its words, `more` is the sample of [`Shingler::besides`]. If the content is mostly
-    /// markup, `with_tags` samples all words, tags included.
+    /// Returns the extra fingerprints by which a content is found, beyond its signature. `shingles`
+    /// is the sample of its words, and `more` that of [`Shingler::besides`]. If the content is
+    /// mostly markup, `with_tags` is the sample of all words, tags included.
     pub(crate) fn besides(
         &self,
         shingles: &Signature,
@@ -139,7 +141,7 @@ impl Shingled {
 /// The share of words in a text.
 #[derive(Clone, Copy, Debug)]
 struct WordShare {
-    /// Characters of all words, each with a separator; 0 for encoded data.
+    /// The number of characters of all words, each with a separator; 0 for encoded data.
     letters: u64,
     characters: u64,
 }
@@ -160,7 +162,7 @@ struct Hashing<'a, F> {
     folding: &'a mut Folding,
     batch: &'a mut WordBatch,
     besides: &'a mut Vec<Fingerprint>,
-    /// The greatest hash that has the wanted level.
+    /// The greatest hash whose fingerprint has the wanted level.
     greatest: u64,
     left_out: &'a mut u64,
     sink: &'a mut F,
@@ -180,11 +182,11 @@ impl Shingler {
         }
     }
 
-    /// The bytes at the start of a file that decide whether it is text.
+    /// The number of bytes at the start of a file that decide whether it is text.
     pub const DECIDED: usize = layout::DECIDED;
 
-    /// Allows leaving out fingerprints below `level` from now on. In a large text these are most of
-    /// the fingerprints.
+    /// Allows the shingler to leave out fingerprints below `level` from now on. In a large text
+    /// these are most of the fingerprints.
     pub(crate) const fn want(&mut self, level: u8) {
         self.wanted = level;
     }
@@ -201,8 +203,9 @@ impl Shingler {
         self.start_anew();
     }
 
-    /// Drains the extra samples: more fingerprints of shingles in letters of several bytes, by
-    /// other hashes. They only find a text; nothing is estimated from them.
+    /// Drains the extra samples. For shingles in letters of several bytes, these are more
+    /// fingerprints, made by other hashes. They only help to find a text; nothing is estimated from
+    /// them.
     pub fn besides(&mut self) -> impl Iterator<Item = Fingerprint> + '_ {
         self.besides.drain(..)
     }
@@ -235,9 +238,9 @@ impl Shingler {
         }
     }
 
-    /// Takes the next bytes. `sink` receives the fingerprints of level [`Fingerprint::BASE_LEVEL`]
-    /// and above of the shingles that end in them. In a table these are the fingerprints of its
-    /// rows.
+    /// Takes the next bytes. `sink` receives the fingerprints of the shingles that end in these
+    /// bytes, if their level is [`Fingerprint::BASE_LEVEL`] or above. In a table these are the
+    /// fingerprints of its rows.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Fingerprint)) {
         if self.layout.is_some() {
             return self.take_decided(bytes, sink);
@@ -267,8 +270,8 @@ impl Shingler {
         }
     }
 
-    /// Decides the layout from the buffered head and reads the head. `is_plain`: the layout is
-    /// known to be plain.
+    /// Decides the layout from the buffered head, and reads the head. `is_plain` is true if the
+    /// layout is already known to be plain.
     fn begin(&mut self, is_plain: bool, sink: &mut impl FnMut(Fingerprint)) {
         let head = std::mem::take(&mut self.head);
         self.layout = Some(if is_plain {
@@ -301,7 +304,7 @@ impl Shingler {
             let (tokens, mut hashing) = self.hashing(&mut none);
             tokens.update(bytes, &mut hashing);
             hashing.join();
-            // A run of words that crosses rows is not a sample of a table.
+            // The extra samples are of runs of words that may cross rows, so a table has none.
             return self.besides.clear();
         }
         let (tokens, mut hashing) = self.hashing(sink);

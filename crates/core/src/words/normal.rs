@@ -1,10 +1,10 @@
 //! Normal form C, character by character.
 //!
-//! A character waits until the next one shows that it is complete. A mark may change it, even if
-//! other marks are between them. The result does not depend on how a text was written, or on its
-//! pieces. It is normal form C of Unicode's annex 15, with one exception that its stream-safe form
-//! has, too. A run of more than [`MAX_MARKS`] marks is split, so that a text of marks takes no
-//! memory.
+//! A character waits until the next one shows that it is complete. A mark may change the character,
+//! even if other marks are between them. The result does not depend on how a text was written, or
+//! on its pieces. It is normal form C of Unicode's annex 15, with one exception that the
+//! stream-safe form of the annex has, too. A run of more than [`MAX_MARKS`] marks is split, so that
+//! a text of marks takes no memory.
 
 use smallvec::SmallVec;
 use unicode_normalization::UnicodeNormalization;
@@ -47,7 +47,7 @@ impl Composer {
         }
     }
 
-    /// Takes a character that belongs to the one before, or has another normal form.
+    /// Takes a character that belongs to the one before, or that has another form in normal form C.
     #[inline(never)]
     fn join(&mut self, character: char, out: &mut impl FnMut(char)) {
         // Decompose the waiting character, so that its own marks and the next ones are sorted
@@ -59,7 +59,7 @@ impl Composer {
         decompose_canonical(character, |part| self.put(part, out));
     }
 
-    /// Takes a part of a character.
+    /// Takes a part of a decomposed character.
     fn put(&mut self, part: char, out: &mut impl FnMut(char)) {
         let class = canonical_combining_class(part);
         if class > 0 {
@@ -86,7 +86,8 @@ impl Composer {
         };
         let mut last = 0;
         self.marks.retain(|&mut (class, mark)| {
-            // A mark of the same class that remains between the two prevents the composition.
+            // A mark may compose only if no mark of the same class remains between it and the
+            // character.
             let both = compose(*starter, mark).filter(|_| last < class);
             match both {
                 Some(both) => *starter = both,

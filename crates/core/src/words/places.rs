@@ -5,12 +5,13 @@ use std::ops::Range;
 use crate::words::sink::{Sink, is_letter};
 use crate::words::whole;
 
-/// Returns the range of each word in the bytes of a text. The ranges are as many as the collected
-/// words, and in the same order.
+/// Returns the range of each word in the bytes of a text. There is one range for each collected
+/// word, in the same order.
 ///
 /// The bytes are processed in pieces: consecutive ASCII letters, separators, or one non-ASCII
-/// character. The words do not depend on the pieces. A letter has the range of its piece, even if
-/// it waited for a mark. The letter of an entity has the range of the whole entity.
+/// character. The words do not depend on the pieces. A letter has the range of the piece that it
+/// was read from, even if it waited for a mark. The letter of an entity has the range of the whole
+/// entity.
 pub(crate) fn places_of(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut tokens = whole(bytes);
     tokens.begin_with(bytes);
@@ -35,7 +36,8 @@ pub(crate) fn places_of(bytes: &[u8]) -> Vec<Range<usize>> {
         };
         let end = at + 1 + more;
         sink.character = if is_in_entity {
-            // The byte after a name without a semicolon is not part of the entity.
+            // If the semicolon of an entity is missing, the byte after its name is not part of the
+            // entity.
             let is_part = is_letter(first) || first >= 128 || matches!(first, b';' | b'#');
             sink.character.start..if is_part { end } else { at }
         } else {

@@ -27,23 +27,24 @@ pub(crate) trait Sink {
     /// Takes the next letter of a word: the code point of its lower case.
     fn letter(&mut self, letter: u32);
 
-    /// Begins the waiting of the current character for its marks. It waits until the next character
-    /// waits or [`Self::release`] is called, and its letters follow at that time. `joins` is true
-    /// if it belongs to the character that waits already.
+    /// Makes the current character wait for its marks. It waits until the next character waits or
+    /// [`Self::release`] is called, and its letters are passed on only then. `joins` is true if the
+    /// current character belongs to the one that waits already.
     fn hold(&mut self, _joins: bool) {}
 
-    /// Ends the waiting: all letters were passed on.
+    /// Ends the waiting of a character, after all its letters were passed on.
     fn release(&mut self) {}
 
     /// Ends the word at a separator, if a word was begun.
     fn end_word(&mut self);
 
-    /// Ends the word, if one was begun; the next begins at once.
+    /// Ends the word, if one was begun. The next word begins at once, without a separator.
     fn break_word(&mut self) {
         self.end_word();
     }
 
-    /// Takes a whole word of ASCII letters as in the file, while no word is open.
+    /// Takes a whole word of ASCII letters, in the case that they have in the file. No word is
+    /// open.
     fn ascii_word(&mut self, letters: &[u8]) {
         for &byte in letters {
             self.letter(u32::from(FOLDED[usize::from(byte & 0x7f)]));
@@ -56,8 +57,8 @@ pub(crate) trait Sink {
         self.ascii_word(&word.letters.to_le_bytes()[..word.length]);
     }
 
-    /// Takes any number of whole ASCII words and returns the number of their bytes. No word is open
-    /// before or after.
+    /// Takes as many whole ASCII words as it can from the start of the bytes, and returns the
+    /// number of their bytes. No word is open before or after.
     fn blocks(&mut self, _bytes: &[u8]) -> usize {
         0
     }
@@ -75,7 +76,7 @@ pub(crate) trait Sink {
 /// last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short {
-    /// The letters as in the file, capitals included.
+    /// The letters in the case that they have in the file.
     pub(crate) letters: u128,
     pub(crate) length: usize,
 }

@@ -100,7 +100,7 @@ mod tests {
     }
 
     proptest! {
-        /// The words are those that are hashed, in pieces of any size.
+        /// The words are the same as those that are hashed, for pieces of any size.
         #[test]
         fn pieces_make_no_difference_and_the_words_are_those_that_are_hashed(
             text in "([a-dA-D_0]{1,6}|[a-zé漢]{14,90}|a{200,600})\

@@ -1,8 +1,8 @@
 //! A text in stretches: the counts of each stretch, and their sum for the whole text.
 //!
 //! The state of a [`Shingler`] is a sum over its words, except for the few bytes and words around
-//! its position. So the sums of all stretches add up to that of the text. An unchanged stretch is
-//! not read again.
+//! its position. So the sums of all stretches add up to that of the text. The words of an unchanged
+//! stretch need not be found again.
 
 use super::{Folding, LineLayout, Shingler, Tokenizer};
 use crate::hash::shingles::{SHINGLE, name_of_both};

@@ -94,7 +94,8 @@ fn a_text_is_named_by_its_words_and_their_order() {
 fn few_words_name_nothing() {
     assert_eq!(digest(b""), None);
     assert_eq!(digest(" . ".repeat(300).as_bytes()), None);
-    // 255 letters and blanks, then one more.
+    // With their blanks, the first words have 255 bytes, one too few. The second ones have two
+    // more.
     assert_eq!(
         digest(&[b"abcd ".repeat(50), b"wxyz".to_vec()].concat()),
         None
@@ -135,7 +136,7 @@ fn a_text_is_mostly_words() {
     assert!(!is_text(
         page(&format!("<i class='{}'>", "x ".repeat(60))).as_bytes()
     ));
-    // The beginning decides, whatever the rest is.
+    // The beginning of a file decides whether it is text, whatever follows.
     assert!(is_text(
         format!("{text}{}", "= + ".repeat(100_000)).as_bytes()
     ));

@@ -26,9 +26,9 @@ pub(crate) struct WrittenIn {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tokenizer {
     head: Vec<u8>,
-    /// `None` until the beginning is complete.
+    /// `None` until the beginning of the text is complete.
     markup: Option<Markup>,
-    /// The value of `markup` at the start of each text; `Some` if markup is read as text.
+    /// The value of `markup` at the start of each text. It is `Some` if markup is read as text.
     at_first: Option<Markup>,
     /// True if the last byte of text was a separator, and no character waits.
     between: bool,
@@ -40,8 +40,8 @@ pub(crate) struct Tokenizer {
     alone: bool,
     /// True if each byte beyond ASCII is a character (ISO 8859-1).
     by_byte: bool,
-    /// The bytes of the current UTF-8 character, the number of bytes so far, and that of the whole
-    /// character.
+    /// The bytes of the current UTF-8 character, the number of bytes that have arrived, and the
+    /// number that the whole character has.
     wide: [u8; 4],
     have: u8,
     need: u8,
@@ -77,7 +77,7 @@ impl Tokenizer {
         self.markup == Some(Markup::Entity)
     }
 
-    /// Returns the encoding and the format, if known.
+    /// Returns the encoding and the format, where they are known.
     pub(crate) fn written_in(&self) -> WrittenIn {
         WrittenIn {
             continued: self.continued,
@@ -160,7 +160,7 @@ impl Tokenizer {
         written_in
     }
 
-    /// Decides by the complete beginning whether the text is markup, and takes the beginning.
+    /// Decides from the complete beginning whether the text is markup, and takes the beginning.
     fn begin(&mut self, sink: &mut impl Sink) {
         let head = mem::take(&mut self.head);
         self.begin_with(&head);
@@ -183,7 +183,8 @@ impl Tokenizer {
         }
     }
 
-    /// Takes the bytes of a text with markup up to the next change of state; returns their number.
+    /// Takes the bytes of a text with markup up to the next one that may change the state. Returns
+    /// their number.
     fn alike(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
         let up_to = |end: u8| memchr(end, bytes).unwrap_or(bytes.len());
         match self.markup {
@@ -227,7 +228,7 @@ impl Tokenizer {
         }
     }
 
-    /// Takes a byte after `&`. Returns true if the byte is text after the entity, and was not
+    /// Takes a byte after `&`. Returns true if the byte is text after the entity; it is then not
     /// taken.
     fn goes_on_with_name(&mut self, byte: u8, sink: &mut impl Sink) -> bool {
         let has_room = self.name.len() < entities::MAX_NAME;
@@ -288,15 +289,15 @@ impl Tokenizer {
         self.text(b' ', false, sink);
     }
 
-    /// Takes text without markup: the words of a block at once where they are short and ASCII, and
-    /// the rest byte by byte.
+    /// Takes text without markup. Short ASCII words are taken a block at a time, and the rest byte
+    /// by byte.
     fn plain(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         let mut at = 0;
-        // The last piece may have ended within a word or character.
+        // The bytes before may have ended within a word or a character.
         if !self.between {
             at = self.by_bytes(bytes, 0, 0, sink);
         }
-        // Between blocks there is no open word: a block ends where its last word began.
+        // No word is open between two blocks: each block ends where its last word began.
         let mut padded = [0; WINDOW];
         loop {
             at += sink.blocks(&bytes[at..]);

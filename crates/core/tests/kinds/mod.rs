@@ -1,4 +1,4 @@
-//! Contents and changed copies, by kind of change, for checking estimates.
+//! Makes contents and changed copies of them, by kind of change. Estimates are checked on these.
 
 #![allow(clippy::format_push_string)]
 
@@ -7,7 +7,8 @@ use resemble_testutil::random::{Random, noise};
 /// Makes a pair of about this many bytes from random numbers.
 pub(crate) type Make = fn(usize, &mut Random) -> (Vec<u8>, Vec<u8>);
 
-/// The kinds by name, each with the greatest mean absolute error of containments.
+/// The kinds of change by name, each with the greatest mean absolute error of containments that is
+/// allowed.
 pub(crate) const KINDS: [(&str, Make, f64); 31] = [
     (
         "prose, an edit in 1000",
@@ -234,8 +235,9 @@ fn code(random: &mut Random, len: usize) -> Vec<u8> {
     class(len, 0, Random::new(random.draw()), random)
 }
 
-/// Makes a generated class of accessors, in which most phrases occur at every field. The names are
-/// drawn from `fields`; if `share` is not 0, one field in `share` is drawn from `random`.
+/// Makes a generated class of accessors, in which most phrases occur at every field. The names of
+/// the fields are drawn from `fields`. If `share` is not 0, one field in `share` is drawn from
+/// `random` instead.
 fn class(len: usize, share: usize, mut fields: Random, random: &mut Random) -> Vec<u8> {
     let entity = word(&mut fields);
     let mut out = format!("package org.example.{entity};\n\npublic class {entity} {{\n");
@@ -254,7 +256,7 @@ fn class(len: usize, share: usize, mut fields: Random, random: &mut Random) -> V
     (out + "}\n").into_bytes()
 }
 
-/// Makes entries of one package by several maintainers.
+/// Makes a changelog: entries about one package by several maintainers.
 fn changelog(len: usize, random: &mut Random) -> Vec<u8> {
     const USUAL: [&str; 6] = [
         "New upstream release.",
@@ -383,7 +385,7 @@ pub(crate) fn block(
     [&data[..at], &make(random, len), &data[at + len..]].concat()
 }
 
-/// Replaces several blocks of about a twentieth each.
+/// Replaces several blocks, each about a twentieth of the data.
 fn blocks(
     data: &[u8],
     make: impl Fn(&mut Random, usize) -> Vec<u8>,

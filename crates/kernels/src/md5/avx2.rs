@@ -39,7 +39,7 @@ pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<Md5Digest>) {
     }
 }
 
-// The functions of RFC 1321, section 3.4.
+// The numbers of the four functions of RFC 1321, section 3.4.
 const F: u8 = 0;
 const G: u8 = 1;
 const H: u8 = 2;

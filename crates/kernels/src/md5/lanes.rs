@@ -32,8 +32,8 @@ pub(super) fn md5_many<const LANES: usize>(
 ) {
     let first = out.len();
     out.resize(first + messages.len(), to_hash(INITIAL));
-    // The words of each message: at first the initial ones, then those after its body, at last its
-    // digest.
+    // The words of each message. At first these are the initial ones, then those after its body,
+    // and at last its digest.
     let hashes = &mut out[first..];
     bodies(messages, hashes, &compress);
     tails(messages, hashes, &compress);
@@ -47,7 +47,8 @@ fn bodies<const LANES: usize>(
     let order = longest_first(messages);
     let mut queue = order.iter().map(|&message| message as usize);
     let mut state: LaneState<LANES> = [[0; LANES]; 4];
-    // The message of each lane. `inputs` has its remaining whole blocks, at least one.
+    // The number of the message in each lane. `inputs` has the whole blocks that are left of it, at
+    // least one.
     let mut works_for = [None; LANES];
     let mut inputs: [&[u8]; LANES] = [&[]; LANES];
     loop {

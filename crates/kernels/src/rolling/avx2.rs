@@ -1,5 +1,6 @@
-//! The test of the hashes with AVX2, eight at a time. AVX2 would not make the hashes faster: a
-//! 64-bit product takes eight of its instructions, and a gather is as slow as separate loads.
+//! Tests the hashes with AVX2, eight at a time. The hashes themselves are made in plain Rust. AVX2
+//! would not be faster: a 64-bit product takes eight of its instructions, and a gather is as slow
+//! as separate loads.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::{
@@ -41,7 +42,8 @@ fn matches_avx2(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u
         let high = _mm256_permute4x64_epi64::<0b11_01_10_00>(high);
         // Computes (H+1)·x as H·x + x.
         let product = _mm256_add_epi32(_mm256_mullo_epi32(high, inverse), inverse);
-        // A shift by all 32 bits gives zero, as an odd divisor needs.
+        // A shift by all 32 bits gives zero. That is right for an odd divisor, which needs no
+        // rotation.
         let quotient = _mm256_or_si256(
             _mm256_srl_epi32(product, right),
             _mm256_sll_epi32(product, left),

@@ -1,4 +1,4 @@
-//! The search for cut points only.
+//! Searches for cut points only, without samples.
 
 use super::{BLOCK, CARRY, Criteria, Divisor, RollingPlatform};
 
@@ -9,7 +9,7 @@ pub struct Matcher {
     platform: RollingPlatform,
 }
 
-/// The number of windows of one pass. A pass is completed before its first match is returned.
+/// The number of windows of one pass. A pass is finished before its first match is returned.
 pub(super) const STEP: usize = 512;
 
 /// The number of windows of one pass in a search for the last match. With the bytes before the
@@ -27,7 +27,7 @@ impl Matcher {
         Self { criteria, platform }
     }
 
-    /// Returns whether leaving out the windows that cannot end a chunk saves time.
+    /// Returns whether time is saved by leaving out the windows that cannot end a chunk.
     pub const fn stops_soon(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
         if matches!(self.platform, RollingPlatform::Vbmi(_)) {

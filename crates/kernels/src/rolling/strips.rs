@@ -10,12 +10,13 @@ const LANES: usize = 3;
 /// The number of steps of all lanes between two bounds checks of their slices.
 const STEPS: usize = 32;
 
-/// Computes all window hashes of `bytes`, 63 fewer than bytes.
+/// Computes the hashes of all windows of `bytes`. There are 63 fewer windows than bytes.
 pub(super) fn hashes(bytes: &[u8], hashes: &mut [u64]) {
     let hashes = &mut hashes[..bytes.len() - CARRY];
     let strip = hashes.len() / LANES / STEPS * STEPS;
     let mut done = 0;
-    // With shorter strips, warming them up takes longer than running them side by side saves.
+    // Each strip must be warmed up. With shorter strips, that takes longer than running them side
+    // by side saves.
     if strip >= 2 * WINDOW {
         done = strip * LANES;
         strips(&bytes[..done + CARRY], &mut hashes[..done], strip);

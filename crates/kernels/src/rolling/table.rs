@@ -49,8 +49,8 @@ pub(crate) const fn splitmix(state: u64) -> u64 {
 /// Entry c is an output of splitmix64 (Steele, Lea, Flood 2014). The window of 64 bytes c must be
 /// neither a sample nor a match of the paper's D'. So about one output in eight is skipped. Then
 /// padding is never a fingerprint, no test is needed, and the scan is not slower there. A run of
-/// equal bytes is cut into chunks of Tmax. With other divisors it may match at every position; the
-/// chunks are then shorter, but correct.
+/// equal bytes is cut into chunks of Tmax. With other divisors the run may match at every position;
+/// its chunks are then shorter, but correct.
 pub const ENTERING: [u64; 256] = {
     let mut table = [0; 256];
     let (mut state, mut byte) = (SEED, 0);

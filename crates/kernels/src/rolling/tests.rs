@@ -185,7 +185,8 @@ fn kernels_let_every_match_through_and_clear_all_other_bits() {
                         } else if hit.is_some() {
                             assert!(found, "{what}");
                         } else if found {
-                            // Kernels of 32 bits cannot distinguish these values.
+                            // Kernels that test in 32 bits cannot distinguish these two values of
+                            // H.
                             assert!(
                                 hash >> 32 == u64::from(u32::MAX) || hash >> 32 == 0,
                                 "{what}"

@@ -1,17 +1,18 @@
 //! The scan with AVX-512: 64 windows at a time, in order and without strips.
 //!
 //! 1. *The table* is looked up in one of two ways ([`TableLookUp`]). Permutations use eight planes,
-//!    one for each byte of its values. The 256 bytes of a plane are four registers; two
-//!    permutations and a blend look up 64 bytes in it. One permutation is enough if all are ASCII.
-//!    Unpacking the planes makes the 64-bit values. Gathers, where they are fast, load the values,
-//!    and leave the units that permute and multiply to the other steps.
+//!    one for each byte of the table's values. The 256 bytes of a plane are four registers; two
+//!    permutations and a blend look up 64 bytes in it. One permutation is enough if all 64 are
+//!    ASCII. Unpacking the planes makes the 64-bit values. Gathers, where they are fast, load the
+//!    values, and leave the units that permute and multiply to the other steps.
 //! 2. *The sums*: P\[i\] is the sum of T\[byte j\]·B^-j of all bytes up to i. The hash of the
-//!    window that ends with i is (P\[i\] - P\[i-64\])·B^i. B is odd, so it has an inverse. Powers
-//!    restart with every few blocks ([`BLOCKS`]), so a small table has all of them. Only the sums
-//!    that continue into the next few are multiplied, by the power of the bytes between.
-//! 3. *The lanes* are eight runs of eight bytes. A vector has the first bytes of all of them, the
-//!    next the second ones, and so on. Most of a sum is made without moving anything between lanes.
-//!    Hashes are in this order, too, and few are read ([`place`]).
+//!    window that ends with i is (P\[i\] - P\[i-64\])·B^i. B is odd, so it has an inverse. The
+//!    powers begin again with every [`BLOCKS`] blocks, so a small table has all of them. Only the
+//!    sums that continue into the next of these blocks are multiplied, by the power of the bytes
+//!    between.
+//! 3. *The lanes* are eight runs of eight bytes. One vector has the first byte of each run, the
+//!    next vector the second bytes, and so on. Most of a sum is made without moving anything
+//!    between lanes. Hashes are in this order, too, and few are read ([`place`]).
 //! 4. *The start* needs no special case. All of this is linear. So if everything before the first
 //!    byte counts as zero, every window within the bytes is right. The others are masked.
 //! 5. *Groups*: each of these steps waits for the one before, longer than a processor can look
@@ -58,7 +59,7 @@ impl TableLookUp {
     /// Intel's processors from Sapphire Rapids on load two or three values a cycle. Older ones are
     /// slowed down on purpose (CVE-2022-40982), and AMD's split a gather into many operations.
     pub(super) fn fastest() -> Self {
-        // In a virtual machine the query of the vendor takes some 7 µs.
+        // The answer is kept, because in a virtual machine the query of the vendor takes some 7 µs.
         static FASTEST: LazyLock<TableLookUp> = LazyLock::new(|| {
             if is_x86_feature_detected!("avx512fp16") && is_intel() {
                 TableLookUp::Gathers
@@ -78,8 +79,8 @@ fn is_intel() -> bool {
         == b"GenuineIntel"
 }
 
-/// Calls `found` with the number and hash of each window of `bytes` that meets the criteria, and
-/// perhaps of a few that do not.
+/// Calls `found` with the number and the hash of each window of `bytes` that meets the criteria,
+/// and perhaps of a few others.
 pub(super) fn find(
     bytes: &[u8],
     criteria: &Criteria,
@@ -108,8 +109,7 @@ pub(super) fn first_main(bytes: &[u8], criteria: &Criteria, look_up: TableLookUp
     }
 }
 
-/// Numbers that vectors are loaded from, aligned: a load across two cache lines takes twice as
-/// long.
+/// Aligns numbers that vectors are loaded from. A load across two cache lines takes twice as long.
 #[repr(align(64))]
 struct Aligned<T>(T);
 
@@ -129,8 +129,9 @@ static PLANES: Aligned<[[[u8; BLOCK]; 4]; 8]> = Aligned({
     planes
 });
 
-/// The byte of a block that moves to each place before the look-up. The unpacked values are then in
-/// the order of the runs. Unpacking takes pairs of neighbours from each of the four quarters.
+/// The number of the byte that moves to each place of a block before the look-up. Unpacking takes
+/// pairs of neighbours from each of the four quarters. After these moves, the unpacked values are
+/// in the order of the runs.
 static ORDER: Aligned<[u8; BLOCK]> = Aligned({
     let mut order = [0; BLOCK];
     let mut at = 0;
@@ -164,7 +165,7 @@ const GROUP: usize = 2;
 /// The number of blocks that share a table of powers: several groups.
 const BLOCKS: usize = 4 * GROUP;
 
-/// Returns powers for each byte of a few blocks, in the order of the lanes.
+/// Returns the power of `base` for each byte of [`BLOCKS`] blocks, in the order of the lanes.
 const fn powers(base: u64) -> [[[u64; 8]; 8]; BLOCKS] {
     let mut powers = [[[0; 8]; 8]; BLOCKS];
     let (mut power, mut at) = (1u64, 0);
@@ -195,9 +196,9 @@ static MULTIPLYING: Aligned<[[[u64; 8]; 8]; BLOCKS]> = Aligned(powers(MULTIPLIER
 struct GroupState {
     /// The number of the next block among those that share the powers.
     number: usize,
-    /// P at the bytes of the last block.
+    /// The sum P (see the head of this module) at each byte of the last block.
     sums: [__m512i; 8],
-    /// P at the last byte of that block, in all lanes.
+    /// The sum P at the last byte of that block, in all lanes.
     last: __m512i,
 }
 
@@ -214,7 +215,7 @@ impl GroupState {
         }
     }
 
-    /// Restarts the powers at the next block, and multiplies the sums accordingly.
+    /// Begins the powers again at the next block, and multiplies the sums accordingly.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     fn count_anew(&mut self) {
@@ -297,7 +298,7 @@ impl BlockHashes {
         hashes[place(window)]
     }
 
-    /// Returns the bits of a test of all high halves, sixteen at a time.
+    /// Tests the high halves of all hashes, sixteen at a time. Returns a bit for each hash.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn each_sixteen(&self, test: impl Fn(__m512i) -> u16) -> u64 {
@@ -322,8 +323,8 @@ struct Groups<'a, const GATHERS: bool> {
 
 /// A group of blocks whose hashes are known.
 struct Group {
-    /// The number of the window that ends with its first byte. The first 63 windows begin before
-    /// the bytes, and have negative numbers.
+    /// The number of the window that ends with the first byte of the group. The first 63 windows
+    /// begin before the bytes, and have negative numbers.
     first: isize,
     hashes: [BlockHashes; GROUP],
     /// A bit for each window within the bytes, at the place of its hash.
@@ -436,7 +437,7 @@ fn first_main_vbmi<const GATHERS: bool>(bytes: &[u8], criteria: &Criteria) -> Op
         for (bits, hashes) in matches.iter_mut().zip(&group.hashes) {
             *bits &= test.matches(hashes);
         }
-        // One branch for all blocks: each misprediction costs a block's time.
+        // One branch decides for all blocks, because each misprediction costs the time of a block.
         if matches.iter().fold(0, |all, bits| all | bits) == 0 {
             continue;
         }
@@ -450,7 +451,7 @@ fn first_main_vbmi<const GATHERS: bool>(bytes: &[u8], criteria: &Criteria) -> Op
     None
 }
 
-/// Gathers the table values of the bytes of a block, those of each run in a lane.
+/// Gathers the table values for the bytes of a block. The values of a run are in one lane.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn gather(block: &[u8; BLOCK]) -> [__m512i; 8] {
@@ -469,7 +470,8 @@ fn gather(block: &[u8; BLOCK]) -> [__m512i; 8] {
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn permute(block: &[u8; BLOCK]) -> [__m512i; 8] {
     let bytes = _mm512_permutexvar_epi8(load(&ORDER.0), load(block));
-    // The permutation uses the low seven bits; the eighth chooses between its results.
+    // A permutation uses the low seven bits of a byte. The eighth bit chooses between the results
+    // of two permutations.
     let upper = _mm512_movepi8_mask(bytes);
     let ascii = |[a, b, ..]: &[[u8; BLOCK]; 4]| _mm512_permutex2var_epi8(load(a), bytes, load(b));
     let planes = if upper == 0 {
@@ -481,7 +483,8 @@ fn permute(block: &[u8; BLOCK]) -> [__m512i; 8] {
             _mm512_mask_blend_epi8(upper, ascii(plane), high)
         })
     };
-    // Planes are joined to two bytes, to four bytes and to all eight bytes of each value.
+    // The planes are joined in three steps: to two bytes, to four bytes, and to all eight bytes of
+    // each value.
     let pair = |k: usize| {
         let (a, b) = (planes[k], planes[k + 1]);
         [_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b)]
@@ -580,7 +583,7 @@ impl DivisorTest {
         }
     }
 
-    /// Returns a bit for each of sixteen high halves of hashes that matches the divisor, or is
+    /// Tests sixteen high halves of hashes. Returns a bit for each that matches the divisor, or is
     /// 2^32-1.
     #[inline]
     #[target_feature(enable = "avx512f")]

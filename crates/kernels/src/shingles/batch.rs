@@ -7,7 +7,7 @@ use crate::shingles::{
     Runs, SAMPLED, SHINGLE, ShingleChain, WINDOW, WordEnd, hash, letters, small,
 };
 
-/// Words of a text that wait, and the shingles of those that were joined last.
+/// The words of a text that wait to be joined, and the shingles of the words that were joined last.
 #[derive(Clone)]
 pub struct WordBatch {
     words: WordBuffer,
@@ -75,9 +75,9 @@ impl WordBatch {
         }
     }
 
-    /// Adds the words of many ASCII bytes; the first must begin a word or separate two. Returns how
-    /// many bytes were taken, and how many letters they have; at most 16 of each word count. The
-    /// next byte then begins a word, or follows a separator.
+    /// Adds the words of many ASCII bytes. The first byte must be the begin of a word, or a
+    /// separator. Returns the number of bytes that were taken, and of the letters in them; at most
+    /// 16 of each word count. The next byte then is the begin of a word, or follows a separator.
     ///
     /// Stops at bytes that it would process slowly, and when the batch is full. On some processors
     /// it takes nothing.
@@ -122,8 +122,8 @@ fn join_words(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut 
 /// The number of words that are hashed before they are joined.
 const TOGETHER: usize = 128;
 
-/// Processes up to [`TOGETHER`] words in two passes, because each step of the second pass depends
-/// on the previous step.
+/// Hashes up to [`TOGETHER`] words in a first pass, and joins them in a second one. Only the steps
+/// of the second pass wait for each other.
 fn join_some(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut Chosen) {
     let mut hashes = [0; SHINGLE + TOGETHER];
     hashes[..SHINGLE].copy_from_slice(&chain.last);

@@ -81,7 +81,7 @@ proptest! {
         let length = bytes.len().min(WINDOW);
         window[..length].copy_from_slice(&bytes[..length]);
         let mask = classify(window.first_chunk().unwrap()).words;
-        // A word that continues after the block is not part of it.
+        // A word that continues after the block does not belong to the block.
         let mask = mask & u64::MAX >> mask.leading_ones().min(63);
         let end = BLOCK - mask.leading_zeros() as usize;
         let (mut chain, mut expected) = (ShingleChain::default(), ShingleChain::default());
@@ -119,8 +119,8 @@ proptest! {
                     break;
                 }
             }
-            // No word continues after the taken bytes. Only a block that is all letters, or not
-            // ASCII, ends the taking before the bytes end.
+            // No word continues after the taken bytes. Bytes are left only before a block that is
+            // all letters, or not ASCII.
             let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
             prop_assert!(at == 0 || !is_letter(&bytes[at - 1]) || !is_letter(&bytes[at]));
             if letters > 0 && let Some(block) = bytes[at..].first_chunk::<BLOCK>() {

@@ -1,10 +1,11 @@
 //! Words with AVX-512: eight at a time are found, hashed and joined.
 //!
-//! 1. *Letters*: a mask of a block marks the letters, and so where words begin and end. The numbers
-//!    of its bytes, compressed by that mask, are the places. One permutation moves the letters of
-//!    eight words to their lanes.
-//! 2. *Shingles*: with `s_n` the last n words joined, `s_2n` combines `s_n` with the multiplied
-//!    `s_n` of n words before. The five words of a shingle are a word and the four before it.
+//! 1. *Letters*: a mask of a block marks the letters, and so where words begin and end. The same
+//!    mask compresses the numbers of the block's bytes to the places of letters. One permutation
+//!    moves the letters of eight words to their lanes.
+//! 2. *Shingles*: let `s_n` be the last n words, joined. `s_2n` is `s_n` combined with the
+//!    multiplied `s_n` of n words earlier. The five words of a shingle are a word and the four
+//!    before it.
 //! 3. *All words*: each lane joins every eighth word, and the lanes are joined at the end.
 #![allow(unsafe_code)]
 
@@ -52,8 +53,8 @@ impl Vbmi {
         is_available.then_some(Self(()))
     }
 
-    /// Takes the words of the blocks at the start of `bytes`. Returns how many bytes were taken,
-    /// and how many letters they have; at most 16 of each word count. Stops where the batch is
+    /// Takes the words of the blocks at the start of `bytes`. Returns the number of bytes that were
+    /// taken, and of the letters in them; at most 16 of each word count. Stops where the batch is
     /// full, and before a block that has non-ASCII characters, has only letters, or is incomplete.
     #[inline]
     pub(super) fn push_blocks(self, buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
@@ -62,8 +63,8 @@ impl Vbmi {
         unsafe { push_blocks_vbmi(buffer, bytes) }
     }
 
-    /// Joins eight words at a time while that many are left, and returns how many were joined.
-    /// There are [`SHINGLE`] words before the first.
+    /// Joins eight words at a time while that many are left, and returns the number of joined
+    /// words. At least [`SHINGLE`] words must come before the first.
     pub(super) fn join(
         self,
         low: &[u64],
@@ -77,8 +78,7 @@ impl Vbmi {
     }
 }
 
-/// Numbers that vectors are loaded from, aligned: a load across two cache lines takes twice as
-/// long.
+/// Aligns numbers that vectors are loaded from. A load across two cache lines takes twice as long.
 #[repr(align(64))]
 struct AlignedTable<T>(T);
 
@@ -106,7 +106,7 @@ static LANE: AlignedTable<[[u8; BLOCK]; MOST_WORDS / LANES]> = AlignedTable({
 
 /// The places of letters in the next blocks of a text: a bit for each byte.
 struct LettersAhead {
-    /// A mask for each block, and zeros after them.
+    /// The mask of each block, and zeros after them.
     masks: [u64; AHEAD + 1],
     /// The number of blocks.
     count: usize,
@@ -144,7 +144,7 @@ impl LettersAhead {
         None
     }
 
-    /// Returns the letters of the block that begins at this byte.
+    /// Returns a bit for each letter in the 64 bytes from this byte on.
     #[inline]
     fn from(&self, at: usize) -> u64 {
         let (number, behind) = (at / BLOCK, at % BLOCK);
@@ -250,7 +250,7 @@ impl LongWords {
             let from = long.trailing_zeros() as usize;
             let number = self.first + (begins & ((1 << from) - 1)).count_ones() as usize;
             let length = (self.words >> from).trailing_ones() as usize;
-            // The first letters are already in the batch.
+            // The batch already has the first letters of the word.
             let before = buffer.get(number).hash();
             let word = WordEnd::of_long(before, &block[from..from + length]);
             buffer.set(number, word);
@@ -296,8 +296,8 @@ fn push_runs(buffer: &mut WordBuffer, block: &[u8; BLOCK], words: u64) {
         store(&mut low[LANES * number..], half(first_half));
         store(&mut high[LANES * number..], half(second_half));
     };
-    // Nearly all blocks have up to sixteen words. Both vectors are always written, because a branch
-    // on more than eight would be mispredicted.
+    // Nearly all blocks have up to sixteen words. Two vectors are always written, because a branch
+    // on more than eight words would be mispredicted.
     put(0);
     put(1);
     if count > 2 * LANES {
@@ -311,7 +311,7 @@ fn push_runs(buffer: &mut WordBuffer, block: &[u8; BLOCK], words: u64) {
 fn join_avx512(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut Chosen) -> usize {
     let broadcast = |n: u64| _mm512_set1_epi64(n.cast_signed());
     let times = |vector: __m512i, n: u64| _mm512_mullo_epi64(vector, broadcast(n));
-    // Joins some words with as many words before them.
+    // Joins some consecutive words with the same number of words before them.
     let join = |after: __m512i, before: __m512i, factor: u64| {
         _mm512_add_epi64(after, times(before, factor))
     };
@@ -330,7 +330,7 @@ fn join_avx512(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut
     let mut twos = one(words, _mm512_setzero_si512());
     let mut fours = two(twos, _mm512_setzero_si512());
     let mut shingles = _mm512_setzero_si512();
-    // All words before the first one are joined, and count as one word.
+    // All words before these are joined already. They take the place of the last one before these.
     let mut all = chain.all.map(|all| {
         let mut lanes = [0; LANES];
         lanes[LANES - 1] = all;

@@ -8,7 +8,8 @@ pub(super) const ROOM: usize = 512;
 /// The number of blocks whose letters are located before their words are taken.
 pub(super) const AHEAD: usize = 8;
 
-/// Extra room: a vector for all words of a block may be written where only one word is needed.
+/// Extra room, because a vector for all words of a block may be written even if only one word of it
+/// is needed.
 const BEYOND: usize = MOST_WORDS;
 
 /// The waiting words of a text, in order.
@@ -30,7 +31,7 @@ pub(super) struct WordBuffer {
 pub(super) struct LongWords {
     /// The start of the block.
     pub(super) at: usize,
-    /// The number of its first word in the batch.
+    /// The number of the block's first word in the batch.
     pub(super) first: usize,
     pub(super) words: u64,
 }

@@ -8,23 +8,23 @@ use crate::digest::{ChunkList, ChunkRun, Digest, EditedDigest};
 use crate::ids::ContentDigest;
 use crate::words::WordSums;
 
-/// The digest of a large content, and the state to digest its next version.
+/// The digest of a large content, and the state from which its next version is digested.
 #[derive(Debug)]
 pub struct LargeDigest {
     /// The digest.
     pub made: ComposedDigest,
     /// The state at the end of the content, if it was requested.
     pub checkpoint: Option<Checkpoint>,
-    /// Its stretches, if it is of a kind that has stretches.
+    /// The stretches of the content, if a content of its kind has any.
     pub stretches: Option<Stretches>,
 }
 
-/// A digest with all chunks, or without those that another content has.
+/// A digest, either with all chunks or without those that another content has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ComposedDigest {
     /// The digest has all chunks.
     Whole(Box<Digest>),
-    /// The digest has edits to the chunks of the old content.
+    /// The digest has no chunks, but the edits that turn the old content's chunks into its own.
     Edited(Box<EditedDigest>),
 }
 
@@ -39,9 +39,10 @@ impl ComposedDigest {
 }
 
 impl Digester {
-    /// Returns the digest and the state that is stored. `base` is the old content, if the digester
-    /// resumed at its end; `keep_end` requests a checkpoint. `None` if the content must be digested
-    /// again from its start. The digester is then at the start of another content.
+    /// Returns the digest, and the state to store for the next version. `base` is the old content,
+    /// if the digester resumed at its end; `keep_end` requests a checkpoint. Returns `None` if the
+    /// content must be digested again from its start. The digester is then at the start of another
+    /// content.
     pub fn finish_large(
         &mut self,
         base: Option<ContentDigest>,
@@ -105,8 +106,8 @@ impl Digester {
             }
             sampler.set_pushed(pushed);
             sampler.keep_waiting();
-            // The levels of the stretches were raised for the old content. They may be too high for
-            // this one.
+            // The stretches of the old content are sampled at levels that suit the old content. If
+            // the level did not rise above them, samples of a lower level may be missing.
             let is_least = levels[k] <= sampler.least_level();
             is_known &= revised.is_none() || is_least || sampler.level() > levels[k];
         }

@@ -2,7 +2,7 @@
 
 use crate::digest::ContentKind;
 
-/// The properties of the first bytes so far.
+/// The number of first bytes that were examined, and whether one of them is NUL.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KindFinder {
     looked_at: usize,

@@ -9,8 +9,9 @@
 //!                            finish_large
 //! ```
 //!
-//! A digester that records stretches has only the sums of the current stretch. At the end it adds
-//! the sums of all stretches. Its state is then that of a digester that did not record.
+//! While stretches are recorded, the digester has only the sums of the current stretch. At the end
+//! it adds the sums of all stretches. It is then in the same state as a digester that recorded
+//! none.
 
 use std::mem;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ use crate::params::SamplingParams;
 use crate::sample::Sampler;
 use crate::words::WordSums;
 
-/// The length of a stretch in bytes until stretches are joined. Digesting one takes some 20 ms.
+/// The length of a stretch in bytes, before any stretches are joined. Digesting such a stretch
+/// takes some 20 ms.
 const LENGTH: u64 = 8 << 20;
 
 /// The maximum number of stretches. Beyond it, every two neighbours are joined to one. A stretch
@@ -43,17 +45,19 @@ pub(super) struct Recorder {
     pub(super) length: u64,
     /// The number of stretches at which neighbours are joined.
     pub(super) most: usize,
-    /// The samples of all stretches together, which determine the level of the next stretch.
+    /// The samples of all stretches together. Their level is the level of the next stretch.
     pub(super) samples: Option<[Sampler; 2]>,
     /// The hash of all stretches.
     pub(super) content: ContentHasher,
-    /// True if stretches begin within blocks of the content. The content is then hashed separately.
+    /// True if some stretch begins within a block of the content. The content is then hashed
+    /// separately from the stretches.
     pub(super) hashes_twice: bool,
     pub(super) beginning: Option<Arc<Digester>>,
     pub(super) revised: Option<Revised>,
 }
 
-/// Returns the sampling of all stretches together. `params` is the sampling of the content.
+/// Returns the sampling for all stretches together. It begins at `level`, and has more than twice
+/// the cap of `params`, the sampling of the content.
 const fn wide(params: &SamplingParams, level: u8) -> SamplingParams {
     let most = match params.cap {
         0 => 0,
@@ -79,7 +83,7 @@ impl Recorder {
         }
     }
 
-    /// Adds a known stretch, by its number.
+    /// Adds an unchanged stretch. `number` is its number in the old content.
     pub(super) fn push_known(&mut self, stretch: Arc<Stretch>, number: usize) {
         match self.pieces.last_mut() {
             Some(Piece::Kept(kept)) => kept.end = number + 1,
@@ -88,7 +92,7 @@ impl Recorder {
         self.push(stretch);
     }
 
-    /// Adds a new stretch. Its chunks are moved out, and their memory may be reused.
+    /// Adds a new stretch. Moves its chunks out of `chunks`, whose memory may be reused.
     fn push_new(&mut self, stretch: Arc<Stretch>, chunks: &mut ChunkList) {
         match self.pieces.last_mut() {
             Some(Piece::New(all)) => all.append(chunks),
@@ -112,7 +116,8 @@ impl Recorder {
         self.until = self.from + self.length;
     }
 
-    /// Returns the least levels that samples of the next stretch can have.
+    /// Returns the least levels at which the next stretch is sampled: for its samples, and for its
+    /// extra shingles.
     pub(super) fn levels(&self) -> [u8; 2] {
         let known = self.revised.as_ref().map(|revised| revised.known.levels());
         let all = self
@@ -155,7 +160,7 @@ impl Digester {
         }
     }
 
-    /// Like [`Self::room`] for zeros: any number of whole blocks of zeros is one stretch.
+    /// Like [`Self::room`], for zeros: any number of whole blocks of zeros becomes one stretch.
     pub(super) fn room_for_zeros(&mut self, next: u64) -> u64 {
         let room = self.room(next);
         let position = self.position();
@@ -168,8 +173,8 @@ impl Digester {
         }
     }
 
-    /// Hashes bytes for the content as well, if the blocks of the content are not those of the
-    /// stretches.
+    /// Hashes bytes a second time for the whole content, if the blocks of the stretches are not
+    /// those of the content.
     pub(super) fn hash_content(&mut self, hash: impl FnOnce(&mut ContentHasher)) {
         if let Some(recorder) = self.recorder.as_deref_mut()
             && recorder.hashes_twice
@@ -184,7 +189,7 @@ impl Digester {
         }
     }
 
-    /// Takes samples as for a content without stretches from here on. `from` has the beginning of
+    /// From here on, takes samples as if no stretches were recorded. `from` has the beginning of
     /// the content, and the levels at which the samples begin.
     pub(super) fn sample_as_usual(&mut self, from: Option<(&Self, [u8; 2])>) {
         let of_any_text = self.posted.of_any_text();
@@ -215,7 +220,8 @@ impl Digester {
         usual(&mut self.sampler, &self.windows);
     }
 
-    /// Returns whether the content is of a kind that has stretches, as its beginning shows.
+    /// Returns whether contents of this kind have stretches. The beginning of the content shows the
+    /// kind.
     fn has_stretches(&self) -> bool {
         if self.kind.is_text(false) {
             self.texts.samples() && self.shingler.is_in_words()
@@ -265,7 +271,7 @@ impl Digester {
         self.recorder = Some(recorder);
     }
 
-    /// Returns the levels for the stretches after this one.
+    /// Returns the levels at which the stretches after `stretch` are sampled.
     fn level_behind(&self, recorder: &mut Recorder, stretch: &Stretch) -> [u8; 2] {
         if recorder.revised.is_some() {
             let known = recorder.levels();
@@ -287,7 +293,8 @@ impl Digester {
         recorder.levels()
     }
 
-    /// Samples the next stretch densely: as text, as binary, or as both if that is not known.
+    /// Prepares dense samples of the next stretch: as text, as binary, or as both if the kind is
+    /// not known.
     fn sample_widely(&mut self, is_text: Option<bool>, levels: [u8; 2]) {
         let begin = |sampler: &mut Sampler, params: &SamplingParams, level: u8| {
             sampler.begin(&wide(params, level.max(params.least_level)));
@@ -330,7 +337,7 @@ impl Digester {
         }
     }
 
-    /// Restores the state at the end of a stretch, in a content with this beginning.
+    /// Restores the state at the end of a stretch, in a content that begins as `beginning` did.
     pub(super) fn stand(
         &mut self,
         beginning: &Self,

@@ -1,4 +1,4 @@
-//! A large content that has changed: decides which of its stretches are digested.
+//! Decides which stretches of a large content are digested again after the content has changed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use super::stretches::{Piece, Stretches};
 use crate::hash::content::{BLOCK, ContentHasher};
 use crate::ids::ContentDigest;
 
-/// The hashes of a stretch that is compared.
+/// The hashes of a stretch that is compared with a known one.
 #[derive(Debug)]
 pub struct ComparedStretch {
     blocks: ContentHasher,
-    /// The hash of the content up to the end of the stretch. `None` if the stretches have the
-    /// blocks of the content.
+    /// The hash of the content up to the end of the stretch. `None` if the blocks of the stretches
+    /// are those of the content, so that no second hash is needed.
     content: Option<ContentHasher>,
 }
 
@@ -49,9 +49,9 @@ pub enum NextStretch {
 }
 
 impl Digester {
-    /// Begins a content of a file whose earlier content had these stretches. The last bytes are
-    /// probably unchanged, but `shift` bytes further towards the end. A wrong guess only costs
-    /// time.
+    /// Begins the new content of a file whose earlier content had the stretches `known`. The last
+    /// bytes are probably unchanged, but `shift` bytes further towards the end. A wrong guess only
+    /// costs time.
     pub fn revise(&mut self, known: Arc<Stretches>, content: ContentDigest, shift: i64) {
         self.reset();
         let revised = Revised::new(known, content, shift);
@@ -64,7 +64,7 @@ impl Digester {
         self.recorder = Some(Box::new(recorder));
     }
 
-    /// Returns how many bytes of the changed content are done.
+    /// Returns the number of bytes of the changed content that are done.
     pub fn revised_to(&self) -> u64 {
         self.recorder.as_ref().map_or(0, |recorder| recorder.from)
     }
@@ -90,7 +90,8 @@ impl Digester {
             return NextStretch::Digest(from..size.min(end));
         }
         let known = revised.known.all.get(revised.at).filter(|_| from == next);
-        // The last stretch is unchanged only if nothing follows it.
+        // The old content may have ended with the known stretch. Then the stretch is unchanged only
+        // if nothing follows it here, either.
         let goes_on = revised.at + 1 < revised.known.all.len() || !revised.known.are_whole;
         let end = known.map(|stretch| from + stretch.len);
         match end.filter(|&end| end == size || end < size && goes_on) {
@@ -116,7 +117,8 @@ impl Digester {
         Some((recorder, recorder.revised.as_ref()?))
     }
 
-    /// Begins to hash the next stretch to be compared; its bytes are then passed to the result.
+    /// Begins to hash the next stretch to be compared. The caller then passes its bytes to the
+    /// result.
     pub fn begin_comparing(&self) -> ComparedStretch {
         let recorder = self.recorder.as_deref();
         let twice = recorder.filter(|recorder| recorder.hashes_twice);
@@ -126,7 +128,8 @@ impl Digester {
         }
     }
 
-    /// Keeps the known stretch if the compared bytes are the same. Otherwise they must be digested.
+    /// Keeps the known stretch if the compared bytes are equal to it. Otherwise they must be
+    /// digested.
     pub fn compare(&mut self, stretch: ComparedStretch) {
         let Some(mut recorder) = self.recorder.take() else {
             return;
@@ -159,7 +162,7 @@ impl Digester {
         self.recorder = Some(recorder);
     }
 
-    /// Prepares for the next stretch to be digested.
+    /// Prepares the digester for the bytes of the next stretch to be digested.
     pub fn begin_stretch(&mut self, range: &Range<u64>) {
         let Some(mut recorder) = self.recorder.take() else {
             return;
@@ -183,8 +186,8 @@ impl Digester {
         self.recorder = Some(recorder);
     }
 
-    /// Ends the stretches to be digested. Returns `false` if their bytes changed since they were
-    /// compared, or if the content is now of another kind. The content is then to be digested from
+    /// Ends the digested stretches. Returns `false` if their bytes changed since they were
+    /// compared, or if the content is now of another kind. The content must then be digested from
     /// its start.
     #[must_use]
     pub fn end_revised(&mut self) -> bool {
@@ -202,7 +205,7 @@ impl Digester {
             (Some(blocks), Some(stretch)) => blocks == stretch.blocks,
             _ => true,
         };
-        // If the state is that at the end of a known stretch, the bytes from here on may be
+        // If the state equals that at the end of a known stretch, the bytes from here on may be
         // unchanged.
         let known = revised.at.checked_sub(1);
         let known = known.and_then(|last| revised.known.all.get(last));

@@ -1,22 +1,23 @@
-//! A large content in stretches. The results of each are kept, so that an unchanged stretch is only
-//! hashed when the content has changed.
+//! Divides a large content into stretches, and keeps the results of each. When the content has
+//! changed, an unchanged stretch is hashed for a comparison, but not digested again.
 //!
 //! # Definition
 //!
 //! The digest of a content is put together from its parts. Chunks are concatenated, sums of words
-//! are added ([`WordSums`]), and samples are those of all parts at one level. A part depends on
-//! what is before it only by the few bytes and words around its beginning: its [`Standing`]. So a
+//! are added ([`WordSums`]), and samples are those of all parts at one level. Of the bytes before a
+//! part, only a few bytes and words around its beginning affect its results: its [`Standing`]. So a
 //! stretch with an equal standing and equal bytes has the same results, anywhere.
 //!
 //! # Choices
 //!
 //! 1. **Which contents**: texts in words, and binaries that are not executables. Machine code,
-//!    table rows, encoded data, and markup that has no words have more state. They are read again.
+//!    table rows, encoded data, and markup that has no words need more state at a boundary. They
+//!    have no stretches, and are read again as a whole.
 //! 2. **Samples of a stretch are denser** than the content needs: at most twice as many for all
-//!    stretches together, and `SPARE` more. When samples are removed, samples of a lower level
-//!    usually replace them. If too few are stored, [`Stretches`] gives no digest, and the content
-//!    is digested again.
-//! 3. **Chunks are not kept**: they are in the index. A stretch stores how many runs it has, its
+//!    stretches together, and `SPARE` more. When the content loses samples, samples of a lower
+//!    level usually replace them. If too few are stored for that, there is no digest from
+//!    stretches, and the content is digested again.
+//! 3. **Chunks are not kept**: they are in the index. A stretch stores the number of its runs, its
 //!    first run and its last one. These show which of the stored runs stay ([`ChunkEdit`]).
 
 use std::ops::Range;
@@ -55,7 +56,7 @@ impl Stretch {
         self.len.is_multiple_of(BLOCK)
     }
 
-    /// Joins the next stretch to this one, which consists of whole blocks.
+    /// Returns this stretch and the next one, joined. This one must consist of whole blocks.
     fn and(&self, next: &Self) -> Self {
         let mut blocks = self.blocks.clone();
         next.blocks
@@ -82,7 +83,7 @@ impl Stretch {
     }
 }
 
-/// The state of a digester in the bytes around its position, independent of the position.
+/// The state of a digester that affects the next bytes, independent of its position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Standing {
     pub(super) chunker: ChunkerStanding,
@@ -95,9 +96,9 @@ pub(super) struct Standing {
 /// The distinct fingerprints of a stretch, in the order of their first occurrence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StretchSample {
-    /// The fingerprints are complete from this level on.
+    /// The level from which on the fingerprints are complete.
     pub(super) level: u8,
-    /// The fingerprints have 32 bits each.
+    /// The fingerprints, which have 32 bits each.
     pub(super) fingerprints: Vec<u32>,
     /// The number of samples before they were thinned, repetitions included.
     pub(super) pushed: u64,
@@ -180,7 +181,7 @@ pub struct Stretches {
     pub(super) all: Vec<Arc<Stretch>>,
     /// The length of new stretches in bytes.
     pub(super) length: u64,
-    /// The digester after the beginning of the content, which decided its kind.
+    /// The state of the digester after the beginning of the content, by which its kind was decided.
     pub(super) beginning: Arc<Digester>,
     /// The chunk that ends with the content.
     pub(super) last_chunk: Option<ChunkRun>,
@@ -189,7 +190,8 @@ pub struct Stretches {
 }
 
 impl Stretches {
-    /// Returns the stretches before the end, for a content that begins as this one does.
+    /// Returns the stretches, without one that reaches the end. They are the known stretches of a
+    /// content that only begins as this one does.
     #[must_use]
     pub fn of_beginning(&self) -> Self {
         let most = self.all.len() - usize::from(self.are_whole && !self.all.is_empty());
@@ -211,7 +213,7 @@ impl Stretches {
     /// The approximate memory of `beginning`: the scans of a digester.
     const OF_BEGINNING: usize = 160 << 10;
 
-    /// Returns whether each stretch begins where a block of the content does.
+    /// Returns whether each stretch begins at the start of a block of the content.
     pub(super) fn are_blocks(&self) -> bool {
         let before_end = self.all.len() - usize::from(self.are_whole && !self.all.is_empty());
         self.all[..before_end]
@@ -219,14 +221,14 @@ impl Stretches {
             .all(|stretch| stretch.is_blocks())
     }
 
-    /// Returns the level from which on the samples of all stretches are complete.
+    /// Returns the levels from which on the samples of all stretches are complete.
     pub(super) fn levels(&self) -> [u8; 2] {
         levels(&self.all)
     }
 
-    /// Returns the edits that turn the chunks of this content into those of a content with these
-    /// pieces. A piece is some stretches of this content, or other chunks. If the last piece is
-    /// stretches, it must include the last stretch.
+    /// Returns the edits that turn the chunks of this content into those of a content that consists
+    /// of `pieces`. A piece is some stretches of this content, or other chunks. If the last piece
+    /// is stretches, it must include the last stretch.
     pub(super) fn edits(&self, pieces: Vec<Piece>) -> Vec<ChunkEdit> {
         let spans = self.spans();
         let last = pieces.len().saturating_sub(1);
@@ -245,7 +247,7 @@ impl Stretches {
             let Some(span) = span.chain([end]).fold(None, RunSpan::of_both) else {
                 continue;
             };
-            // Between two pieces, the last run of one and the first run of the other may be one
+            // Where two pieces meet, the last run of one and the first run of the other may be one
             // run.
             let (mut from, mut to) = (spans[kept.start], spans[kept.start] + span.count);
             if at > 0 {
@@ -306,8 +308,8 @@ impl RunSpan {
 }
 
 /// Drops the samples below the level at which all these stretches are complete. The first stretches
-/// were sampled at lower levels, when there were few. In a large text most of their samples are
-/// dropped.
+/// were sampled at lower levels, because the content had few samples then. In a large text most of
+/// their samples are dropped.
 pub(super) fn thin(stretches: &mut [Arc<Stretch>]) {
     let levels = levels(stretches);
     for stretch in stretches {
@@ -320,7 +322,7 @@ pub(super) fn thin(stretches: &mut [Arc<Stretch>]) {
     }
 }
 
-/// Returns the level from which on the samples of all these stretches are complete.
+/// Returns the levels from which on the samples of all these stretches are complete.
 pub(super) fn levels(stretches: &[Arc<Stretch>]) -> [u8; 2] {
     [0, 1].map(|k| {
         let levels = stretches.iter().map(|stretch| stretch.samples[k].level);
@@ -328,7 +330,8 @@ pub(super) fn levels(stretches: &[Arc<Stretch>]) -> [u8; 2] {
     })
 }
 
-/// Joins the stretches in pairs. A stretch that is not whole blocks is not joined with the next.
+/// Joins the stretches in pairs. A stretch that does not consist of whole blocks is not joined with
+/// the next.
 pub(super) fn join_in_pairs(stretches: &mut Vec<Arc<Stretch>>) {
     let mut all = std::mem::take(stretches).into_iter().peekable();
     while let Some(one) = all.next() {
@@ -337,7 +340,7 @@ pub(super) fn join_in_pairs(stretches: &mut Vec<Arc<Stretch>>) {
     }
 }
 
-/// The chunks of a part of a content.
+/// The chunks of a part of a new content.
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
     /// The chunks of these stretches of the old content, at least one.

@@ -189,8 +189,8 @@ proptest! {
     }
 }
 
-/// The bytes between the last sample of a header and the next sample may be of the header. So a
-/// small rest shows nothing.
+/// The bytes between the last sample of a header and the next sample may belong to the header. So
+/// if little is left beyond the header, it shows nothing.
 #[test]
 fn little_that_is_left_by_words_says_nothing() {
     let rarity = Rarity {

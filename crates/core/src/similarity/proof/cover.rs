@@ -1,4 +1,4 @@
-//! The words under common shingles, and their sums.
+//! Finds the words that common shingles cover, and adds them up.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::similarity::too_small;
 pub(in crate::similarity) struct WordLengths {
     /// The length of each word; [`Self::LONG`] if the length is in `long`.
     short: Vec<u8>,
-    /// The lengths of the words of at least [`Self::LONG`] bytes, by place.
+    /// The lengths of the words of at least [`Self::LONG`] bytes, each after the place of the word.
     long: Vec<(u32, u32)>,
     /// Counts the template words.
     of_template: usize,
@@ -108,12 +108,12 @@ impl WordLengths {
     }
 }
 
-/// Adds up the words under common shingles. The shingles must be added in the order of their
-/// places. All measures in words use it.
+/// Adds up the words that common shingles cover. The shingles must be added in the order of their
+/// places. All measures in words use this walk.
 pub(in crate::similarity) struct CoverWalk<'a> {
     lengths: &'a WordLengths,
     end: usize,
-    /// The end of the current text, in words.
+    /// The number of words up to the end of the current text.
     pub(super) until: usize,
     pub(in crate::similarity) covered: Covered,
 }
@@ -129,7 +129,7 @@ impl<'a> CoverWalk<'a> {
     }
 
     /// Adds the next run of consecutive shingles, which may be empty, and returns the bytes that it
-    /// covers. The shingle of one to four words covers all of them.
+    /// covers. In a text of one to four words, the only shingle covers all of them.
     pub(in crate::similarity) fn add(&mut self, shingles: Range<usize>) -> u64 {
         if shingles.is_empty() {
             return 0;

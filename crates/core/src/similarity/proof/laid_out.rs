@@ -107,7 +107,8 @@ impl ComparedBytes {
         self.joined.get_or_init(|| joined(&self.bytes)).as_deref()
     }
 
-    /// Returns the bytes of both contents that are compared: joined if both are encoded data.
+    /// Returns the bytes of both contents that are compared: without line ends if both are encoded
+    /// data.
     pub(super) fn meeting<'a>(&'a self, other: &'a Self) -> (&'a [u8], &'a [u8]) {
         let joined = self.joined().zip(other.joined());
         joined.unwrap_or((self.all(), other.all()))

@@ -1,9 +1,9 @@
-//! Proof of archives by their members, in any order and any packing.
+//! Measures archives by their members, in any order and any packing.
 //!
 //! The texts among the members are measured in words and all others in bytes, each kind as one
-//! content. A word counts as covered wherever its run is in the other archive. Shares are of all
-//! bytes; the bytes of a text are shared in proportion to its words. If both have only texts,
-//! shares are of words.
+//! content. A word counts as covered wherever its run is in the other archive. Containments are
+//! shares of all bytes. A text counts as many of its bytes as covered, in proportion, as its words
+//! are. If both archives have only texts, containments are shares of words.
 //!
 //! Texts keep their ends, so no shingle crosses from one to the next. Other members are in the
 //! order of their digests. So the measure depends only on the two sets of members, and exchanging
@@ -33,18 +33,20 @@ struct Member {
     bytes: Vec<u8>,
 }
 
-/// The name of a member: the digest of its words, if it is a text with enough of them.
+/// The name of a member: the digest of its words if it is a text with enough of them, else the
+/// digest of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum MemberName {
     Words(WordsDigest),
     Content(ContentDigest),
 }
 
-/// The comparison of two archives for one kind of members: for a and for b.
+/// The comparison of two archives for one kind of members. The first number of each two is for a,
+/// the second for b.
 #[derive(Clone, Copy, Debug, Default)]
 struct CommonKind {
     sizes: (f64, f64),
-    /// The shared part of each size.
+    /// The part of each size that the other archive has, too.
     shared: (f64, f64),
     resemblance: f64,
     /// Bytes in common runs.
@@ -103,7 +105,7 @@ impl ProvableMembers {
         })
     }
 
-    /// Measures these members, a, and others, b: texts in words, unless bytes are asked for.
+    /// Measures these members (a) and others (b): texts in words, unless bytes are asked for.
     pub fn measure(&self, other: &Self, asked: Unit) -> Proven {
         let kinds = match asked {
             Unit::Words => [self.common_texts(other), self.common_others(other)],
@@ -207,7 +209,7 @@ fn in_bytes(a: &[u8], b: &[u8]) -> CommonKind {
     }
 }
 
-/// Combines both kinds to the measures of contents of these sizes.
+/// Combines the results for both kinds of members into the measures of archives of these sizes.
 fn together(kinds: [CommonKind; 2], sizes: (ByteLen, ByteLen)) -> Measures {
     let judged = !too_small(sizes.0) && !too_small(sizes.1);
     let sum = |part: fn(&CommonKind) -> f64| kinds.iter().map(part).sum::<f64>();

@@ -8,7 +8,7 @@ use super::*;
 use crate::similarity::{CommonShingles, Template};
 use crate::words::canonical;
 
-/// Returns the words of a text; no test has a script without blanks.
+/// Returns the words of a text. Scripts without blanks would need more, but no test has them.
 fn words(text: &str) -> Vec<String> {
     let canonical = String::from_utf8(canonical(text.as_bytes())).expect("UTF-8");
     canonical.split_whitespace().map(str::to_owned).collect()
@@ -73,8 +73,8 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// A word in five consecutive words that a template has is neither shared nor missing. Those
-    /// five words are in no set.
+    /// A word in five consecutive words of a template is neither shared nor missing. The shingle of
+    /// those five words is in no set.
     #[test]
     fn what_is_template_is_neither_shared_nor_missing(
         frames in prop::collection::vec(text(), 1..4),
@@ -112,7 +112,8 @@ proptest! {
         let shared: HashSet<&[String]> = in_a.intersection(&in_b).copied().collect();
         prop_assert_eq!(found.shared, distinct(&shared));
 
-        // The bytes without templates have the same words, in the same order.
+        // The bytes without templates have exactly the words that no template covers, in the same
+        // order.
         let payload = templates.payload(a.as_bytes()).into_owned();
         let out = lie_in(&one, &template);
         let kept = one.iter().zip(&out).filter(|&(_, &out)| !out).map(|(word, _)| word.clone());

@@ -86,7 +86,7 @@ impl Bits {
         })
     }
 
-    /// Returns the first number from `from` on whose bit, after `flip`, is set.
+    /// Returns the first number from `from` on whose bit is set after an exclusive or with `flip`.
     fn find(&self, from: usize, flip: u64) -> Option<usize> {
         let first = self.words.get(from / 64)?;
         let mut word = (first ^ flip) & (!0 << (from % 64));

@@ -13,18 +13,20 @@ use crate::similarity::runs::window::{Roll, windows};
 /// Bytes in a block.
 pub(super) const WIDTH: usize = 32;
 
-/// The distance of the blocks: a run of 64 bytes contains a block at any phase.
+/// The distance between the beginnings of two blocks. A run of 64 bytes contains a whole block,
+/// wherever it begins.
 pub(super) const STEP: usize = LEAST_RUN - WIDTH + 1;
 
-/// The maximum number of probes. An ordinary file never needs as many; a file made to collide is
-/// not indexed.
+/// The maximum number of slots that a search examines. An ordinary file never needs as many; a file
+/// made to collide is not indexed.
 const LONGEST_PROBE: usize = 256;
 
-/// The blocks of a file; equal ones are in a chain.
+/// The blocks of a file. Equal blocks are in a chain.
 pub(super) struct Blocks<'s> {
     data: &'s [u8],
     filter: Filter,
-    /// (tag, number of the first block + 1) by hash; 0 as the number marks a free slot.
+    /// By hash: a tag, and the number of the first block of the chain plus 1. 0 as the number marks
+    /// a free slot.
     heads: Vec<(u32, u32)>,
     /// The next equal block's number + 1, or 0.
     next: Vec<u32>,
@@ -46,8 +48,8 @@ impl<'s> Blocks<'s> {
             complete: true,
         };
         let mut roll = Roll::new(data, WIDTH);
-        // The blocks are inserted from the last to the first. Each is put at the front of its
-        // chain, which is then ascending.
+        // The blocks are inserted from the last to the first, each at the front of its chain. So
+        // the positions in a chain are ascending.
         for number in (0..count).rev() {
             let at = number * STEP;
             roll.seek(at);
@@ -78,7 +80,7 @@ impl<'s> Blocks<'s> {
         self.complete
     }
 
-    /// Returns whether a block begins at `at` that is not equal to an earlier one.
+    /// Returns whether `at` is the begin of a block that is not equal to an earlier one.
     #[inline]
     pub(super) fn is_first(&self, at: usize) -> bool {
         at.is_multiple_of(STEP) && self.first.has(at / STEP)
@@ -125,7 +127,7 @@ impl<'s> Blocks<'s> {
         crowded
     }
 
-    /// Returns the slot where the block's chain begins or would begin.
+    /// Returns the slot where the chain of the block begins, or where it would begin.
     #[inline]
     fn probe(&self, hash: u64, block: &[u8]) -> Option<usize> {
         let mask = self.heads.len() - 1;

@@ -6,11 +6,11 @@ use crate::similarity::runs::bits::Bits;
 use crate::similarity::runs::blocks::Blocks;
 use crate::similarity::runs::mark::{Among, marked};
 
-/// Returns the share of a's bytes in runs of at least 64 bytes that b has, too. Also returns that
-/// of b's bytes. The shares of an empty file are 0.
+/// Returns the share of a's bytes in runs of at least 64 bytes that b has, too. Also returns the
+/// same share of b's bytes. The shares of an empty file are 0.
 ///
-/// A byte counts once, in however many runs it is. Every occurrence of a repeated run counts, in a
-/// and in b.
+/// A byte counts once, even if it is in several runs. Every occurrence of a repeated run counts, in
+/// a and in b.
 pub fn cover(a: &[u8], b: &[u8]) -> (Score, Score) {
     let (in_a, in_b) = covered(a, b);
     (share(in_a, a), share(in_b, b))
@@ -30,7 +30,7 @@ pub(super) fn covered(a: &[u8], b: &[u8]) -> (usize, usize) {
     (bytes_of(&in_a), bytes_of(&in_b))
 }
 
-/// Counts the bytes in any window of a set.
+/// Counts the bytes that are in any window of a set.
 pub(super) fn bytes_of(windows: &Bits) -> usize {
     let (mut bytes, mut done) = (0, 0);
     for range in windows.ranges() {

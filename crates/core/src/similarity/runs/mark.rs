@@ -3,17 +3,18 @@
 //! The result is exact and verified on the bytes. The time is linear in the size of both files,
 //! whatever they contain:
 //!
-//! 1. A rolling hash over the file is looked up in the sparse index of the other ([`Blocks`]).
-//!    Where a block is found, the 32 bytes on either side decide about every window around the
-//!    place. A run that continues is followed to its end and skipped. All its windows are marked,
-//!    and none of them is hashed.
-//! 2. A block with more than [`CROWD`] occurrences is compared with the first of these only.
+//! 1. A rolling hash over the file is looked up in the sparse index of the other file ([`Blocks`]).
+//!    Where a block is found, the 32 bytes on either side decide about every window that contains
+//!    it. A run that continues is followed to its end and skipped. All its windows are marked, and
+//!    none of them is hashed.
+//! 2. A block with more than [`CROWD`] occurrences is compared only with the first of these.
 //!    Examples are zeros, a table of equal records, a heading in every file. The windows that
-//!    contain one and are still unmarked stay *open*. Where most blocks are common, more than
-//!    [`FEW`] occurrences already make a block crowded.
+//!    contain such a *crowded* block and are still unmarked stay *open*. Where most blocks are
+//!    common, more than [`FEW`] occurrences already make a block crowded.
 //! 3. Open windows are looked up in a set of the other file's windows that contain a crowded block.
-//!    Suppose that an open window occurs there at all. If it contains a block that was not crowded,
-//!    it was marked in step 1. Otherwise it is in that set.
+//!    This finds all that step 1 could not mark. Suppose that an open window occurs in the other
+//!    file. If it contains a block that was not crowded, it was marked in step 1. Otherwise it is
+//!    in that set.
 
 use crate::similarity::runs::bits::Bits;
 use crate::similarity::runs::blocks::{Blocks, WIDTH, holding};
@@ -23,13 +24,13 @@ use crate::similarity::runs::{LEAST_RUN, common_prefix, common_suffix};
 /// The number of windows with crowded blocks that are in memory at a time; each takes 16 bytes.
 const SEGMENT: usize = 8 << 20;
 
-/// The number of occurrences of a block that are compared one by one.
+/// The maximum number of occurrences of a block that are compared one by one.
 pub(super) const CROWD: usize = 16;
 
-/// The same limit if nearly every block is common.
+/// The limit that replaces [`CROWD`] if nearly every block is common.
 const FEW: usize = 1;
 
-/// The windows that count as occurrences.
+/// The windows of the indexed file that count as occurrences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Among {
     /// Any window of the indexed file.
@@ -41,9 +42,9 @@ pub(super) enum Among {
 /// The limits of the work and of the memory, which do not change the result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MarkLimits {
-    /// A block with more occurrences is crowded.
+    /// A block with more occurrences than this is crowded.
     pub(super) crowd: usize,
-    /// The approximate number of windows in a set.
+    /// The approximate number of windows that step 3 has in a set at a time.
     pub(super) segment: usize,
 }
 
@@ -81,7 +82,7 @@ pub(super) fn marked_within(
 
 /// The windows that the sparse index left open.
 struct Open {
-    /// The windows; some may be marked.
+    /// The open windows; some of them may have been marked by another block in them.
     windows: Bits,
     /// The open windows contain blocks with more occurrences than this.
     crowd: usize,
@@ -103,9 +104,10 @@ fn by_blocks(
         Open { windows, crowd }
     });
     let mut roll = Roll::new(data, WIDTH);
-    // The work so far: one for each compared place, and one for every 256 equal bytes after it.
+    // The work so far: one for each place that was compared, and one more for every 256 bytes by
+    // which a place continued.
     let mut work = 0;
-    // The positions from `look` to `skip` are within marked windows only.
+    // The blocks that begin from `look` to `skip` are only in windows that are marked already.
     let (mut look, mut skip) = (usize::MAX, 0);
     let mut at = 0;
     loop {
@@ -132,8 +134,8 @@ fn by_blocks(
             FEW.min(crowd)
         };
         let skipping = look != usize::MAX;
-        // While skipping, a window that ends later also contains a later position, which decides
-        // about it.
+        // While a skip is ahead, only windows of 64 bytes with this block are compared. A window
+        // that ends later also contains a later block, which decides about it.
         let most = if skipping {
             LEAST_RUN - WIDTH
         } else {
@@ -166,8 +168,8 @@ fn by_blocks(
         }
         let (on, back) = best;
         if !skipping && on > LEAST_RUN - WIDTH {
-            // The windows from `at - back` to `skip` are marked. An earlier window may still occur
-            // elsewhere, by another block in it.
+            // The windows from `at - back` to `skip` are marked. A window before them may still
+            // occur elsewhere; another block in it shows that.
             skip = at + WIDTH + on - LEAST_RUN + 1;
             look = (at - back + LEAST_RUN - WIDTH).clamp(at + 1, skip);
         }
@@ -175,7 +177,8 @@ fn by_blocks(
     }
 }
 
-/// Step 3: marks the open windows that occur among the crowded windows of the source.
+/// Step 3: marks the open windows that occur among the crowded windows of the indexed file,
+/// `source`.
 fn by_windows(
     data: &[u8],
     open: &Bits,

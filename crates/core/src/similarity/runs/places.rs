@@ -6,7 +6,8 @@ use crate::similarity::runs::mark::{Among, CROWD, marked};
 use crate::similarity::runs::window::{Roll, WindowSet, windows};
 use crate::similarity::runs::{LEAST_RUN, PLACES};
 
-/// The strings of a, all of one width, that may start runs, and their places in b.
+/// Finds the strings of a at which a run may start, and their places in b. All strings have one
+/// width.
 pub(super) trait Starts {
     /// Bytes in a string.
     const WIDTH: usize;
@@ -14,7 +15,7 @@ pub(super) trait Starts {
     /// Returns the first position in a, from `from` on, of a string that b may have.
     fn next(&mut self, from: usize) -> Option<usize>;
 
-    /// Adds the first [`PLACES`] positions in b of the string at `at` of a, ascending.
+    /// Adds the first [`PLACES`] positions in b of the string at position `at` of a, ascending.
     fn places(&mut self, at: usize, places: &mut Vec<usize>);
 }
 
@@ -89,8 +90,8 @@ impl Starts for AllWindows<'_> {
 
 /// The windows of b that contain a crowded block and that a has.
 struct Crowd<'s> {
-    /// True if the set has all windows of b that a has. If most of these are crowded, one look-up
-    /// in the set is fastest.
+    /// True if `set` has all windows of b that a has. If most of these are crowded, one look-up in
+    /// the set is fastest.
     is_all: bool,
     set: WindowSet<'s>,
     places: Places,
@@ -216,9 +217,9 @@ impl Starts for BlocksOfA<'_> {
 
 /// The first [`PLACES`] positions in b of each of some strings, ascending.
 struct Places {
-    /// The index of the first node plus 1, by number of the string; 0 without any node.
+    /// For each string, by its number, the index of its first node plus 1; 0 if it has no node.
     first: Vec<u32>,
-    /// The position, and the index of the next node plus 1.
+    /// A position, and the index of the next node of the same string plus 1; 0 after the last.
     nodes: Vec<(u64, u32)>,
 }
 

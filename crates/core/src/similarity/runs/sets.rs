@@ -6,10 +6,11 @@ use crate::similarity::runs::blocks::Blocks;
 use crate::similarity::runs::mark::{Among, marked};
 use crate::similarity::runs::window::windows;
 
-/// Returns shared / union of the sets of 64-byte windows, compared on the bytes. A window counts at
-/// its first occurrence.
+/// Compares the sets of 64-byte windows, on the bytes. Returns the number of windows in both sets,
+/// and the resemblance: that number over the number of windows in either set.
 ///
-/// `shared` are the positions of the windows of a that b has, too.
+/// `shared` has the positions of the windows of a that b has, too. Only the first occurrence of a
+/// window counts.
 pub(super) fn resemblance(a: &Blocks<'_>, b: &Blocks<'_>, mut shared: Bits) -> (usize, f64) {
     let repeated = |blocks: &Blocks<'_>| marked(blocks.data(), blocks, Among::Earlier);
     let distinct =

@@ -54,8 +54,8 @@ fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     })
 }
 
-/// Returns the windows of `data` that occur in `source`; if `earlier`, only those that occur there
-/// before their own position.
+/// Returns the windows of `data` that occur in `source`. If `earlier` is true, returns only those
+/// that occur in `source` before their own position.
 fn naive_marks(data: &[u8], source: &[u8], earlier: bool) -> Vec<usize> {
     let mut first: HashMap<&[u8], usize> = HashMap::new();
     for (at, window) in source.windows(LEAST_RUN).enumerate() {
@@ -114,7 +114,8 @@ proptest! {
         check_marks(&a, &b)?;
     }
 
-    /// Every phase of the blocks, and every size around a window.
+    /// Tests blocks at every distance from their indexed positions, and files of every size around
+    /// that of a window.
     #[test]
     fn marks_of_small_files(
         a in (0..200usize, 0..200usize),
@@ -316,7 +317,7 @@ fn distinctive_runs_are_found_in_large_files_too() {
     assert_eq!(common_runs(&b, &a), swapped);
 }
 
-/// The work is bounded even on data that defeats naive matching.
+/// The work is bounded even on data that would make naive matching slow.
 #[test]
 fn constant_and_periodic_data_take_linear_time() {
     let zeros = vec![0u8; 3 << 20];

@@ -2,8 +2,8 @@
 
 use crate::similarity::runs::LEAST_RUN;
 
-/// The maximum number of probes. An ordinary string never needs as many. In a string made to
-/// collide, a window that needs more is lost.
+/// The maximum number of slots that a search examines. An ordinary string never needs as many. In a
+/// string made to collide, a window that needs more is lost.
 const LONGEST_PROBE: usize = 256;
 
 /// Returns the number of windows of this width in a byte string.
@@ -14,7 +14,7 @@ pub(super) fn windows(data: &[u8], width: usize) -> usize {
 /// A Karp-Rabin hash of the window at a position, mod 2^64.
 ///
 /// It is used within one call only and always verified, so it need not equal the fingerprints of
-/// the index. It has two widths and can restart anywhere.
+/// the index. It is made for one of two widths, and can restart anywhere.
 pub(super) struct Roll<'s> {
     data: &'s [u8],
     width: usize,
@@ -75,7 +75,7 @@ impl<'s> Roll<'s> {
         }
     }
 
-    /// Moves to the first position of `from..end` whose hash is accepted, and returns it.
+    /// Moves to the first position of `from..end` whose hash `accept` accepts, and returns it.
     #[inline]
     pub(super) fn search(
         &mut self,
@@ -105,8 +105,8 @@ impl<'s> Roll<'s> {
         None
     }
 
-    /// Returns the hash. The bits of a polynomial are mixed, because its low bits depend on few
-    /// others.
+    /// Returns the hash. The bits of the polynomial are mixed, because its low bits depend only on
+    /// the low bits of the bytes.
     #[inline]
     pub(super) fn hash(&self) -> u64 {
         let mixed = (self.hash ^ (self.hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -124,12 +124,12 @@ pub(super) struct WindowSet<'s> {
     len: usize,
     /// 64 minus the binary logarithm of the number of entries.
     shift: u32,
-    /// (upper half of the hash, place + 1); 0 as the place marks a free entry.
+    /// The upper half of the hash, and the place plus 1; 0 as the place marks a free entry.
     entries: Vec<(u32, u32)>,
 }
 
 impl<'s> WindowSet<'s> {
-    /// Makes an empty set of windows of `data`, which has fewer than 2^32.
+    /// Makes an empty set of windows of `data`. It must have fewer than 2^32 windows.
     pub(super) fn new(data: &'s [u8]) -> Self {
         const FIRST: usize = 1 << 10;
         Self {
@@ -145,8 +145,8 @@ impl<'s> WindowSet<'s> {
         self.len
     }
 
-    /// Loads the entries for a batch that [`Self::insert`] or [`Self::find`] is called with next,
-    /// so that the loads overlap.
+    /// Loads the entries for these hashes, so that the loads overlap. [`Self::insert`] or
+    /// [`Self::find`] is then called with each hash.
     #[inline]
     pub(super) fn touch(&self, hashes: impl Iterator<Item = u64>) {
         std::hint::black_box(hashes.fold(0, |sum, hash| {
@@ -166,7 +166,7 @@ impl<'s> WindowSet<'s> {
         }
     }
 
-    /// Returns the current number of slots; [`Self::slot`] returns less.
+    /// Returns the current number of slots, which is greater than any result of [`Self::slot`].
     pub(super) fn slots(&self) -> usize {
         self.entries.len()
     }
@@ -187,8 +187,8 @@ impl<'s> WindowSet<'s> {
         Some(self.entries[slot].1 as usize - 1)
     }
 
-    /// Returns the slot of the window and true, or a free slot for it and false. `None` if it has
-    /// no slot.
+    /// Returns the slot of the window and true, or a free slot for it and false. The slot is `None`
+    /// if the search ends without one.
     #[inline]
     fn probe(&self, hash: u64, window: &[u8]) -> (Option<usize>, bool) {
         let mask = self.entries.len() - 1;
@@ -207,7 +207,8 @@ impl<'s> WindowSet<'s> {
         (None, false)
     }
 
-    /// Doubles the number of entries. The tags have the bits that determine an entry's slot.
+    /// Doubles the number of entries. The hashes are not needed, because the tags have the bits
+    /// that determine the slot of an entry.
     fn grow(&mut self) {
         let room = 2 * self.entries.len();
         let old = std::mem::replace(&mut self.entries, vec![(0, 0); room]);

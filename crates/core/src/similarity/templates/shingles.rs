@@ -1,9 +1,9 @@
 //! Templates in words: all shingles that marked texts have in common.
 //!
 //! A text is measured in words, so the template must be known for each word. A sample of the
-//! shingles does not show it, and chunks miss the words beside them. So the set is complete. A word
-//! is template if one of the shingles over it is in the set. A word is covered by another text in
-//! the same way.
+//! shingles does not show it, and chunks miss the words beside them. So the set has all shingles. A
+//! word is template if one of the shingles over it is in the set. That is the same rule by which a
+//! word is covered by another text.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -58,7 +58,7 @@ impl TemplateShingles {
     }
 }
 
-/// Finds the shingles that enough of some texts have.
+/// Finds the shingles that a given share of some texts have.
 #[derive(Clone, Debug)]
 pub struct CommonShingles {
     /// Counts the texts that are not added yet.
@@ -68,8 +68,8 @@ pub struct CommonShingles {
 }
 
 impl CommonShingles {
-    /// Requires a shingle in at least this share (0..=1) of `contents` contents, and at least in
-    /// one.
+    /// Prepares to find the shingles that at least the share `share` (0..=1) of `contents` contents
+    /// have, and at least one content.
     pub fn new(contents: usize, share: f64) -> Self {
         Self {
             left: contents,
@@ -90,7 +90,7 @@ impl CommonShingles {
         let mut shingles = CollectedWords::of(bytes).shingles;
         shingles.extend(rows_of(bytes).unwrap_or_default());
         let distinct: HashSet<u64> = shingles.into_iter().collect();
-        // A shingle that is new now counts only if enough texts are left for it.
+        // A shingle that is new now can still be in enough texts only if enough of them are left.
         let may_begin = self.left >= self.enough;
         for shingle in distinct {
             if let Some(having) = self.having.get_mut(&shingle) {

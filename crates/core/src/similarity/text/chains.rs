@@ -15,12 +15,12 @@ use crate::bits::BitSet;
 /// The chains of numbered shingles.
 #[derive(Clone, Debug, Default)]
 pub struct Chains {
-    /// The chain that each shingle begins, counted from 1; 0 if the shingle continues a chain. The
-    /// index is the number of the shingle.
+    /// The number of the chain that each shingle begins, counted from 1; 0 if the shingle continues
+    /// a chain. The index is the number of the shingle.
     begun: Vec<u32>,
-    /// The number of each chain's first shingle.
+    /// The first shingle of each chain, by its number.
     firsts: Vec<u32>,
-    /// The number of each chain's shingles.
+    /// The count of the shingles in each chain.
     lengths: Vec<u32>,
 }
 
@@ -46,8 +46,8 @@ impl Chains {
                 }
             }
         }
-        // A shingle that is always followed by the same one continues in it, if the following
-        // shingle occurs no more often.
+        // Suppose that a shingle is always followed by the same one. If that one occurs equally
+        // often, it continues the chain.
         let mut continuing = BitSet::default();
         for (number, after) in next.iter_mut().enumerate() {
             if *after < NONE && times[*after as usize] == times[number] {
@@ -72,17 +72,18 @@ impl Chains {
         chains
     }
 
-    /// Returns the number of each chain's first shingle.
+    /// Returns the first shingle of each chain, by its number.
     pub fn firsts(&self) -> &[u32] {
         &self.firsts
     }
 
-    /// Returns the number of each chain's shingles.
+    /// Returns the count of the shingles in each chain.
     pub fn lengths(&self) -> &[u32] {
         &self.lengths
     }
 
-    /// Returns the chain that a shingle begins, by their numbers.
+    /// Returns the number of the chain that begins with the shingle of this number, if there is
+    /// one.
     pub(super) fn begun_by(&self, number: u32) -> Option<u32> {
         self.begun[number as usize].checked_sub(1)
     }

@@ -1,13 +1,13 @@
-//! Records which shingles several texts may have, in a bit or two for each.
+//! Records which shingles several texts may have, in a few bits for each shingle.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The number of shingles whose bits are loaded before the first bit is written.
 const AT_ONCE: usize = 16;
 
-/// Shingles that were noted once, and those that were noted again. A shingle may collide with
-/// another one that was noted; one that was noted twice is never missed. Threads may note at the
-/// same time.
+/// The shingles that were noted once, and those that were noted again. A shingle that was noted
+/// twice is always found. A shingle may also be found because it collides with another one. Threads
+/// may note at the same time.
 #[derive(Debug)]
 pub struct SeenShingles {
     /// Bits of the shingles noted once, and of those noted again, side by side: both are loaded
@@ -32,7 +32,8 @@ impl SeenShingles {
 
     /// Notes shingles.
     pub fn note(&self, shingles: &[u64]) {
-        // The loads of several shingles overlap, so the writes after them do not wait for memory.
+        // The bits of several shingles are loaded together, so the writes after the loads do not
+        // wait for memory.
         for some in shingles.chunks(AT_ONCE) {
             let mut looked = [0; AT_ONCE];
             for (looked, &shingle) in looked.iter_mut().zip(some) {

@@ -1,12 +1,12 @@
-//! Numbers of shingles by open addressing, for a text that is laid out.
+//! A hash table with open addressing: finds the entry of a chain in a text that is laid out.
 
-/// Numbers, each with the number of its entry.
+/// The numbers of chains, each with the number of its entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
     /// One bit for each number, placed by its low bits. Most look-ups miss, and these bits are in
     /// the processor's nearest cache.
     hints: Vec<u64>,
-    /// The second is one more than the entry; 0 marks a free slot.
+    /// The number of a chain, and one more than its entry; 0 marks a free slot.
     slots: Vec<(u32, u32)>,
 }
 

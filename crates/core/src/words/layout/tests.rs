@@ -117,7 +117,7 @@ fn what_has_other_lines_is_no_table() {
         words[n],
         words[n + 1]
     ))));
-    // Long rows have runs of five words.
+    // Rows of five words or more are compared by their runs of words, so these are no table.
     assert!(!is_table(&lines(300, |n| format!(
         "{n};{}",
         words[5 * n..5 * n + 5].join(";")

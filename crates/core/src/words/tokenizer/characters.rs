@@ -5,8 +5,8 @@ use crate::words::classes::{Role, TWO_IN_LOWER_CASE, class_of};
 use crate::words::sink::{FOLDED, Sink};
 
 impl Tokenizer {
-    /// Takes bytes one by one from `from` on, and returns where it stopped. That is the first
-    /// separator at or after `least`, or the end.
+    /// Takes bytes one by one from `from` on, until the first separator at or after `least`, or
+    /// until the end. Returns the position where it stopped.
     pub(super) fn by_bytes(
         &mut self,
         bytes: &[u8],
@@ -105,7 +105,7 @@ impl Tokenizer {
         }
     }
 
-    /// Drops the separator that waits; it is not part of the text.
+    /// Drops the separator that waits, because it is not part of the text.
     pub(super) fn drop_relation(&mut self, sink: &mut impl Sink) {
         self.composer.clear();
         sink.release();

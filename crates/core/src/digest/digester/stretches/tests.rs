@@ -27,7 +27,7 @@ impl Content {
                 take(Given::Zeros(zeros as u64));
                 rest = &rest[zeros..];
             } else {
-                // A piece may end anywhere in a block.
+                // The length is no multiple of a block, so a piece may end anywhere in a block.
                 let next = rest.len().min(300_007);
                 let hole = rest[..next].windows(self.hole.min(next));
                 let mut hole = hole.enumerate();
@@ -88,7 +88,7 @@ fn revise(
     }
 }
 
-/// Returns the complete digest, whether it was made whole or from edits.
+/// Returns the complete digest, whether it was made as a whole or from edits.
 fn whole(made: ComposedDigest, was: &Digest) -> Option<Box<Digest>> {
     match made {
         ComposedDigest::Whole(digest) => Some(digest),
@@ -112,7 +112,7 @@ enum Change {
     Repeat(usize),
 }
 
-/// Bytes to write: text or noise of a length, by a seed.
+/// Bytes to write: text or noise of a length, made from a seed.
 #[derive(Clone, Copy, Debug)]
 struct Fill {
     is_text: bool,
@@ -131,7 +131,7 @@ impl Fill {
 }
 
 impl Change {
-    /// Changes the bytes at `at`, given in 65,536ths of their length.
+    /// Changes `bytes` at the place `at`, which is given in 65,536ths of their length.
     fn make(&self, bytes: &mut Vec<u8>, at: u16) {
         let at = bytes.len() * usize::from(at) / (1 << 16);
         let end = |len: usize| (at + len).min(bytes.len());
@@ -326,8 +326,8 @@ proptest! {
     }
 }
 
-/// Returns a digester that has digested a content in stretches of a block, the stretches, and the
-/// digest.
+/// Returns a digester that has digested a content in stretches of one block each. Also returns the
+/// stretches and the digest.
 fn first_reading(now: &Content, params: &Params) -> (Digester, Stretches, Digest) {
     let mut digester = Digester::new(params);
     digester.keep_stretches_of(BLOCK, 100);
@@ -393,8 +393,8 @@ fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
     );
 }
 
-/// Inserted or removed bytes move everything after them. The moved part is not digested, neither
-/// then nor at the next change.
+/// Inserted or removed bytes move everything after them. The moved part is not digested again,
+/// neither after this change nor after the next one.
 #[test]
 fn what_stands_elsewhere_is_not_digested() {
     let params = Params::default();
@@ -441,14 +441,14 @@ fn what_stands_elsewhere_is_not_digested() {
                 "",
                 "{put_in} for {taken_out} at {at}"
             );
-            // Stretches that begin within blocks of the content are compared as well. So is the
-            // beginning of a content that grew.
+            // After a shift, stretches begin within blocks of the content. They can still be
+            // compared, and so can the beginning of a content that grew.
             let known = Arc::new(large.stretches.unwrap());
             let length = now.bytes.len();
             now.bytes.extend(prose(4, 5000));
             let beginning = Arc::new(known.of_beginning());
             let (large, _) = revise(&mut digester, (&beginning, &fresh), (&now, 0));
-            // The other allowed result is that the content must be digested again.
+            // `None` is allowed, too: the content must then be digested again.
             if let Some(large) = large {
                 grown += 1;
                 let made = whole(large.made, &fresh).unwrap();
