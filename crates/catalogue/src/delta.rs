@@ -1,8 +1,8 @@
 //! Deltas: the difference between two catalogues.
 //!
-//! In a tree that is catalogued every night, nearly everything is unchanged. A delta has the new
-//! records, and refers to the older catalogue, its **base**, for the others.
-//! [`join()`] makes the new catalogue from both, byte for byte.
+//! In a tree that is catalogued every night, nearly everything is unchanged. A delta holds only the
+//! records that are new. For all others it refers to the older catalogue, its **base**. [`join()`]
+//! makes the new catalogue from the base and the delta, byte for byte.
 //!
 //! ```text
 //! file     "resemble delta\n" │ varint version │ record* │ digest of everything before, 32 B
@@ -18,18 +18,18 @@
 //! 5 end      totals of the new catalogue │ its digest, 32 B
 //! ```
 //!
-//! 1. **The order is that of the new catalogue.** Contents precede their references. So a kept
-//!    entry also adds its content and that content's look (the parts found in it). Both are added
-//!    only once, as the writer of the catalogue does it (`Replay`). A run of kept entries takes
-//!    about three bytes.
-//! 2. **Numbers are assigned again.** Contents and files are numbered in their order. So one new
-//!    content at the beginning changes the numbers of all others. Both sides count them
-//!    (`Numbering`).
-//! 3. **A kept entry is compared first.** The records that it would add must equal those of the new
-//!    catalogue. If any differs, they are written out. If the catalogues have different orders, a
-//!    delta is larger, but not wrong.
-//! 4. **Three digests**: the delta's own (a torn copy is refused), the base's (another base is
-//!    refused), and the new catalogue's, with which the result is compared.
+//! 1. **Records are in the order of the new catalogue.** There, a content precedes the records that
+//!    refer to it. So a kept entry also adds its content and that content's look (the parts found
+//!    in it), unless they were added before (`Replay`). A run of kept entries takes about three
+//!    bytes.
+//! 2. **Numbers are assigned again.** A catalogue numbers its contents and files in the order of
+//!    their records. So one new content at the beginning changes the numbers of all others. Both
+//!    the maker and the reader of a delta count them (`Numbering`).
+//! 3. **An entry is kept only after a comparison.** The records that it would add must equal those
+//!    of the new catalogue. If any differs, all of them are written in full. If the two catalogues
+//!    order their contents differently, the delta is larger, but not wrong.
+//! 4. **Three digests**: the delta's own (a damaged copy is refused), the base's (another base is
+//!    refused), and the new catalogue's (the result must have it).
 
 mod join;
 mod make;
@@ -61,7 +61,8 @@ const KEEP: u8 = 7;
 const CONTENT_OF_BASE: u8 = 8;
 const LOOK_OF_BASE: u8 = 9;
 
-/// Returns whether a file begins as a delta does. Only a regular file is opened.
+/// Returns whether a file begins with the magic bytes of a delta. Returns false if it is not a
+/// regular file.
 pub fn is_delta(file: &Path) -> bool {
     begins_with(file, DELTA_MAGIC)
 }
@@ -93,7 +94,7 @@ impl Delta {
         })
     }
 
-    /// Returns the digest of the catalogue that it must be joined with.
+    /// Returns the digest of the base: the catalogue that this delta must be joined with.
     pub const fn base(&self) -> &ContentDigest {
         &self.base
     }
@@ -104,15 +105,15 @@ impl Delta {
     }
 }
 
-/// The base, opened twice: its contents are looked up by number and digest, its entries are read in
-/// order.
+/// The base of a delta, opened twice. One reader looks up contents by number and digest, the other
+/// reads the entries in order.
 struct Base {
-    /// Reads its contents and looks.
+    /// The reader of contents and looks.
     catalogue: Catalogue,
     contents: Vec<Range<u64>>,
     looks: HashMap<u32, Range<u64>>,
     numbers: HashMap<ContentDigest, u32>,
-    /// Reads its entries.
+    /// The reader of entries.
     entries: Catalogue,
 }
 
@@ -152,7 +153,8 @@ impl Base {
         self.catalogue.packed_at(body)
     }
 
-    /// Returns the look of a content, if there is one; its references are numbers of the base.
+    /// Returns the look of a content: the parts that were found in it. `None` if the base has no
+    /// look of the content. The parts refer to contents by their numbers in the base.
     #[allow(clippy::option_option)] // the outer one: there is no look
     fn look(&self, number: u32) -> Result<Option<Option<Apart>>, CatalogueError> {
         let body = self.looks.get(&number);
@@ -160,11 +162,12 @@ impl Base {
     }
 }
 
-/// Maps numbers of the base to numbers of the new catalogue, up to the current record.
+/// Maps numbers of the base to numbers of the new catalogue, for all records up to the current one.
 #[derive(Debug, Default)]
 struct Numbering {
     contents: HashMap<u32, u32>,
-    /// The contents of the new catalogue up to here, by their numbers in it.
+    /// The contents of the new catalogue up to the current record. The index is the number of a
+    /// content in the new catalogue.
     came: Vec<AddedContent>,
     files: HashMap<u32, u32>,
     next_file: u32,
@@ -173,27 +176,28 @@ struct Numbering {
 /// A content of the new catalogue.
 #[derive(Debug, Default)]
 struct AddedContent {
-    /// Its number in the base.
+    /// Its number in the base, if the base has it.
     of_base: Option<u32>,
-    /// True if its look was added as well.
+    /// True if the new catalogue has its look already.
     is_looked: bool,
 }
 
-/// The records that take over one record of the base, with those that they refer to.
+/// The records of the new catalogue that one record of the base becomes. The contents and the look
+/// that it refers to precede it.
 #[derive(Debug, Default)]
 struct Replay {
     records: Vec<CatalogueRecord>,
-    /// The contents in `records`: their numbers in the base and in the new catalogue.
+    /// The contents in `records`: each number in the base, with the number in the new catalogue.
     contents: HashMap<u32, u32>,
-    /// The content whose look is in `records`, by its number in the new catalogue.
+    /// The number, in the new catalogue, of the content whose look is in `records`.
     looked: Option<u32>,
-    /// The file that is new in `records`, by its number in the base.
+    /// The number, in the base, of the file that is new in `records`.
     file: Option<u32>,
 }
 
 impl Replay {
-    /// Makes the records of a kept entry. Its content and the look of its content precede it,
-    /// unless they were added before.
+    /// Makes the records of an entry that is kept from the base. Its content and the look of that
+    /// content precede it, unless they were added before.
     fn of_entry(
         base: &Base,
         numbering: &Numbering,
@@ -240,8 +244,8 @@ impl Replay {
         Ok(replay)
     }
 
-    /// Returns the new number of a content of the base. Adds its record, unless it was added
-    /// before.
+    /// Returns the number that a content of the base has in the new catalogue. Adds its record,
+    /// unless the new catalogue has it already.
     fn content(
         &mut self,
         base: &Base,
@@ -259,8 +263,8 @@ impl Replay {
         Ok(number)
     }
 
-    /// Adds the look of a content of the base, if there is one. The contents of its parts precede
-    /// it.
+    /// Adds the look of a content of the base, if there is one. The contents of the parts in that
+    /// look are added before it.
     fn look(
         &mut self,
         base: &Base,
@@ -283,7 +287,7 @@ impl Replay {
 }
 
 impl Numbering {
-    /// Counts the contents, the look and the file of a replay.
+    /// Registers the contents, the look and the file that a replay adds to the new catalogue.
     fn came(&mut self, replay: &Replay) {
         self.contents.extend(&replay.contents);
         let all = self.came.len() + replay.contents.len();
@@ -302,7 +306,7 @@ impl Numbering {
         }
     }
 
-    /// Counts a content of the new catalogue that the base does not have in this form.
+    /// Registers a content that the delta holds in full.
     fn new_content(&mut self, base: &Base, content: &PackedContent) {
         let of_base = base.number(content.digest());
         if let Some(of_base) = of_base {
@@ -314,7 +318,7 @@ impl Numbering {
         });
     }
 
-    /// Returns the number in the base of a content of the new catalogue, if the base has it.
+    /// Returns the number that a content of the new catalogue has in the base, if the base has it.
     fn of_base(&self, new: u32) -> Option<u32> {
         self.came.get(new as usize)?.of_base
     }
@@ -324,14 +328,14 @@ impl Numbering {
         came.is_some_and(|came| came.is_looked)
     }
 
-    /// Counts a look of the new catalogue that the base does not have in this form.
+    /// Registers a look that the delta holds in full.
     fn new_look(&mut self, content: u32) {
         if let Some(came) = self.came.get_mut(content as usize) {
             came.is_looked = true;
         }
     }
 
-    /// Counts an entry of the new catalogue that the base does not have in this form.
+    /// Registers an entry that the delta holds in full.
     fn new_entry(&mut self, what: &EntryKind) {
         if let EntryKind::File { file, .. }
         | EntryKind::Unreadable { file, .. }

@@ -6,13 +6,13 @@
 //!
 //! 1 head     text params │ text label │ signed varint created
 //!            │ flags: 1 names, 2 texts, 4 thinned, 8 signed
-//!            │ if thinned, varint fingerprints of a content at most
-//!            │ if signed, text params id of a method
+//!            │ if thinned, varint most fingerprints of a content
+//!            │ if signed, text parameters id of a published method
 //! 2 content  digest 32 B │ varint size │ kind·2 + words u8 │ words 16 B or none
 //!            │ packed pieces (`resemble_index::packed`)
 //! 3 look     varint content │ 0 plain, 1 taken apart, 2 taken apart with a date
 //!            │ unless plain: varint n │ n × part │ varint n │ n × (text path │ text reason)
-//!            │ if 2, the stated date: signed varint seconds │ source u8
+//!            │ if 2, the stated date: signed varint seconds │ where it is stated u8
 //!            part: role u8 │ varint parent + 1 │ varint content + 1 │ text name
 //! 4 entry    varint shared │ text rest of the path │ what
 //!            what: 0 directory
@@ -25,12 +25,12 @@
 //! 5 end      varint contents │ varint files │ varint bytes │ varint files without a content
 //! ```
 //!
-//! Only earlier programs wrote signed records: see [`SIGNED`].
+//! Only earlier versions of the program wrote signed records (kind 6): see [`SIGNED`].
 //!
-//! Numbers are little-endian varints, and texts have their length in front, as postcard writes
-//! them. Contents and files are numbered from 0 in their order, and precede their references. Names
-//! with the same file number are hard links. The first `shared` bytes of a path are those of the
-//! previous entry's path.
+//! Numbers are little-endian varints, and each text has its length in front, as the crate postcard
+//! writes them. Contents and files are numbered from 0 in the order of their records. The record of
+//! a content precedes all records that refer to it. Names with the same file number are hard links.
+//! The first `shared` bytes of a path equal the first bytes of the previous entry's path.
 
 use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Params, WordsDigest};
@@ -43,17 +43,17 @@ use super::{Details, Head, Samples, Totals};
 /// The first bytes of every catalogue.
 pub(super) const MAGIC: &[u8; 19] = b"resemble catalogue\n";
 
-/// The kind of record with the signature of a content by a published method. It is skipped. Earlier
-/// programs wrote such records, and named the method in the head.
+/// The kind of a record that holds the signature of a content by a published method. This program
+/// skips such records. Earlier versions wrote them, and named the method in the head.
 pub(super) const SIGNED: u8 = 6;
 
 /// Bytes of the digest at the end.
 pub(super) const CHECKSUM: usize = 32;
 
-/// The longest path in bytes; no system opens longer ones.
+/// The longest path in bytes. No operating system opens a longer one.
 const LONGEST_PATH: usize = 1 << 16;
 
-/// The deepest nesting of directories.
+/// The largest depth of nested directories.
 const DEEPEST: usize = 1 << 12;
 
 /// The maximum number of bytes of all files together, so that sums do not overflow.
@@ -64,7 +64,7 @@ pub(super) const MOST_BYTES: u64 = 1 << 60;
 pub struct Part {
     /// Its role.
     pub role: PartRole,
-    /// The number of the part that contains it; `None`: the content itself.
+    /// The index of the part that contains this part. `None`: the content itself contains it.
     #[serde(with = "one_more")]
     pub parent: Option<u32>,
     /// The number of its content in the catalogue, if it has one.
@@ -74,10 +74,11 @@ pub struct Part {
     pub name: Vec<u8>,
 }
 
-/// The parts of a content, and what was skipped.
+/// The result of taking a content apart: its parts, the parts that were skipped, and the date that
+/// a document states.
 pub type Apart = (Vec<Part>, Vec<SkippedPart>, Option<DocumentDate>);
 
-/// The kind of an entry. Files with the same number are hard links.
+/// The entry that a name refers to. Two names whose files have the same number are hard links.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryKind {
     /// A directory.
@@ -104,7 +105,7 @@ pub enum EntryKind {
         /// The error.
         errno: i32,
     },
-    /// A file that was left out.
+    /// A file that the index left out.
     Skipped {
         /// Its number.
         file: u32,
@@ -115,8 +116,8 @@ pub enum EntryKind {
     },
 }
 
-/// A content in the packed form of its record. It is unpacked only on demand, because hardly any
-/// content differs between the catalogues of two nights.
+/// A content in the packed form of its record. It is unpacked only on demand, because nearly all
+/// contents are the same in the catalogues of two nights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedContent {
     body: Vec<u8>,
@@ -143,8 +144,8 @@ impl PackedContent {
         }
     }
 
-    /// Reads the body of a record. Returns `None` if its head is invalid; the packed chunks and
-    /// samples are not checked.
+    /// Reads the body of a record. Returns `None` if its head is invalid. The packed chunks and
+    /// samples are not checked here.
     pub(super) fn of_body(body: Vec<u8>) -> Option<Self> {
         let head = ContentHead::read(&mut Reader(&body))?;
         Some(Self {
@@ -155,17 +156,17 @@ impl PackedContent {
         })
     }
 
-    /// Returns the body of its record.
+    /// Returns the body of the record of the content.
     pub(super) fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// Returns its digest.
+    /// Returns the digest of the content.
     pub const fn digest(&self) -> &ContentDigest {
         &self.content
     }
 
-    /// Returns its size.
+    /// Returns the size of the content.
     pub const fn size(&self) -> ByteLen {
         self.size
     }
@@ -176,38 +177,39 @@ impl PackedContent {
         self.is_whole
     }
 
-    /// Unpacks it, digested with `params`; `None` if it is invalid.
+    /// Unpacks a content that was digested with `params`. Returns `None` if it is invalid.
     pub fn unpack(&self, params: &Params) -> Option<Digest> {
         unpacked(&ContentHead::read(&mut Reader(&self.body))?, params)
     }
 }
 
-/// A record. Contents and files are numbered from 0 in their order, and precede their references.
+/// A record. Contents and files are numbered from 0 in the order of their records. A content
+/// precedes the records that refer to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogueRecord {
     /// The head of the catalogue.
     Head(Head),
     /// The next content.
     Content(PackedContent),
-    /// The result of taking a content apart.
+    /// The look of a content: the result of taking it apart.
     Look {
-        /// Its number.
+        /// The number of the content.
         content: u32,
-        /// `None`: it is of a kind that cannot be taken apart.
+        /// `None`: the content is of a kind that cannot be taken apart.
         apart: Option<Apart>,
     },
     /// A name.
     Entry {
         /// The path relative to the tree; empty for the tree itself.
         path: Vec<u8>,
-        /// The entry with this name.
+        /// The entry that the name refers to.
         what: EntryKind,
     },
     /// The totals; the last record.
     End(Totals),
 }
 
-/// An optional number as one number: 0 is `None`, and others are increased by one.
+/// Encodes an optional number as one number: 0 is `None`, and each number is increased by one.
 mod one_more {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -225,7 +227,7 @@ mod one_more {
     }
 }
 
-/// Writes records; remembers the last path.
+/// Encodes records. Keeps the last path, because the next one is written relative to it.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     last: Vec<u8>,
@@ -295,14 +297,14 @@ pub(super) fn put_head(body: &mut Vec<u8>, head: &Head) {
     }
 }
 
-/// Reads records; remembers the last path.
+/// Decodes records. Keeps the last path, because the next one is relative to it.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     last: Vec<u8>,
 }
 
 impl Decoder {
-    /// Decodes a record of this kind and body; `None` if it is invalid.
+    /// Decodes a record from its kind and its body. Returns `None` if it is invalid.
     pub(super) fn record(&mut self, kind: u8, body: Vec<u8>) -> Option<CatalogueRecord> {
         if kind == 2 {
             return PackedContent::of_body(body).map(CatalogueRecord::Content);
@@ -358,8 +360,8 @@ pub(super) fn head(reader: &mut Reader<'_>) -> Option<Head> {
     })
 }
 
-/// Returns whether a path stays below the tree: names joined by slashes, none of them empty, `.` or
-/// `..`.
+/// Returns whether a path stays inside the tree. It must be names joined by slashes, and no name
+/// may be empty, `.` or `..`.
 fn is_path(path: &[u8]) -> bool {
     if path.is_empty() {
         return true;
@@ -377,7 +379,7 @@ pub(super) fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
         0 => None,
         kind @ (1 | 2) => {
             let (parts, skipped): (Vec<Part>, _) = reader.value()?;
-            // A part follows the one that contains it.
+            // A part is listed after the part that contains it.
             let is_before = |(at, part): (u32, &Part)| part.parent.is_none_or(|parent| parent < at);
             if !(0..).zip(&parts).all(is_before) {
                 return None;
@@ -394,13 +396,13 @@ pub(super) fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
     Some(CatalogueRecord::Look { content, apart })
 }
 
-/// The body of a content's record.
+/// The record of a content, with its chunks and samples still packed.
 struct ContentHead<'a> {
     content: ContentDigest,
     size: ByteLen,
     kind: ContentKind,
     words: Option<WordsDigest>,
-    /// The chunks and the samples, in the form of [`packed`].
+    /// The chunks and the samples, packed as in [`packed`].
     pieces: &'a [u8],
 }
 
@@ -443,7 +445,8 @@ fn unpacked(head: &ContentHead<'_>, params: &Params) -> Option<Digest> {
             .and_then(|bytes| total.checked_add(bytes))
             .filter(|total| *total <= size)?;
     }
-    // A content that joins the samples of several files has no chunks.
+    // A content that joins the samples of several files has no chunks. In any other, the chunks
+    // must add up to the size.
     if total != size && !chunks.0.is_empty() {
         return None;
     }

@@ -1,7 +1,7 @@
-//! Imported catalogues: one file for each label, in a folder of resemble.
+//! The imported catalogues: a folder with one file for each label.
 //!
-//! The folder is authoritative. An index that has them can be rebuilt at any time. Commands that
-//! run without the daemon read the same files.
+//! The folder has the only originals. The catalogues are also loaded into the index, and are loaded
+//! again if it is rebuilt. Commands that run without the daemon read the same files.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,21 +14,21 @@ use resemble_proto::catalogued::is_label;
 use super::format::CHECKSUM;
 use super::{Catalogue, CatalogueError, read, records};
 
-/// Returns the file of an imported catalogue in its folder.
+/// Returns the path of the catalogue with this label in the folder of imported catalogues.
 pub fn file_of_label(folder: &Path, label: &str) -> PathBuf {
     folder.join(format!("{label}.cat"))
 }
 
-/// A copy of a catalogue, next to the one that is stored under the label. If it is not kept, it is
-/// removed when dropped.
+/// A copy of a catalogue that was received, in the folder of imported catalogues. It is removed
+/// when dropped, unless [`Received::keep`] gave it the name of its label.
 #[derive(Debug)]
 pub struct Received {
     copy: PathBuf,
     target: PathBuf,
 }
 
-/// Copies a catalogue into the folder, and opens the copy. Faults of the copy are reported for
-/// `file`.
+/// Copies the catalogue `file` into the folder, and opens the copy. Error messages name `file`
+/// instead of the copy.
 pub fn receive(
     folder: &Path,
     file: &Path,
@@ -48,7 +48,7 @@ pub fn receive(
 }
 
 impl Received {
-    /// Keeps the copy, replacing any catalogue with its label.
+    /// Keeps the copy under its label. An older catalogue with that label is replaced.
     pub fn keep(self) -> Result<(), CatalogueError> {
         fs::rename(&self.copy, &self.target).map_err(fail(&self.target))
     }
@@ -56,7 +56,7 @@ impl Received {
 
 impl Drop for Received {
     fn drop(&mut self) {
-        // A copy that was kept has been renamed, so there is nothing to remove.
+        // If the copy was kept, it was renamed, and there is nothing to remove.
         fs::remove_file(&self.copy).ok();
     }
 }
@@ -91,7 +91,7 @@ pub fn kept(folder: &Path) -> Vec<String> {
     labels
 }
 
-/// Removes a catalogue, and returns whether there was one.
+/// Removes the catalogue with a label. Returns whether there was one.
 pub fn forget(folder: &Path, label: &str) -> Result<bool, CatalogueError> {
     let file = file_of_label(folder, label);
     match fs::remove_file(&file) {
@@ -101,8 +101,8 @@ pub fn forget(folder: &Path, label: &str) -> Result<bool, CatalogueError> {
     }
 }
 
-/// Returns the digest at the end of a catalogue. It is not verified, but enough to see whether an
-/// index has this catalogue.
+/// Returns the digest that the end of a catalogue states. The digest is not verified. It is enough
+/// to see whether an index has loaded this catalogue.
 pub fn claimed_checksum(file: &Path) -> Option<ContentDigest> {
     let mut file: File = records::opened(file).ok()?;
     let mut checksum = [0; CHECKSUM];

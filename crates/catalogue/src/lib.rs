@@ -1,33 +1,34 @@
-//! Portable catalogues: the indexed data of a tree, in one file, without the tree.
+//! Portable catalogues: all that the index knows of a tree, in one file, without the tree.
 //!
-//! Examples of such trees are a disk in a drawer, another machine, and an archive that was shipped.
-//! A catalogue answers questions about their contents without them. Forman, Eshghi and Chiocchetti
-//! (2005, section 4) share "only the file-chunk metadata" between sites. A catalogue has that
-//! metadata, and everything else that a question needs: names, digests, chunks, samples, and
-//! members of archives.
+//! Such a tree may be on a disk in a drawer, on another machine, or in an archive that was shipped.
+//! A catalogue answers questions about its contents without the tree. Forman, Eshghi and
+//! Chiocchetti (2005, section 4) share "only the file-chunk metadata" between sites. A catalogue
+//! has that metadata, and everything else that a question needs: names, digests, chunks, samples,
+//! and members of archives.
 //!
 //! ```text
 //! Snapshot ── write ──► FILE ── read ──► records ── load ──► index, under a path that no file has
 //! ```
 //!
 //! 1. **A catalogue becomes a tree of the index** ([`load()`]), so every question treats it like
-//!    any other root. The path of that tree ([`resemble_proto::catalogued`]) does not exist on a
-//!    file system: the kernel refuses to open its files, which is reported (`AskError::Elsewhere`
-//!    of `resemble-relate`).
-//! 2. **The format is a stream of records** (`format`), written and read in one pass. Contents
-//!    precede their references, and a digest of everything is at the end. It is verified before the
-//!    first record is used.
-//! 3. **It may be malformed**: a digest of all bytes is not a signature, because anyone can compute
-//!    it. Lengths are checked before anything is allocated, names before they are joined, sums
-//!    before they are added. Its data on contents are trusted as its author is: no bytes are
-//!    available to check them.
-//! 4. **Stored data take precedence**: the index keeps its own data of a content that live files
-//!    have. A catalogue that is only asked about is removed after the answer. So no catalogue
-//!    changes the data of live files.
-//! 5. **Samples are thinned to fit** ([`Samples`]): a sparser sample is a part of a denser one, so
-//!    it is valid. Chunks, which prove shared bytes, stay.
-//! 6. **The same state of a tree gives the same bytes** for every author: no ids, inodes, device
-//!    numbers, hosts or times of reading. The caller sets the only date in it.
+//!    any other root. The path of that tree ([`resemble_proto::catalogued`]) cannot exist in a file
+//!    system, so its files cannot be opened. A question that has to open one reports that
+//!    (`AskError::Elsewhere` of `resemble-relate`).
+//! 2. **The format is a stream of records** (`format`), written and read in one pass. A content
+//!    precedes the records that refer to it. At the end is a digest of all bytes, which is verified
+//!    before the first record is used.
+//! 3. **A catalogue may be malformed**: anyone can compute the digest at its end. So lengths are
+//!    checked before memory is allocated, names before they are joined, and numbers before they are
+//!    added. Digests, chunks and samples have to be trusted: the bytes that would prove them are
+//!    not available.
+//! 4. **The index's own data take precedence**: if a file of the index has a content, the catalogue
+//!    does not replace the data of that content. A catalogue that is loaded for one question is
+//!    removed after the answer. So no catalogue changes the data of live files.
+//! 5. **Samples are thinned to limit the size** ([`Samples`]). A sparser sample is a subset of a
+//!    denser one, so the two can be compared. Chunks, which prove shared bytes, are all written.
+//! 6. **The same state of a tree gives the same bytes** on every machine. A catalogue has no ids,
+//!    inodes, device numbers, host names or times of reading. The time of writing is set by the
+//!    caller.
 
 pub mod delta;
 mod format;
@@ -64,16 +65,16 @@ pub struct Details {
     pub label: String,
     /// The time of writing, in seconds since 1970.
     pub created: i64,
-    /// True if names, modification times, directories and links are written. Without them, files
-    /// are numbered in the order of their digests.
+    /// True if names, modification times, directories and links are written. If false, only the
+    /// files are written, in the order of their digests.
     pub names: bool,
-    /// True if the texts of documents and the members of archives are written.
+    /// True if the texts of documents and the members of archives are written, too.
     pub text: bool,
     /// The density of the samples.
     pub samples: Samples,
 }
 
-/// The density of the samples in a catalogue.
+/// Limits the number of samples in a catalogue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Samples {
     /// All samples of the index.
@@ -81,13 +82,13 @@ pub enum Samples {
     All,
     /// At most this many fingerprints of a content.
     AtMost(u32),
-    /// The most that keep the catalogue within this part of its files' bytes, but at least 16 of a
-    /// content. The written catalogue then states the number that was used: [`Self::AtMost`], or
-    /// [`Self::All`] if all fitted.
+    /// The largest number of samples with which the catalogue is within a fraction of its files'
+    /// bytes, but at least 16 of each content. The written catalogue then states the number that
+    /// was chosen ([`Self::AtMost`]), or [`Self::All`] if all samples fitted.
     Within {
-        /// The part of the files' bytes.
+        /// The fraction of the files' bytes.
         part: Fraction,
-        /// If the catalogue with all samples has at most this many bytes, it keeps them all.
+        /// A catalogue that has at most this many bytes with all samples keeps them all.
         small: u64,
     },
 }
@@ -124,14 +125,14 @@ pub struct Head {
 /// The totals of a catalogue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Distinct contents, including those in archives.
+    /// Number of distinct contents, including those in archives.
     pub contents: u64,
-    /// Files; hard links are one.
+    /// Number of files. Hard links to one file count as one.
     pub files: u64,
-    /// Bytes of the files.
+    /// Sum of the files' sizes in bytes.
     pub bytes: u64,
-    /// Files that could not be read, or that the index left out: the catalogue has only their
-    /// names.
+    /// Number of files that could not be read, or that the index left out. The catalogue has only
+    /// their names.
     pub unread: u64,
 }
 
@@ -167,7 +168,7 @@ pub enum CatalogueError {
         /// Its version.
         version: u64,
     },
-    /// A delta was made from another catalogue.
+    /// A delta was made from another catalogue than the given base.
     #[error(
         "{} does not continue {}: it was made of another catalogue, or of an older or newer one",
         delta.display(),
@@ -176,10 +177,10 @@ pub enum CatalogueError {
     OtherBase {
         /// The delta.
         delta: PathBuf,
-        /// The catalogue that it was to be joined with.
+        /// The catalogue that the delta was to be joined with.
         base: PathBuf,
     },
-    /// The contents of the catalogue were digested with other parameters.
+    /// The contents of the catalogue were digested with other parameters than those of the index.
     #[error(
         "{} was made with the parameters {theirs}, and this index has {ours}: pieces of other \
          sizes have nothing in common; export it again with the same --chunk-size, or ask with its \
@@ -200,7 +201,7 @@ pub enum CatalogueError {
         /// The label.
         label: String,
     },
-    /// The catalogue cannot be stored, or removed.
+    /// The catalogue cannot be stored in the folder of imported catalogues, or removed from it.
     #[error("cannot keep {}: {}", file.display(), reason(source))]
     Keep {
         /// The file that could not be written or removed.
@@ -217,7 +218,7 @@ pub enum CatalogueError {
 }
 
 impl CatalogueError {
-    /// Returns the error with the path of the original file.
+    /// Returns the error with the path of the original file in place of its copy's path.
     #[must_use]
     pub fn of(self, original: &Path) -> Self {
         let file = original.to_owned();
@@ -230,8 +231,8 @@ impl CatalogueError {
     }
 }
 
-/// Returns the file of the catalogue that a path of a question names. Imported ones are in
-/// `folder`.
+/// Returns the catalogue file that a path of a question refers to. `folder` has the imported
+/// catalogues.
 pub fn file_of(root: &Path, folder: Option<&Path>) -> Result<PathBuf, CatalogueError> {
     use resemble_proto::catalogued::{Source, source_of};
     match source_of(root) {

@@ -1,12 +1,12 @@
-//! Loads records into an index.
+//! Loads the records of a catalogue into an index.
 //!
-//! A catalogue is loaded in batches, each a transaction. If anything in it is invalid, it is
-//! removed again: no question ever sees half a catalogue. Contents are in memory only during their
-//! batch.
+//! A catalogue is loaded in batches, one transaction each. If anything in it is invalid, all of it
+//! is removed from the index again. So no question ever sees a part of a catalogue. A content stays
+//! in memory only until its batch is applied.
 //!
-//! If an older catalogue of the tree is in the index already, only the difference is written. An
-//! entry that is equal in both stays ([`Before`]). Entries that the new one does not have are
-//! removed at the end. Between the catalogues of two nights these changes are very few, and one
+//! If the index already has an older catalogue of the same tree, only the differences are written.
+//! An entry that both catalogues have stays ([`Before`]). Entries that the new catalogue lacks are
+//! removed at the end. Between the catalogues of two nights there are few differences, so one
 //! transaction is enough.
 
 mod before;
@@ -31,9 +31,9 @@ use before::Before;
 use super::format::{Apart, CatalogueRecord, EntryKind, MOST_BYTES, PackedContent, Part};
 use super::{Catalogue, CatalogueError};
 
-/// The approximate bytes of changes that are applied together.
+/// The approximate number of bytes of changes that make a batch full.
 const HEAVY: usize = 32 << 20;
-/// Chunks and fingerprints that are applied together.
+/// The number of chunks and fingerprints that make a batch full.
 const MANY_POSTINGS: u64 = 300_000;
 /// If a catalogue has more chunks and fingerprints than this, the segments of the index are merged
 /// after it is loaded.
@@ -41,28 +41,28 @@ const BULK: u64 = 200_000;
 /// The approximate bytes of a change without its path.
 const CHANGE: usize = 300;
 
-/// The totals of a catalogue that was loaded.
+/// The totals of a loaded catalogue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
-    /// Files; hard links are one.
+    /// Number of files. Hard links to one file count as one.
     pub files: u64,
-    /// Bytes of the files.
+    /// Sum of the files' sizes in bytes.
     pub bytes: u64,
-    /// Changes that were applied.
+    /// Number of changes that were applied to the index.
     pub changes: u64,
 }
 
-/// Loads a catalogue into the index, at `root` (see [`resemble_proto::catalogued`]), and replaces
-/// the tree there in one transaction. Meanwhile questions are answered from the old tree. After a
-/// failure the old tree is still there.
+/// Loads a catalogue into the index, at the path `root` (see [`resemble_proto::catalogued`]). One
+/// transaction replaces the old tree at that path. Until then questions are answered from the old
+/// tree, and after a failure the old tree is still there.
 ///
-/// If the difference from the old tree fits into one transaction, only the difference is written.
-/// Otherwise the catalogue is loaded next to the old tree and replaces it when it is complete.
+/// If the differences from the old tree fit into one transaction, only they are written. Otherwise
+/// the catalogue is loaded at a second path, and replaces the old tree when it is complete.
 pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, CatalogueError> {
     load_by(index, root, catalogue, HEAVY)
 }
 
-/// Like [`load`], with transactions of about `heavy` bytes.
+/// Like [`load`], with a limit of `heavy` bytes for a transaction.
 fn load_by(
     index: &Index,
     root: &Path,
@@ -96,9 +96,10 @@ fn load_by(
 /// before it is complete. If loading fails, it is removed.
 fn load_anew(loader: Loader<'_>) -> Result<Loaded, CatalogueError> {
     let (index, at) = (loader.index, loader.root);
-    // `run` returns `None` only if one transaction has to be enough; here any number is allowed.
+    // `run` returns `None` only if `in_one` is set, which is not so here.
     let loaded = loader.run().map(Option::unwrap_or_default);
-    // If the index cannot be written, `unload` fails, too. The first failure is the one to report.
+    // If the index cannot be written, `unload` fails like the load itself. The first failure is the
+    // one to report.
     if loaded.is_err()
         && let Err(error) = unload(index, at)
     {
@@ -107,13 +108,14 @@ fn load_anew(loader: Loader<'_>) -> Result<Loaded, CatalogueError> {
     loaded
 }
 
-/// Returns the file system in which the files of a catalogue get their inode numbers.
+/// Returns the id of a made-up file system, in which the files of a catalogue get their inode
+/// numbers.
 fn fs_of(root: &Path) -> FsId {
     FsId(format!("catalogue {}", digest(root.as_os_str().as_bytes())).into())
 }
 
-/// Checks that the contents of a catalogue were digested with `params`. Otherwise they cannot be
-/// compared with those of the index.
+/// Checks that the contents of a catalogue were digested with `params`, as those of the index were.
+/// Contents digested with other parameters cannot be compared.
 pub fn fits(catalogue: &Catalogue, params: &Params) -> Result<(), CatalogueError> {
     let (theirs, ours) = (&catalogue.head().params, params.to_string());
     if *theirs == ours {
@@ -135,8 +137,8 @@ pub fn unload(index: &Index, root: &Path) -> Result<(), CatalogueError> {
     Ok(())
 }
 
-/// Removes every catalogue but those at `wanted` from the index: a killed process may have left
-/// some there.
+/// Removes every catalogue from the index, except those at the paths `wanted`. A killed process may
+/// have left others there.
 pub fn unload_stray(index: &Index, wanted: &[PathBuf]) -> Result<(), CatalogueError> {
     let top = index.snapshot()?.list(Path::new("/"))?;
     for (name, _) in top {
@@ -148,7 +150,7 @@ pub fn unload_stray(index: &Index, wanted: &[PathBuf]) -> Result<(), CatalogueEr
     Ok(())
 }
 
-/// The facts about a content of the catalogue that are kept after its batch.
+/// The facts about a content of the catalogue that are still needed after its batch is applied.
 struct LoadedContent {
     digest: ContentDigest,
     size: u64,
@@ -160,7 +162,8 @@ struct LoadedContent {
 #[derive(Default)]
 struct Batch {
     changes: Vec<Change>,
-    /// The contents that came in this batch, each with true if a change of the batch refers to it.
+    /// The contents of this batch by their numbers. The flag is true if a change of the batch
+    /// refers to the content.
     brought: HashMap<u32, (PackedContent, bool)>,
     looks: HashMap<u32, Option<Apart>>,
     weight: usize,
@@ -175,17 +178,17 @@ struct Loader<'a> {
     snapshot: Snapshot,
     catalogue: Catalogue,
     contents: Vec<LoadedContent>,
-    /// The content of each file; `None` if it could not be read.
+    /// The content of each file, by the file's number. `None` if the file could not be read.
     files: Vec<Option<u32>>,
     batch: Batch,
-    /// Parts that the index does not have, because it has taken their archive apart differently.
-    /// Other archives may have them, too.
+    /// Contents of parts that no change refers to, because the index has taken their archive apart
+    /// differently. Another archive later in the catalogue may still refer to them.
     spare: HashMap<u32, PackedContent>,
     loaded: Loaded,
     postings: u64,
-    /// The approximate bytes of changes that are applied together.
+    /// The approximate number of bytes of changes that make a batch full.
     heavy: usize,
-    /// True if only one transaction is allowed.
+    /// True if everything must fit into one transaction.
     in_one: bool,
 }
 
@@ -215,8 +218,8 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Loads the whole catalogue. Returns `None` if `in_one` is set and one transaction is not
-    /// enough; then nothing was written.
+    /// Loads the whole catalogue. If `in_one` is set and one transaction is not enough, returns
+    /// `None` without having written anything.
     fn run(mut self) -> Result<Option<Loaded>, CatalogueError> {
         let mut ended = false;
         while let Some(record) = self.catalogue.next_record()? {
@@ -282,13 +285,14 @@ impl<'a> Loader<'a> {
         let before = self.before.entry(&path, is_folder)?;
         let before = before.as_ref();
         let mut look = None;
-        // The change that the entry needs; `None` if the old entry stays.
+        // The change that makes the entry of the index equal to that of the catalogue. `None` if
+        // the old entry is equal already.
         let change = match what {
             EntryKind::Dir => {
                 let stays = matches!(before, Some(Entry::Dir(_)));
                 (!stays).then_some(Change::Dir(path))
             }
-            // A catalogue is a folder, so an entry at its root cannot be a file.
+            // The root of a catalogue is a folder, so it cannot be any other entry.
             _ if path == self.root => return Err(self.catalogue.forged()),
             EntryKind::Symlink(target) => {
                 let stays = matches!(before, Some(Entry::Symlink(known)) if *known == target);
@@ -339,7 +343,8 @@ impl<'a> Loader<'a> {
                 let apart = self.batch.looks.remove(&content);
                 look = apart.map(|apart| (path.clone(), (digest, has), apart));
                 if stays {
-                    // The old file stays, so the index has its content already.
+                    // The old file stays, so the index has its content already and no change refers
+                    // to it.
                     self.batch.brought.remove(&content);
                     None
                 } else {
@@ -358,8 +363,8 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Returns the stat of the file with this number. Counts the file if it is new; other names of
-    /// it must have the same content.
+    /// Returns the `FileStat` of the file with this number. Counts the file if this is its first
+    /// name. A further name of it must have the same content.
     fn file(
         &mut self,
         file: u32,
@@ -382,7 +387,7 @@ impl<'a> Loader<'a> {
             secs: mtime,
             nanos: 0,
         };
-        // If an old file stays, its further names refer to its inode.
+        // If an old file stays, its new hard links must have its inode number, too.
         let free = self.before.free().saturating_add(file.into());
         let (fs, ino) = self.before.file(file).map_or_else(
             || (self.fs.clone(), free),
@@ -398,8 +403,8 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Returns the reference by which a change names a content: its id if the index has it, else
-    /// its digest and data.
+    /// Returns the reference by which a change names a content. If the index has the content, that
+    /// is its id, else its digest and its data.
     fn reference(&mut self, number: u32) -> Result<ContentRef, CatalogueError> {
         let Some(known) = self.contents.get(number as usize) else {
             return Err(self.catalogue.forged());
@@ -414,7 +419,8 @@ impl<'a> Loader<'a> {
                 .then_some(ContentRef::Known(id))
                 .ok_or_else(|| self.catalogue.forged());
         }
-        // A content of an earlier batch that no change referred to is not in the index.
+        // The data of a content are dropped with its batch. So a content of an earlier batch that
+        // no change referred to is not available any more, unless it is in `spare`.
         let brought = self.batch.brought.get_mut(&number);
         let content = brought.as_ref().map(|(content, _)| content);
         let digest = content
@@ -431,8 +437,8 @@ impl<'a> Loader<'a> {
         Ok(ContentRef::New(digest))
     }
 
-    /// Records the result of taking the content of the file at `path` apart. `has` is the index's
-    /// row of the content, if the caller has found it.
+    /// Records the result of taking the content of the file at `path` apart. `has` is the row of
+    /// the content in the index, if the caller has read it.
     fn look(
         &mut self,
         path: PathBuf,
@@ -446,8 +452,8 @@ impl<'a> Loader<'a> {
             let row = id.map(|id| self.snapshot.content(id)).transpose()?;
             row.flatten()
         };
-        // The index itself takes apart only contents of files. For any other content that has no
-        // look yet, the catalogue's look is used.
+        // Of its own accord, the index takes apart only contents that files have. A content without
+        // files and without a result of its own gets the result of the catalogue.
         let row = found.filter(|row| row.files > 0 || row.look != Look::Unseen);
         let was = row.map(|row| row.look);
         let look = match (was, apart) {
@@ -462,7 +468,7 @@ impl<'a> Loader<'a> {
                 parts: self.parts(parts)?,
                 skipped,
                 date,
-                // A live file has the content, so the index takes it apart itself later.
+                // If a file of the index has the content, the index will take it apart itself.
                 again: was.is_some(),
             }),
         };
@@ -504,8 +510,8 @@ impl<'a> Loader<'a> {
         Ok(new)
     }
 
-    /// Marks the contents of parts as used, although the index keeps its own parts of their
-    /// content. A batch with an unused content is refused.
+    /// Marks the contents of parts as used, although the index keeps its own list of parts. The
+    /// index refuses a batch that has an unused content.
     fn use_parts(&mut self, apart: Option<&Apart>) -> Result<(), CatalogueError> {
         let parts = apart.into_iter().flat_map(|(parts, ..)| parts);
         for number in parts.filter_map(|part| part.content) {
@@ -525,8 +531,8 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Applies the batch if it is full. This is allowed after any entry, because a content directly
-    /// precedes its references.
+    /// Applies the batch if it is full. This is possible after any entry: the contents that an
+    /// entry refers to are in its own batch or in an earlier one.
     fn settle(&mut self) -> Result<(), CatalogueError> {
         if self.in_one || !self.is_full() {
             return Ok(());
@@ -550,7 +556,7 @@ impl<'a> Loader<'a> {
         self.loaded.changes += batch.changes.len() as u64;
         let applied = self.index.apply(batch.changes)?;
         if !applied.gone.is_empty() {
-            // Another writer removed an entry after the snapshot was taken.
+            // Another writer removed an entry of the index after the snapshot was taken.
             return Err(self.catalogue.forged());
         }
         self.snapshot = self.index.snapshot()?;

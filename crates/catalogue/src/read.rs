@@ -16,8 +16,8 @@ pub(super) const CATALOGUE: RecordFormat = RecordFormat {
     other: "it is not a catalogue; `resemble catalogue write` writes one",
 };
 
-/// Returns whether a file begins as a catalogue does, so that it can be accepted in place of a
-/// directory. Only a regular file is opened.
+/// Returns whether a file begins with the magic bytes of a catalogue. A question accepts such a
+/// file in place of a directory. Returns false if it is not a regular file.
 pub fn is_catalogue(file: &Path) -> bool {
     begins_with(file, MAGIC)
 }
@@ -54,7 +54,7 @@ pub fn open(path: &Path) -> Result<Catalogue, CatalogueError> {
     })
 }
 
-/// The content that a record describes or takes apart.
+/// The content that a record is about.
 pub(super) enum RecordName {
     Content(ContentDigest),
     LookOf(u32),
@@ -76,7 +76,7 @@ impl Catalogue {
         self.records.path()
     }
 
-    /// Returns the totals that the catalogue states; reads it to the end.
+    /// Reads the catalogue to its end, and returns the totals in its last record.
     pub fn totals(mut self) -> Result<Totals, CatalogueError> {
         while let Some((kind, body)) = self.records.next()? {
             if kind == 5 {
@@ -92,8 +92,8 @@ impl Catalogue {
         self.records.forged()
     }
 
-    /// Makes the error for a record that was skipped at first and turned out invalid. If the file
-    /// is unchanged, its records contradict each other; otherwise it changed.
+    /// Makes the error for a record that was skipped in the first pass and is invalid. If the file
+    /// is unchanged, its records contradict each other. Otherwise the file was changed meanwhile.
     fn unlike(&self) -> CatalogueError {
         match RecordFile::open(self.path(), &CATALOGUE) {
             Ok(now) if now.checksum() == self.checksum() => self.forged(),
@@ -101,24 +101,27 @@ impl Catalogue {
         }
     }
 
-    /// Returns the range of the last record's body in the file.
+    /// Returns the position of the last record's body in the file.
     pub fn last_body(&self) -> Range<u64> {
         self.records.last_body()
     }
 
-    /// Reads a content again by the range of its record's body.
+    /// Reads a content whose record was passed before. `body` is the position of that record's
+    /// body.
     pub fn content_at(&self, body: &Range<u64>, params: &Params) -> Result<Digest, CatalogueError> {
         let digest = self.packed_at(body)?.unpack(params);
         digest.ok_or_else(|| self.unlike())
     }
 
-    /// Reads a packed content again by the range of its record's body.
+    /// Reads a content, still packed, whose record was passed before. `body` is the position of
+    /// that record's body.
     pub(super) fn packed_at(&self, body: &Range<u64>) -> Result<PackedContent, CatalogueError> {
         let content = PackedContent::of_body(self.records.body_at(body)?);
         content.ok_or_else(|| self.unlike())
     }
 
-    /// Reads the parts of a content again by the range of their record's body.
+    /// Reads the look of a content whose record was passed before. `body` is the position of that
+    /// record's body.
     pub(super) fn look_at(&self, body: &Range<u64>) -> Result<Option<Apart>, CatalogueError> {
         let bytes = self.records.body_at(body)?;
         let mut reader = Reader(&bytes);
@@ -129,8 +132,8 @@ impl Catalogue {
         }
     }
 
-    /// Returns the next record after the head; `None` at the end, after the digest was verified
-    /// again.
+    /// Returns the next record after the head. At the end verifies the digest again, and returns
+    /// `None`.
     pub fn next_record(&mut self) -> Result<Option<CatalogueRecord>, CatalogueError> {
         loop {
             let Some((kind, body)) = self.records.next()? else {
@@ -143,9 +146,9 @@ impl Catalogue {
         }
     }
 
-    /// Reads on to the next record of a content or of a look (what was found when a content was
-    /// taken apart). Returns the digest of that content, or its number; `None` at the end. The rest
-    /// of the record is not checked here.
+    /// Reads on to the next content or look (the parts that were found in a content). Returns the
+    /// digest of the content, or the number of the content of the look. Returns `None` at the end.
+    /// The rest of the record is not checked here.
     pub(super) fn next_name(&mut self) -> Result<Option<RecordName>, CatalogueError> {
         loop {
             let Some((kind, body)) = self.records.next()? else {
@@ -163,7 +166,7 @@ impl Catalogue {
         }
     }
 
-    /// Returns the next entry, and skips other records; `None` at the end.
+    /// Returns the next entry, and skips all other records. Returns `None` at the end.
     pub(super) fn next_entry(
         &mut self,
     ) -> Result<Option<(Vec<u8>, format::EntryKind)>, CatalogueError> {

@@ -5,8 +5,9 @@
 //! record:  kind u8 │ varint length │ body
 //! ```
 //!
-//! Such a file is read twice: once for its digest, then record by record. The file may change in
-//! between, so the second pass computes the digest again and compares it, too.
+//! Such a file is read twice: once to verify its digest, then record by record. It may change
+//! between the two passes. So the second pass computes the digest again, and compares it at the
+//! end.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};
@@ -30,14 +31,15 @@ const FORGED: &str = "its records contradict each other; export it again";
 pub(super) struct RecordFormat {
     /// The first bytes of every file of this format.
     pub(super) magic: &'static [u8],
-    /// The error for a file with another beginning.
+    /// The error message for a file that begins differently.
     pub(super) other: &'static str,
 }
 
-/// The first bytes of every delta. The reader of catalogues knows them, too, for its error message.
+/// The first bytes of every delta. The reader of catalogues uses them for an error message about
+/// deltas.
 pub(super) const DELTA_MAGIC: &[u8] = b"resemble delta\n";
 
-/// Returns whether a file begins with these bytes. Only a regular file is opened.
+/// Returns whether a file begins with these bytes. Returns false if it is not a regular file.
 pub(super) fn begins_with(file: &Path, magic: &[u8]) -> bool {
     let mut start = vec![0; magic.len()];
     opened(file).is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && start == magic)
@@ -56,7 +58,7 @@ pub(super) fn opened(file: &Path) -> io::Result<File> {
     }
 }
 
-/// The beginning of a file, hashed while it is read.
+/// The part of a file before its digest, hashed while it is read.
 #[derive(Debug)]
 struct Hashed {
     bytes: Take<File>,
@@ -71,14 +73,14 @@ impl Read for Hashed {
     }
 }
 
-/// A file whose digest was verified.
+/// A file of records whose digest was verified.
 #[derive(Debug)]
 pub(super) struct RecordFile {
     path: PathBuf,
     file: BufReader<Hashed>,
-    /// Bytes of the file before the digest at its end.
+    /// Number of bytes before the digest at the end of the file.
     size: u64,
-    /// Bytes of records that were not read yet.
+    /// Number of bytes of records that were not read yet.
     left: u64,
     last: Range<u64>,
     checksum: ContentDigest,
@@ -119,7 +121,7 @@ impl RecordFile {
             hasher.update(&piece[..read]);
             if start.len() < magic.len() + 10 {
                 start.extend_from_slice(&piece[..read.min(magic.len() + 10)]);
-                // The version is checked before anything else, because a later version may end
+                // The version is checked before anything else: a file of a later version may end
                 // differently.
                 let version = start
                     .strip_prefix(magic)
@@ -163,7 +165,7 @@ impl RecordFile {
         Ok(records)
     }
 
-    /// Returns its digest, which names it.
+    /// Returns the digest at the end of the file.
     pub(super) const fn checksum(&self) -> &ContentDigest {
         &self.checksum
     }
@@ -188,12 +190,12 @@ impl RecordFile {
         }
     }
 
-    /// Returns the place of the last record's body in the file.
+    /// Returns the position of the last record's body in the file.
     pub(super) fn last_body(&self) -> Range<u64> {
         self.last.clone()
     }
 
-    /// Reads the body of an earlier record again, by its place.
+    /// Reads the body of an earlier record again. `body` is its position.
     pub(super) fn body_at(&self, body: &Range<u64>) -> Result<Vec<u8>, CatalogueError> {
         let length = usize::try_from(body.end - body.start).map_err(|_| self.forged())?;
         let mut bytes = vec![0; length];
@@ -210,8 +212,8 @@ impl RecordFile {
         Ok(bytes)
     }
 
-    /// Returns the kind and the body of the next record; `None` at the end, after the digest was
-    /// verified again.
+    /// Returns the kind and the body of the next record. At the end verifies the digest again, and
+    /// returns `None`.
     pub(super) fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, CatalogueError> {
         if self.left == 0 {
             return if std::mem::take(&mut self.file.get_mut().hasher).finish() == self.checksum {
@@ -248,7 +250,8 @@ impl RecordFile {
         Ok(byte[0])
     }
 
-    /// Reads the next `count` bytes. Memory is only allocated for bytes that exist.
+    /// Reads the next `count` bytes. Memory is allocated in pieces while bytes arrive, so a false
+    /// length cannot exhaust it.
     fn take(&mut self, count: u64) -> Result<Vec<u8>, CatalogueError> {
         self.left = self.left.checked_sub(count).ok_or_else(|| self.forged())?;
         let length = usize::try_from(count).map_err(|_| self.forged())?;
@@ -276,13 +279,13 @@ impl RecordFile {
     }
 }
 
-/// The number of bytes from which on the buffer is passed to the sink.
+/// The number of buffered bytes above which the buffer is passed to the sink.
 const PIECE: usize = 1 << 16;
 
 /// Receives the bytes of a file, until it returns `Break`.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>;
 
-/// Writes a record file: passes its bytes to a sink while they are made.
+/// Writes a file of records: passes its bytes to a sink as soon as they are made.
 pub(super) struct RecordStream<'a> {
     sink: Sink<'a>,
     encoder: Encoder,
@@ -310,7 +313,7 @@ impl<'a> RecordStream<'a> {
         self.hand_on_pieces();
     }
 
-    /// Writes a record of a kind that only deltas have.
+    /// Writes a record of a kind that only deltas have. `body` is already encoded.
     pub(super) fn other(&mut self, kind: u8, body: &[u8]) {
         self.out.push(kind);
         put(&mut self.out, body.len() as u64);
@@ -337,7 +340,7 @@ impl<'a> RecordStream<'a> {
         self.out.clear();
     }
 
-    /// Passes on the buffered bytes and the digest of all bytes. Returns that digest.
+    /// Passes on the buffered bytes, and then the digest of all bytes. Returns that digest.
     pub(super) fn finish(mut self) -> ContentDigest {
         self.hand_on();
         let checksum = self.hasher.finish();

@@ -34,7 +34,7 @@ fn head() -> CatalogueRecord {
     })
 }
 
-/// Returns the bytes of a complete catalogue of these records, with the right digest.
+/// Returns the bytes of a catalogue with these records and a correct digest.
 fn bytes_of(records: &[CatalogueRecord]) -> Vec<u8> {
     let mut encoder = Encoder::default();
     let mut out = MAGIC.to_vec();
@@ -51,7 +51,8 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Loads a file with these bytes into an index, and checks that a failure leaves nothing there.
+/// Loads a file with these bytes into an index. After a failure, checks that the index has nothing
+/// of it.
 fn loaded(bytes: &[u8]) -> Result<Loaded, CatalogueError> {
     let temp = tempfile::tempdir().expect("a folder");
     let file = temp.path().join("a.cat");
@@ -123,7 +124,7 @@ fn a_sound_one_is_taken() {
     assert_eq!((done.files, done.bytes), (1, 5));
 }
 
-/// Each catalogue has one contradiction and a right digest.
+/// The digest of each catalogue here is correct, but its records have one contradiction.
 #[test]
 fn what_cannot_be_is_refused() {
     let dir = || entry("", EntryKind::Dir);
@@ -140,15 +141,16 @@ fn what_cannot_be_is_refused() {
     ] {
         refused(&[head(), dir(), entry(path, EntryKind::Dir), end(0, 0, 0)]);
     }
-    // The cases are no end, two ends, wrong sums, bytes after the end, a second head, and no head.
+    // The cases are: no end, two ends, wrong totals, records after the end, a second head, and no
+    // head.
     refused(&[head(), dir()]);
     refused(&[head(), dir(), end(0, 0, 0), end(0, 0, 0)]);
     refused(&[head(), dir(), end(1, 0, 0)]);
     refused(&[head(), end(0, 0, 0), dir()]);
     refused(&[head(), head(), end(0, 0, 0)]);
     refused(&[dir(), end(0, 0, 0)]);
-    // The cases are missing contents, files out of order, a hard link of another entry, and a tree
-    // that is a file.
+    // The cases are: missing contents, a file number out of order, a hard link with another
+    // content, and a root that is a file.
     refused(&[head(), dir(), entry("a", file(0, 0)), end(0, 1, 0)]);
     refused(&[head(), dir(), hello(), entry("a", file(1, 0)), end(1, 1, 5)]);
     let other = packed(&content(b"other"));
@@ -211,8 +213,8 @@ fn contents_that_cannot_be_are_refused() {
     with(&|digest| digest.signature.fingerprints = (0..10_000).map(Fingerprint).collect());
 }
 
-/// If fingerprints of zero bits were accepted, four bytes could claim thousands of them, again and
-/// again.
+/// If fingerprints of zero bits were accepted, a few bytes of a catalogue could claim thousands of
+/// fingerprints, any number of times.
 #[test]
 fn a_sample_of_nothing_does_not_grow() {
     let mut body = Vec::new();
@@ -238,7 +240,7 @@ fn a_sample_of_nothing_does_not_grow() {
     );
 }
 
-/// No memory is allocated for a length beyond the file.
+/// A length beyond the end of the file is refused before memory is allocated for it.
 #[test]
 fn forged_lengths_are_refused() {
     for length in [u64::MAX, 1 << 40, 100] {
@@ -306,7 +308,8 @@ fn any_content() -> impl Strategy<Value = Digest> {
     })
 }
 
-/// Earlier programs also wrote signatures of a published method; they are skipped.
+/// Earlier versions of the program also wrote signatures of a published method. This version skips
+/// them.
 #[test]
 fn signatures_of_earlier_catalogues_are_passed_over() {
     let bytes = b"if only for the while that this takes\n".repeat(40);
@@ -320,8 +323,8 @@ fn signatures_of_earlier_catalogues_are_passed_over() {
     put(&mut out, VERSION);
     let mut head_alone = Vec::new();
     Encoder::default().record(&head(), &mut head_alone);
-    // The record of the head has its kind, its length in one byte, and its body. The last two bytes
-    // of the body are the flags and the thinning.
+    // The record of the head is its kind, its length in one byte, and its body. The last two bytes
+    // of the body are the flags and the limit of fingerprints.
     assert_eq!(usize::from(head_alone[1]), head_alone.len() - 2);
     let mut body = head_alone.split_off(2);
     let flags = body.len() - 2;
@@ -334,7 +337,7 @@ fn signatures_of_earlier_catalogues_are_passed_over() {
     out.extend_from_slice(&body);
     let mut encoder = Encoder::default();
     encoder.record(&of_entries[0], &mut out);
-    // A record of kind 6 and five bytes: the number of a content, and four bytes of a signature.
+    // A record of kind 6 with five bytes: the number of a content, and four bytes of a signature.
     out.extend_from_slice(&[6, 5, 0, 2, 1, 1, 9]);
     for record in &of_entries[1..] {
         encoder.record(record, &mut out);
@@ -475,8 +478,9 @@ proptest! {
 
 const FOLDER: &str = "RESEMBLE_PORTABLE_TEST_FOLDER";
 
-/// The child process of [`a_failure_of_the_index_is_told_and_not_what_follows_from_it`], with a
-/// limit of file sizes.
+/// The body of the child process of
+/// [`a_failure_of_the_index_is_told_and_not_what_follows_from_it`]. That process runs with a limit
+/// on file sizes.
 #[test]
 fn limited_loader() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
@@ -492,8 +496,8 @@ fn limited_loader() {
     );
 }
 
-/// After a failure, what was loaded of a catalogue is removed from the index. If the index cannot
-/// be written, that fails, too. The first failure must still be the one that is reported.
+/// After a failure, the loaded part of a catalogue is removed from the index. If the index cannot
+/// be written, this removal fails, too. The first failure must be the one that is reported.
 #[test]
 fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     let temp = tempfile::tempdir().expect("a folder");
@@ -504,7 +508,7 @@ fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
         records.push(entry(&path, EntryKind::Dir));
         path.push('/');
     }
-    // With such long paths the records exceed several batches.
+    // With such long paths, the records need several batches.
     for number in 0..20_000 {
         let link = format!("{path}{number}");
         records.push(entry(&link, EntryKind::Symlink(vec![b'x'; 200])));
@@ -540,7 +544,7 @@ fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     );
 }
 
-/// Every changed catalogue has a right digest.
+/// The digest of every changed catalogue here is made right again.
 #[test]
 fn changed_catalogues_are_taken_or_refused_as_a_whole() {
     let texts = [

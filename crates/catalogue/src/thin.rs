@@ -1,4 +1,5 @@
-//! Chooses how far samples are thinned to keep a catalogue within a given size.
+//! Chooses how many fingerprints of a content a catalogue keeps, so that it does not exceed a given
+//! size.
 
 use resemble_core::params::SamplingParams;
 use resemble_core::{Digest, Signature};
@@ -8,17 +9,17 @@ use resemble_proto::number::Fraction;
 use super::Samples;
 
 /// The limits of fingerprints for each content, in the order in which they are tried. With fewer
-/// than the last limit, only copies and edits of whole files would be found.
+/// than 16, only copies of whole files and small edits would be found.
 const MOST: [u32; 5] = [64, 48, 32, 24, 16];
 
-/// The bytes that thinning to each limit of [`MOST`] would save.
+/// The number of bytes that thinning to each limit of [`MOST`] would save in the catalogue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Thinning {
     saved: [u64; MOST.len()],
 }
 
 impl Thinning {
-    /// Adds what thinning this content would save.
+    /// Adds the bytes that thinning this content would save.
     pub(super) fn see(&mut self, digest: &Digest) {
         let mut packed = Vec::new();
         let mut length = |signature: &Signature| {
@@ -30,16 +31,17 @@ impl Thinning {
         let mut signature = digest.signature.clone();
         for (most, saved) in MOST.into_iter().zip(&mut self.saved) {
             if signature.fingerprints.len() > most as usize {
-                // A sparser sample is a part of a denser one, so the last result is thinned
-                // further.
+                // A sparser sample is a subset of a denser one. So each limit can thin the result
+                // of the limit before it.
                 signature = signature.thinned(&SamplingParams::at(0, most));
             }
             *saved += whole.saturating_sub(length(&signature));
         }
     }
 
-    /// Returns the densest samples that keep the catalogue within this part of the files' bytes, or
-    /// else the sparsest. `catalogue` is its size with all samples.
+    /// Returns the densest samples with which the catalogue is within `part` of the files' bytes.
+    /// If none fits, returns the sparsest. `catalogue` is the size of the catalogue with all
+    /// samples.
     pub(super) fn fitting(&self, catalogue: u64, files: u64, part: Fraction) -> Samples {
         let part = u128::from(part.millionths().unwrap_or(u32::MAX));
         let fits = |bytes: u64| u128::from(bytes) * 1_000_000 <= u128::from(files) * part;

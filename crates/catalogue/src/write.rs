@@ -1,4 +1,4 @@
-//! Writes a view of the index as a catalogue.
+//! Writes trees of the index as a catalogue.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -15,11 +15,12 @@ use super::records::RecordStream;
 use super::thin::Thinning;
 use super::{Details, Head, Samples, Totals};
 
-/// Passes the bytes of a catalogue of everything at and below `roots` to `sink`, until it breaks.
+/// Passes the bytes of a catalogue of everything at and below `roots` to `sink`, until `sink`
+/// returns `Break`.
 ///
-/// A single root is the tree itself. If there are several, each is a folder with its last name. A
-/// name that occurs again gets a number in the given order: `docs`, `docs~2`. A root that the index
-/// does not have adds nothing.
+/// A single root becomes the root of the catalogue. Of several roots, each becomes a folder with
+/// the last name of its path. If two have the same last name, the later one gets a number: `docs`,
+/// `docs~2`. A root that the index does not have adds nothing.
 pub fn write(
     snapshot: &Snapshot,
     roots: &[PathBuf],
@@ -28,7 +29,8 @@ pub fn write(
 ) -> Result<Totals, ReadError> {
     let samples = match details.samples {
         Samples::Within { part, small } => {
-            // A first pass measures the size of the catalogue for each limit of samples.
+            // A first pass computes the size that the catalogue would have with each limit of
+            // samples.
             let mut measure = Thinning::default();
             let mut seen = 0;
             let all = Details {
@@ -86,7 +88,7 @@ fn written(
     Ok(writer.finish())
 }
 
-/// Returns the roots, each once, with their names in the catalogue.
+/// Returns each distinct root, with its name in the catalogue.
 fn named(roots: &[PathBuf]) -> Vec<(PathBuf, Vec<u8>)> {
     let mut seen = HashSet::new();
     let roots: Vec<&PathBuf> = roots.iter().filter(|root| seen.insert(*root)).collect();
@@ -104,7 +106,7 @@ fn named(roots: &[PathBuf]) -> Vec<(PathBuf, Vec<u8>)> {
         let own = name_of(root);
         let mut name = own.clone();
         let mut count = 1;
-        // A numbered name can be taken, too: a root may be called `docs~2`.
+        // A numbered name may be in use already: a root may be called `docs~2`.
         while !taken.insert(name.clone()) {
             count += 1;
             name = [&own, format!("~{count}").as_bytes()].concat();
@@ -126,7 +128,7 @@ struct Writer<'a> {
     details: &'a Details,
     thinning: Option<&'a mut Thinning>,
     stream: RecordStream<'a>,
-    /// The numbers of the contents that are written.
+    /// The number of each content that is written.
     contents: HashMap<ContentId, u32>,
     looked: HashSet<ContentId>,
     files: HashMap<FileId, u32>,
@@ -140,7 +142,7 @@ impl Writer<'_> {
         self.written
     }
 
-    /// Writes everything at and below a root; its paths begin with `name`.
+    /// Writes everything at and below a root. The paths in the catalogue begin with `name`.
     fn tree(&mut self, root: &Path, name: &[u8]) -> Result<(), ReadError> {
         let snapshot = self.snapshot;
         let mut failed = Ok(());
@@ -198,7 +200,7 @@ impl Writer<'_> {
                         EntryKind::Unreadable { file, size, errno }
                     }
                     Err(FileState::Skipped(reason)) => EntryKind::Skipped { file, size, reason },
-                    // Only files without a content can get here.
+                    // This is unreachable: files with a content are handled above.
                     Err(FileState::Settled(_) | FileState::Unsettled(_)) => return Ok(()),
                 }
             }
@@ -207,7 +209,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Returns the number of a content; writes it if it is new.
+    /// Returns the number of a content. Writes the content if it was not written before.
     fn content(&mut self, id: ContentId) -> Result<u32, ReadError> {
         if let Some(number) = self.contents.get(&id) {
             return Ok(*number);
@@ -228,7 +230,7 @@ impl Writer<'_> {
                 besides: Vec::new(),
                 words: row.words,
             },
-            // This does not happen: a snapshot has every content that its rows refer to.
+            // This does not occur: a snapshot has every content that its rows refer to.
             None => return Ok(u32::MAX),
         };
         if let Some(thinning) = &mut self.thinning {
@@ -242,7 +244,8 @@ impl Writer<'_> {
         Ok(number)
     }
 
-    /// Returns the number of a file's content; writes it and its parts, if it is new.
+    /// Returns the number of a file's content. Writes the content and its parts if they were not
+    /// written before.
     fn looked_content(&mut self, id: ContentId) -> Result<u32, ReadError> {
         let number = self.content(id)?;
         if !self.details.text || !self.looked.insert(id) {
@@ -285,8 +288,8 @@ impl Writer<'_> {
         Ok(number)
     }
 
-    /// Writes the files without their names, in the order of their digests, so that their order
-    /// does not reveal their places.
+    /// Writes all files without their names, sorted by their digests, so that their order reveals
+    /// nothing about their paths.
     fn numbered(&mut self, roots: &[PathBuf]) -> Result<(), ReadError> {
         let snapshot = self.snapshot;
         let mut seen: HashSet<FileId> = HashSet::new();

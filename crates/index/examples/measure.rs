@@ -1,7 +1,7 @@
-//! Measures an index as large as that of a kernel tree: `cargo run --release --example measure -p
-//! resemble-index [CONTENTS [FOLDER]]`. If the argument is an index instead of a number, it prints
-//! the sizes of the index's tables. The output is in seconds, bytes and microseconds; the figures
-//! of `docs/index-format.md` are from it.
+//! Measures an index as large as that of the Linux source tree: `cargo run --release --example
+//! measure -p resemble-index [CONTENTS [FOLDER]]`. If the argument is an index file instead of a
+//! number, prints the sizes of that index's tables. The units are seconds, bytes and microseconds.
+//! The figures in `docs/index-format.md` are from this program.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -40,7 +40,7 @@ fn file(random: &mut Random, number: usize) -> Change {
         })
         .collect();
     let size: u64 = chunks.iter().map(|run| u64::from(run.len)).sum();
-    // As in real trees, one fingerprint in a thousand is common to many contents.
+    // As in real trees, one fingerprint in a thousand is one that many contents have.
     let fingerprints = (0..FINGERPRINTS)
         .map(|_| {
             let value = random.draw() >> (64 - 38);
@@ -252,7 +252,7 @@ fn small_batches(index: &Index, random: &mut Random, contents: usize) {
     );
 }
 
-/// Returns the bytes that this process passed to write(2), by the kernel's count.
+/// Returns the number of bytes that this process has passed to write(2), as counted by the kernel.
 fn bytes_written() -> u64 {
     let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));

@@ -1,4 +1,4 @@
-//! Changes to the index: the members of a batch, and its result.
+//! Changes to the index: the input of a batch, and its result.
 
 use std::path::PathBuf;
 
@@ -10,19 +10,21 @@ use crate::rows::{FileStat, Gap, PartRole, SkippedPart, SpecialKind};
 /// The content of a file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContentRef {
-    /// The index has the content already. If it was deleted when the batch is applied, the change
-    /// fails with `ApplyError::ContentGone`. The file must then be read again.
+    /// The index has the content already. If the content is deleted before the batch is applied,
+    /// the change is not applied, and its path is in [`Applied::gone`]. The file must then be read
+    /// again.
     Known(ContentId),
-    /// The digest is new. It is stored once, even if several files of the batch have it.
+    /// The index does not have the content yet. It is stored once, even if several files of the
+    /// batch have it.
     New(Box<Digest>),
-    /// A digest given as its differences from that of a content in the index. Applying it fails, as
-    /// with [`ContentRef::Known`], if the index does not have that content or if the edits do not
-    /// fit it.
+    /// The content is given by its differences from another content of the index. If the index does
+    /// not have that other content, or if the edits do not fit it, the change is not applied, as
+    /// with [`ContentRef::Known`].
     Edited(Box<EditedDigest>),
 }
 
 impl ContentRef {
-    /// Returns the digest of a new content. That of an edited content lacks its chunks.
+    /// Returns the digest of a new content. The digest of an edited content has no chunk list.
     pub fn new_digest(&self) -> Option<&Digest> {
         match self {
             Self::New(digest) => Some(digest),
@@ -39,9 +41,9 @@ pub enum NewState {
     Settled(ContentRef),
     /// See [`crate::rows::FileState::Unsettled`].
     Unsettled(ContentRef),
-    /// The errno of the failed open or read.
+    /// The `errno` with which opening or reading the file failed.
     Unreadable(i32),
-    /// The reason in one word.
+    /// The reason why the file was left out, in one word.
     Skipped(String),
 }
 
@@ -50,7 +52,7 @@ pub enum NewState {
 pub struct NewPart {
     /// See [`crate::rows::PartRow::role`].
     pub role: PartRole,
-    /// See [`crate::rows::PartRow::parent`]: a lower position in the list than that of this part.
+    /// See [`crate::rows::PartRow::parent`]: the index of an earlier part in the list.
     pub parent: Option<u32>,
     /// See [`crate::rows::PartRow::name`].
     pub name: Vec<u8>,
@@ -61,9 +63,9 @@ pub struct NewPart {
 /// The result of searching a content for parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewLook {
-    /// The content cannot be taken apart. Parts from an earlier search stay.
+    /// The content cannot be taken apart. Parts from an earlier search are kept.
     Plain,
-    /// The content was taken apart. These parts replace earlier ones.
+    /// The content was taken apart. The parts replace those of an earlier search.
     Apart {
         /// Parts at all depths.
         parts: Vec<NewPart>,
@@ -71,7 +73,8 @@ pub enum NewLook {
         skipped: Vec<SkippedPart>,
         /// The date that the document itself states.
         date: Option<DocumentDate>,
-        /// The search did not finish: the content stays [`crate::Look::Unseen`] and is tried again.
+        /// True if the search did not finish: the content stays [`crate::Look::Unseen`], and will
+        /// be searched again.
         again: bool,
     },
 }
@@ -79,14 +82,14 @@ pub enum NewLook {
 /// A change of the index. Paths are absolute; directories above a path are created as needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Sets the time of the changes that follow, in seconds since 1970. The time is stored as the
-    /// first sighting of their new contents ([`crate::Snapshot::first_seen`]). Without this change
-    /// it is unknown.
+    /// Sets the time of all following changes, in seconds since 1970. New contents get it as the
+    /// time when they were first seen ([`crate::Snapshot::first_seen`]). Without this change, that
+    /// time is not known.
     Time(i64),
     /// The path is a directory.
     Dir(PathBuf),
     /// The path is a regular file with this stat and state. An existing entry of another type is
-    /// replaced. Entries with equal (`fs`, `ino`) are one file.
+    /// replaced. Two paths with equal `fs` and `ino` are names of one file.
     File {
         /// Its path.
         path: PathBuf,
@@ -95,11 +98,11 @@ pub enum Change {
         /// The result of reading it.
         state: NewState,
     },
-    /// Records the result of searching a file's content for parts. It follows the change that adds
-    /// the file. It is ignored for a content that no file has.
+    /// Records the result of searching a file's content for parts. It must follow the change that
+    /// adds the file. It is ignored if no file has the content.
     Look {
-        /// The path of the file. It is in [`crate::Applied::gone`] if a part is no longer in the
-        /// index.
+        /// The path of the file. If the index no longer has the content of a part, this path is
+        /// added to [`crate::Applied::gone`].
         path: PathBuf,
         /// The digest of its content.
         content: ContentDigest,
@@ -110,12 +113,13 @@ pub enum Change {
     Stat {
         /// The file.
         file: FileId,
-        /// Its new `stat`.
+        /// The new `stat`.
         stat: FileStat,
     },
-    /// The path is a name of a file that the index knows by its inode: a new hard link, or a rename
-    /// seen as two events. The file need not be read again. It may have lost its last name earlier
-    /// in the batch. So if files exchange their names, the links can be in any order.
+    /// The path is a new name of a file that the index has. It is a new hard link, or the second
+    /// half of a rename that was seen as two events. The file need not be read again. It may have
+    /// lost its last name earlier in the batch, so files that exchange names can be linked in any
+    /// order.
     Link {
         /// The new name.
         path: PathBuf,
@@ -136,28 +140,29 @@ pub enum Change {
         /// Its type.
         kind: SpecialKind,
     },
-    /// The path was not searched. All entries of the index below it are removed.
+    /// The path is left out or could not be looked at. All entries of the index below it are
+    /// removed.
     Gap {
         /// Its path.
         path: PathBuf,
         /// The reason.
         gap: Gap,
     },
-    /// A listing of the directory failed, or succeeded again. The entries below it stay.
+    /// Listing the directory failed, or succeeded after a failure. The entries below it stay.
     Unlisted {
         /// Its path.
         path: PathBuf,
         /// The errno; `None` if the listing succeeded.
         errno: Option<i32>,
     },
-    /// Removes the path, all below it, and the departures recorded there. No error if the index
-    /// never had it.
+    /// Removes the path, everything below it, and the departures recorded there. Does nothing if
+    /// the index does not have the path.
     Remove(PathBuf),
-    /// Removes a path that vanished, with all below it, and records departures
-    /// ([`crate::Snapshot::departures`]). No error if the index never had it.
+    /// Removes a path that has vanished, with everything below it, and records departures
+    /// ([`crate::Snapshot::departures`]). Does nothing if the index does not have the path.
     Vanished(PathBuf),
-    /// The entry moved with all below it and replaced any entry at `to`. It costs one row for a
-    /// directory of any size.
+    /// The entry moved with everything below it, and replaced any entry at `to`. Only one row is
+    /// written, even for a large directory.
     Rename {
         /// The old path.
         from: PathBuf,
@@ -169,11 +174,11 @@ pub enum Change {
 /// The result of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Paths whose change named a content or a file that is no longer in the index. These changes
-    /// were not applied, and the files must be read again.
+    /// Paths of changes that named a content or a file that is no longer in the index. These
+    /// changes were not applied, and the files must be read again.
     pub gone: Vec<PathBuf>,
-    /// The result of each applied [`Change::File`], in the order of the batch. A later change of
-    /// the batch may have undone it.
+    /// The results of the applied [`Change::File`]s, in the order of the batch. A later change of
+    /// the same batch may have undone one.
     pub contents: Vec<FileContent>,
 }
 
@@ -186,8 +191,8 @@ pub struct FileContent {
     pub file: FileId,
     /// Its content, if it was read.
     pub content: Option<ContentId>,
-    /// The former content: that of the file that was at the path, or else that of this file under
-    /// another name. Editors that save by renaming put a new file at the path; `was` is then the
-    /// content of the old one.
+    /// The content that the path had before. If the path is new, the content that this file had
+    /// under another name. An editor that saves by renaming puts a new file at the path; `was` is
+    /// then the content of the old file.
     pub was: Option<ContentId>,
 }

@@ -1,24 +1,24 @@
-//! A file of blocks that have checksums: every block is verified when it is read.
+//! The index file as blocks with checksums. Every block is verified when it is read.
 //!
-//! redb keeps checksums of its pages and compares them only on request, so a flipped bit would
-//! change an answer. A look-up that takes a wrong branch finds nothing, as if the key did not
-//! exist. Here each block of 4096 bytes has a checksum *beside* it: XXH3 of the block and its
-//! number. A block of checksums covers 512 blocks. That detects any change of a block, whatever its
-//! purpose: rows, branches, counters. It detects an older state of the block, another block in its
-//! place, and the loss of the checksums themselves. Damage never becomes an answer: the read fails,
-//! and [`Health`] reports it to the owner of the index. There are three subtleties:
+//! redb has checksums of its pages, but compares them only on request. So a flipped bit could
+//! change an answer: a look-up that takes a wrong branch finds nothing, as if the key did not
+//! exist. Here each block of 4096 bytes has a checksum *elsewhere* in the file: XXH3 of the block
+//! and its number. One block of checksums covers 512 blocks. A checksum detects any change of a
+//! block, an older state of it, another block in its place, and the loss of the checksum itself.
+//! Damage never becomes an answer: the read fails, and [`Health`] reports it to the owner of the
+//! index. Three cases need care:
 //!
 //! 1. **A crash damages nothing.** redb never overwrites what the last durable commit uses, except
-//!    its header. So a block and its checksum need not reach the disk together: until both are
-//!    there, no commit refers to the block. A torn block of checksums is valid as well: the
-//!    checksums of blocks in use are the same before and after.
-//! 2. **The header** is overwritten, and a torn or old one would refer to another commit. It is
-//!    written to two slots in turn, with a number that rises, each in one sector. The number of the
-//!    last synced slot is *confirmed* in a third place. A newest slot with a lower number is
-//!    damage. Without a confirmation, an unreadable slot is what a crash left, and the other one is
-//!    valid.
+//!    its header. So a block and its checksum need not reach the disk together: no commit refers to
+//!    the block before both are there. A block of checksums that was written in part does no harm
+//!    either: for the blocks in use, its old and its new checksums are equal.
+//! 2. **The header** is overwritten, and a torn or old header would refer to another commit. So it
+//!    is written to two slots in turn, each in one sector and with a rising number. After a sync,
+//!    the number of the newest slot is *confirmed* in a third place. If both slots have lower
+//!    numbers than the confirmed one, the file is damaged. If the newest slot is unreadable and was
+//!    not confirmed, a crash interrupted its writing, and the other slot is valid.
 //! 3. **A block without a checksum was never written**, so nothing refers to it. If such a block is
-//!    read, its checksum was lost, which is damage.
+//!    read, its checksum was lost: the file is damaged.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -32,7 +32,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::health::Health;
 
-/// The version of everything that this crate writes. A file with another one is rebuilt.
+/// The version of everything that this crate writes. An index file of another version is rebuilt.
 pub const FORMAT_VERSION: u32 = 12;
 
 /// The bytes of a block. A page of redb is one block, or 2, 4, 8 … of them.
@@ -43,20 +43,20 @@ const GROUP: u64 = BLOCK / 8;
 const FRONT: u64 = 3;
 /// The first bytes of the file. The format version follows them.
 const MAGIC: [u8; 16] = *b"resemble index\n\0";
-/// The offset in the head of the confirmed slot number, which its checksum follows.
+/// The offset, in the head of the file, of the confirmed slot number and its checksum.
 const CONFIRMED: u64 = 512;
-/// The bytes of the store's header that a slot holds. With its number and checksum, a slot is one
-/// sector.
+/// The number of bytes of redb's header that a slot holds. With its number and checksum, a slot
+/// fills one sector.
 const HEADER: usize = 512 - 16;
 
 #[cfg(any(debug_assertions, feature = "testing"))]
 thread_local! {
-    /// True if this thread skips all checks. A test uses it to show that it finds damage that the
-    /// checks would report.
+    /// True if this thread skips the checks. A test sets it to show that damage would change an
+    /// answer without them.
     pub(crate) static UNVERIFIED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// The file, its checksums and its header. Copies share them.
+/// The file with its checksums and its header. All clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Checked(Arc<CheckedFile>);
 
@@ -65,9 +65,10 @@ struct CheckedFile {
     file: Box<dyn StorageBackend>,
     groups: RwLock<Vec<Arc<Group>>>,
     header: Mutex<Header>,
-    /// This lock is held while blocks are written, so that [`Checked::verify`] sees whole ones.
+    /// This lock is held while blocks are written, so that [`Checked::verify`] does not see one
+    /// that is half written.
     writing: Mutex<()>,
-    /// Blocks with a wrong checksum that no commit uses: a crash leaves them.
+    /// Blocks with a wrong checksum that no commit uses. A crash can leave such blocks.
     unused: Mutex<BTreeSet<u64>>,
     health: Arc<Health>,
 }
@@ -97,22 +98,22 @@ fn sum_of(number: u64, block: &[u8]) -> u64 {
     xxh3_64_with_seed(block, number).max(1)
 }
 
-/// Returns the offset of the checksums of a group.
+/// Returns the offset of a group's block of checksums in the file.
 fn place_of_sums(group: u64) -> u64 {
     (FRONT + group * (GROUP + 1)) * BLOCK
 }
 
-/// Returns the offset of a block.
+/// Returns the offset of a block in the file.
 fn place_of(block: u64) -> u64 {
     place_of_sums(block / GROUP) + (1 + block % GROUP) * BLOCK
 }
 
-/// Returns the length of a file of this many blocks.
+/// Returns the length of a file with this many blocks.
 fn length(blocks: u64) -> u64 {
     (FRONT + blocks + blocks.div_ceil(GROUP)) * BLOCK
 }
 
-/// Counts the blocks of a file of this length.
+/// Returns the number of blocks in a file of this length.
 fn blocks_of(length: u64) -> io::Result<u64> {
     let Some(behind) = (length / BLOCK).checked_sub(FRONT) else {
         return if length == 0 {
@@ -129,8 +130,9 @@ fn blocks_of(length: u64) -> io::Result<u64> {
     }
 }
 
-/// Splits a range of bytes into stretches: parts of one block, or whole blocks of one group.
-/// Returns the first block of each, the offset in it, and the stretch as a part of the range.
+/// Splits a range of bytes into stretches. A stretch lies in one block, or consists of whole blocks
+/// of one group. Returns for each its first block, its offset in that block, and its place in the
+/// range.
 fn stretches(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
     let end = offset + len as u64;
     let mut at = offset;
@@ -152,7 +154,7 @@ fn stretches(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range
 }
 
 impl Checked {
-    /// Opens a backend; an empty one gets its head with the first write.
+    /// Opens a file. If it is empty, the first write also writes its head.
     pub(crate) fn new(file: impl StorageBackend, health: Arc<Health>) -> io::Result<Self> {
         let len = file.len()?;
         let mut header = Header {
@@ -175,8 +177,8 @@ impl Checked {
         })))
     }
 
-    /// Compares up to `most` blocks from number `from` on with their checksums. Returns the number
-    /// to continue with (`None` at the end), and the blocks that differ. Those are damaged, unless
+    /// Compares up to `most` blocks with their checksums, from block `from` on. Returns the block
+    /// to continue with (`None` at the end), and the blocks that differ. These are damaged, unless
     /// no commit uses them: see [`Self::set_unused`].
     pub(crate) fn verify(&self, from: u64, most: u64) -> io::Result<(Option<u64>, Vec<u64>)> {
         let inner = &self.0;
@@ -198,7 +200,7 @@ impl Checked {
         Ok(((to < blocks).then_some(to), wrong))
     }
 
-    /// Marks blocks that no commit uses. They are not compared again until they are written.
+    /// Marks blocks that no commit uses. [`Self::verify`] skips them until they are written again.
     pub(crate) fn set_unused(&self, blocks: &[u64]) {
         self.0.unused.lock().extend(blocks);
     }
@@ -250,8 +252,8 @@ impl Header {
         let place = self.bytes.get_mut(at..at + data.len());
         let place = place.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         place.copy_from_slice(data);
-        // The first write after a sync goes to the other slot. Further writes overwrite that slot,
-        // because until it is synced the former one is valid.
+        // The first write after a sync goes to the other slot, because the slot that was synced
+        // must stay valid. Until the next sync, all further writes go to that other slot, too.
         if self.is_synced {
             self.number += 1;
             self.is_synced = false;
@@ -264,7 +266,7 @@ impl Header {
         file.write((1 + self.number % 2) * BLOCK, &sector)
     }
 
-    /// Records that the newest slot is on the disk.
+    /// Records in the head of the file that the newest slot is on the disk.
     fn confirm(&mut self, file: &dyn StorageBackend, number: u64) -> io::Result<()> {
         if self.is_synced || self.number != number {
             return Ok(());
@@ -279,7 +281,7 @@ impl Header {
     }
 }
 
-/// Reads the number at the start of the bytes; returns it and the remaining bytes.
+/// Splits a number off the front of the bytes. Returns the number and the remaining bytes.
 fn number_at(bytes: &[u8]) -> (u64, &[u8]) {
     match bytes.split_first_chunk() {
         Some((number, rest)) => (u64::from_le_bytes(*number), rest),
@@ -365,7 +367,7 @@ impl CheckedFile {
                 continue;
             }
             if at != 0 || !(data.len() as u64).is_multiple_of(BLOCK) {
-                // The store writes only whole pages.
+                // redb writes only whole pages.
                 return Err(io::ErrorKind::InvalidInput.into());
             }
             let group = self.group(block)?;
@@ -393,7 +395,7 @@ impl CheckedFile {
         let blocks = len / BLOCK;
         let before = blocks_of(self.file.len()?)?;
         if blocks < before && !blocks.is_multiple_of(GROUP) {
-            // The blocks that are cut off count as never written.
+            // The blocks that are cut off get the checksum 0, like blocks that were never written.
             let group = self.group(blocks)?;
             let sums = self.sums(&group, blocks)?;
             for sum in &sums[(blocks % GROUP) as usize..] {

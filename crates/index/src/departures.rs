@@ -1,13 +1,14 @@
-//! Names that were removed or renamed: `resemble lost` looks up here where a missing path went.
+//! The log of names that were removed or renamed. `resemble lost` looks up here where a missing
+//! path went.
 //!
-//! A row is written in the transaction that removes the name. It records a vanished file with the
-//! digest of its content, or a rename of a file or directory. The digest stays valid: if any file
-//! has that content, now or later, the lost file is there. No departure is recorded for a name that
-//! exists again at the end of the batch, because programs save by renaming. None is recorded for a
-//! name that is forgotten on purpose, either.
+//! A row is written in the transaction that removes the name. For a vanished file it has the digest
+//! of the file's content; for a renamed file or directory it has the new name. With the digest the
+//! lost file can be found even later: any file with that content is a copy. A name that exists
+//! again at the end of the batch is not recorded, because programs save by renaming. A name that is
+//! forgotten on purpose is not recorded either.
 //!
-//! The log is bounded by age, rows and path length. So a tree of temporary files cannot fill the
-//! disk, but only displaces older rows.
+//! The log is bounded by age, number of rows and length of paths. So a tree of temporary files
+//! cannot fill the disk; it only displaces older rows.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -23,19 +24,19 @@ use crate::fault::Fault;
 use crate::schema;
 use crate::store::{ReadableTable, WriteTransaction};
 
-/// The age in seconds at which a departure is forgotten: 90 days.
+/// The age in seconds at which a departure is removed: 90 days.
 const KEPT: i64 = 90 * 24 * 60 * 60;
 
-/// The maximum number of departures.
+/// The maximum number of departures in the log.
 const MOST: u64 = 1 << 16;
 
-/// The maximum length of a path; longer ones are not remembered.
+/// The maximum length of a path in bytes. A longer path is not recorded.
 const LONGEST: usize = 1024;
 
-/// The departure of a name.
+/// The fate of a name that is gone: it vanished or was renamed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Departed {
-    /// The content of the file; `None` for a directory or an unread file.
+    /// The content that the file had. `None` for a directory, or for a file that was not read.
     pub content: Option<ContentDigest>,
     /// The target of the rename; `None` if the name vanished.
     pub to: Option<Renamed>,
@@ -46,8 +47,8 @@ pub struct Departed {
 pub struct Renamed {
     /// The new name.
     pub path: PathBuf,
-    /// The file, or for a directory the first file id assigned after the rename. It shows whether
-    /// the new name now belongs to another file or directory.
+    /// The file at the new name. For a directory, the first file id that was assigned after the
+    /// rename. This id shows whether the new name now belongs to another file or directory.
     pub file: FileId,
 }
 
@@ -63,7 +64,8 @@ pub(crate) struct Departure {
 }
 
 impl Departure {
-    /// Returns the departure that this row implies for a path at or below its name.
+    /// Returns the departure that this row implies for `path`, if `path` is the row's name or is
+    /// below it.
     pub(crate) fn leads(&self, path: &Path) -> Option<Departed> {
         let below = path.strip_prefix(&self.path).ok()?;
         if below.as_os_str().is_empty() {
@@ -132,7 +134,7 @@ impl Departure {
     }
 }
 
-/// The departures that a batch records; they are written at its end.
+/// The departures that a batch has recorded. They are written at its end.
 #[derive(Debug, Default)]
 pub(crate) struct Departures {
     pub(crate) gone: Vec<(PathBuf, Departed)>,
@@ -140,7 +142,7 @@ pub(crate) struct Departures {
 }
 
 impl Departures {
-    /// Records that a name is gone.
+    /// Records the departure of a name. A path that is too long is not recorded.
     pub(crate) fn note(&mut self, path: PathBuf, departed: Departed) {
         let fits = |path: &Path| path.as_os_str().len() <= LONGEST;
         let to = departed.to.as_ref();
@@ -150,13 +152,13 @@ impl Departures {
         }
     }
 
-    /// Forgets all departures of names at or below a path.
+    /// Drops all departures of names at or below a path, those of this batch and those in the log.
     pub(crate) fn forget(&mut self, path: &Path) {
         self.gone.retain(|(gone, _)| !gone.starts_with(path));
         self.forgotten.insert(path.to_owned());
     }
 
-    /// Returns whether the batch has the maximum number of departures.
+    /// Returns whether the batch has recorded the maximum number of departures.
     pub(crate) fn is_full(&self) -> bool {
         self.gone.len() as u64 >= MOST
     }
@@ -269,8 +271,8 @@ mod tests {
             .write(Durability::AtOnce)
             .and_then(|txn| {
                 txn.delete_table(schema::DEPARTURES)?;
-                // Opening adds missing tables only if the newest one, the table of origins, is
-                // missing.
+                // Opening the index adds missing tables only if the newest table, that of the
+                // origins, is missing.
                 txn.delete_table(schema::ORIGINS)?;
                 Ok(txn.commit()?)
             })

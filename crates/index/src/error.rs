@@ -1,15 +1,15 @@
-//! Errors: one narrow enum for each operation, with the path and the remedy.
+//! Errors: one enum for each operation, with the path and the remedy in the message.
 
 use std::io;
 use std::path::PathBuf;
 
 use resemble_core::Stopped;
 
-/// The reason that an index could not be opened. A foreign or damaged file is no error: it is set
-/// aside.
+/// The reason why an index could not be opened. A damaged index, or a file that is no index, is not
+/// an error: it is renamed, and a new index is made.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has the file open, or another [`crate::Index`] in this process.
+    /// Another process, or another [`crate::Index`] of this process, has the file open.
     #[error(
         "the index {} is in use by another process; stop it, or name another file",
         path.display()
@@ -26,7 +26,7 @@ pub enum OpenError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// The file or its folder cannot be read or written for lack of permission.
+    /// The file or its folder cannot be read or written because the permission is missing.
     #[error(
         "no permission to open the index {}; check the folder's owner and mode",
         path.display()
@@ -45,7 +45,7 @@ pub enum OpenError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// A damaged file could not be set aside, or the new one failed at once.
+    /// A damaged file could not be renamed, or the new file failed at once.
     #[error(
         "the index {} is damaged ({reason}) and could not be replaced; remove it",
         path.display()
@@ -58,11 +58,11 @@ pub enum OpenError {
     },
 }
 
-/// The reason that a query of a snapshot failed.
+/// The reason why a query of a snapshot failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file contradicts itself. The index is derived data: close it, remove the file and open
-    /// it again to rebuild it.
+    /// The data in the file contradict each other. The index holds only derived data: close it,
+    /// remove the file, and open it again. It is then rebuilt.
     #[error("the index {} is damaged ({reason}); remove it, it will be rebuilt", path.display())]
     Damaged {
         /// The index file.
@@ -78,13 +78,13 @@ pub enum ReadError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// The index was closed, or an earlier write failed: open it again.
+    /// The index was closed, or an earlier write failed. Open it again.
     #[error("the index {} was closed or had a failure before; open it again", path.display())]
     Closed {
         /// The index file.
         path: PathBuf,
     },
-    /// The check whether the peer may read the files failed: see [`crate::Snapshot::seen_by`].
+    /// It could not be checked which files the peer may read: see [`crate::Snapshot::seen_by`].
     #[error("your access to the files could not be checked ({source}); try again")]
     Unchecked {
         /// The reason.
@@ -101,7 +101,7 @@ impl From<Stopped> for ReadError {
     }
 }
 
-/// The reason that a batch was not applied. The index has none of its changes.
+/// The reason why a batch was not applied. None of its changes is in the index.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     /// A path of the batch is not absolute, contains `..`, or contradicts its change.
@@ -128,7 +128,7 @@ pub enum ApplyError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// The file contradicts itself; see [`ReadError::Damaged`].
+    /// The data in the file contradict each other; see [`ReadError::Damaged`].
     #[error("the index {} is damaged ({reason}); remove it, it will be rebuilt", path.display())]
     Damaged {
         /// The index file.
@@ -136,13 +136,13 @@ pub enum ApplyError {
         /// The damage.
         reason: String,
     },
-    /// An earlier write failed; open the index again.
+    /// An earlier write failed. Open the index again.
     #[error("the index {} had a failure before; open it again", path.display())]
     Closed {
         /// The index file.
         path: PathBuf,
     },
-    /// All four billion ids of one kind were used in the life of this index.
+    /// All four billion ids of one kind were assigned since this index was created.
     #[error(
         "the index {} has no {what} ids left; remove it, it will be rebuilt",
         path.display()
@@ -150,7 +150,7 @@ pub enum ApplyError {
     Full {
         /// The index file.
         path: PathBuf,
-        /// `content`, `file`, `directory`, `segment` or `file system`.
+        /// The kind of id: `content`, `file`, `directory`, `segment` or `file system`.
         what: &'static str,
     },
 }
@@ -161,8 +161,7 @@ impl From<ReadError> for ApplyError {
             ReadError::Damaged { path, reason } => Self::Damaged { path, reason },
             ReadError::Io { path, source } => Self::Io { path, source },
             ReadError::Closed { path } => Self::Closed { path },
-            // This cannot happen: the writer's own views are neither cancelled nor restricted to a
-            // peer.
+            // This cannot happen: the snapshots of the writer have no stop flag and no peer.
             ReadError::Stopped | ReadError::Unchecked { .. } => Self::Io {
                 path: PathBuf::new(),
                 source: io::ErrorKind::Interrupted.into(),

@@ -1,8 +1,9 @@
-//! The crate's inner error, without the path of the index and the operation.
+//! The error that is used inside this crate. It has neither the path of the index nor the
+//! operation.
 //!
-//! The public enums of [`crate::error`] are made from it at the boundary, where the path is known.
-//! redb promises errors for damaged files, but some make it panic. [`guarded`] turns such a panic
-//! into [`Fault::Damaged`], so that no file can crash its reader.
+//! The public operations convert it to the enums of [`crate::error`], because they know the path.
+//! redb promises to return errors for damaged files, but some files make it panic. [`guarded`]
+//! turns such a panic into [`Fault::Damaged`], so that no file can crash a process that reads it.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ApplyError, OpenError, ReadError};
 
-/// An error below a public operation.
+/// An error inside the crate.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The file contradicts itself.
+    /// The data in the file contradict each other.
     Damaged(String),
     /// The file system failed.
     Io(io::Error),
@@ -22,7 +23,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// Returns the error for a row that does not decode or is missing.
+    /// Returns the error for a row that is missing or cannot be decoded.
     pub(crate) fn damaged(what: impl Into<String>) -> Self {
         Self::Damaged(what.into())
     }
@@ -59,7 +60,7 @@ impl Fault {
     }
 }
 
-/// Returns the open error for a failed system call.
+/// Returns the error of [`crate::Index::open`] for a failed system call.
 pub(crate) fn open_error(path: PathBuf, source: io::Error) -> OpenError {
     if is_full(&source) {
         OpenError::DiskFull { path, source }
@@ -80,9 +81,10 @@ fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// Runs `work`. A panic in it becomes [`Fault::Damaged`]: the store has read unexpected bytes.
+/// Runs `work`. Returns [`Fault::Damaged`] if it panics, because then redb has read bytes that it
+/// does not expect.
 ///
-/// `work` must not call functions of the caller, because a panic in these is not damage.
+/// `work` must not call back into the code of a caller: a panic there is not damage.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic

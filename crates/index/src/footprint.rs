@@ -1,23 +1,24 @@
-//! The parts of the index that an answer depends on, and the parts that commits change. Together
-//! they show whether a cached answer is still valid after later commits.
+//! Footprints show whether a cached answer is still valid after later commits. A footprint is the
+//! set of contents and posting keys that an answer depends on. Each commit records which contents
+//! and keys it changes.
 //!
-//! The view itself notes what a question reads ([`crate::Snapshot::noting`]), so that the code of a
-//! question cannot forget it. It notes two things, and each commit records which of them it
-//! changes:
+//! The snapshot itself notes what a question reads ([`crate::Snapshot::noting`]), so that the code
+//! of a question cannot forget it. Two things are noted, and a commit *touches* the same two:
 //!
-//! * **contents**: their rows and parts, their places as parts, the files that have them and the
-//!   names of these; and all contents in a posting list that was read;
+//! * **contents**: a content is noted with its row, its parts, its containers, its files and their
+//!   names. All contents in a posting list that was read are noted, too;
 //! * **posting keys**: a new content touches all its keys. A deleted content touches only itself,
-//!   because the index does not know all the keys that it had. A question that read one of its
+//!   because the index does not know all its keys. That is enough: a question that read one of its
 //!   posting lists has noted the content.
 //!
-//! Boilerplate keys are not noted: most questions check many keys, and each new file under a common
-//! header would touch them. Rarely a key becomes boilerplate, or is no longer boilerplate. Then the
-//! commit touches everything. So does a commit whose changes would take too much memory. A question
-//! that reads anything else (directories, records, sums) has no footprint. Its answer is kept until
-//! the next commit.
+//! Boilerplate keys are not noted: most questions check many of them, and each new file with a
+//! common header would touch them. A commit touches everything if a key becomes boilerplate or
+//! ceases to be boilerplate, which is rare. A commit also touches everything if its changes would
+//! take too much memory. A question that reads anything else (directories, records, sums) has no
+//! footprint, so its answer is kept only until the next commit.
 //!
-//! Keys are kept as hashes of 32 bits. If two collide, an answer is at worst computed again.
+//! Keys are stored as hashes of 32 bits. If two keys have the same hash, an answer may be computed
+//! again without need.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,15 +30,17 @@ use resemble_core::bits::BitSet;
 use crate::codec::varint::{self, Reader};
 use crate::schema::PostingKind;
 
-/// An answer that depends on more contents and keys than this has no footprint.
+/// The maximum number of contents and keys in a footprint. An answer that depends on more has no
+/// footprint.
 const MOST_NOTED: usize = 1 << 16;
 
-/// The maximum number of contents and keys of all recorded commits, and of one that does not touch
-/// everything: at 4 bytes each, a quarter of a megabyte.
+/// The maximum number of contents and keys of all recorded commits together. A single commit with
+/// more touches everything. At 4 bytes each, they take a quarter of a megabyte.
 const MOST_TOUCHED: usize = 1 << 16;
 
 fn hashed(kind: PostingKind, key: u64) -> u32 {
-    // Fibonacci hashing. Keys have at most 48 bits, so the kind fits above them.
+    // This is Fibonacci hashing. A key has at most 48 bits, so the kind fits into the bits above
+    // it.
     let key = key ^ ((kind as u64) << 56);
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
@@ -69,7 +72,7 @@ impl ReadSet {
         }
     }
 
-    /// Notes a read that a footprint cannot express.
+    /// Notes that the question read something that a footprint cannot express.
     pub(crate) fn anything(&mut self) {
         *self = Self {
             is_boundless: true,
@@ -83,7 +86,8 @@ impl ReadSet {
         }
     }
 
-    /// Returns the footprint of an answer from the view of commit `generation`.
+    /// Returns the footprint of an answer that was computed from commit `generation`. `None` if it
+    /// depends on too much or on something that a footprint cannot express.
     pub(crate) fn footprint(&self, log: &Arc<CommitLog>, generation: u64) -> Option<Footprint> {
         if self.is_boundless {
             return None;
@@ -106,27 +110,28 @@ impl ReadSet {
     }
 }
 
-/// The parts of the index that an answer depends on: see [`crate::Snapshot::is_untouched`].
+/// The contents and posting keys that an answer depends on: see [`crate::Snapshot::is_untouched`].
 #[derive(Clone, Debug)]
 pub struct Footprint {
     log: Arc<CommitLog>,
-    /// The last commit up to which the footprint is known to be untouched.
+    /// No commit up to this one has touched the footprint since the answer was computed.
     generation: u64,
-    /// The differences between successive contents, as varints.
+    /// The contents, ascending, each as the difference from the one before, in varints.
     contents: Box<[u8]>,
     /// Hashes of the posting keys, ascending.
     keys: Box<[u32]>,
 }
 
 impl Footprint {
-    /// Returns the bytes of memory that the footprint takes.
+    /// Returns the number of bytes of memory that the footprint takes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.contents.len() + size_of_val(&*self.keys)
     }
 
     /// Returns whether no commit up to `generation` has touched the footprint.
     pub(crate) fn stands(&mut self, log: &Arc<CommitLog>, generation: u64) -> bool {
-        // If the logs differ, the index was opened again.
+        // Two different logs mean that the index was closed and opened again, so later commits are
+        // not known.
         let stands = Arc::ptr_eq(&self.log, log)
             && (generation <= self.generation || !log.touches(self, generation));
         if stands {
@@ -144,7 +149,7 @@ impl Footprint {
         })
     }
 
-    /// Returns whether the footprint has one of these contents, which are ascending.
+    /// Returns whether the footprint has one of the contents in `touched`, which is ascending.
     fn has_content(&self, touched: &[u32]) -> bool {
         let mut touched = touched.iter().copied().peekable();
         self.contents().any(|content| {
@@ -154,7 +159,7 @@ impl Footprint {
     }
 }
 
-/// The changes of a commit.
+/// The contents and posting keys that a commit changes.
 #[derive(Debug, Default)]
 pub(crate) struct WriteSet {
     contents: Vec<u32>,
@@ -202,16 +207,16 @@ impl WriteSet {
     }
 }
 
-/// The changes of the last commits.
+/// The changes of the latest commits.
 #[derive(Debug)]
 pub(crate) struct CommitLog(Mutex<Commits>);
 
 #[derive(Debug)]
 struct Commits {
-    /// Every commit after this one that touched anything is in `known`.
+    /// All commits after this one are in `known`, unless they touched nothing.
     since: u64,
-    /// Commits with their generations, ascending. A failed commit stays here, because it may have
-    /// taken effect after all.
+    /// Commits by their generations, ascending. A commit that failed stays here, because it may
+    /// have reached the disk.
     known: VecDeque<(u64, WriteSet)>,
     touched: usize,
 }
@@ -254,8 +259,8 @@ impl CommitLog {
         }
     }
 
-    /// Returns whether a commit after that of the footprint, up to `generation`, has touched the
-    /// footprint.
+    /// Returns whether any commit up to `generation`, and after the footprint's own, has touched
+    /// the footprint.
     fn touches(&self, footprint: &Footprint, generation: u64) -> bool {
         let commits = self.0.lock();
         if footprint.generation < commits.since {
@@ -321,7 +326,7 @@ mod tests {
             assert!(!before.unwrap().stands(&log, generation), "{generation}");
         }
         assert!(!old.stands(&log, 11) && !footprint().stands(&log, 9));
-        // Commits after the requested one do not count.
+        // Only commits up to the given generation count.
         assert!(footprint().stands(&log, 8));
         assert!(!footprint().stands(&CommitLog::since(7), 8));
     }
@@ -343,7 +348,7 @@ mod tests {
         let many: Vec<u32> = (2..2 + MOST_TOUCHED as u32).collect();
         log.push(1, touched(&many, &[]));
         assert!(of(0).stands(&log, 1));
-        // The contents of both commits exceed the limit, so the first commit is forgotten.
+        // Both commits together exceed the limit, so the first one is dropped from the log.
         log.push(2, touched(&[2], &[]));
         assert!(!of(0).stands(&log, 2));
         assert!(of(1).stands(&log, 2) && log.0.lock().touched == 1);

@@ -1,8 +1,9 @@
 //! Records the damage of an index and reports it to the owner of the index.
 //!
-//! Any reader may be the first to find damage: a question on some thread, the overlay, the writer.
-//! That reader gets an error, and every later one as well. But only the owner of the index can set
-//! the file aside and build another. So all readers record damage here, and the owner is notified.
+//! Any reader may be the first to find damage: a question on some thread, the overlay, or the
+//! writer. That reader gets an error, and so does every later one. But only the owner of the index
+//! can rename the damaged file and build a new index. So every reader records damage here, and the
+//! owner is notified.
 
 use std::fmt;
 use std::io;
@@ -10,10 +11,10 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
-/// EIO, which is 5 on every Linux.
+/// The error number EIO, which is 5 on every Linux.
 const FAILED: i32 = 5;
 
-/// Called once, when damage is found.
+/// A function that is called once, when damage is found.
 type Listener = Box<dyn FnOnce(&str) + Send>;
 
 /// The health of one open index, shared with all its snapshots.
@@ -24,12 +25,12 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    /// Returns the damage that was found first, if any was.
+    /// Returns the first damage that was found. `None` if none was found.
     pub(crate) fn damage(&self) -> Option<&str> {
         self.damage.get().map(String::as_str)
     }
 
-    /// Records that the file was found to be damaged.
+    /// Records damage of the file. Calls the listener if this is the first damage.
     pub(crate) fn found(&self, reason: &str) {
         if self.damage.set(reason.to_owned()).is_ok()
             && let Some(listener) = self.listener.lock().take()
@@ -38,8 +39,8 @@ impl Health {
         }
     }
 
-    /// Converts the error of a failed read. It is damage if the bytes are missing, differ from
-    /// those written, or are on a failed part of the disk.
+    /// Converts the error of a failed read. It counts as damage if bytes are missing, if they fail
+    /// their checksum, or if the disk cannot read them.
     pub(crate) fn not_read(&self, error: io::Error) -> io::Error {
         let is_damage = matches!(
             error.kind(),
@@ -52,7 +53,7 @@ impl Health {
         io::Error::new(io::ErrorKind::InvalidData, error)
     }
 
-    /// Sets the listener; calls it at once if the file is damaged already.
+    /// Sets the listener. If the file is damaged already, calls the listener at once.
     pub(crate) fn listen(&self, listener: Listener) {
         *self.listener.lock() = Some(listener);
         if let Some(damage) = self.damage.get()

@@ -1,22 +1,24 @@
-//! Contents that have grown or changed a little: the index stores their data under the id of the
-//! former content.
+//! Heirs: contents that differ a little from a former content of their file. The index keeps most
+//! of their data under the id of that former content.
 //!
-//! A line is appended to a log of a gigabyte, or a block of an image is written. The new content
-//! has a million chunks. All but two are chunks of the old content, which is removed in the same
-//! batch. These are not written again. The new content is the **heir** of the old one:
+//! Suppose that a line is appended to a log of a gigabyte, or that a block of a disk image is
+//! written. The new content has a million chunks, and nearly all are chunks of the old content,
+//! which is removed in the same batch. These chunks are not written again. The new content becomes
+//! the **heir** of the old one, its ancestor:
 //!
-//! 1. **Its chunk list** stays under the id that it was first stored with. Only the parts with
-//!    other runs are written ([`Heirs::list_of`]).
-//! 2. **Postings** of the dead content are read as postings of its heir. Keys that the heir does
-//!    not have are *gone* ([`Live::of`]). Further keys of the heir have postings of its own. No
-//!    posting occurs twice.
-//! 3. **It is temporary.** A merge replaces the ids of the dead by the id of the heir. So a content
-//!    has at most as many ancestors as there are segments, however often it has grown. An ancestor
-//!    never has more gone keys than postings in its segment.
+//! 1. **The chunk list** stays under the id of the content that was stored first. Only those parts
+//!    of the list that change are written ([`Heirs::list_of`]).
+//! 2. **Postings** of the dead content are read as postings of its heir. Keys of the dead content
+//!    that the heir does not have are *gone* ([`Live::of`]). Keys that only the heir has get
+//!    postings with its own id. No posting occurs twice.
+//! 3. **This lasts only until a merge.** A merge replaces the ids of the ancestors by the id of the
+//!    heir. So a content has at most as many ancestors as there are segments, even if it grows
+//!    often. An ancestor never has more gone keys than postings in its segment.
 //!
-//! Fingerprint postings are inherited as well, if the fingerprints that both contents do not share
-//! are known. Otherwise, or if most differ (their level rises with the size of a content), they are
-//! written again. A signature is short, and always written.
+//! The heir also takes over fingerprint postings, if it is known which fingerprints differ. If that
+//! is not known, or if most fingerprints differ, they are written again. (Most differ if the
+//! sampling level has risen with the size of the content.) A signature is short, so it is always
+//! written.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -35,24 +37,25 @@ use crate::store::{ReadTransaction, ReadableTable, WriteTransaction};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heirs {
     by_ancestor: HashMap<u32, Heir>,
-    /// The ancestors whose postings each heir has.
+    /// The ancestors of each heir: the dead contents whose postings it has.
     by_heir: HashMap<u32, Vec<u32>>,
-    /// The ids under which the chunk lists of heirs are stored.
+    /// The id under which an heir's chunk list is stored, for each heir.
     lists: HashMap<u32, u32>,
-    /// The number of dead contents whose fingerprint postings an heir has.
+    /// The number of dead contents whose fingerprint postings belong to an heir.
     with_fingerprints: usize,
 }
 
-/// The heir of a dead content: the content that has its postings now.
+/// The heir of a dead content: the live content that has its postings now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heir {
     pub(crate) content: u32,
-    /// A range with all bytes of the heir that differ from the dead content, if it is known.
+    /// A range outside which no byte of the heir differs from the dead content. `None` if no such
+    /// range is known.
     pub(crate) changed: Option<Range<u64>>,
-    /// Keys of chunks of the dead content that its heir does not have, ascending.
+    /// Keys of chunks that the dead content had and its heir does not have, ascending.
     pub(crate) gone: Vec<u64>,
-    /// Keys of fingerprints that its heir does not have, ascending; `None`: fingerprint postings
-    /// were not inherited.
+    /// Keys of fingerprints that the dead content had and its heir does not have, ascending. `None`
+    /// if the heir did not take over fingerprint postings.
     pub(crate) gone_fingerprints: Option<Vec<u64>>,
 }
 
@@ -74,8 +77,8 @@ impl Heir {
         out
     }
 
-    /// Returns the posting keys of the dead content that its heir does not have, ascending. `None`
-    /// if the heir did not inherit postings of this kind.
+    /// Returns the posting keys that the dead content had and its heir does not have, ascending.
+    /// Returns `None` if the heir did not take over postings of this kind.
     pub(crate) fn gone(&self, kind: PostingKind) -> Option<&[u64]> {
         match kind {
             PostingKind::Chunk => Some(&self.gone),
@@ -123,20 +126,20 @@ impl Heirs {
 
     /// Returns the id under which the chunk list of a content is stored.
     pub(crate) fn list_of(&self, content: ContentId) -> u32 {
-        // Usually no content is an heir.
+        // Usually there are no heirs, so the common case needs no look-up.
         if self.lists.is_empty() {
             return content.0;
         }
         self.lists.get(&content.0).copied().unwrap_or(content.0)
     }
 
-    /// Returns the heir of a dead content, and the range of the heir's bytes that differ.
+    /// Returns the heir of a dead content, and the range outside which their bytes are equal.
     pub(crate) fn edited_from(&self, dead: ContentId) -> Option<(ContentId, Range<u64>)> {
         let heir = self.by_ancestor.get(&dead.0)?;
         Some((ContentId(heir.content), heir.changed.clone()?))
     }
 
-    /// Returns the dead contents whose postings now belong to a content, each with its row.
+    /// Returns the dead contents whose postings now belong to a content, each with its [`Heir`].
     pub(crate) fn ancestors(&self, content: ContentId) -> impl Iterator<Item = (u32, &Heir)> {
         let ancestors = self.by_heir.get(&content.0).into_iter().flatten();
         ancestors.filter_map(|ancestor| Some((*ancestor, self.by_ancestor.get(ancestor)?)))
@@ -162,26 +165,26 @@ impl Heirs {
         }
     }
 
-    /// Returns all dead contents that have an heir, each with its heir.
+    /// Returns the ids of all dead contents that have an heir, each with the id of that heir.
     #[cfg(any(debug_assertions, feature = "testing"))]
     pub(crate) fn all(&self) -> impl Iterator<Item = (u32, u32)> {
         let heirs = self.by_ancestor.iter();
         heirs.map(|(&ancestor, heir)| (ancestor, heir.content))
     }
 
-    /// Returns all contents whose lists are stored under another id.
+    /// Returns all contents whose chunk list is stored under the id of another content.
     #[cfg(any(debug_assertions, feature = "testing"))]
     pub(crate) fn elsewhere(&self) -> impl Iterator<Item = u32> {
         self.lists.keys().copied()
     }
 }
 
-/// Maps the postings of a kind to live contents.
+/// Maps the content of a posting to a live content.
 #[derive(Clone, Copy)]
 pub(crate) struct Live<'a> {
     kind: PostingKind,
     dead: &'a BitSet,
-    /// `None` if no heir has postings of this kind from a dead content.
+    /// `None` if no heir has taken over postings of this kind.
     heirs: Option<&'a Heirs>,
 }
 
@@ -198,7 +201,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Returns the live content that has a posting; `None` if no live content has it.
+    /// Returns the live content that a posting belongs to: the content in the posting, or the heir
+    /// of that content. Returns `None` if the content is dead and has no heir with this key.
     #[inline]
     pub(crate) fn of(self, key: u64, content: u32) -> Option<u32> {
         if !self.dead.has(content) {
@@ -209,14 +213,14 @@ impl<'a> Live<'a> {
         (gone.binary_search(&key).is_err()).then_some(heir.content)
     }
 
-    /// Returns whether [`Self::of`] may return another content than the posting's, which changes
-    /// the order of ids.
+    /// Returns whether [`Self::of`] may return the id of an heir. The ids in a list are then no
+    /// longer ascending.
     pub(crate) const fn reorders(self) -> bool {
         self.heirs.is_some()
     }
 }
 
-/// The heirs while they are written: the tables and their copy in memory.
+/// Writes heirs: changes the tables and the copy in memory together.
 pub(crate) struct HeirsWriting<'a> {
     pub(crate) txn: &'a WriteTransaction,
     pub(crate) heirs: &'a mut Arc<Heirs>,
@@ -231,7 +235,8 @@ impl HeirsWriting<'_> {
         Ok(())
     }
 
-    /// Removes the heir of a dead content, because its postings are deleted or unused.
+    /// Removes the heir of a dead content, because the postings of that content are deleted or no
+    /// longer used.
     pub(crate) fn remove(&mut self, ancestor: u32) -> Result<(), Fault> {
         if self.heirs.by_ancestor.contains_key(&ancestor) {
             Arc::make_mut(self.heirs).remove(ancestor);
@@ -240,7 +245,7 @@ impl HeirsWriting<'_> {
         Ok(())
     }
 
-    /// Removes the rows of a deleted content that has no heir.
+    /// Removes all rows about a content that is deleted and has no heir.
     pub(crate) fn end(&mut self, content: ContentId) -> Result<(), Fault> {
         let ancestors: Vec<u32> = self.heirs.ancestors(content).map(|(id, _)| id).collect();
         for ancestor in ancestors {
@@ -258,8 +263,8 @@ impl HeirsWriting<'_> {
         Ok(())
     }
 
-    /// Forgets where the chunk list of a content is stored: the list is deleted, or belongs to an
-    /// heir now.
+    /// Removes the record of where the chunk list of a content is stored. The list was deleted, or
+    /// belongs to an heir now.
     pub(crate) fn forget_list(&mut self, content: ContentId) -> Result<(), Fault> {
         if self.heirs.lists.contains_key(&content.0) {
             Arc::make_mut(self.heirs).lists.remove(&content.0);

@@ -1,15 +1,17 @@
-//! The index: applying batches, merging, records, closing. Opening is in [`crate::open`].
+//! The index: applies batches, merges segments, stores records, closes. Opening it is in
+//! [`crate::open`].
 //!
-//! There is one writer and any number of readers, and none waits for another:
+//! There is one writer at a time, and any number of readers. Neither waits for the other:
 //!
-//! * Writers take turns at one lock. Each writer starts from the state of the last commit and
-//!   changes a copy of it. A failed or refused batch leaves nothing behind.
-//! * A reader needs a read transaction *and* the sets in memory of the same commit. A lock around
-//!   the commit would last two fsyncs. Instead every commit has a generation number in its
-//!   counters. The sets of the next generation are published before it is committed. A reader
-//!   begins, reads the generation, and takes the sets with that number. They may be missing,
-//!   because two commits were made meanwhile, or a failed commit was made after all. Then the
-//!   reader reads them from the tables, which is slower but correct.
+//! * Writers take turns at one lock. Each writer changes a copy of the state of the last commit. So
+//!   a failed or refused batch leaves nothing behind.
+//! * A reader needs a read transaction *and* the sets in memory (`Sets`) of the same commit. A lock
+//!   around the commit would make readers wait for two fsyncs. Instead, every commit has a
+//!   generation number in its counters, and its sets are published under that number before the
+//!   commit. A reader begins a transaction, reads the generation, and takes the sets with that
+//!   number. They are missing if two commits were made meanwhile, or if a commit that reported a
+//!   failure took effect. Then the reader loads the sets from the tables, which is slower but
+//!   correct.
 
 use std::io;
 use std::path::PathBuf;
@@ -35,10 +37,10 @@ use crate::store::{Durability, Store};
 /// The options of opening an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Bytes of memory for cached pages, reading and writing together.
+    /// The number of bytes of memory for cached pages, for reading and writing together.
     pub cache_bytes: usize,
-    /// The limit of boilerplate: a key that more contents have (Broder 1997, section 4.1, leaves
-    /// out shingles shared by more than 1000 documents).
+    /// A key is boilerplate if more contents than this have it. (Section 4.1 of Broder 1997 leaves
+    /// out shingles shared by more than 1000 documents.)
     pub boilerplate_limit: u32,
 }
 
@@ -55,56 +57,59 @@ impl Default for Options {
 /// The extent of [`Index::merge`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeWork {
-    /// Merges all postings into one segment, without those of dead contents; counts boilerplate if
-    /// it is out of date.
+    /// Merges all postings into one segment, without those of dead contents. Counts boilerplate if
+    /// the counts are out of date.
     All,
-    /// Merges everything, but only if that pays: a quarter is dead, a fifth is scattered over small
-    /// segments, or boilerplate is out of date.
+    /// Does the same, but only if it pays: a quarter of the contents are dead, a fifth of the
+    /// postings are in small segments, or boilerplate is out of date.
     IfUseful,
 }
 
-/// One index and the only writer of its file.
+/// One index. It is the only writer of its file.
 #[derive(Debug)]
 pub struct Index {
-    /// The view that was taken last. It is reused until the next commit drops it. It must be
-    /// dropped before the store, so it is declared first.
+    /// The snapshot of the last commit, if one was taken. It is shared until the next commit drops
+    /// it. It must be dropped before `store`, so it is declared first.
     pub(crate) latest: Mutex<Option<Snapshot>>,
     pub(crate) store: Store,
     pub(crate) params: Params,
     pub(crate) boilerplate_limit: u32,
     pub(crate) place: Arc<Place>,
-    /// The lock that a writer holds.
+    /// The lock that a writer holds for the whole batch.
     pub(crate) turn: Mutex<()>,
-    /// The sets of the last commit and, during a commit, of the next one, each with its generation.
+    /// The sets of the last commit with its generation. During a commit, also those of the next
+    /// one.
     pub(crate) published: Mutex<Vec<(u64, Sets)>>,
-    /// The time of the first commit that is not durable yet.
+    /// The time of the first commit that is not yet durable.
     pub(crate) unlasting: Mutex<Option<Instant>>,
-    /// The measures that are not written yet.
+    /// Measures of pairs that are not yet written to the file.
     pub(crate) new_measures: Arc<NewMeasures>,
-    /// The changes of the last commits.
+    /// The changes of the latest commits.
     pub(crate) commits: Arc<CommitLog>,
-    /// The bytes on disk after the last compaction.
+    /// The number of bytes on disk after the last compaction.
     pub(crate) compact_bytes: AtomicU64,
-    /// The bytes on disk at the end of the last bulk load, without those of merged segments.
+    /// The number of bytes on disk at the end of the last bulk load, less those of the segments
+    /// that were merged then.
     pub(crate) loaded_bytes: AtomicU64,
 }
 
-/// The number of blocks of 4096 bytes that a call of [`Index::verify_blocks`] compares. This takes
-/// a millisecond if they are cached.
+/// The number of blocks of 4096 bytes that one call of [`Index::verify_blocks`] compares. This
+/// takes a millisecond if the blocks are cached.
 pub const VERIFY_BLOCKS: u64 = 256;
 
-/// A larger index is not compacted when it is closed, because that would delay the stop of a
-/// daemon: 256 MB take about a second. [`Index::compact`] does it while the index is open and idle.
+/// The number of bytes above which an index is not compacted when it is closed. Compacting 256 MB
+/// takes about a second, and the daemon could not stop before. [`Index::compact`] does it while the
+/// index is open and idle.
 const LARGE: u64 = 256 << 20;
 
 impl Index {
-    /// Returns the parameters that all contents were digested with.
+    /// Returns the parameters with which all contents were digested.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Returns a view of the last commit. It is cheap (some 20 µs, and less if it is not the first
-    /// one of that commit): take a new one for each question.
+    /// Returns a snapshot of the last commit. Take a new one for each question: the first snapshot
+    /// of a commit takes some 20 µs, and a further one less.
     pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
         guarded(|| self.view()).map_err(|fault| self.place.read_error(fault))
     }
@@ -139,32 +144,33 @@ impl Index {
         Ok(snapshot)
     }
 
-    /// Applies the changes in order as one durable transaction: all or nothing.
+    /// Applies the changes in order, in one durable transaction: all of them or none.
     ///
-    /// A content that loses its last file is deleted at the end of the batch. So a file that is
-    /// removed and added elsewhere within one batch keeps its content.
+    /// A content that has lost its last file at the end of the batch is deleted. So a file that is
+    /// removed and added elsewhere in one batch keeps its content.
     ///
-    /// A full disk or another failure of the file system makes the index refuse all writing
+    /// If the disk is full or the file system fails, the index refuses all further writing
     /// ([`ApplyError::Closed`]). It must then be dropped and opened again. Until then snapshots
-    /// read only what is cached. If the file cannot be opened again, [`Index::last_commit`] reads
-    /// it.
+    /// read only what is cached. If the file cannot be opened again, [`Index::last_commit`] can
+    /// still read it.
     pub fn apply(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         self.transact(|writing| writing.apply(changes))
     }
 
-    /// Like [`Self::apply`], but not durable. Readers see it at once, and the file has it after
-    /// the next durable transaction or [`Self::persist`]. A process that is killed before that
-    /// leaves an older commit. The caller finds what changed since then by comparing the tree with
-    /// it.
+    /// Like [`Self::apply`], but the changes are not durable at once. Readers see them at once. The
+    /// next durable transaction or [`Self::persist`] writes them to the disk. If the process is
+    /// killed before that, the file has an older commit. The caller then finds the lost changes by
+    /// comparing the tree with the index.
     ///
-    /// A durable small change writes a few dozen pages and syncs the file twice. Consecutive
-    /// changes touch the same pages, which are then written only once.
+    /// A small durable change writes a few dozen pages, and syncs the file twice. Consecutive
+    /// changes touch the same pages. With this method, such pages are written only once.
     pub fn apply_for_now(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         let turn = self.turn.lock();
         self.transact_in(&turn, Durability::Later, |writing| writing.apply(changes))
     }
 
-    /// Makes changes durable that are older than `age`; returns whether there were any.
+    /// If the oldest change that is not durable is older than `age`, makes all changes durable.
+    /// Returns whether it did.
     pub fn persist(&self, age: Duration) -> Result<bool, ApplyError> {
         let since = *self.unlasting.lock();
         if since.is_none_or(|since| since.elapsed() < age) {
@@ -174,9 +180,8 @@ impl Index {
         Ok(true)
     }
 
-    /// Like [`Self::apply`], for one of many batches of new contents. Segments are merged and
-    /// boilerplate is counted when [`Self::finish_bulk`] ends the load, or by the next batch
-    /// outside it.
+    /// Like [`Self::apply`], for one of many batches of a bulk load. Merging segments and counting
+    /// boilerplate is left to [`Self::finish_bulk`], or to the next batch outside the load.
     pub fn apply_in_bulk(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         self.transact(|writing| {
             writing.in_bulk = true;
@@ -184,16 +189,17 @@ impl Index {
         })
     }
 
-    /// Marks every content as unseen ([`crate::Look::Unseen`]), because files are now taken apart
-    /// in another way. Parts stay until their containers are read again.
+    /// Marks every content as not yet searched for parts ([`crate::Look::Unseen`]), because files
+    /// are now taken apart in another way. The parts stay until their container is searched again.
     pub fn forget_looks(&self) -> Result<(), ApplyError> {
-        // A path to the method does not compile here: its lifetime is not general enough.
+        // Here `Writing::forget_looks` instead of the closure does not compile: its lifetime is not
+        // general enough.
         #[allow(clippy::redundant_closure_for_method_calls)]
         self.transact(|writing| writing.forget_looks())
     }
 
-    /// Merges segments; see [`MergeWork`]. Readers are not blocked, memory is bounded by the cache,
-    /// and nothing is written if there is nothing to do.
+    /// Merges segments; see [`MergeWork`]. Readers do not wait for it. Its memory is bounded by the
+    /// cache. If there is nothing to merge, nothing is written.
     pub fn merge(&self, work: MergeWork) -> Result<(), ApplyError> {
         let snapshot = self.snapshot()?;
         let wanted = guarded(|| match work {
@@ -207,7 +213,7 @@ impl Index {
         self.transact(postings::merge_all)
     }
 
-    /// Ends a bulk load: one segment, exact boilerplate.
+    /// Ends a bulk load: merges all segments into one, and counts boilerplate exactly.
     pub fn finish_bulk(&self) -> Result<(), ApplyError> {
         let snapshot = self.snapshot()?;
         let merged = guarded(|| postings::bytes(&snapshot))
@@ -221,22 +227,23 @@ impl Index {
         Ok(())
     }
 
-    /// Stores a small record under a name, replacing the previous one. Nothing is written if it is
-    /// equal.
+    /// Stores a small record under a name, and replaces any previous one. Writes nothing if the
+    /// value is the same.
     pub fn put_record(&self, name: &str, value: &[u8]) -> Result<(), ApplyError> {
         self.put_records(&[(name, Some(value))])
     }
 
-    /// Stores several records in one transaction; `None` deletes one.
+    /// Stores several records in one transaction. A record with the value `None` is deleted.
     pub fn put_records(&self, records: &[(&str, Option<&[u8]>)]) -> Result<(), ApplyError> {
         let turn = self.turn.lock();
         self.put_in(&turn, records)
     }
 
-    /// Changes records depending on their values. No other writer runs between the state that
-    /// `change` sees and its result, which is stored as by [`Self::put_records`].
+    /// Changes records in a way that depends on the present ones. `change` gets the present state.
+    /// Its result is stored as by [`Self::put_records`], and no other writer runs in between.
     ///
-    /// Readers are not blocked. Other writers wait for `change`, which must not write itself.
+    /// Readers do not wait. Other writers wait for `change`, so `change` must not write to the
+    /// index itself.
     pub fn update_records(
         &self,
         change: impl FnOnce(&Snapshot) -> Result<Vec<(String, Option<Vec<u8>>)>, ReadError>,
@@ -279,8 +286,8 @@ impl Index {
         })
     }
 
-    /// Writes the measures that were added since the last call, in one transaction that is not
-    /// durable; returns whether there were any. No reader waits for it.
+    /// Writes all measures that are not yet in the file, in one transaction that is not durable at
+    /// once. Returns whether there were any. No reader waits for it.
     pub fn write_measures(&self) -> Result<bool, ApplyError> {
         let new = self.new_measures.sorted();
         if new.is_empty() {
@@ -295,12 +302,12 @@ impl Index {
         Ok(true)
     }
 
-    /// Returns unused pages to the file system if they are a third of the file or more. That is
-    /// usual after a first scan, because its merges need room for the old postings and the new
+    /// Returns unused pages to the file system, if they are a third of the file or more. That is
+    /// usual after a first scan, because its merges need space for the old postings and the new
     /// ones. Readers wait meanwhile: half a second for an index of 100 MB. Returns whether the file
-    /// was compacted, which is impossible while a [`Snapshot`] is alive.
+    /// was compacted. It is not compacted while a [`Snapshot`] exists.
     pub fn compact(&self) -> Result<bool, ApplyError> {
-        /// With fewer unused bytes, compacting is not worth its time.
+        /// With fewer unused bytes than this, compacting is not worth its time.
         const LEAST: u64 = 4 << 20;
         if self.place.as_file().is_none() {
             return Ok(false);
@@ -324,9 +331,9 @@ impl Index {
         done.map_err(|fault| self.place.apply_error(fault))
     }
 
-    /// Writes the remaining measures, makes all changes durable and closes the index. Also returns
-    /// unused pages to the file system, unless the file is large, is compact already, or a
-    /// [`Snapshot`] is alive.
+    /// Writes the remaining measures, makes all changes durable, and closes the index. Also returns
+    /// unused pages to the file system. That is left out if the file is large or compact already,
+    /// or if a [`Snapshot`] exists.
     pub fn close(mut self) -> Result<(), ApplyError> {
         self.write_measures()?;
         self.persist(Duration::ZERO)?;
@@ -336,13 +343,15 @@ impl Index {
             Ok((self.place.bytes()?, in_file))
         });
         let (bytes, in_file) = known.map_err(|fault| self.place.apply_error(fault))?;
-        // The number is 0 only if closing compacted the file and no commit followed.
+        // The number in the file is 0 only if the last closing compacted the file and no commit
+        // followed.
         if in_file == 0 {
             return Ok(());
         }
         let leave = bytes > LARGE;
         if !leave {
-            // The number 0 says that the file is compact when it is next opened.
+            // The number 0 means that the file is compact. It is read when the index is opened
+            // again.
             self.compact_bytes.store(0, Ordering::Relaxed);
             self.loaded_bytes.store(0, Ordering::Relaxed);
         }
@@ -361,40 +370,40 @@ impl Index {
         Ok(())
     }
 
-    /// Returns the damage of the file, if a reader or writer found any. No question can be answered
-    /// then: use [`Self::set_aside`], and build another index.
+    /// Returns the damage of the file, if a reader or writer has found any. No question can be
+    /// answered then. The caller should use [`Self::set_aside`], and build another index.
     pub fn damage(&self) -> Option<ReadError> {
         let reason = self.place.health.damage()?;
         Some(Fault::damaged(reason).into_read(self.place.path()))
     }
 
-    /// Sets a damaged file aside, as opening does, and returns its new name; `None`: the index is
-    /// in memory. Processes that have it open can still read its intact parts.
+    /// Renames a damaged file, as opening does, and returns its new name. Returns `None` if the
+    /// index is in memory. Processes that have the file open can still read its intact parts.
     pub fn set_aside(&self) -> io::Result<Option<PathBuf>> {
         self.place.as_file().map(set_aside).transpose()
     }
 
-    /// Calls `listener` once, when any thread finds damage, on that thread; at once if damage was
-    /// found before.
+    /// Calls `listener` once, when any thread finds damage, on that thread. If damage was found
+    /// before, calls it at once.
     pub fn on_damage(&self, listener: impl FnOnce(&str) + Send + 'static) {
         self.place.health.listen(Box::new(listener));
     }
 
-    /// Compares a part of the file with its checksums, to find damage that no reader has reached:
-    /// [`VERIFY_BLOCKS`] blocks from number `from` on. Returns the number to continue with, or
-    /// `None` at the end.
+    /// Compares [`VERIFY_BLOCKS`] blocks of the file with their checksums, from block `from` on.
+    /// This finds damage that no reader has reached. Returns the block to continue with, or `None`
+    /// at the end.
     pub fn verify_blocks(&self, from: u64) -> Result<Option<u64>, ReadError> {
         let verified = guarded(|| self.store.verify(from, VERIFY_BLOCKS));
         verified.map_err(|fault| self.place.read_error(fault))
     }
 
-    /// Returns the least size that the file is known to need.
+    /// Returns the smallest number of bytes that the file is known to need.
     fn known_compact_bytes(&self) -> u64 {
         let compact = self.compact_bytes.load(Ordering::Relaxed);
         compact.max(self.loaded_bytes.load(Ordering::Relaxed))
     }
 
-    /// Runs `work` in a write transaction and commits.
+    /// Runs `work` in a write transaction, and commits it.
     pub(crate) fn transact<T>(
         &self,
         work: impl FnOnce(&mut Writing<'_>) -> Result<T, Refusal>,
@@ -403,7 +412,7 @@ impl Index {
         self.transact_in(&turn, Durability::AtOnce, work)
     }
 
-    /// Like [`Self::transact`], for a caller that holds the writers' lock already.
+    /// Like [`Self::transact`], but the caller already holds the writers' lock.
     fn transact_in<T>(
         &self,
         _turn: &MutexGuard<'_, ()>,
@@ -442,8 +451,8 @@ impl Index {
             mut touched,
             ..
         } = writing;
-        // If boilerplate is out of date before or after the batch, the keys that became boilerplate
-        // are not known.
+        // If boilerplate is out of date before or after the batch, it is not known which keys
+        // became boilerplate. So the commit touches everything.
         if before.inner.counters.uncounted || counters.uncounted {
             touched.everything();
         }
@@ -453,7 +462,8 @@ impl Index {
         let compact = self.known_compact_bytes().to_le_bytes();
         meta.insert(schema::meta::COMPACT, &compact[..])?;
         drop(meta);
-        // The view of the previous commit is dropped, so that the next commit can reuse its pages.
+        // The snapshot of the previous commit is dropped, so that the next commit can reuse the
+        // pages of that commit.
         drop(before);
         self.latest.lock().take();
         self.commits.push(new, touched);

@@ -3,13 +3,13 @@
 //! The crate rests on three decisions:
 //!
 //! 1. **The index is about contents; files point to them.** Postings, chunk lists and signatures
-//!    belong to a content, which is found by its digest. A rename, a copy, a touch or a new hard
-//!    link changes only rows of names and files.
-//! 2. **A batch is a transaction.** [`Index::apply`] takes plain [`Change`]s and makes all of them
-//!    visible together, or none. A [`Snapshot`] sees one commit for its whole life. Any number of
+//!    are stored for a content, which is found by its digest. A rename, a copy, a touched file or a
+//!    new hard link changes only rows of names and files.
+//! 2. **A batch is a transaction.** [`Index::apply`] takes a list of [`Change`]s, and makes all of
+//!    them visible together, or none. A [`Snapshot`] always shows the same commit. Any number of
 //!    threads may query it while the next batch is written.
-//! 3. **The file is derived data.** A file that is damaged, or was written with another version or
-//!    other parameters, is set aside and rebuilt; see [`open`].
+//! 3. **The file is derived data.** If the file is damaged, or was written by another version or
+//!    with other parameters, it is renamed. The index is then built anew; see [`open`].
 //!
 //! ```text
 //! Change ─► batch: tree, files, contents ─► postings ─► segments     one redb transaction
@@ -17,7 +17,7 @@
 //! Snapshot ◄─ rows, paths, lists ◄───────────────┘
 //! ```
 //!
-//! The layout of the file is in `docs/index-format.md`. Only `store`, the two backends below it
+//! `docs/index-format.md` describes the layout of the file. Only `store`, the two backends below it
 //! (`checked` and `unwritten`) and the tests use redb.
 //!
 //! ```

@@ -1,18 +1,20 @@
-//! Measures of pairs, stored by their contents.
+//! The measures of pairs of contents, which are expensive to compute and are therefore stored.
 //!
-//! The measures of two contents never change. So a measure is kept while there is room, and the
-//! next question about the pair reads no file. Losing a measure costs only time:
+//! The measures of two contents never change, because a content never changes. So they are stored
+//! while there is room, and the next question about the pair reads no file. Losing a measure costs
+//! only time:
 //!
-//! 1. **A question never waits for a writer.** New measures wait in memory ([`NewMeasures`]) until
+//! 1. **A question never waits for a writer.** New measures stay in memory ([`NewMeasures`]) until
 //!    [`crate::Index::write_measures`] is called. Every snapshot of this index finds them there.
-//!    Measures that are not written yet end with the process.
-//! 2. **Two generations bound them.** New ones go into the table `measures`. When that is full, it
-//!    becomes `older_measures`, and the former older table is dropped. A measure that is found in
-//!    the older table is written again. So measures that no question uses are dropped first.
-//! 3. **Errors here fail no question.** A row that does not decode, or a table that cannot be read,
-//!    is treated as missing.
-//! 4. **Templates** change the payload of a content, and with it every measure: a snapshot with
-//!    templates neither finds nor stores any.
+//!    Measures that were not written are lost when the process ends.
+//! 2. **Two tables bound their number.** New measures go into the table `measures`. When it is
+//!    full, it becomes the table `older_measures`, and the former `older_measures` is dropped. A
+//!    measure that is found in the older table is written again. So measures that no question uses
+//!    are dropped first.
+//! 3. **Errors here fail no question.** A row that cannot be decoded, or a table that cannot be
+//!    read, is treated as missing.
+//! 4. **Templates** are boilerplate that a person marked. They are left out of every measure, so a
+//!    snapshot with templates neither uses nor stores measures.
 
 use std::collections::HashMap;
 
@@ -24,7 +26,7 @@ use crate::fault::{Fault, guarded};
 use crate::schema::{self, MeasuresValue};
 use crate::store::{ReadOnlyTable, ReadableTableMetadata, WriteTransaction};
 
-/// The maximum number of pairs of a generation. Two generations have 262,144 pairs; at some 72
+/// The maximum number of pairs in one of the two tables. Both tables have 262,144 pairs. At some 72
 /// bytes each, they take 19 MB.
 pub(crate) const GENERATION: u64 = 1 << 17;
 
@@ -39,15 +41,15 @@ impl NewMeasures {
 
     pub(crate) fn put(&self, key: PairKey, found: Proven) {
         let mut new = self.0.lock();
-        // Only an index without a file collects as many, because nobody writes its measures. Then
-        // begin again with an empty set.
+        // Usually the measures are written long before. Only in an index without a file does nobody
+        // write them, so they are all dropped here.
         if new.len() as u64 >= GENERATION {
             new.clear();
         }
         new.insert(key, found);
     }
 
-    /// Returns all new measures in the order of the table.
+    /// Returns all new measures, in the order of the table's keys.
     pub(crate) fn sorted(&self) -> Vec<(PairKey, Proven)> {
         let mut all: Vec<_> = self
             .0
@@ -59,7 +61,7 @@ impl NewMeasures {
         all
     }
 
-    /// Removes the measures that were written.
+    /// Removes from memory the measures that were written.
     pub(crate) fn remove(&self, written: &[(PairKey, Proven)]) {
         let mut new = self.0.lock();
         for (key, _) in written {
@@ -71,16 +73,17 @@ impl NewMeasures {
     }
 }
 
-/// A table of measures.
+/// A table of measures, open for reading.
 pub(crate) type MeasuresTable = ReadOnlyTable<u128, MeasuresValue>;
 
-/// Returns the measure under this key, in this unit. A damaged row or page is treated as missing.
+/// Returns the measure with this key and unit. A row that is damaged, or cannot be read, is treated
+/// as missing.
 pub(crate) fn written(table: &MeasuresTable, key: PairKey, unit: Unit) -> Option<Proven> {
     let row = guarded(|| Ok(table.get(key.0)?.map(|row| row.value())));
     row.ok().flatten().and_then(|row| decode(row, unit))
 }
 
-/// Writes measures into generations of at most `generation` pairs.
+/// Writes measures into a table of at most `generation` pairs.
 pub(crate) fn write(
     txn: &WriteTransaction,
     new: &[(PairKey, Proven)],
@@ -104,7 +107,7 @@ fn encode(found: &Proven) -> MeasuresValue {
     (flags as u8, a_in_b, b_in_a, resemblance, shared)
 }
 
-/// Decodes a row; `None` if no version of the program writes such a row.
+/// Decodes a row. Returns `None` if the program never writes such a row.
 fn decode(
     (flags, a_in_b, b_in_a, resemblance, shared): MeasuresValue,
     unit: Unit,

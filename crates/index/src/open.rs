@@ -1,13 +1,13 @@
-//! Opens an index, and sets files aside that cannot be used.
+//! Opens an index. If its file cannot be used, renames the file and starts a new index.
 //!
-//! The index is derived data: the remedy for any fault of the file is to read the contents again.
-//! The file may not be redb's, may be damaged, or may have another version or other parameters. It
-//! is then *set aside*: renamed to `NAME.set-aside`, and a new index takes its place. A file that
-//! was set aside earlier is replaced, so there is at most one. The caller receives the reason and
-//! reports it. Only conditions that need a decision are errors: a file in use, a full disk, missing
-//! permissions.
+//! The index is derived data: any fault of the file can be repaired by reading the contents again.
+//! The file may not be an index, may be damaged, or may have another version or other parameters.
+//! Then it is *set aside*: it is renamed to `NAME.set-aside`, and a new index takes its place. It
+//! replaces a file that was set aside earlier, so there is at most one. The caller receives the
+//! reason, and reports it. An error is returned only if somebody has to act: the file is in use,
+//! the disk is full, or a permission is missing.
 //!
-//! If the boilerplate limit changes, no content is read again; only the keys are counted again.
+//! If the boilerplate limit has changed, only the keys are counted again. No content is read again.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -34,8 +34,8 @@ use crate::state::{self, Counters, Sets};
 use crate::store::{Durability, Refused, Store};
 
 impl Index {
-    /// Opens the index at `path`; a missing one is created (mode 0600; its folder must exist). A
-    /// file that cannot be used is set aside, see the [module](crate::open).
+    /// Opens the index at `path`. A missing index is created (mode 0600), but its folder must
+    /// exist. A file that cannot be used is set aside: see the [module](crate::open).
     pub fn open(
         path: &Path,
         params: &Params,
@@ -58,12 +58,12 @@ impl Index {
         }
     }
 
-    /// Makes an empty index in memory, with default options. It ends with the process.
+    /// Makes an empty index in memory, with default options. It is lost when the process ends.
     pub fn in_memory(params: &Params) -> Result<Self, OpenError> {
         Self::in_memory_with(params, &Options::default())
     }
 
-    /// Makes an empty index in memory.
+    /// Makes an empty index in memory, with these options.
     pub fn in_memory_with(params: &Params, options: &Options) -> Result<Self, OpenError> {
         let place = Place::default();
         let path = place.path().to_path_buf();
@@ -75,11 +75,13 @@ impl Index {
         }
     }
 
-    /// Returns a view of the last commit in the file at `path` without writing to it. This is for a
-    /// disk that is full or read-only. Repairs by redb stay in memory.
+    /// Returns a snapshot of the last commit in the file at `path`, without writing to the file.
+    /// This is for a disk that is full or read-only. If redb has to repair the file, it does so in
+    /// memory.
     ///
-    /// While the view or a copy of it is alive, no process can open the file for writing
-    /// ([`OpenError::InUse`]). Boilerplate is as counted in the file, whatever the limit is now.
+    /// While this snapshot or a copy of it exists, no process can open the file for writing
+    /// ([`OpenError::InUse`]). Boilerplate is as it was counted in the file, even if the limit is
+    /// now another one.
     pub fn last_commit(
         path: &Path,
         params: &Params,
@@ -113,7 +115,7 @@ impl Index {
         .map_err(|fault| fault.into_open(path))
     }
 
-    /// Returns the index, or the reason why the file must be set aside.
+    /// Opens the index at `path`. The inner error is the reason why the file must be set aside.
     fn try_open(
         path: &Path,
         params: &Params,
@@ -128,7 +130,8 @@ impl Index {
         }
     }
 
-    /// Returns the index in an open store, or the reason why it must be set aside.
+    /// Makes an index from an open store. The inner error is the reason why its file must be set
+    /// aside.
     pub(crate) fn from_store(
         store: Store,
         place: Place,
@@ -138,8 +141,7 @@ impl Index {
         let path = place.path().to_path_buf();
         let health = Arc::clone(&place.health);
         let loaded = guarded(|| Self::load(store, place, params, options));
-        // This is checked even if loading succeeded, because the bytes that were read may differ
-        // from those that were written.
+        // Reads may have found damage although loading succeeded, so the health is always checked.
         if let Some(damage) = health.damage() {
             return Ok(Err(damage.to_owned()));
         }
@@ -209,7 +211,7 @@ impl Index {
     }
 }
 
-/// The kind of store that was found in the file.
+/// The data that an open file contains.
 enum Found {
     Nothing,
     Index { limit: u32 },
@@ -255,10 +257,10 @@ fn initialise(store: &Store, params: &Params, limit: u32) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Creates the tables that are missing in an older index of this format.
+/// Creates the tables that an older index of the same format does not have.
 fn complete(store: &Store) -> Result<(), Fault> {
-    // The order in which tables were added to the format makes this enough: a file with the newest
-    // table has all.
+    // Tables were added to the format one after another. So a file with the newest table has all of
+    // them.
     if store.read()?.open_table(schema::ORIGINS).is_ok() {
         return Ok(());
     }

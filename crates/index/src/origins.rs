@@ -1,17 +1,17 @@
-//! The origin of a content: when and under which name it was first seen.
+//! The origin of a content: the time and the name at which it was first seen.
 //!
-//! The change that adds a content writes a row, which is deleted with the content. So origins need
-//! no extra reading and no limit of their own. A row names a directory and a name in it instead of
-//! a path. So a renamed directory keeps the origins in it. If a directory is removed, each of its
-//! files that has another name takes its origin along to that name. The other origins there become
-//! unknown; their rows are not searched for.
+//! The change that adds a content writes a row with its origin, and the row is deleted with the
+//! content. So origins need no extra reading and no limit of their own. A row has a directory and a
+//! name in it instead of a path, so it stays right if the directory is renamed. If a directory is
+//! removed, the origin of a file that has another name changes to that name. All other origins in
+//! the directory become unknown; their rows are left unchanged.
 
 use resemble_core::DirId;
 
 use crate::codec::Malformed;
 use crate::codec::varint::{self, Reader};
 
-/// When and under which name a content was first seen.
+/// The time and the name at which a content was first seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     /// The time in seconds since 1970.

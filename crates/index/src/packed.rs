@@ -1,8 +1,8 @@
-//! The stored data of a content as one byte string, for storage outside of the tables.
+//! The stored data of a content as one string of bytes, to be stored outside the tables.
 //!
-//! The bytes are the tables' own parts (`docs/index-format.md`), one after another. The length of
-//! the chunk list precedes them. A reader must know the parameters of the digest, which the bytes
-//! do not have.
+//! First is the length of the chunk list. The parts of the chunk list and of the signature follow,
+//! each encoded as in the tables (`docs/index-format.md`). The bytes do not state the parameters of
+//! the digest, which a reader must know.
 
 use std::convert::Infallible;
 
@@ -32,7 +32,7 @@ pub fn pack(chunks: &ChunkList, signature: &Signature, out: &mut Vec<u8>) {
     let Ok(()) = done;
 }
 
-/// Reads bytes that [`pack`] wrote; `None` if they are invalid.
+/// Decodes bytes that [`pack`] made. Returns `None` if they are invalid.
 pub fn unpack(bytes: &[u8]) -> Option<(ChunkList, Signature)> {
     let mut reader = Reader(bytes);
     let length = usize::try_from(reader.u64()?).ok()?;
@@ -46,13 +46,13 @@ pub fn unpack(bytes: &[u8]) -> Option<(ChunkList, Signature)> {
     Some((chunks, signature))
 }
 
-/// Returns whether the bytes contain any chunks. `None` if they are invalid.
+/// Returns whether the bytes contain any chunks. Returns `None` if they are invalid.
 pub fn has_chunks(bytes: &[u8]) -> Option<bool> {
     Some(Reader(bytes).u64()? > 0)
 }
 
-/// Returns the number of fingerprints that the bytes state, which may be wrong: fields without
-/// width could state any number in a few bytes. `None` if the bytes are invalid.
+/// Returns the number of fingerprints that the bytes state. It may be false: fields of zero bits
+/// could claim any number in a few bytes. Returns `None` if the bytes are invalid.
 pub fn claimed(bytes: &[u8]) -> Option<u32> {
     let mut reader = Reader(bytes);
     let length = usize::try_from(reader.u64()?).ok()?;
@@ -66,9 +66,9 @@ pub fn claimed(bytes: &[u8]) -> Option<u32> {
     Some(all)
 }
 
-/// Calls `key` with the posting key of every chunk that is evidence, repetitions included. Then
-/// calls `fingerprint` with every fingerprint. No list is built. `None` if the bytes are invalid;
-/// the calls before that must then be ignored.
+/// Calls `key` with the posting key of every chunk that is evidence, including repeated ones. Then
+/// calls `fingerprint` with every fingerprint. Builds no list. Returns `None` if the bytes are
+/// invalid; the caller must then ignore the calls that were made.
 pub fn evidence(
     bytes: &[u8],
     mut key: impl FnMut(u64),

@@ -1,4 +1,4 @@
-//! Where an index is: in a file or in memory. Also holds the health of the index.
+//! The place of an index: a file or memory. It also holds the health of the index.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,7 +10,7 @@ use crate::error::{ApplyError, ReadError};
 use crate::fault::Fault;
 use crate::health::Health;
 
-/// A file, or memory.
+/// The place of an index: a file, or memory (`file` is `None`).
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     file: Option<PathBuf>,
@@ -26,18 +26,18 @@ impl Place {
         }
     }
 
-    /// Returns the file; `None` if the index is in memory.
+    /// Returns the path of the file. Returns `None` if the index is in memory.
     pub(crate) fn as_file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// Returns the path for messages.
+    /// Returns the path that error messages name.
     pub(crate) fn path(&self) -> &Path {
         self.as_file().unwrap_or(Path::new("(in memory)"))
     }
 
-    /// Returns the bytes that the file takes on disk, without parts that were never written; 0 in
-    /// memory.
+    /// Returns the number of bytes that the file takes on disk, without parts that were never
+    /// written. Returns 0 if the index is in memory.
     pub(crate) fn bytes(&self) -> io::Result<u64> {
         match &self.file {
             Some(path) => Ok(std::fs::metadata(path)?.blocks() * 512),
@@ -45,13 +45,13 @@ impl Place {
         }
     }
 
-    /// Converts a fault to a reader's error, and records damage.
+    /// Converts a fault to the error for a reader, and records it if it is damage.
     pub(crate) fn read_error(&self, fault: Fault) -> ReadError {
         self.note(&fault);
         fault.into_read(self.path())
     }
 
-    /// Converts a fault to a writer's error, and records damage.
+    /// Converts a fault to the error for a writer, and records it if it is damage.
     pub(crate) fn apply_error(&self, fault: Fault) -> ApplyError {
         self.note(&fault);
         fault.into_apply(self.path())
@@ -64,14 +64,15 @@ impl Place {
     }
 }
 
-/// Sets aside the file at `path`, or the folder in its place, by renaming it; returns the new name.
-/// A file that was set aside earlier is replaced.
+/// Renames the file at `path` to `NAME.set-aside`, or the folder that is there. Returns the new
+/// name. A file that was set aside earlier is replaced.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut name = OsString::from(path);
     name.push(".set-aside");
     let to = PathBuf::from(name);
     match std::fs::rename(path, &to) {
-        // A file cannot replace a folder, nor a folder a file, so remove the older one first.
+        // A file cannot replace a folder, and a folder cannot replace a file. So the older one is
+        // removed first.
         Err(_) if path.symlink_metadata().is_ok() => {
             let removed = std::fs::remove_file(&to).or_else(|_| std::fs::remove_dir(&to));
             removed.and_then(|()| std::fs::rename(path, &to))?;

@@ -7,34 +7,33 @@ use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId, WordsDigest};
 use serde::{Deserialize, Serialize};
 
-/// Identifies a file system across reboots: its UUID or, without one, type and fsid; never
-/// `st_dev`.
+/// Identifies a file system even after a reboot. It is the UUID, or the type and fsid of a file
+/// system without a UUID. It is never `st_dev`, which may change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FsId(pub Arc<str>);
 
-/// A point in time as `stat` gives it: seconds and nanoseconds since 1970 (seconds may be
-/// negative).
+/// A time as `stat` reports it: seconds and nanoseconds since 1970. The seconds may be negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
     /// Whole seconds.
     pub secs: i64,
-    /// Below 1,000,000,000.
+    /// Nanoseconds, fewer than 1,000,000,000.
     pub nanos: u32,
 }
 
-/// The result of `stat` when a file was last checked. Equal results mean an unchanged file, except
-/// for writers through mmap (see docs/design.md).
+/// The result of `stat` when a file was last checked. If it is equal later, the file is unchanged,
+/// unless a program writes to it by mmap (see docs/design.md).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileStat {
-    /// The file system.
+    /// The file system of the file.
     pub fs: FsId,
     /// Inode number.
     pub ino: u64,
     /// Size in bytes.
     pub size: ByteLen,
-    /// Last change of the bytes.
+    /// Time of the last change of the bytes.
     pub mtime: Timestamp,
-    /// Last change of the inode.
+    /// Time of the last change of the inode.
     pub ctime: Timestamp,
     /// Number of hard links.
     pub nlink: u32,
@@ -43,13 +42,15 @@ pub struct FileStat {
 /// The state of a regular file: its content, or the reason why it has none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FileState {
-    /// The file was read. The stat was equal before and after, and old enough to trust.
+    /// The file was read. Its stat was equal before and after the read, and the last change was
+    /// long enough ago.
     Settled(ContentId),
-    /// The file was read, but it changed during the read or so recently that it must be read again.
+    /// The file was read, but it changed during the read or shortly before. So it must be read
+    /// again.
     Unsettled(ContentId),
-    /// The file could not be opened or read: the errno.
+    /// The file could not be opened or read. The number is the `errno`.
     Unreadable(i32),
-    /// The file was left out on purpose; the reason is a short word: `size`, `ignored`,
+    /// The file was left out on purpose. The reason is a short word: `size`, `ignored`,
     /// `path-too-long` …
     Skipped(String),
 }
@@ -69,9 +70,9 @@ impl FileState {
 pub struct FileRow {
     /// Its id.
     pub id: FileId,
-    /// The stat of the file in this state.
+    /// The stat that the file had in this state.
     pub stat: FileStat,
-    /// Its content, if it has one.
+    /// Its content, or the reason why it has none.
     pub state: FileState,
 }
 
@@ -86,22 +87,23 @@ pub struct ContentRow {
     pub size: ByteLen,
     /// Text, binary or empty.
     pub kind: ContentKind,
-    /// The sampling level of its fingerprints with postings; the signature has some of these.
+    /// The sampling level of the fingerprints that have postings. The signature may have only some
+    /// of them.
     pub level: u8,
-    /// The number of fingerprints with postings.
+    /// The number of its fingerprints that have postings.
     pub fingerprints: u32,
     /// The number of runs in its chunk list.
     pub chunk_runs: u64,
     /// The number of files that have it.
     pub files: u32,
-    /// The number of places in containers that have it as a part. In a snapshot it is never 0
-    /// together with `files`.
+    /// The number of places where it is a part of another content. In a snapshot, this and `files`
+    /// are never both 0.
     pub uses: u32,
     /// The result of searching it for parts.
     pub look: Look,
     /// The number of its parts, including those without a content.
     pub parts: u32,
-    /// True if something in it was skipped when it was taken apart: see
+    /// True if parts of it were skipped when it was taken apart: see
     /// [`crate::Snapshot::skipped_parts`].
     pub skipped: bool,
     /// The digest of its words, if it is a text with enough of them.
@@ -110,21 +112,22 @@ pub struct ContentRow {
     pub date: Option<DocumentDate>,
 }
 
-/// The result of searching a content for parts. The numbers are the stored ones.
+/// The result of searching a content for parts. The numbers are those in the index file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum Look {
-    /// The content was not searched, or not completely. A program that takes files apart must read
-    /// its files again.
+    /// The content was not searched, or not to its end. A program that takes files apart must read
+    /// a file with this content again.
     #[default]
     Unseen = 0,
-    /// The content cannot be taken apart under the names that its files had when they were read.
+    /// The content cannot be taken apart, at least not under the names that its files had when they
+    /// were read.
     Plain = 1,
-    /// The content was taken apart. It may have no parts.
+    /// The content was taken apart. It may still have no parts.
     Apart = 2,
 }
 
-/// The role of a part in its container. The numbers are the stored ones.
+/// The role of a part in its container. The numbers are those in the index file.
 #[derive(
     Clone,
     Copy,
@@ -140,52 +143,52 @@ pub enum Look {
 )]
 #[repr(u8)]
 pub enum PartRole {
-    /// The text of a document: it represents the document.
+    /// The text of a document. The document is compared by this text.
     Text = 0,
-    /// The only member of a compressed file: it represents the file.
+    /// The only member of a compressed file. The file is compared by this member.
     Unpacked = 1,
     /// A file in an archive or a mail.
     Member = 2,
-    /// All texts in an archive or a mail together. It has only a sample and no chunks.
+    /// All texts in an archive or a mail, taken together. This part has samples but no chunks.
     WholeText = 3,
-    /// All members of an archive or a mail that are not texts, together. It has only a sample and
-    /// no chunks.
+    /// All members of an archive or a mail that are not texts, taken together. This part has
+    /// samples but no chunks.
     WholeBytes = 4,
 }
 
-/// A part of a content. The list of a content also has the parts of its parts.
+/// A part of a content. The list of a content also has all parts of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartRow {
     /// Its role.
     pub role: PartRole,
-    /// The part that directly contains this one, by its position in the list; `None` if that is the
-    /// content itself. A part follows the one that contains it.
+    /// The index in the list of the part that directly contains this one. `None` if the content
+    /// itself contains it. A part is listed after the part that contains it.
     pub parent: Option<u32>,
     /// Its name in the part that contains it, as raw bytes.
     pub name: Vec<u8>,
-    /// Its content; `None`: it is empty, or could not be stored.
+    /// Its content. `None` if it is empty or could not be stored.
     pub content: Option<ContentId>,
 }
 
-/// A member of a content that was not taken apart.
+/// A part of a content that was found but skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedPart {
-    /// The names that lead to it, joined by `!`; empty for the content itself.
+    /// The names that lead to the part, joined by `!`. Empty if the content itself was skipped.
     pub path: Vec<u8>,
     /// The reason, in words.
     pub reason: String,
 }
 
 impl SkippedPart {
-    /// The prefix of the reasons for omitting something on purpose.
+    /// Reasons that begin with this prefix are not faults: something was left out on purpose.
     pub const ON_PURPOSE: &'static str = "left out on purpose: ";
 
-    /// Returns whether the part was omitted on purpose, so that nothing is missing.
+    /// Returns whether the part was left out on purpose, so that nothing is missing.
     pub fn is_on_purpose(&self) -> bool {
         self.reason.starts_with(Self::ON_PURPOSE)
     }
 
-    /// Makes an entry for `count` skipped parts without names.
+    /// Makes one entry for `count` further skipped parts whose names are not listed.
     pub fn and_more(count: u64) -> Self {
         Self {
             path: Vec::new(),
@@ -193,15 +196,15 @@ impl SkippedPart {
         }
     }
 
-    /// Returns the number of parts that an entry of [`Self::and_more`] represents.
+    /// If this entry was made by [`Self::and_more`], returns its number of parts.
     pub fn is_more(&self) -> Option<u64> {
         let count = self.reason.strip_prefix("and ")?.strip_suffix(" more")?;
         count.parse().ok().filter(|_| self.path.is_empty())
     }
 }
 
-/// The type of an entry that is neither file, directory nor symbolic link. The numbers are the
-/// stored ones.
+/// The type of an entry that is neither a file, a directory nor a symbolic link. The numbers are
+/// those in the index file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::FromRepr)]
 #[repr(u8)]
 pub enum SpecialKind {
@@ -222,35 +225,36 @@ pub enum SpecialKind {
 pub enum Entry {
     /// A directory.
     Dir(DirId),
-    /// A regular file (each hard link is an entry of the same file).
+    /// A regular file. All hard links of a file are entries with the same [`FileId`].
     File(FileId),
     /// A symbolic link with its raw target.
     Symlink(Vec<u8>),
     /// A pipe, socket or device, which is never opened.
     Special(SpecialKind),
-    /// A name that was not read. If it is a directory, the index has no entries below it.
+    /// A name that was not looked at. If it is a directory, the index has no entries below it.
     Gap(Gap),
 }
 
-/// The reason why a name in a directory was not read.
+/// The reason why a name in a directory was not looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gap {
-    /// Its type could not be determined: the errno.
+    /// The type of the entry could not be determined. The number is the `errno`.
     Failed(i32),
-    /// An option of its root excludes it, with everything below.
+    /// A rule of its root (the folder that is indexed) leaves it out, with everything below it.
     LeftOut(LeftOutRule),
 }
 
-/// The option of a root that leaves a name out. The numbers are the stored ones.
+/// The rule of a root (a folder that is indexed) by which a name is left out. The numbers are those
+/// in the index file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum LeftOutRule {
-    /// A pattern of the root.
+    /// A pattern of the root matches it.
     Exclude = 0,
-    /// An ignore file, or the name `.git`.
+    /// An ignore file excludes it, or it is called `.git`.
     Ignore = 1,
-    /// The file is larger than the root's limit. It has the entry of a file, in state
-    /// [`FileState::Skipped`].
+    /// The file is larger than the root's limit. Unlike other gaps, its entry is [`Entry::File`],
+    /// in state [`FileState::Skipped`].
     MaxSize = 2,
     /// Another file system is mounted there.
     OneFileSystem = 3,
@@ -266,17 +270,17 @@ impl LeftOutRule {
     ];
 }
 
-/// Counts the names of one directory that were not read.
+/// The number of names in one directory that were not looked at, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GapCounts {
-    /// Names whose type could not be determined.
+    /// Number of names whose type could not be determined.
     pub failed: u64,
-    /// Names left out, by [`LeftOutRule`] in the order of [`LeftOutRule::ALL`].
+    /// Number of names that each [`LeftOutRule`] leaves out, in the order of [`LeftOutRule::ALL`].
     pub left_out: [u64; 4],
 }
 
 impl GapCounts {
-    /// Returns the count of one reason.
+    /// Returns the count for the reason `gap`.
     pub(crate) const fn of(&mut self, gap: Gap) -> &mut u64 {
         match gap {
             Gap::Failed(_) => &mut self.failed,
@@ -285,40 +289,41 @@ impl GapCounts {
     }
 }
 
-/// Figures of the whole index for `status`.
+/// Totals of the whole index, for `status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Bytes of the index file on disk (0 in memory).
+    /// Number of bytes of the index file on disk; 0 if the index is in memory.
     pub index_bytes: u64,
     /// Number of contents.
     pub contents: u64,
-    /// Chunks in all chunk lists, with repeats.
+    /// Number of chunks in all chunk lists. A repeated chunk counts each time.
     pub chunks: u64,
-    /// Fingerprints in all signatures.
+    /// Number of fingerprints in all signatures.
     pub fingerprints: u64,
-    /// Files; hard links count once.
+    /// Number of files. Hard links to one file count once.
     pub files: u64,
-    /// Bytes of all files.
+    /// Sum of the sizes of all files in bytes.
     pub file_bytes: u64,
-    /// Files that could not be read.
+    /// Number of files that could not be read.
     pub unreadable_files: u64,
-    /// Files that were left out on purpose.
+    /// Number of files that were left out on purpose.
     pub skipped_files: u64,
-    /// Files that are too small to be judged.
+    /// Number of files that are too small to be compared.
     pub small_files: u64,
-    /// Chunk and fingerprint keys that more contents have than the boilerplate limit.
+    /// Number of chunk and fingerprint keys that are boilerplate: more contents have them than the
+    /// limit.
     pub boilerplate: u64,
-    /// Parts of all contents.
+    /// Number of parts of all contents.
     pub parts: u64,
-    /// Contents with parts that were skipped when they were taken apart.
+    /// Number of contents of which parts were skipped.
     pub skipped: u64,
 }
 
-/// The result of setting aside a file that is damaged or not an index.
+/// A file that could not be used as an index, and was renamed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAside {
     /// The new path of the old file.
     pub moved_to: PathBuf,
-    /// The reason, in one sentence.
+    /// The reason why it could not be used, in one sentence.
     pub reason: String,
 }

@@ -1,28 +1,30 @@
-//! The tables by name and type: the whole layout of the file. `docs/index-format.md` explains each
-//! row; a test compares both.
+//! The names and types of all tables. `docs/index-format.md` explains each row, and a test compares
+//! that page with this module.
 
 use crate::fault::Fault;
 pub(crate) use crate::store::BlockKey;
 use crate::store::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
-/// Key: directory, name. Value: entry.
+/// The key of an entry: its directory and its name.
 pub(crate) type EntryKey = (u32, &'static [u8]);
-/// Parent and name of a directory.
+/// The parent and the name of a directory.
 pub(crate) type DirValue = (u32, &'static [u8]);
-/// A further name of a file: file, directory, name.
+/// A further name of a file: the file, the directory and the name in it.
 pub(crate) type NameKey = (u32, u32, &'static [u8]);
-/// First and last content, number of chunk postings, number of fingerprint postings.
+/// The first and the last content of a segment, its number of chunk postings, and its number of
+/// fingerprint postings.
 pub(crate) type SegmentValue = (u32, u32, u64, u64);
-/// Flags, containment of a in b and of b in a, resemblance, shared bytes.
+/// The measures of a pair: flags, containment of a in b, containment of b in a, resemblance, shared
+/// bytes.
 pub(crate) type MeasuresValue = (u8, u64, u64, u64, u64);
 
 pub(crate) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 pub(crate) const FILE_SYSTEMS: TableDefinition<u16, &str> = TableDefinition::new("file_systems");
 pub(crate) const DIRECTORIES: TableDefinition<u32, DirValue> = TableDefinition::new("directories");
 pub(crate) const ENTRIES: TableDefinition<EntryKey, &[u8]> = TableDefinition::new("entries");
-/// Maps a directory to the errno of its failed listing.
+/// Maps a directory that could not be listed to the errno.
 pub(crate) const UNLISTED: TableDefinition<u32, i32> = TableDefinition::new("unlisted");
-/// Maps a directory to its gap counts, by reason.
+/// Maps a directory to the number of gaps in it, by reason.
 pub(crate) const GAPS: TableDefinition<u32, &[u8]> = TableDefinition::new("gaps");
 pub(crate) const FILES: TableDefinition<u32, &[u8]> = TableDefinition::new("files");
 pub(crate) const FURTHER_NAMES: TableDefinition<NameKey, ()> =
@@ -37,19 +39,19 @@ pub(crate) const SKIPPED_PARTS: TableDefinition<u32, &[u8]> = TableDefinition::n
 pub(crate) const DIGESTS: TableDefinition<(u32, u32), ()> = TableDefinition::new("digests");
 pub(crate) const CHUNK_LISTS: TableDefinition<(u32, u32), &[u8]> =
     TableDefinition::new("chunk_lists");
-/// Maps a content to the id under which its chunk list is stored, if that is not its own.
+/// Maps a content to the id under which its chunk list is stored, if that is not its own id.
 pub(crate) const CHUNK_LIST_OF: TableDefinition<u32, u32> = TableDefinition::new("chunk_list_of");
 pub(crate) const SIGNATURES: TableDefinition<(u32, u32), &[u8]> =
     TableDefinition::new("signatures");
 pub(crate) const SEGMENTS: TableDefinition<u32, SegmentValue> = TableDefinition::new("segments");
-/// Maps a segment and a rank to the ids of the contents with this rank and the next ones.
+/// Maps a segment and a rank to the ids of the contents from this rank on.
 pub(crate) const ORDERS: TableDefinition<(u32, u32), &[u8]> = TableDefinition::new("orders");
 pub(crate) const DEAD_CONTENTS: TableDefinition<u32, ()> = TableDefinition::new("dead_contents");
-/// Maps a dead content to the heir that has its chunk postings.
+/// Maps a dead content to the heir that has taken over its postings.
 pub(crate) const HEIRS: TableDefinition<u32, &[u8]> = TableDefinition::new("heirs");
 pub(crate) const BOILERPLATE: TableDefinition<(u8, u64), u32> = TableDefinition::new("boilerplate");
 pub(crate) const RECORDS: TableDefinition<&str, &[u8]> = TableDefinition::new("records");
-/// Departed names, in the order of their departures.
+/// Names that are gone, in the order in which they departed.
 pub(crate) const DEPARTURES: TableDefinition<u64, &[u8]> = TableDefinition::new("departures");
 /// Maps a content to its origin.
 pub(crate) const ORIGINS: TableDefinition<u32, &[u8]> = TableDefinition::new("origins");
@@ -57,7 +59,7 @@ pub(crate) const MEASURES: TableDefinition<u128, MeasuresValue> = TableDefinitio
 pub(crate) const OLDER_MEASURES: TableDefinition<u128, MeasuresValue> =
     TableDefinition::new("older_measures");
 
-/// The names of all tables except those of the segments.
+/// The names of all tables, without those of the segments.
 pub const TABLES: [&str; 28] = [
     "meta",
     "file_systems",
@@ -89,7 +91,8 @@ pub const TABLES: [&str; 28] = [
     "older_measures",
 ];
 
-/// The two kinds of evidence that have posting lists, with their numbers in keys of `boilerplate`.
+/// The two kinds of evidence that have posting lists. The numbers are those in the keys of the
+/// table `boilerplate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum PostingKind {
@@ -107,20 +110,20 @@ impl PostingKind {
 
 /// The rows of `meta`.
 pub(crate) mod meta {
-    /// The params id in the text form of `Params`.
+    /// The parameters with which all contents were digested, as `Params` prints them.
     pub(crate) const PARAMS: &str = "params";
     /// See [`crate::state::Counters`].
     pub(crate) const COUNTERS: &str = "counters";
     /// See [`crate::state::FileSums`].
     pub(crate) const FILE_SUMS: &str = "file_sums";
-    /// u32 LE: the boilerplate limit that `boilerplate` was counted with.
+    /// The boilerplate limit with which the table `boilerplate` was counted, as u32 LE.
     pub(crate) const LIMIT: &str = "boilerplate_limit";
-    /// u64 LE: the bytes on disk when the file was last compact. If 0 or missing, the file is
-    /// compact now.
+    /// The number of bytes on disk when the file was last compact, as u64 LE. If it is 0 or
+    /// missing, the file is compact now.
     pub(crate) const COMPACT: &str = "compact_bytes";
 }
 
-/// Returns the name of the table with a segment's postings of one kind.
+/// Returns the name of the table that has a segment's postings of one kind.
 pub(crate) fn postings_name(kind: PostingKind, segment: u32) -> String {
     match kind {
         PostingKind::Chunk => format!("chunk_postings/{segment}"),
@@ -128,12 +131,12 @@ pub(crate) fn postings_name(kind: PostingKind, segment: u32) -> String {
     }
 }
 
-/// Returns the definition of a posting table by its name.
+/// Returns the definition of the posting table with this name.
 pub(crate) fn postings_table(name: &str) -> TableDefinition<'_, BlockKey, &'static [u8]> {
     TableDefinition::new(name)
 }
 
-/// Creates all tables, so that readers can open all of them.
+/// Creates all tables that do not exist. A reader can then open every one of them.
 pub(crate) fn create(txn: &WriteTransaction) -> Result<(), Fault> {
     txn.open_table(META)?;
     txn.open_table(FILE_SYSTEMS)?;

@@ -1,13 +1,13 @@
-//! A view of one commit, for all queries of an index.
+//! Snapshots: all queries of an index are made on one. A snapshot shows one commit.
 //!
-//! A [`Snapshot`] is a read transaction with its tables opened, and the sets of that commit, behind
-//! one `Arc`. Cloning is cheap, any number of threads may read at once, and no commit waits for a
-//! reader. **Take a new one for each question and drop it after the answer.** While one exists,
-//! none of its pages can be reused. So the file grows with every commit, and
-//! [`crate::Index::close`] cannot compact it.
+//! A [`Snapshot`] is a read transaction with its tables opened, together with the sets of that
+//! commit, behind one `Arc`. It is cheap to clone. Any number of threads may read it, and no commit
+//! waits for them. **Take a new snapshot for each question, and drop it after the answer.** While a
+//! snapshot exists, the pages of its commit cannot be reused. So the file grows with every commit,
+//! and [`crate::Index::close`] cannot compact it.
 //!
-//! No question panics on a damaged file; it returns [`ReadError::Damaged`]. Callbacks run outside
-//! of that protection.
+//! No query panics on a damaged file: it returns [`ReadError::Damaged`]. A panic in a callback of
+//! the caller is not caught.
 
 pub(crate) mod departed;
 mod footprint;
@@ -37,17 +37,17 @@ use crate::segments::{Postings, Segment};
 use crate::state::{Counters, Sets};
 use crate::store::{ReadOnlyTable, ReadTransaction, ReadableTable, Store};
 
-/// A view of one commit. See the [module](self) for how long to hold one.
+/// A consistent view of one commit. The [module](self) says how long to keep it.
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) inner: Arc<Inner>,
-    /// The reader's templates; they do not belong to the index.
+    /// The templates that this reader applies. They are not stored in the index.
     templates: Arc<Templates>,
-    /// The reader's stop flag.
+    /// The flag by which this reader can stop its question.
     stop: StopFlag,
-    /// The reads of the question, if its answer is to be cached.
+    /// The contents and keys that the question has read, if its answer is to be cached.
     noted: Option<footprint::Notes>,
-    /// The access of the caller; `None` if the view is unrestricted.
+    /// The caller to whose files the snapshot is restricted. `None` if it is not restricted.
     eyes: Option<Arc<seen::AccessFilter>>,
 }
 
@@ -75,17 +75,17 @@ pub(crate) struct Inner {
     pub(crate) records: ReadOnlyTable<&'static str, &'static [u8]>,
     pub(crate) departures: ReadOnlyTable<u64, &'static [u8]>,
     pub(crate) origins: ReadOnlyTable<u32, &'static [u8]>,
-    /// The newer and the older generation.
+    /// The newer and the older table of measures.
     pub(crate) measures: [MeasuresTable; 2],
     pub(crate) new_measures: Arc<NewMeasures>,
     pub(crate) commits: Arc<CommitLog>,
     pub(crate) segments: Vec<OpenSegment>,
-    /// The store, if only this view keeps it open. It is declared after the tables, because they
-    /// must be dropped first.
+    /// The store, if only this snapshot keeps it open. It is declared after the tables, because
+    /// they must be dropped before it.
     _store: Option<Store>,
 }
 
-/// A segment with its tables. A kind without postings has none.
+/// A segment with its open tables. If it has no postings of a kind, it has no table for them.
 pub(crate) struct OpenSegment {
     pub(crate) row: Segment,
     pub(crate) chunks: Option<PostingTable>,
@@ -107,8 +107,8 @@ impl OpenSegment {
 }
 
 impl Snapshot {
-    /// Opens the tables of a read transaction. `sets` must be those of its generation. `store` is
-    /// closed with the last copy of the snapshot.
+    /// Opens the tables in a read transaction. `sets` must be those of the transaction's commit.
+    /// `store` is closed when the last clone of the snapshot is dropped.
     pub(crate) fn new(
         txn: &ReadTransaction,
         counters: Counters,
@@ -143,7 +143,8 @@ impl Snapshot {
                 order: sets.orders.get(&row.id).cloned(),
             });
         }
-        // Ids of merged segments are newer than those of their neighbours, so sort by content.
+        // A merged segment has a newer id than its neighbours. So segments are sorted by their
+        // contents instead.
         segments.sort_unstable_by_key(|segment| segment.row.first);
         let inner = Inner {
             place,
@@ -181,7 +182,7 @@ impl Snapshot {
         Ok(Self::sharing(Arc::new(inner)))
     }
 
-    /// Makes a view of the same commit for another reader.
+    /// Makes a snapshot of the same commit for another reader.
     pub(crate) fn sharing(inner: Arc<Inner>) -> Self {
         Self {
             inner,
@@ -192,33 +193,32 @@ impl Snapshot {
         }
     }
 
-    /// Sets templates, which are no evidence in questions to this view.
+    /// Sets the templates. In queries of the returned snapshot, a template is no evidence.
     ///
-    /// The index itself is unchanged: templates are the user's decisions. They are part of the view
-    /// because every question has one, and all questions must use the same templates.
+    /// The index is not changed: templates are decisions of a user. They are set in the snapshot
+    /// because every question has one. So all parts of a question use the same templates.
     #[must_use]
     pub fn with_templates(self, templates: Arc<Templates>) -> Self {
         Self { templates, ..self }
     }
 
-    /// Returns the templates that are no evidence in this view; none unless
-    /// [`Self::with_templates`] set them.
+    /// Returns the templates that [`Self::with_templates`] has set. There are none if it was not
+    /// called.
     pub fn templates(&self) -> &Arc<Templates> {
         &self.templates
     }
 
-    /// Makes the view cancellable: once `stop` is set, every read of it fails with
+    /// Makes the snapshot stoppable: after `stop` is set, every query of it fails with
     /// [`ReadError::Stopped`].
     ///
-    /// Questions read the index in nearly all of their loops, so this alone ends them. Loops that
-    /// only use memory check [`Self::stop`].
+    /// Nearly all loops of a question query the index, so they end without further checks. Loops
+    /// that only use memory must check [`Self::stop`].
     #[must_use]
     pub fn with_stop(self, stop: StopFlag) -> Self {
         Self { stop, ..self }
     }
 
-    /// Returns the flag that cancels the question. Only the caller of [`Self::with_stop`] can set
-    /// it.
+    /// Returns the stop flag. Only the caller of [`Self::with_stop`] can set it.
     pub const fn stop(&self) -> &StopFlag {
         &self.stop
     }
@@ -230,8 +230,8 @@ impl Snapshot {
         self.look(|| question(&self.inner))
     }
 
-    /// Runs one read. All reads use this, including the single steps of long ones, so that the stop
-    /// flag ends them.
+    /// Runs one read. All reads use this method, even the single steps of long ones, so that the
+    /// stop flag ends them.
     fn look<T>(&self, look: impl FnOnce() -> Result<T, Fault>) -> Result<T, ReadError> {
         self.stop.go_on()?;
         guarded(look).map_err(|fault| self.blame(fault))
@@ -245,17 +245,17 @@ impl Snapshot {
         self.inner.place.path()
     }
 
-    /// Returns the generation of the commit that the view shows.
+    /// Returns the generation number of the commit.
     pub fn generation(&self) -> u64 {
         self.inner.counters.generation
     }
 
-    /// Like [`Snapshot::chunks`], for the writer.
+    /// Like [`Snapshot::chunks`], for the writer: without access checks.
     pub(crate) fn chunks_raw(&self, content: ContentId) -> Result<ChunkList, Fault> {
         self.inner.chunks(content)
     }
 
-    /// Like [`Snapshot::signature`], for the writer.
+    /// Like [`Snapshot::signature`], for the writer: without access checks.
     pub(crate) fn signature_raw(&self, content: ContentId) -> Result<Signature, Fault> {
         self.inner.signature(content)
     }

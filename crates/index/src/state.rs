@@ -1,5 +1,6 @@
-//! The state that the writer and every snapshot keep in memory: counters, file systems, the dead,
-//! and the boilerplate set. All of it is in tables, too; opening reads it back.
+//! The state that the writer and every snapshot have in memory: counters, file systems, dead
+//! contents and boilerplate. All of it is also in tables, from which it is loaded when the index is
+//! opened.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,26 +18,27 @@ use crate::schema::{self, PostingKind};
 use crate::segments::order::Order;
 use crate::store::{ReadTransaction, ReadableTable};
 
-/// The row `counters` of `meta`: fixed width, little endian, in the order of the fields.
+/// The row `counters` of the table `meta`: all fields in this order, in fixed width, little endian.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
-    /// Rises by one with every commit; decides which [`Sets`] belong to a reader's transaction.
+    /// The number of the commit. It increases by one with every commit. It shows which [`Sets`]
+    /// belong to a read transaction.
     pub(crate) generation: u64,
-    /// The least unused content id.
+    /// The smallest content id that was never assigned.
     pub(crate) next_content: u32,
-    /// The least unused file id.
+    /// The smallest file id that was never assigned.
     pub(crate) next_file: u32,
-    /// The least unused directory id; "/" is 0.
+    /// The smallest directory id that was never assigned. The id of "/" is 0.
     pub(crate) next_dir: u32,
-    /// The least unused segment id.
+    /// The smallest segment id that was never assigned.
     pub(crate) next_segment: u32,
-    /// Chunks of all live contents, repetitions counted.
+    /// Number of chunks of all live contents. A repeated chunk counts each time.
     pub(crate) chunks: u64,
-    /// Fingerprints of all live contents.
+    /// Number of fingerprints of all live contents.
     pub(crate) fingerprints: u64,
     /// True if large batches were written since boilerplate was last counted.
     pub(crate) uncounted: bool,
-    /// An upper bound of the new contents since all keys were counted: see [`near`].
+    /// At most this many contents were added since all keys were counted: see [`near`].
     pub(crate) uncounted_births: u32,
 }
 
@@ -92,17 +94,17 @@ impl Counters {
     }
 }
 
-/// Sums over all files, as of one commit. An older version of the program does not update them. If
-/// it wrote the last commit, they are counted again.
+/// Sums over all files in one commit. An older version of the program does not update them. If such
+/// a version wrote the last commit, the sums are computed anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileSums {
-    /// Bytes of all files.
+    /// Sum of the sizes of all files in bytes.
     pub(crate) bytes: u64,
-    /// Files that could not be read.
+    /// Number of files that could not be read.
     pub(crate) unreadable: u64,
-    /// Files left out on purpose.
+    /// Number of files that were left out on purpose.
     pub(crate) skipped: u64,
-    /// Files that are too small to be judged.
+    /// Number of files that are too small to be compared.
     pub(crate) small: u64,
 }
 
@@ -116,7 +118,7 @@ impl FileSums {
         self.small = self.small.wrapping_add(of.small);
     }
 
-    /// Removes a file from the sums.
+    /// Subtracts a file from the sums.
     pub(crate) fn take(&mut self, row: &StoredFile) {
         let of = Self::of(row);
         self.bytes = self.bytes.wrapping_sub(of.bytes);
@@ -134,14 +136,15 @@ impl FileSums {
         }
     }
 
-    /// The row `file_sums` of `meta`: the generation and the fields, little endian.
+    /// Encodes the row `file_sums` of the table `meta`: the generation and the fields, little
+    /// endian.
     pub(crate) fn encode(self, generation: u64) -> Vec<u8> {
         let sums = [self.bytes, self.unreadable, self.skipped, self.small];
         let values = std::iter::once(generation).chain(sums);
         values.flat_map(u64::to_le_bytes).collect()
     }
 
-    /// Decodes the row; `None`: it belongs to another commit.
+    /// Decodes the row. Returns `None` if it was written in another commit.
     fn decode(bytes: &[u8], generation: u64) -> Option<Self> {
         let mut reader = Reader(bytes);
         let mut value = || reader.array().map(u64::from_le_bytes);
@@ -157,7 +160,7 @@ impl FileSums {
         (of == generation).then_some(sums)
     }
 
-    /// Returns the stored sums of a commit, or else counts them from the rows.
+    /// Returns the sums of a commit: the stored ones, or else those computed from all rows.
     fn load(txn: &ReadTransaction, generation: u64) -> Result<Self, Fault> {
         let kept = txn
             .open_table(schema::META)?
@@ -169,7 +172,7 @@ impl FileSums {
         }
     }
 
-    /// Counts the sums from the rows.
+    /// Computes the sums from the rows of all files.
     pub(crate) fn count(files: &impl ReadableTable<u32, &'static [u8]>) -> Result<Self, Fault> {
         let mut sums = Self::default();
         for row in files.iter()? {
@@ -179,12 +182,13 @@ impl FileSums {
     }
 }
 
-/// Returns the number of contents above which a key is counted, even if it is not boilerplate yet.
+/// Returns the number of contents above which a key is counted, although it may not be boilerplate
+/// yet.
 pub(crate) const fn near(limit: u32) -> u32 {
     limit / 2
 }
 
-/// Keys that more contents have than the limit, with their exact counts.
+/// A set of keys, each with the exact number of contents that have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Boilerplate {
     chunks: HashMap<u64, u32>,
@@ -211,7 +215,7 @@ impl Boilerplate {
     }
 }
 
-/// The numbers of file systems, both ways.
+/// The file systems of the index and their numbers, in both directions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileSystems {
     numbers: HashMap<FsId, FsNumber>,
@@ -234,36 +238,36 @@ impl FileSystems {
         self.numbers.insert(id, number);
     }
 
-    /// Returns the least unused number, if there is one.
+    /// Returns the smallest number that no file system has. Returns `None` if all are used.
     pub(crate) fn free(&self) -> Option<FsNumber> {
         u16::try_from(self.ids.len()).ok().map(FsNumber)
     }
 }
 
-/// The sets in memory that snapshots share. A batch copies the sets that it changes; all others
-/// stay shared with the snapshots before and after.
+/// The sets in memory. A batch copies only the sets that it changes. The others stay shared with
+/// earlier and later snapshots.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sets {
     pub(crate) file_systems: Arc<FileSystems>,
-    /// Contents whose rows are deleted but whose postings are still in a segment.
+    /// Dead contents: their rows are deleted, but their postings are still in a segment.
     pub(crate) dead: Arc<BitSet>,
-    /// The dead contents whose postings belong to an heir.
+    /// The heirs of dead contents, which have taken over their postings.
     pub(crate) heirs: Arc<Heirs>,
     pub(crate) boilerplate: Arc<Boilerplate>,
-    /// The orders of the segments that have one.
+    /// The orders of those segments that have one, by segment id.
     pub(crate) orders: Arc<BTreeMap<u32, Arc<Order>>>,
-    /// The keys that are [`near`] the limit, with their counts.
+    /// Keys that are not boilerplate, but have more contents than [`near`]. Their counts are exact.
     pub(crate) near: Arc<Boilerplate>,
     pub(crate) file_sums: FileSums,
 }
 
 impl Sets {
-    /// Returns the mapping from postings of a kind to live contents.
+    /// Returns the mapping from the contents in postings to live contents.
     pub(crate) fn live(&self, kind: PostingKind) -> Live<'_> {
         Live::of_kind(kind, &self.dead, &self.heirs)
     }
 
-    /// Returns how many contents have a key, if that is known.
+    /// Returns the number of contents that have a key, if it is known.
     pub(crate) fn count_of(&self, kind: PostingKind, key: u64) -> Option<u32> {
         let boilerplate = self.boilerplate.of(kind).get(&key);
         boilerplate
@@ -271,18 +275,18 @@ impl Sets {
             .copied()
     }
 
-    /// Returns the keys whose count is known.
+    /// Returns the keys for which the number of contents is known.
     pub(crate) fn known_keys(&self, kind: PostingKind) -> impl Iterator<Item = u64> {
         let boilerplate = self.boilerplate.of(kind).keys();
         boilerplate.chain(self.near.of(kind).keys()).copied()
     }
 
-    /// Counts the known keys.
+    /// Returns the number of keys for which the number of contents is known.
     pub(crate) fn known(&self) -> usize {
         self.boilerplate.len() + self.near.len()
     }
 
-    /// Sets the number of contents that have a key; `None`: it is not known from now on.
+    /// Sets the number of contents that have a key. With `None`, the number is no longer known.
     pub(crate) fn set_count(
         &mut self,
         kind: PostingKind,
@@ -302,7 +306,7 @@ impl Sets {
         }
     }
 
-    /// Reads the sets from the tables; keys that more contents have than `limit` are boilerplate.
+    /// Loads the sets from the tables. Keys that more contents have than `limit` are boilerplate.
     pub(crate) fn load(txn: &ReadTransaction, limit: u32) -> Result<Self, Fault> {
         let mut file_systems = FileSystems::default();
         for row in txn.open_table(schema::FILE_SYSTEMS)?.iter()? {
@@ -314,8 +318,8 @@ impl Sets {
         let next = counters.next_content;
         for row in txn.open_table(schema::DEAD_CONTENTS)?.iter()? {
             let content = row?.0.value();
-            // Checked before memory is allocated: a wild id in a damaged row would make the bitmap
-            // huge.
+            // This is checked before memory is allocated. A wrong id in a damaged row could make
+            // the bitmap huge.
             if content >= next {
                 return Err(Fault::damaged("a deleted content has an unused id"));
             }
@@ -361,7 +365,8 @@ pub(crate) fn counters(txn: &ReadTransaction) -> Result<Counters, Fault> {
     Ok(Counters::decode(row.value())?)
 }
 
-/// Returns the size of the file when it was last compact; 0 if it is compact now.
+/// Returns the number of bytes that the file had when it was last compact. Returns 0 if it is
+/// compact now.
 pub(crate) fn compact_bytes(txn: &ReadTransaction) -> Result<u64, Fault> {
     let meta = txn.open_table(schema::META)?;
     let row = meta.get(schema::meta::COMPACT)?;
@@ -369,7 +374,7 @@ pub(crate) fn compact_bytes(txn: &ReadTransaction) -> Result<u64, Fault> {
     Ok(bytes.unwrap_or(0))
 }
 
-/// Returns the keys that only one of two sets has, or that have another count in the other set.
+/// Returns the keys that are in only one of two sets, or have different counts in them.
 pub(crate) fn changed_keys(old: &HashMap<u64, u32>, new: &HashMap<u64, u32>) -> HashSet<u64> {
     let differs = |a: &HashMap<u64, u32>, b: &HashMap<u64, u32>| {
         a.iter()

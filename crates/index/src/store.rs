@@ -1,7 +1,7 @@
-//! The only file that opens redb and converts its errors; other files only use its tables.
+//! The only module that opens redb and converts its errors. Others only use its tables.
 //!
-//! House rules of the store, each with its reason:
-//! 1. Every durable write transaction has two phases and saves the allocator's state
+//! The rules by which redb is used here, each with its reason:
+//! 1. Every durable commit has two phases and saves the allocator's state
 //!    (`set_quick_repair`). So after a kill, opening takes milliseconds at any size. A crafted file
 //!    cannot make a half-written commit look whole.
 //! 2. There are no savepoints. A commit that is not durable writes nothing: readers see it, and the
@@ -30,15 +30,15 @@ use crate::fault::{Fault, guarded};
 use crate::health::Health;
 use crate::unwritten::Unwritten;
 
-/// First posting of a block.
+/// The key of a block: its first posting.
 pub(crate) type BlockKey = (u64, u32);
-/// A cursor over the blocks of a segment.
+/// A cursor over the blocks of one posting table.
 pub(crate) type BlockCursor<'a> = redb::Cursor<'a, BlockKey, &'static [u8]>;
-/// A block's bytes, in the page cache.
+/// The bytes of a block, in redb's page cache.
 pub(crate) type BlockGuard<'a> = redb::AccessGuard<'a, &'static [u8]>;
-/// A block's first posting.
+/// The key of a block, in redb's page cache.
 pub(crate) type KeyGuard<'a> = redb::AccessGuard<'a, BlockKey>;
-/// All blocks of a segment in order.
+/// An iterator over all blocks of a posting table.
 pub(crate) type BlockRange = redb::Range<'static, BlockKey, &'static [u8]>;
 
 impl From<redb::StorageError> for Fault {
@@ -54,7 +54,8 @@ impl From<redb::StorageError> for Fault {
 }
 
 impl From<io::Error> for Fault {
-    /// Converts an error; reading past the end is the sign of a truncated file.
+    /// Converts an error. Reading past the end of the file means that the file is cut off, which is
+    /// damage.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
@@ -65,7 +66,8 @@ impl From<io::Error> for Fault {
     }
 }
 
-/// Converts the errors of redb that are storage errors, or otherwise mean a damaged file.
+/// Implements the conversion of errors of redb. If one is not a storage error, it means a damaged
+/// file.
 macro_rules! storage_or_damaged {
     ($($failure:ty),*) => {
         $(impl From<$failure> for Fault {
@@ -88,7 +90,7 @@ storage_or_damaged!(
 );
 
 impl From<redb::SetDurabilityError> for Fault {
-    /// Occurs only with savepoints, which are not used (rule 2).
+    /// This error occurs only with savepoints, which are not used here (rule 2).
     fn from(error: redb::SetDurabilityError) -> Self {
         Self::Damaged(error.to_string())
     }
@@ -108,7 +110,7 @@ impl From<redb::CommitError> for Fault {
 pub(crate) enum Refused {
     /// Another process has it open.
     InUse,
-    /// The file is not a store, or a damaged one, or of another version of redb.
+    /// The file is not a store, is damaged, or was written by another version of redb.
     Foreign(String),
     /// The file system failed.
     Io(io::Error),
@@ -130,26 +132,27 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// The time at which a commit reaches the file, and so outlives the process.
+/// The time at which a commit becomes durable: from then on, it is in the file even if the process
+/// is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The commit is durable when it is made.
+    /// Writes the commit to the file at once.
     AtOnce,
-    /// The commit becomes durable with the next one that is [`Self::AtOnce`].
+    /// Writes the commit to the file with the next commit that is [`Self::AtOnce`].
     Later,
 }
 
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// The write lock is taken only to drop the database or to open it again.
+    /// The database. The lock is taken for writing only to close the database or to open it again.
     database: RwLock<Option<Database>>,
     cache_bytes: usize,
-    /// The layer between the store and its file.
+    /// The layer with checksums between redb and the file. `None` if the store is in memory.
     checked: Option<Checked>,
 }
 
 impl Drop for Store {
-    /// Guards the closing of the database: redb may panic on a damaged file then, too.
+    /// Closes the database. redb may panic on a damaged file here, too, so such a panic is caught.
     fn drop(&mut self) {
         let database = self.database.get_mut().take();
         if let Err(fault) = guarded(|| {
@@ -162,7 +165,7 @@ impl Drop for Store {
 }
 
 impl Store {
-    /// Opens `file`; an empty one becomes an empty store.
+    /// Opens a store in `file`. An empty file becomes an empty store.
     pub(crate) fn open(
         file: File,
         cache_bytes: usize,
@@ -172,7 +175,7 @@ impl Store {
         Self::checked(file.map_err(Refused::Io)?, cache_bytes, health)
     }
 
-    /// Opens a backend; every block that is read is verified.
+    /// Opens a store in `backend`. Every block is verified when it is read.
     pub(crate) fn checked(
         backend: impl StorageBackend,
         cache_bytes: usize,
@@ -188,7 +191,7 @@ impl Store {
         Self::build(|builder| builder.create_with_backend(backend), cache_bytes)
     }
 
-    /// Opens `file` without ever writing to it: see [`Unwritten`].
+    /// Opens the store in `file`, and never writes to the file: see [`Unwritten`].
     pub(crate) fn open_unwritten(
         file: File,
         cache_bytes: usize,
@@ -200,7 +203,7 @@ impl Store {
         Self::with_backend(backend.map_err(Refused::from)?, cache_bytes)
     }
 
-    /// Makes a store that exists only in this process.
+    /// Makes an empty store in memory.
     pub(crate) fn in_memory(cache_bytes: usize) -> Result<Self, Refused> {
         Self::with_backend(redb::backends::InMemoryBackend::new(), cache_bytes)
     }
@@ -237,12 +240,12 @@ impl Store {
         self.database.get_mut().as_mut().ok_or(Fault::Closed)
     }
 
-    /// Begins a read transaction on the last commit.
+    /// Begins a read transaction, which sees the last commit.
     pub(crate) fn read(&self) -> Result<ReadTransaction, Fault> {
         Ok(self.database()?.begin_read()?)
     }
 
-    /// Begins the write transaction (rules 1 and 2).
+    /// Begins a write transaction by rules 1 and 2. It waits until no other one is open.
     pub(crate) fn write(&self, lasting: Durability) -> Result<WriteTransaction, Fault> {
         let mut txn = self.database()?.begin_write()?;
         match lasting {
@@ -252,13 +255,13 @@ impl Store {
         Ok(txn)
     }
 
-    /// Moves pages to the front of the file and cuts off the rest. Returns `false` if a snapshot is
-    /// still alive.
+    /// Moves pages to the front of the file, and cuts off the rest. Returns `false` if a snapshot
+    /// exists.
     pub(crate) fn compact(&mut self) -> Result<bool, Fault> {
         compact(self.database_mut()?)
     }
 
-    /// Like [`Self::compact`], while the store is in use.
+    /// Like [`Self::compact`], while other threads may use the store.
     pub(crate) fn compact_in_use(&self) -> Result<bool, Fault> {
         let mut slot = self.database.write();
         if !compact(slot.as_mut().ok_or(Fault::Closed)?)? {
@@ -278,16 +281,16 @@ impl Store {
         Ok(true)
     }
 
-    /// Compares `most` blocks of the file with their checksums, from number `from` on. Returns the
-    /// number to continue with; `None` at the end.
+    /// Compares up to `most` blocks of the file with their checksums, from block `from` on. Returns
+    /// the block to continue with, or `None` at the end.
     pub(crate) fn verify(&self, from: u64, most: u64) -> Result<Option<u64>, Fault> {
         let Some(checked) = &self.checked else {
             return Ok(None);
         };
         let (next, wrong) = checked.verify(from, most)?;
         if !wrong.is_empty() {
-            // A crash leaves half-written blocks that no commit uses. To distinguish them from
-            // damage, every page in use is read: if one is damaged, that fails.
+            // A crash can leave half-written blocks that no commit uses. To distinguish them from
+            // damage, every page in use is read. If one of these is damaged, reading fails.
             let txn = self.read()?;
             let tables: Vec<_> = txn.list_tables()?.collect();
             for table in tables {

@@ -1,10 +1,11 @@
-//! Checks an index against itself, and measures its tables. Only tests use this.
+//! Checks that the data in an index agree with each other, and measures its tables. Only tests use
+//! this module.
 //!
-//! The rows contain most facts twice. An entry names a file and the file its name; a content counts
-//! its files and the files name their content; forward lists and postings contain the same keys.
-//! [`Snapshot::check`] reads all rows once and compares them. Postings are compared without sorting
-//! or storing them: each (kind, key, content) has a hash, and the sums over the forward lists and
-//! over the segments must be equal.
+//! The rows contain most facts twice. An entry refers to a file, and the file has its name. A
+//! content has the number of its files, and the files refer to their content. Chunk lists and
+//! signatures have the same keys as postings. [`Snapshot::check`] reads all rows once, and compares
+//! these facts. Postings are compared without sorting or storing them: each (kind, key, content) is
+//! hashed, and the sum of these hashes must be the same over the lists and over the segments.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -35,12 +36,13 @@ use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, FileSums, near};
 use crate::store::{ReadTransaction, ReadableTableMetadata, TableDefinition};
 
-/// Disables block checks on this thread, to show that a test would find damage.
+/// Sets whether this thread skips the checks of blocks. A test uses it to show that damage would
+/// change an answer.
 pub fn set_unverified(unverified: bool) {
     crate::checked::UNVERIFIED.set(unverified);
 }
 
-/// Returns whether the store in a file opens without reading all of it.
+/// Returns whether the store in a file can be opened without reading all of it for a repair.
 pub fn opens_without_repair(path: &Path) -> bool {
     let file = File::options().read(true).write(true).open(path);
     let file = file.ok().and_then(|file| FileBackend::new(file).ok());
@@ -60,12 +62,12 @@ pub struct TableSize {
     pub rows: u64,
     /// Number of pages of 4096 bytes.
     pub pages: u64,
-    /// Bytes of keys and values.
+    /// Number of bytes of keys and values.
     pub stored: u64,
 }
 
 impl Index {
-    /// Returns the size of every table by name, including those of segments.
+    /// Returns the name and the size of every table, including those of segments.
     pub fn table_sizes(&self) -> Result<Vec<(String, TableSize)>, ReadError> {
         let sizes = guarded(|| {
             let txn = self.store.read()?;
@@ -77,8 +79,8 @@ impl Index {
         sizes.map_err(|fault: Fault| self.place.read_error(fault))
     }
 
-    /// Reads the whole file and compares every page with the store's own checksum as well. Returns
-    /// `false` if the file is damaged and must be set aside. Fails while a snapshot is alive.
+    /// Reads the whole file, and compares every page with redb's own checksum, too. Returns `false`
+    /// if the file is damaged and must be set aside. Fails if a snapshot exists.
     pub fn verify(&mut self) -> Result<bool, ApplyError> {
         self.latest.lock().take();
         let verified = guarded(|| match self.store.database_mut()?.check_integrity() {
@@ -101,8 +103,8 @@ fn size(txn: &ReadTransaction, name: &str) -> Result<TableSize, Fault> {
 }
 
 impl Snapshot {
-    /// Reads all rows and returns the contradictions, one sentence each, at most a hundred. A sound
-    /// index has none. It takes about as long as reading the file.
+    /// Reads all rows. Returns the contradictions among them, at most a hundred, one sentence each.
+    /// An undamaged index has none. This takes about as long as reading the file.
     pub fn check(&self) -> Result<Vec<String>, ReadError> {
         self.ask(|inner| {
             let mut check = Check {
@@ -133,7 +135,7 @@ impl Check<'_> {
         }
     }
 
-    /// Compares entries with directories and files, both ways.
+    /// Compares entries with directories and with files, in both directions.
     fn names(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let mut dirs = 0;
@@ -194,7 +196,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Compares the gaps among the entries with their counts, and checks unlisted directories.
+    /// Compares the gaps among the entries with the gap counts, and checks the directories that
+    /// could not be listed.
     fn gaps(&mut self, counted: &HashMap<u32, GapCounts>) -> Result<(), Fault> {
         let inner = self.inner;
         let mut rows = HashMap::new();
@@ -264,7 +267,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Compares contents with digests, files, lists and totals.
+    /// Compares contents with digests, files, lists and counters.
     fn contents(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let (mut chunks, mut fingerprints, mut parts) = (0, 0, 0);
@@ -342,8 +345,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks that each part is in a known content and after its parent, and that the table of the
-    /// places of contents has exactly the parts.
+    /// Checks that each part belongs to a content and is listed after its parent. Also checks that
+    /// `part_of` has a row for each part with a content, and no others.
     fn parts(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let mut held = 0;
@@ -381,7 +384,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Compares postings with forward lists, and boilerplate with postings.
+    /// Compares postings with chunk lists and signatures, and boilerplate with postings.
     fn postings(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let mut previous = None;
@@ -403,8 +406,8 @@ impl Check<'_> {
             self.expect(held, || format!("the dead content {id} is in no segment"));
         }
         let mut forward = [Sum::default(); 2];
-        // A text may have more fingerprint postings than samples in its signature, so the number in
-        // its row counts.
+        // A text may have more fingerprint postings than its signature has fingerprints. The number
+        // in its row is that of its postings.
         let mut posted_prints = 0;
         let mut sampled = HashSet::new();
         for row in inner.contents.range::<u32>(..)? {
@@ -458,11 +461,11 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Compares known counts with the counts of all keys that are [`near`] the limit.
+    /// Compares the stored counts with the counts of all keys that are [`near`] the limit.
     fn counts(&mut self, counted: &Boilerplate) {
         let (sets, limit) = (&self.inner.sets, self.inner.boilerplate_limit);
-        // Contents that were added since all keys were counted may have brought more keys near the
-        // limit.
+        // Since the last count of all keys, contents may have been added that brought more keys
+        // near the limit.
         let births = self.inner.counters.uncounted_births;
         for kind in PostingKind::ALL {
             for key in sets.known_keys(kind) {
@@ -492,7 +495,8 @@ impl Check<'_> {
 }
 
 impl Check<'_> {
-    /// Compares heirs with contents and the dead, and chunk lists with their contents.
+    /// Compares heirs with contents and with dead contents. Also checks that every chunk list
+    /// belongs to one content.
     fn heirs(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let heirs = &inner.sets.heirs;
@@ -524,7 +528,7 @@ impl Check<'_> {
     }
 }
 
-/// The sum of the hashes of a set of postings, independent of their order.
+/// The sum of the hashes of some postings. It does not depend on their order.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Sum {
     count: u64,
@@ -533,8 +537,8 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, key: u64, content: u32) {
-        // The finaliser of splitmix64 is applied twice, so that neither half of the result cancels
-        // the other.
+        // The finaliser of splitmix64 is applied twice. Otherwise the two values that are combined
+        // could cancel each other.
         let mix = |mut z: u64| {
             z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

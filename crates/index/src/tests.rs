@@ -1,4 +1,4 @@
-//! Tests with a failing store: a full disk at every write, a power cut at every point.
+//! Tests with a disk that fails: it is full at each write, or the power is cut at each point.
 
 use std::io;
 use std::sync::Arc;
@@ -18,22 +18,23 @@ use crate::place::Place;
 use crate::rows::{FileStat, FsId, Timestamp};
 use crate::store::Store;
 
-/// A request of the store to the disk, or a mark in the log.
+/// A request that the store makes to the disk, or a mark that the test sets in the log.
 #[derive(Clone, Debug)]
 enum Asked {
     Write(u64, Vec<u8>),
     Length(u64),
     Sync,
-    /// A mark of the test: this many batches are committed.
+    /// A mark of the test: this many batches are committed now.
     Committed(u64),
 }
 
 #[derive(Debug, Default)]
 struct Disk {
     bytes: Vec<u8>,
-    /// All requests, if they are recorded.
+    /// All requests so far. `None` if they are not recorded.
     log: Option<Vec<Asked>>,
-    /// The number of writes and extensions until the disk is full.
+    /// The number of writes and extensions that are possible before the disk is full. `None`: it is
+    /// never full.
     left: Option<u64>,
 }
 
@@ -136,8 +137,8 @@ fn open(disk: &SharedDisk) -> Index {
 
 const BATCHES: u64 = 8;
 
-/// Returns batch `n`, counted from 0. Each batch adds ten files, and every third one removes the
-/// ten files of the batch before.
+/// Returns batch number `n`. Each batch adds ten files, and every third batch removes the ten files
+/// of the previous one.
 fn batch(n: u64) -> Vec<Change> {
     let mut changes: Vec<_> = (n * 10..n * 10 + 10).map(file).collect();
     if n % 3 == 2 {
@@ -146,7 +147,7 @@ fn batch(n: u64) -> Vec<Change> {
     changes
 }
 
-/// Counts the files after this number of batches.
+/// Returns the number of files after this number of batches.
 fn files(committed: u64) -> u64 {
     committed * 10 - committed / 3 * 10
 }
@@ -193,7 +194,7 @@ fn file(n: u64) -> Change {
     }
 }
 
-/// Returns the number of batches in the index, which must be sound.
+/// Checks that the index is undamaged. Returns the number of batches in it.
 fn committed(index: &Index) -> u64 {
     let snapshot = index.snapshot().unwrap();
     assert_eq!(snapshot.check().unwrap(), Vec::<String>::new());
@@ -227,11 +228,11 @@ fn a_full_disk_at_any_write_is_an_error_and_the_last_commit_stays() {
             }
         };
         assert!(matches!(error, ApplyError::DiskFull { .. }), "{error}");
-        // Free space alone does not repair the store, whose memory and disk differ.
+        // Free space alone is not enough: what the store has in memory differs from the disk.
         disk.with(|disk| disk.left = None);
         let again = index.apply(batch(done));
         assert!(matches!(again, Err(ApplyError::Closed { .. })), "{again:?}");
-        // Readers still read the last commit meanwhile.
+        // Meanwhile readers still see the last commit.
         let kept = committed(&index);
         assert!(kept == done || kept == done + 1, "{kept} kept, {done} done");
         drop(index);
@@ -245,20 +246,22 @@ fn a_full_disk_at_any_write_is_an_error_and_the_last_commit_stays() {
     }
 }
 
-/// The fate of a write after the last sync.
+/// The fate of a write that was not synced before the power cut.
 #[derive(Clone, Copy)]
 enum Fate {
     Kept,
     Lost,
-    /// Only some sectors were written: of every 64, those whose bit is set.
+    /// Only some sectors of the write reached the disk: in each group of 64, those whose bit is
+    /// set.
     Torn(u64),
 }
 
-/// The bytes that a disk writes at once.
+/// The number of bytes that a disk writes at once or not at all.
 const SECTOR: usize = 512;
 
-/// Returns the bytes of a disk after a power cut. If the disk syncs, it has everything up to the
-/// last sync. `fate` decides about each later write, and about each later extension of the file.
+/// Returns the bytes of a disk after a power cut. If `syncs` is true, the disk has everything up to
+/// the last sync, else only up to the first. `fate` decides about each later write, and about each
+/// later extension of the file.
 fn after_power_cut(log: &[Asked], syncs: bool, fate: &mut impl FnMut() -> Fate) -> Vec<u8> {
     let is_sync = |asked: &Asked| matches!(asked, Asked::Sync);
     let first = log.iter().position(is_sync).unwrap_or(0);
@@ -291,7 +294,7 @@ fn after_power_cut(log: &[Asked], syncs: bool, fate: &mut impl FnMut() -> Fate) 
     bytes
 }
 
-/// Runs all batches, closes, and returns the requests to the disk.
+/// Applies all batches, closes the index, and returns the requests to the disk.
 fn recorded() -> Vec<Asked> {
     let disk = SharedDisk::default();
     disk.with(|disk| disk.log = Some(Vec::new()));
@@ -305,15 +308,15 @@ fn recorded() -> Vec<Asked> {
     disk.with(|disk| disk.log.take()).unwrap()
 }
 
-/// Chooses the fate of a write after the last sync. With variants 0 and 1 all writes have the same
-/// fate, with others each has its own.
+/// Chooses the fate of a write after the last sync. In variants 0 and 1, all writes have the same
+/// fate. In the others, each write has its own.
 fn fate(variant: u64, random: &mut Random) -> Fate {
     let torn = |random: &mut Random| Fate::Torn(random.draw());
     match variant {
         0 => Fate::Lost,
         1 => Fate::Kept,
-        // Whole writes are kept or lost. It matters most which of the few writes to the header and
-        // the last pages are kept.
+        // In this variant, each write is kept or lost as a whole. It matters most which of the few
+        // writes to the header and to the last pages are kept.
         n if n % 3 == 2 => match random.below(4) {
             0 => Fate::Lost,
             _ => Fate::Kept,
@@ -334,8 +337,8 @@ struct CrashStates {
     mixed: Vec<String>,
 }
 
-/// Cuts the power at each request and tries `variants` states for each cut. The log ends with
-/// compacting and closing.
+/// Cuts the power at each request, and tests `variants` states of the disk for each cut. The last
+/// requests in the log compact and close the index.
 fn cut_everywhere(variants: u64, syncs: bool) -> CrashStates {
     let log = recorded();
     let first = log
@@ -372,7 +375,7 @@ fn cut_everywhere(variants: u64, syncs: bool) -> CrashStates {
     states
 }
 
-/// `RESEMBLE_CRASH_VARIANTS` sets the number of states for each cut.
+/// The environment variable `RESEMBLE_CRASH_VARIANTS` sets the number of states for each cut.
 #[test]
 fn a_power_cut_at_any_point_leaves_a_whole_commit() {
     let states = cut_everywhere(

@@ -1,10 +1,10 @@
-//! A backend for reading a store without ever writing its file.
+//! A backend of redb that never writes to its file.
 //!
-//! redb writes to every file that it opens: a mark that it is open, and repairs after a crash. Its
-//! read-only mode refuses a file that was not closed. Here both writes stay in memory, over the
-//! bytes of the file. Every commit has the allocator's state (rule 1 of [`crate::store`]), so they
-//! change only the header. So the last commit can be read from a full disk, from a read-only file
-//! system, and beside other readers.
+//! redb writes to every file that it opens: a mark that the file is open, and repairs after a
+//! crash. Its read-only mode refuses a file that was not closed. With this backend, such writes
+//! stay in memory, over the bytes of the file. They change only the header, because every commit
+//! has the allocator's state (rule 1 of [`crate::store`]). So the last commit can be read even if
+//! the disk is full, the file system is read-only, or others read the file, too.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,10 +13,10 @@ use std::ops::Bound;
 use parking_lot::RwLock;
 use redb::{BackendError, StorageBackend};
 
-/// The size of a page in memory.
+/// The number of bytes of a page in memory.
 const PAGE: u64 = 4096;
 
-/// The file with the pages that were changed in memory.
+/// A file, and the pages that were changed in memory.
 #[derive(Debug)]
 pub(crate) struct Unwritten {
     file: Box<dyn StorageBackend>,
@@ -25,11 +25,12 @@ pub(crate) struct Unwritten {
 
 #[derive(Debug)]
 struct Over {
-    /// The length of the file as the store sees it.
+    /// The length of the file as redb sees it.
     len: u64,
-    /// The number of bytes that are still read from the file; zeros follow.
+    /// The number of bytes at the front that are still read from the file. Behind them, unchanged
+    /// bytes are zero.
     of_file: u64,
-    /// Changed pages by number.
+    /// The changed pages by their numbers.
     pages: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -46,7 +47,7 @@ impl Unwritten {
         })
     }
 
-    /// Reads the bytes of the file without the changed pages.
+    /// Reads bytes of the file, without the changes in memory.
     fn below(&self, over: &Over, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let there = over.of_file.saturating_sub(offset).min(out.len() as u64);
         let (from_file, zeros) = out.split_at_mut(there as usize);
@@ -58,8 +59,8 @@ impl Unwritten {
     }
 }
 
-/// Returns the pages that a range touches: the number, the offset in the page, and the part of the
-/// range.
+/// Returns the pages that a range of bytes touches. For each page: its number, the offset in it,
+/// and its part of the range.
 fn pages(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let end = offset + len as u64;
     (offset / PAGE..end.div_ceil(PAGE)).map(move |page| {
@@ -93,7 +94,7 @@ impl StorageBackend for Unwritten {
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut over = self.over.write();
         let cut = over.pages.split_off(&(len / PAGE));
-        // The page with the new end is kept up to that end.
+        // The page in which the file ends now keeps its bytes before that end.
         if let Some(mut page) = cut.into_iter().next().filter(|(page, _)| page * PAGE < len) {
             page.1[(len % PAGE) as usize..].fill(0);
             over.pages.insert(page.0, page.1);
@@ -128,7 +129,8 @@ impl StorageBackend for Unwritten {
         self.file.close()
     }
 
-    /// Takes a shared lock, whatever lock the store requests: a reader only keeps writers away.
+    /// Takes a shared lock, even if redb requests an exclusive one. The lock is only to keep
+    /// writers away.
     fn try_lock_range(&self, from: Bound<u64>, to: Bound<u64>) -> Result<bool, BackendError> {
         self.file.try_lock_shared_range(from, to)
     }
@@ -155,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// A write, or a change of the length.
+    /// A write to the file, or a change of its length.
     #[derive(Clone, Debug)]
     enum Step {
         Write(u64, Vec<u8>),

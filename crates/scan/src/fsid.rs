@@ -1,8 +1,8 @@
-//! Names file systems so that the name survives a reboot.
+//! Identifies file systems by names that stay the same after a reboot.
 //!
 //! The kernel assigns `st_dev` anew at each boot, and to each new loop device, btrfs subvolume and
-//! tmpfs. An index keyed by it would re-read everything after a reboot, or confuse two files. The
-//! name is the first available of:
+//! tmpfs. If an index identified files by it, it would read all files again after a reboot, or
+//! confuse two files. So the name of a file system is the first of these that is available:
 //!
 //! 1. the UUID of the block device `st_dev` in `/dev/disk/by-uuid`. It is stable wherever udev
 //!    runs. For xfs it is the only stable id, because `f_fsid` is the device number there;
@@ -10,8 +10,8 @@
 //!    and a tmpfs keeps one for its lifetime;
 //! 3. the type and `st_dev`: an error only causes files to be read again.
 //!
-//! Names are cached by `st_dev` only during one reconcile, because the number may be reused after
-//! an unmount.
+//! The name for an `st_dev` is cached only during one reconcile. After an unmount, the kernel may
+//! give the same number to another file system.
 
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_index::FsId;
 
-/// The names of file systems, determined once per `st_dev`.
+/// The names of file systems, by `st_dev`.
 #[derive(Debug, Default)]
 pub struct FsIds {
     known: HashMap<u64, FsId>,
@@ -28,13 +28,13 @@ pub struct FsIds {
 }
 
 impl FsIds {
-    /// Drops all names: `st_dev` may now mean another file system.
+    /// Drops all cached names, because an `st_dev` may now belong to another file system.
     pub fn clear(&mut self) {
         self.known.clear();
         self.uuids = None;
     }
 
-    /// Returns the name of the file system that holds the open `fd`, whose `st_dev` is `dev`.
+    /// Returns the name of the file system of an open file. `dev` is the file's `st_dev`.
     pub fn id_of(&mut self, fd: BorrowedFd<'_>, dev: u64) -> FsId {
         if let Some(id) = self.known.get(&dev) {
             return id.clone();
@@ -61,8 +61,8 @@ impl FsIds {
     }
 }
 
-/// Maps the device number of each link in a folder such as `/dev/disk/by-uuid` to its UUID. Empty
-/// if there is no such folder.
+/// Maps the device number of each link in a folder such as `/dev/disk/by-uuid` to the name of the
+/// link, which is a UUID. The map is empty if there is no such folder.
 fn uuids_in(folder: &Path) -> HashMap<u64, String> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return HashMap::new();
@@ -83,7 +83,7 @@ fn uuids_in(folder: &Path) -> HashMap<u64, String> {
         .collect()
 }
 
-/// Returns whether `path` is one of `excluded` or lies below one.
+/// Returns whether `path` is one of the `excluded` paths or is below one of them.
 pub(crate) fn is_under_any(path: &Path, excluded: &[PathBuf]) -> bool {
     excluded.iter().any(|e| {
         let (path, e) = (path.as_os_str().as_bytes(), e.as_os_str().as_bytes());

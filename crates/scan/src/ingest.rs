@@ -1,8 +1,8 @@
-//! Brings the index in line with the tree.
+//! Brings the index in line with the files on the disk.
 //!
-//! One algorithm serves the first scan, a restart, an event and a rescan: **look, compare, read
-//! what differs, apply**. Events only say where to look, `lstat` returns the present state, and the
-//! index has the earlier one. Equal files cost nothing more.
+//! The same algorithm serves the first scan, a restart, an event and a rescan: **look, compare,
+//! read what differs, apply**. An event only says where to look. `lstat` returns the present state
+//! of a file, and the index has the earlier one. If both are equal, the file costs nothing more.
 //!
 //! ```text
 //! targets ─► visit (list, compare) ─► jobs ─► pool (threads: read, digest) ─► batch ─► index
@@ -10,31 +10,38 @@
 //!              └────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! 1. **Watch, then list.** The observer is called before a directory is listed. A name made before
-//!    the listing is in the listing; one made after it causes an event.
-//! 2. **Nothing is removed early.** A missing name is removed at the end of the round, after one
-//!    more look. By then its file may have been found under a new name. So a move across
-//!    directories is a link and a removal in any order of the walk, and reads nothing.
-//! 3. **Absent is not the same as failed.** Only `ENOENT`, `ENOTDIR` and `ELOOP` mean that a name
-//!    is gone. Missing descriptors, a stale handle or a disk error keep the known state. Denied
-//!    access hides contents: a file becomes *unreadable*, a directory loses everything below.
+//! 1. **Watch, then list.** The observer is called before a directory is listed, so that it can
+//!    watch the directory. A name that is created before the listing is in the listing. A name that
+//!    is created after it causes an event.
+//! 2. **Nothing is removed early.** A missing name is checked once more at the end of the round
+//!    before it is removed from the index. By then its file may have been found under a new name.
+//!    So a move to another directory is a link and a removal, and reads nothing, even if the old
+//!    name is visited first.
+//! 3. **Not every failure means that a name is gone.** Only `ENOENT`, `ENOTDIR` and `ELOOP` mean
+//!    that. After a lack of descriptors, a stale handle or a disk error, the index keeps what it
+//!    has. If access is denied, a file becomes *unreadable*, and a directory loses everything below
+//!    it.
 //! 4. **A root never vanishes with its files.** It is *unavailable* if it is missing or cannot be
-//!    opened. So is an empty directory that is suddenly on another file system (not mounted). Then
-//!    its entries stay. Nothing is removed either if a root was replaced during the reconcile.
-//! 5. **Changes during a reconcile** are checked again in a few further rounds, and then returned
-//!    as *unresolved*. A file that is written to while it is read is returned as *moving*.
-//! 6. **Bounded.** The files under way are bounded in number and bytes, the batch in weight. Only a
-//!    directory's listing and one file's digest must fit in memory as a whole.
-//! 7. **A changed inode is read** even if size and modification time are unchanged, since both can
-//!    be set. Only an event that reported the change itself (a rename of this very name, a link, a
-//!    chmod) makes a reading unnecessary. The index must also have all names of the inode, because
-//!    a write through an unknown name causes no event. Changes under unobserved names are found by
-//!    comparing inodes (`sweep`).
-//! 8. **A cold disk is kept busy**: separate threads prefetch queued files and directories to be
-//!    entered (`ahead`).
-//! 9. **Order of a batch**: links, stats, the rest, and removals when the round ends; see `batch`.
-//! 10. **Documents are taken apart in parallel**, by separate threads and in the order of their
-//!     turns; see `documents`.
+//!    opened. It is also unavailable if it is empty and suddenly on another file system, because
+//!    then something is not mounted. The entries of an unavailable root stay in the index. Nothing
+//!    is removed either if a root was replaced during the reconcile.
+//! 5. **Changes during a reconcile** are checked again in a few further rounds. What still changes
+//!    after these is returned as *unresolved*. A file that is written to while it is read is
+//!    returned as *moving*.
+//! 6. **Memory is bounded.** The files that are being read are limited in number and bytes, and the
+//!    batch in size. Only the listing of one directory and the digest of one file must fit in
+//!    memory as a whole.
+//! 7. **A changed inode is read** even if size and modification time are unchanged, because
+//!    programs can set both. Reading is unnecessary only if an event has explained the change of
+//!    the inode: a rename of this name, a link, a chmod. For that, the index must also have all
+//!    names of the inode, because a write through any other name causes no event. Changes under
+//!    names that are not observed are found by comparing inodes (`sweep`).
+//! 8. **A disk whose files are not cached is kept busy**: separate threads prefetch files that are
+//!    queued and directories that will be listed (`ahead`).
+//! 9. **A batch has an order**: first links, then stats, then all other changes. Removals are
+//!    applied when the round ends; see `batch`.
+//! 10. **Documents are taken apart in parallel** by separate threads, which users or folders share
+//!     fairly; see `documents`.
 
 mod ahead;
 mod apart;
@@ -78,7 +85,7 @@ pub use report::{
 pub use rules::gitignore_of;
 pub use target::{Cause, DocumentTurns, IndexUse, IngestOptions, RootOptions, Scope, Target};
 
-/// The writer of an index. One thread uses it; its reading threads start with the first file.
+/// The writer of an index. One thread uses it. Its reading threads are started with the first file.
 #[derive(Debug)]
 pub struct Ingest {
     index: Arc<Index>,
@@ -87,13 +94,13 @@ pub struct Ingest {
     documents: Documents,
     assumed: Assumed,
     costs: Costs,
-    /// The mounts, followed as they change. `None` if that is not possible; then each reconcile
-    /// reads them.
+    /// The table of mounts, which is updated as it changes. `None` if that is not possible; then
+    /// each reconcile reads the table anew.
     mounts: Option<LiveTable>,
 }
 
 impl Ingest {
-    /// Takes over the writing of `index`.
+    /// Makes the writer of `index`. No other thread may write the index from then on.
     pub fn new(index: Arc<Index>, options: IngestOptions) -> Self {
         let pool = Pool::new(
             *index.params(),
@@ -113,10 +120,12 @@ impl Ingest {
         }
     }
 
-    /// Compares the present reader with the one that took the indexed contents apart. If they
-    /// differ, every content counts as unseen. Must be called once before reconciling.
+    /// Compares the present reader of documents with the one that took the indexed contents apart.
+    /// If they differ, every content counts as not yet searched for parts. Must be called once
+    /// before the first reconcile.
     pub fn know_parts(&self) -> Result<(), IngestError> {
-        /// The record of the reader that took the contents of an index apart.
+        /// The name of the record with the id of the reader that took the contents of the index
+        /// apart.
         const RECORD: &str = "parts.by";
         let Some(part_reader) = &self.options.part_reader else {
             return Ok(());
@@ -132,7 +141,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Returns the index that is written.
+    /// Returns the index that this writes.
     pub fn index(&self) -> &Arc<Index> {
         &self.index
     }
@@ -142,7 +151,8 @@ impl Ingest {
         &self.options
     }
 
-    /// Sets roots and rules. Entries below a root that is no longer named stay in the index.
+    /// Sets the roots with their rules. If a former root is not among them, its entries stay in the
+    /// index.
     pub fn set_roots(&mut self, roots: Vec<RootOptions>) {
         self.options.roots = roots;
     }
@@ -152,8 +162,9 @@ impl Ingest {
         self.options.exclude = exclude;
     }
 
-    /// Brings the index in line with the present state of the targets. Failures of single files are
-    /// no errors. After an error, the index has the changes that were applied before.
+    /// Brings the index in line with the present state of the targets. A failure of a single file
+    /// is reported, but is not an error. After an error, the index has all changes that were
+    /// applied before it.
     pub fn reconcile(
         &mut self,
         targets: &[Target],
@@ -179,44 +190,48 @@ impl Ingest {
         self.documents.len()
     }
 
-    /// Returns the set of contents whose documents are waiting.
+    /// Returns the set of contents that wait to be taken apart.
     pub fn waiting_documents(&self) -> WaitingDocuments {
         self.documents.waiting()
     }
 
-    /// Returns a mark that follows all documents so far, for [`Self::is_past`].
+    /// Returns a mark for [`Self::is_past`]. All documents that were queued so far are before the
+    /// mark.
     pub fn documents_mark(&self) -> u64 {
         self.documents.mark()
     }
 
-    /// Returns whether the parts of all documents up to the mark are in the index.
+    /// Returns whether the parts of all documents before the mark are in the index.
     pub fn is_past(&self, mark: u64) -> bool {
         self.documents.is_past(mark)
     }
 
-    /// Returns when [`Self::reconcile`] should be called to write parts of documents, even without
-    /// targets.
+    /// Returns the time at which [`Self::reconcile`] should be called to write the parts of
+    /// documents, even if there are no targets.
     pub fn documents_due(&self) -> Option<Instant> {
         self.documents.due()
     }
 
-    /// Returns a channel that signals when [`Self::documents_due`] may have changed.
+    /// Returns a channel that receives a message when the result of [`Self::documents_due`] may
+    /// have changed.
     pub fn documents_bell(&self) -> Receiver<()> {
         self.documents.bell()
     }
 
-    /// Sets [`IngestOptions::distrust`]: if true, no event explains why an inode changed.
+    /// Sets [`IngestOptions::distrust`]: if it is true, no event explains the change of an inode.
     pub const fn set_distrust(&mut self, distrust: bool) {
         self.options.distrust = distrust;
     }
 
-    /// Sets [`IngestOptions::turn`]: how long a large file is read before other files are.
+    /// Sets [`IngestOptions::turn`]: how long a large file is read before other files get their
+    /// turn.
     pub const fn set_turn(&mut self, turn: Option<Duration>) {
         self.options.turn = turn;
     }
 
-    /// Returns how long the last reading of a file took, given its device, inode and size. Zero if
-    /// that is negligible, or if only bytes after its old end will be read.
+    /// Returns how long the last reading of a file took. The file is given by device and inode, and
+    /// by its size. Returns zero if the time is negligible, or if only the bytes after the file's
+    /// old end will be read.
     pub fn cost_of(&mut self, file: (u64, u64), size: impl FnOnce() -> u64) -> Duration {
         let cost = self.costs.of(file);
         if cost.is_zero() || self.pool.known_files().is_behind(file, size()) {
@@ -225,18 +240,20 @@ impl Ingest {
         cost
     }
 
-    /// Returns the number of grown files of which only the new end was read, while the rest is
-    /// assumed unchanged.
+    /// Returns the number of grown files of which only the new end was read, and the rest is
+    /// assumed to be unchanged.
     pub fn assumed(&self) -> usize {
         self.assumed.len()
     }
 
-    /// Returns the targets whose reconcile reads all assumed parts.
+    /// Returns the targets of a reconcile that reads all parts of files that are assumed to be
+    /// unchanged.
     pub fn assumed_targets(&mut self) -> Result<Vec<Target>, IngestError> {
         Ok(self.assumed.targets(&self.index.snapshot()?)?)
     }
 
-    /// Reads the assumed parts, so that the index has the true state of the files.
+    /// Reads all parts of files that are assumed to be unchanged. Afterwards the index has the true
+    /// state of these files.
     pub fn verify(&mut self, observer: &mut dyn Observer) -> Result<Report, IngestError> {
         let targets = self.assumed_targets()?;
         let turn = self.options.turn.take();
@@ -245,7 +262,7 @@ impl Ingest {
         report
     }
 
-    /// Removes `path`, a root that is no longer watched, and everything below it from the index.
+    /// Removes from the index a root that is no longer watched, with everything below it.
     pub fn forget(&mut self, path: &Path) -> Result<(), IngestError> {
         self.index.apply(vec![Change::Remove(path.to_owned())])?;
         Ok(())

@@ -1,17 +1,17 @@
-//! `resemble-scan`: from bytes on a disk to the index.
+//! `resemble-scan`: brings files from the disk into the index.
 //!
 //! ```text
 //! walk ─► ingest ─► read (worker pool) ─► parts ─► index
 //! ```
 //!
-//! * [`fsid`] names file systems independently of reboots, and defines which are never entered;
-//! * [`walk`] lists one directory without following links; [`read`] reads one regular file and
-//!   detects concurrent changes;
-//! * [`parts`] takes documents and archives apart: their parts are contents like any other;
-//! * [`ingest`] brings the index in line with the tree: the one algorithm behind the first scan, a
-//!   restart, an event and a rescan. It is the index's only writer.
+//! * [`fsid`] gives file systems names that stay the same after a reboot;
+//! * [`walk`] lists one directory without following links. [`read`] reads one regular file, and
+//!   detects that the file changes meanwhile;
+//! * [`parts`] takes documents and archives apart. Their parts are contents like any other;
+//! * [`ingest`] brings the index in line with the files. One algorithm serves the first scan, a
+//!   restart, an event and a rescan. It is the only writer of the index.
 //!
-//! This crate depends neither on the crates of questions nor on `resemble-callers`.
+//! This crate does not depend on the crates that answer questions, or on `resemble-callers`.
 #![forbid(unsafe_code)]
 
 pub mod fsid;

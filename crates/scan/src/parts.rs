@@ -1,17 +1,17 @@
-//! Extraction of texts and members of files, which are digested like any file.
+//! Takes files apart: extracts texts and members, which are then digested like any file.
 //!
-//! The bytes of a document say little about its text, those of an archive nothing about its
-//! members. So such files are taken apart (`resemble-extract`, in a separate process). Each part is
-//! a content like any other: digested in the same way, stored once, found by the same postings. The
-//! later steps know nothing of formats.
+//! The bytes of a document say little about its text, and the bytes of an archive say nothing about
+//! its members. So such files are taken apart (by `resemble-extract`, in a separate process). Each
+//! part becomes a content like any other: it is digested in the same way, stored once, and found by
+//! the same postings. So the rest of the program knows nothing of formats.
 //!
-//! Two more contents represent an archive or a mail as a **whole**: one of all texts in it, and one
-//! of all other parts. Nothing is read for them. A *leaf* is a part that has no parts itself.
-//! Samples nest, so the sample of all leaves is the union of their samples, cut to a common level.
-//! It has the windows that one pass over all bytes would have kept, except those across the seams.
-//! The order of the leaves affects only the order of the sample. It does not affect the name of a
-//! whole, which derives from the leaves' digests. A whole has no chunks, which would repeat those
-//! of its leaves.
+//! An archive or a mail also gets two contents for the **whole**: one of all texts in it together,
+//! and one of all other parts together. No bytes are read for them. A *leaf* is a part without
+//! parts of its own. The sample of a whole is the union of the samples of its leaves, cut to a
+//! common sampling level. It has all windows that a pass over the joined bytes would have kept,
+//! except those across two leaves. The order of the leaves affects only the order of the sample.
+//! The digest of the whole does not depend on it: it is computed from the digests of the leaves. A
+//! whole has no chunks, because these would repeat the chunks of the leaves.
 
 use std::fmt;
 use std::io;
@@ -37,34 +37,34 @@ mod recent;
 use memory::Places;
 pub use recent::RecentParts;
 
-/// The number of bytes at the beginning of a file by which its format is recognised.
+/// The number of bytes at the beginning of a file from which its format is recognised.
 pub const HEAD: usize = resemble_extract::HEAD;
 
 pub use resemble_extract::may_hold_files;
 
-/// The maximum number of skipped parts listed per file.
+/// The maximum number of skipped parts that are listed for a file.
 const MOST_SKIPPED: usize = 64;
 
 /// Takes files apart. It may be used by several threads.
 pub trait PartReader: fmt::Debug + Send + Sync {
     /// Returns whether a file with this name and these first bytes (up to [`HEAD`]) can be taken
-    /// apart. If `file` is `None`, returns true as well if only the rest of the file can decide.
-    /// Must be cheap, since it is called for every file that is read.
+    /// apart. If `file` is `None` and the rest of the file would have to be read to decide, returns
+    /// true. This is called for every file that is read, so it must be cheap.
     fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool;
 
     /// Returns whether a file to which [`Self::applies`] returns false may state a date. It has no
-    /// parts, so only callers that store dates call this. Must be cheap, too.
+    /// parts, so only callers that store dates call this. It must be cheap, too.
     fn may_state_date(&self, head: &[u8]) -> bool {
         let _ = head;
         false
     }
 
-    /// Returns whether parts or a date may be read from a file.
+    /// Returns whether parts or a date can be read from a file.
     fn is_looked_into(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
         self.applies(name, head, file) || self.may_state_date(head)
     }
 
-    /// Takes apart an open file that [is looked into](Self::is_looked_into); see
+    /// Takes an open file apart for which [`Self::is_looked_into`] returns true; see
     /// [`Extractor::extract`].
     ///
     /// # Errors
@@ -78,46 +78,49 @@ pub trait PartReader: fmt::Debug + Send + Sync {
         sink: &mut dyn Sink,
     ) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped>;
 
-    /// Returns an id of everything that affects the result. A new id means that files are taken
-    /// apart anew.
+    /// Returns an id of everything that affects the results. If the id changes, all files are taken
+    /// apart again.
     fn id(&self) -> String;
 
-    /// Returns whether a file of this size that [`Self::applies`] to is taken apart immediately,
-    /// without a process. Such a file needs no turn.
+    /// Returns whether a file to which [`Self::applies`] returns true is taken apart at once,
+    /// without a process. Such a file need not wait in a queue.
     fn is_at_once(&self, name: &[u8], head: &[u8], size: u64) -> bool {
         let _ = (name, head, size);
         false
     }
 
-    /// Returns how many files may be taken apart at the same time.
+    /// Returns the maximum number of files that can be taken apart at the same time.
     fn most_at_once(&self) -> usize {
         usize::MAX
     }
 }
 
-/// The version of the supported formats. If it changes, files are taken apart anew.
+/// The version of the supported formats. If it changes, all files are taken apart again.
 const FORMATS: u32 = 6;
 
-/// The first argument of a program of this project that runs as the worker that reads formats.
+/// The first argument with which a program of this project runs as a worker. A worker reads
+/// formats.
 const WORKER: &str = "extract-worker";
 
-/// Takes files apart with the libraries of `resemble-extract`, in processes of the running program.
+/// Takes files apart with the libraries of `resemble-extract`. Each file is read by a worker: a
+/// process of the running program.
 #[derive(Clone, Debug)]
 pub struct Formats {
     extractor: Extractor,
     id: String,
-    /// The maximum number of workers at the same time.
+    /// The maximum number of workers that run at the same time.
     most: usize,
     places: Arc<Places>,
 }
 
 impl Formats {
-    /// Returns a reader with these limits, and these commands for formats without a library.
+    /// Makes a reader with these limits. `converters` are commands for formats that no library
+    /// reads.
     pub fn new(limits: Limits, converters: Vec<Converter>) -> Self {
         Self::with(Workers::OfOurs(running_program()), limits, converters)
     }
 
-    /// Returns a reader with these limits that uses the workers of another process: see
+    /// Makes a reader with these limits whose workers are started by another process: see
     /// [`start_worker`].
     pub fn by_starter(socket: PathBuf, limits: Limits) -> Self {
         Self::with(Workers::Of(socket), limits, Vec::new())
@@ -136,14 +139,14 @@ impl Formats {
     }
 }
 
-/// Returns the command of the running program, to start it as a worker. Its path is not used: an
-/// installation may replace the file.
+/// Returns the command that starts the running program as a worker. It does not use the path of the
+/// program, because an installation may replace the file there.
 fn running_program() -> Vec<PathBuf> {
     ["/proc/self/exe", WORKER].map(PathBuf::from).into()
 }
 
-/// Starts a worker for the peer of this connection: see [`starter::attend`]. The running program
-/// must call [`worker`] first.
+/// Starts a worker for the peer of this connection: see [`starter::attend`]. At its start, the
+/// running program must have called [`worker`].
 ///
 /// # Errors
 ///
@@ -153,7 +156,7 @@ pub fn start_worker(connection: UnixStream) -> io::Result<()> {
 }
 
 impl Formats {
-    /// Returns the restrictions of the processes that read documents.
+    /// Returns the restrictions under which workers read documents.
     ///
     /// # Errors
     ///
@@ -163,8 +166,8 @@ impl Formats {
     }
 }
 
-/// Must be called first by every program that uses [`Formats`]. If the program was started as the
-/// worker, it does that work and ends with this status.
+/// Must be called first by every program that uses [`Formats`]. If the program was started as a
+/// worker, does the work, and returns the status with which the program must end.
 pub fn worker() -> Option<ExitCode> {
     let first = std::env::args_os().nth(1);
     first
@@ -213,31 +216,32 @@ impl PartReader for Formats {
     }
 }
 
-/// A part of a file.
+/// A part of a file, digested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestedPart {
     /// Its role.
     pub role: PartRole,
-    /// The position of the part that directly contains it; `None` if that is the file itself.
+    /// The index of the part that directly contains this one. `None` if the file itself contains
+    /// it.
     pub parent: Option<u32>,
     /// Its name in the part that contains it.
     pub name: Vec<u8>,
-    /// Its content; `None` if it is empty or cannot be stored.
+    /// The digest of its content. `None` if the part is empty or cannot be stored.
     pub digest: Option<Box<Digest>>,
 }
 
-/// The parts of a file.
+/// The result of taking a file apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DigestedParts {
-    /// The parts of the file, and the parts of these.
+    /// All parts: those of the file, and the parts of these.
     pub pieces: Vec<DigestedPart>,
-    /// The skipped parts.
+    /// The parts that were skipped.
     pub skipped: Vec<SkippedPart>,
     /// The date that the document itself states.
     pub date: Option<DocumentDate>,
-    /// True if the extracting program could not be run, so that another attempt is needed.
+    /// True if the worker could not be run, so that the file must be tried again.
     pub again: bool,
-    /// The error number, if the system lacked the resources to run that program.
+    /// The `errno`, if the system lacked the resources to run the worker.
     pub scarce: Option<i32>,
 }
 
@@ -282,7 +286,8 @@ impl DigestedParts {
         }
     }
 
-    /// Returns the parts as a change of the index. `known` looks up contents that the index has.
+    /// Converts the parts to a change of the index. `known` returns the id of a content that the
+    /// index has.
     pub(crate) fn into_look(self, known: impl Fn(&Digest) -> Option<ContentId>) -> NewLook {
         let parts = self.pieces.into_iter().map(|piece| NewPart {
             role: piece.role,
@@ -302,8 +307,8 @@ impl DigestedParts {
     }
 }
 
-/// Returns the skipped parts as they are stored: the first ones, and the number of the others.
-/// Parts left out on purpose come last.
+/// Converts the skipped parts to the form that is stored: the first ones, and the number of the
+/// others. Parts that were left out on purpose are last.
 pub fn skipped_parts(mut skipped: Vec<(Vec<u8>, Skipped)>) -> Vec<SkippedPart> {
     skipped.sort_by_key(|(_, why)| matches!(why, Skipped::LeftOut(_)));
     let more = skipped.len().saturating_sub(MOST_SKIPPED) as u64;
@@ -316,7 +321,7 @@ pub fn skipped_parts(mut skipped: Vec<(Vec<u8>, Skipped)>) -> Vec<SkippedPart> {
     named.chain(more).collect()
 }
 
-/// Digests parts as the reader passes them on.
+/// Digests the parts while the reader passes their bytes on.
 struct Collector<'a> {
     digester: &'a mut Digester,
     pieces: Vec<DigestedPart>,
@@ -328,7 +333,7 @@ impl Sink for Collector<'_> {
     fn begin(&mut self, part: Part) {
         self.digester.reset();
         self.under_way = true;
-        // A part must follow its parent, or the parents could form a cycle.
+        // A parent must be listed before its parts. Otherwise the parents could form a cycle.
         let parent = part
             .parent
             .filter(|&parent| (parent as usize) < self.pieces.len());
@@ -372,9 +377,10 @@ impl Sink for Collector<'_> {
     }
 }
 
-/// Adds the wholes of the file and of every part that has members: see the head of this module.
+/// Adds the contents for the whole, for the file and for every part that has members: see the head
+/// of this module.
 fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
-    // Each part has a slot, and the last slot is that of the file itself.
+    // Each part has a slot, and the last slot is for the file itself.
     let file = pieces.len();
     let place = |node: Option<u32>| node.map_or(file, |node| node as usize);
     let mut has_parts = vec![false; file + 1];
@@ -425,7 +431,7 @@ fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
     pieces.append(&mut wholes);
 }
 
-/// Returns the digest of the leaves of one kind as a whole.
+/// Returns the digest for the whole of these leaves, which are all of one kind.
 fn together(leaves: &[&Digest], kind: ContentKind, sampling: SamplingParams) -> Digest {
     let levels = leaves.iter().map(|leaf| leaf.signature.level);
     let level = levels.max().unwrap_or(0).max(sampling.least_level);
@@ -454,7 +460,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns distinct bytes for each seed, without NUL for a text.
+    /// Returns bytes that are different for each seed. A text has no NUL.
     fn made(seed: u64, len: usize, kind: ContentKind) -> Vec<u8> {
         let mut bytes = letters(seed, len);
         if kind == ContentKind::Text {
@@ -477,7 +483,8 @@ mod tests {
     }
 
     proptest! {
-        /// The sample of a whole is that of its leaves' concatenated bytes, except for the seams.
+        /// The sample of a whole is equal to that of the joined bytes of its leaves, except at the
+        /// seams between them.
         #[test]
         fn a_whole_is_sampled_as_if_it_were_read(
             sizes in prop::collection::vec(prop_oneof![1usize..100, 1usize..20_000], 1..8),
@@ -499,8 +506,8 @@ mod tests {
             let level = whole.signature.level.max(read.signature.level);
             let whole_at: Vec<_> = whole.signature.at_level(level).collect();
             let read_at: Vec<_> = read.signature.at_level(level).collect();
-            // A text shorter than a shingle has one shingle of its own, which it loses when it is
-            // joined with other texts.
+            // A text that is shorter than a shingle is one shingle of its own. This shingle is lost
+            // when the text is joined with others.
             let is_short = |leaf: &Vec<u8>| {
                 is_text && leaf.split(|&byte| byte == b' ').count() < Params::SHINGLE
             };
@@ -511,8 +518,8 @@ mod tests {
                 .collect();
             let is_read = |print| read_at.contains(print) || short.contains(print);
             prop_assert!(whole_at.iter().all(is_read));
-            // Samples that are in no leaf lie across a seam. A seam has at most 63 windows or 4
-            // shingles, of which one in 2^level is sampled.
+            // A sample that is in no leaf lies across a seam. At most 63 windows or 4 shingles lie
+            // across a seam, and one in 2^level of them is sampled.
             let seams = (leaves.len() - 1) * if is_text { 4 } else { 63 };
             prop_assert!(read_at.len().saturating_sub(whole_at.len()) <= seams);
             prop_assert!(whole.signature.fingerprints.len() <= params.sampling.cap as usize);
@@ -549,7 +556,7 @@ mod tests {
             roles,
             [(PartRole::WholeText, None), (PartRole::WholeBytes, None)]
         );
-        // A packed tar with the same members, in another order, has the same wholes.
+        // A compressed tar with the same members in another order has the same wholes.
         let tar = wholes(vec![
             piece(PartRole::Unpacked, None, &binary),
             member(Some(0), &b),
@@ -562,8 +569,8 @@ mod tests {
         };
         assert_eq!(same(&zip), same(&tar));
         assert!(tar.iter().all(|whole| whole.1 == Some(0)));
-        // The text of a document represents it as a leaf. An archive in an archive has wholes of
-        // its own.
+        // A document in an archive is represented by its text, which is a leaf. An archive in an
+        // archive has wholes of its own.
         let mail = wholes(vec![
             piece(PartRole::Text, None, &a),
             member(None, &binary),

@@ -1,37 +1,43 @@
-//! Reads one file: opens only regular files, and classifies how reliable the result is.
+//! Reads one file. Opens only regular files, and reports how reliable the result is.
 //!
-//! 1. **A readable open may block or have effects** (a FIFO, a tape, `/dev/watchdog`). The type may
-//!    change between a `stat` and an `open`. So the name is opened with `O_PATH` first, which has
-//!    no effect. The type is checked on that descriptor, and the same inode is then opened through
-//!    `/proc/self/fd`. `O_NONBLOCK` and `O_NOCTTY` stay set for unusual file systems. `O_NOATIME`
-//!    is set where we own the file, because reading should leave no trace.
+//! 1. **Only a regular file is opened for reading.** Opening anything else may block or have
+//!    effects (a FIFO, a tape, `/dev/watchdog`). A `stat` before is not enough, because the type
+//!    may change after it. So the name is first opened with `O_PATH`, which has no effect. The type
+//!    is checked on that descriptor. Then the same inode is opened through `/proc/self/fd`.
+//!    `O_NONBLOCK` and `O_NOCTTY` are set for unusual file systems. `O_NOATIME` is set if we own
+//!    the file, so that reading does not change its access time.
 //! 2. **Never `mmap`**: a file that is truncated while it is mapped kills the process.
-//! 3. **No more than the size seen at the start is read**. So a file that grows as fast as we read
-//!    ends, and a pseudo file of size 0 is empty. One more byte is requested, to notice growth.
-//! 4. **`stat` before and after.** If size, times or identity differ, the file may never have had
-//!    these bytes. A small file is then read again at once, a few times. A file that keeps changing
-//!    is returned as it is and marked *moving*. It has the `stat` of *before*, so any later check
-//!    sees a difference.
-//! 5. **Settling.** Equal times are no proof of equal bytes. A store through `mmap` is dated when
-//!    the page is written back (measured: up to 35 s later on ext4, never on tmpfs). A kernel
-//!    without multigrain timestamps dates two writes within a tick alike (up to 10 ms; 2 s on FAT).
-//!    One rule covers both. A file whose inode changed less than [`SETTLE_WINDOW`] before the read
-//!    is *unsettled*. It is read once more after the window, for its digest only: one BLAKE3 pass,
-//!    no chunking, and no write if it is the same. A first scan reads files that nobody changed in
-//!    the last half minute exactly once. Checking by `stat` again would be cheaper, but useless:
-//!    the point is to find a change without a changed `stat`. Two changes stay invisible: a store
-//!    through a long-lived mapping on tmpfs, and a writeback later than the window.
-//! 6. **A known content costs one BLAKE3 pass.** Small files are hashed before anything else. A
-//!    large file may be known to the index with other times (a touch, a copy over itself). Its
-//!    digest alone is computed first. Only new contents are chunked. Two equal files in flight are
-//!    chunked once.
-//! 7. **Holes cost nothing**: `SEEK_DATA` and `SEEK_HOLE` find them, and the zeros are computed.
-//! 8. **A large file that changes** is read from its old end if it has grown. The part before is
-//!    assumed, and verified later. Otherwise it is hashed, and digested where it differs from the
-//!    earlier state (docs/changes.md). Both need what `known` holds of an earlier reading.
+//! 3. **A file is read only up to the size that it had at the start.** So reading ends even if the
+//!    file grows as fast as we read. A pseudo file of size 0 is empty. One more byte is requested,
+//!    to notice that the file has grown.
+//! 4. **The `stat` before and after reading is compared.** If size, times or inode differ, the file
+//!    may never have had exactly these bytes. Unless it is large, it is then read again at once, a
+//!    few times. If it still changes, it is returned as it was read, and marked as *moving*. It is
+//!    returned with the `stat` from before the reading, so any later check sees a difference.
+//! 5. **A recently changed file is read once more.** Equal times do not prove equal bytes. A write
+//!    by `mmap` gets its time only when the page is written back (measured: up to 35 s later on
+//!    ext4, never on tmpfs). A kernel without multigrain timestamps gives the same time to two
+//!    writes within a tick (up to 10 ms; 2 s on FAT). One rule covers both cases: a file whose
+//!    inode changed less than [`SETTLE_WINDOW`] before the reading is *unsettled*. It is read once
+//!    more after that window, only to compute its digest. If the digest is the same, nothing else
+//!    is computed or written. A first scan reads a file that nobody changed in the last half minute
+//!    exactly once. Comparing the `stat` again would be cheaper, but of no use: the second reading
+//!    is to find changes that the `stat` does not show. Two changes are still not found: a write
+//!    through a long-lived mapping on tmpfs, and a page that is written back after the window.
+//! 6. **A known content costs only one BLAKE3 pass.** A small file is hashed before anything else
+//!    is computed. A large file is hashed first if the index has it with the same size. Only its
+//!    times may have changed, by a touch or by copying the file over itself. Only contents that are
+//!    new are chunked. Of two equal files that are read at the same time, only one is chunked.
+//! 7. **Holes are not read**: `SEEK_DATA` and `SEEK_HOLE` find them, and the hash of their zeros is
+//!    computed.
+//! 8. **A large file that has grown** is read only from its old end. The part before that is
+//!    assumed to be unchanged, and verified later. Any other large file that has changed is hashed,
+//!    and digested where it differs from its earlier state (docs/changes.md). Both need the state
+//!    of an earlier reading, which `known` stores.
 //! 9. **A long reading may pause**, so that other files need not wait for it; see `paused`.
-//! 10. Advice to the kernel is `SEQUENTIAL` for large files. Dropping the pages that we read would
-//!     also drop pages that the user's programs had cached. The kernel's use-once list is better.
+//! 10. **The page cache is left to the kernel**, which gets the advice `SEQUENTIAL` for large
+//!     files. If we dropped the pages that we read, pages that other programs use would be dropped,
+//!     too. The kernel's own list of pages that were used only once works better.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -58,55 +64,57 @@ pub use self::at::{data_at, fill, read_fully_at, read_prefix};
 pub use self::contents::{Content, Contents, Lookup, NoContents};
 pub use self::open::{open_regular, open_regular_in};
 
-/// A file whose inode changed less than this before it was read is unsettled: it may have changed
-/// again with the same times. The kernel dates stores through `mmap` at writeback, after 30 s
-/// (`dirty_expire`) and 5 s (the writeback interval).
+/// A file whose inode changed less than this time before it was read is unsettled: it may have
+/// changed again with the same times. For a page that was changed by `mmap`, the kernel sets the
+/// time only when it writes the page back. It does so after 30 s (`dirty_expire`) and up to 5 s
+/// more (the writeback interval).
 pub const SETTLE_WINDOW: Duration = Duration::from_secs(35);
 
-/// The size of the largest file that is read at once, in bytes.
+/// The maximum size in bytes of a file that is read as a whole into memory.
 const SMALL: u64 = 1 << 20;
 
-/// The number of attempts after which a file counts as moving.
+/// If a file changes during this many attempts to read it, it counts as moving.
 const ATTEMPTS: u32 = 3;
 
-/// The size of the largest file that is read again at once, in bytes. A larger one would probably
-/// change again meanwhile.
+/// The maximum size in bytes of a file that is read again at once if it changed. A larger one would
+/// probably change again meanwhile.
 const LARGEST_AT_ONCE: u64 = 64 << 20;
 
 /// A file that was read.
 #[derive(Clone, Debug)]
 pub struct FileRead {
-    /// The `stat` before the (last) reading.
+    /// The `stat` of the file before it was read for the last time.
     pub stat: Stat,
     /// Its content.
     pub content: Content,
-    /// The file changed during every attempt to read it.
+    /// True if the file changed during every attempt to read it.
     pub moving: bool,
-    /// The time when reading began.
+    /// The time at which the reading began.
     pub at: SystemTime,
-    /// Bytes read in all attempts.
+    /// Number of bytes that were read in all attempts.
     pub bytes: u64,
-    /// The file has a format that is taken apart, or that states a date.
+    /// True if the file has a format that can be taken apart, or that states a date.
     pub applies: bool,
-    /// The result of looking into it, if that was requested and is new.
+    /// The result of looking into the file for parts or a date, if that was requested and is new.
     pub look: Option<NewLook>,
-    /// The content must be taken apart later.
+    /// True if the content must be taken apart later.
     pub due: bool,
-    /// The system lacked the resources to look into it: the error number.
+    /// The `errno`, if the system lacked the resources to look into the file.
     pub scarce: Option<i32>,
-    /// Bytes at the beginning that were not read, but assumed equal to those of an earlier reading.
+    /// Number of bytes at the beginning of the file that were not read, but assumed to be the same
+    /// as in an earlier reading.
     pub assumed: ByteLen,
 }
 
 impl FileRead {
-    /// Returns how many nanoseconds before the reading the inode changed; negative if that is in
-    /// the future.
+    /// Returns the nanoseconds from the last change of the inode to the reading. Returns a negative
+    /// number if the time of that change is in the future.
     pub fn age(&self) -> i128 {
         age(self.stat.ctime, self.at)
     }
 }
 
-/// Returns the nanoseconds from `time` to `now`; negative if `time` is later.
+/// Returns the nanoseconds from `time` to `now`. Returns a negative number if `time` is later.
 pub fn age(time: Timestamp, now: SystemTime) -> i128 {
     let since_1970 = match now.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(after) => after.as_nanos() as i128,
@@ -118,19 +126,20 @@ pub fn age(time: Timestamp, now: SystemTime) -> i128 {
 /// The reason why a file was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadFailure {
-    /// Nothing is at the path (any more), or access to it is obstructed.
+    /// Nothing is at the path any more, or the path leads to nothing that is accessible.
     #[error("the file is gone")]
     Gone,
-    /// The path is not a regular file (any more).
+    /// The path does not lead to a regular file, or not any more.
     #[error("not a regular file")]
     NotRegular,
-    /// The system refused, for now or permanently.
+    /// The system refused to read the file, for now or for ever.
     #[error("{}", std::io::Error::from_raw_os_error(*.0))]
     Errno(i32),
     /// The stop flag was set.
     #[error("stopped")]
     Stopped,
-    /// The reading takes longer than a reader may spend. The next reading continues where it ended.
+    /// Reading the file takes longer than one turn. The next reading continues where this one
+    /// ended.
     #[error("not read to its end yet")]
     Paused,
 }
@@ -145,37 +154,38 @@ impl From<Errno> for ReadFailure {
     }
 }
 
-/// Reads files one after the other with the same buffers.
+/// Reads files one after another, with the same buffers.
 #[derive(Debug)]
 pub struct Reader {
     digester: Digester,
     params: Params,
     pieces: InPieces,
-    /// The states of large files as of earlier readings. `None`: every file is read whole.
+    /// The states of large files after earlier readings. `None`: every file is read as a whole.
     known: Option<Arc<KnownFiles>>,
-    /// True if the part before the old end of a grown file may be assumed unchanged.
+    /// True if the beginning of a file that has grown may be assumed to be unchanged.
     may_assume: bool,
-    /// The device and inode of the file that the next one replaces, under the same name.
+    /// Device and inode of the file that had the name of the next file before.
     replaces: Option<(u64, u64)>,
-    /// The stored paused readings. `None`: readings are neither paused nor resumed.
+    /// The readings that were paused. `None`: readings are neither paused nor continued.
     paused: Option<Arc<PausedReadings>>,
-    /// True if the next file's presence in the page cache is to be checked.
+    /// True if the reader must check whether the next file is in the page cache.
     looks_at_cache: bool,
-    /// True if the last file was in the page cache; `None` if that was not checked or is unknown.
+    /// True if the last file was in the page cache. `None` if that was not checked, or could not be
+    /// found out.
     was_cached: Option<bool>,
 }
 
-/// One pass over a file.
+/// The result of one pass over a file.
 struct Pass {
     content: Content,
     bytes: u64,
     assumed: ByteLen,
-    /// True if the file had more or fewer bytes than its `stat` says.
+    /// True if the file had more or fewer bytes than its `stat` states.
     other_size: bool,
 }
 
 impl Pass {
-    /// Makes a pass that did not assume any bytes.
+    /// Makes the result of a pass in which no bytes were assumed to be unchanged.
     const fn of(content: Content, bytes: u64, other_size: bool) -> Self {
         Self {
             content,
@@ -186,15 +196,15 @@ impl Pass {
     }
 }
 
-/// The outcome of a pass.
+/// The result of a pass, which may have been paused.
 enum Passed {
     Whole(Pass),
-    /// The reading paused after this many bytes.
+    /// The reading was paused. The number is that of the bytes that were read.
     Partly(Halfway, u64),
 }
 
 impl Passed {
-    /// Adds the number of bytes that were read before this pass.
+    /// Adds the number of bytes that an earlier pass has read.
     fn after(self, before: u64) -> Self {
         match self {
             Self::Whole(pass) => Self::Whole(Pass {
@@ -207,7 +217,7 @@ impl Passed {
 }
 
 impl Reader {
-    /// Returns a reader for an index with these parameters.
+    /// Makes a reader for an index with these parameters.
     pub fn new(params: &Params, stop: StopFlag) -> Self {
         Self {
             digester: Digester::new(params),
@@ -228,53 +238,58 @@ impl Reader {
         }
     }
 
-    /// Enables the cheaper reading of large files that were read before and have changed.
+    /// Makes the reader use the earlier states of large files, so that a changed file need not be
+    /// digested as a whole.
     pub(crate) fn with_known(mut self, known: Arc<KnownFiles>) -> Self {
         self.known = Some(known);
         self
     }
 
-    /// Makes the reader pause long readings, and resume those that any reader has stored here.
+    /// Makes the reader pause long readings and store them here. It continues readings that any
+    /// reader has stored.
     pub(crate) fn with_paused(mut self, paused: Arc<PausedReadings>) -> Self {
         self.paused = Some(paused);
         self
     }
 
-    /// Makes readings end with [`ReadFailure::Paused`] after this moment; `None`: never.
+    /// Makes readings return [`ReadFailure::Paused`] after this moment. `None`: they are not
+    /// paused.
     pub(crate) const fn pause_at(&mut self, until: Option<Instant>) {
         self.pieces.until = until;
     }
 
-    /// Sets whether reading the next file should leave the page cache as it was.
+    /// Sets whether reading the next file should leave the page cache unchanged.
     pub(crate) const fn spare_cache(&mut self, spare: bool) {
         self.pieces.spares_cache = spare;
     }
 
-    /// Sets whether [`Self::was_cached`] is determined for the next file.
+    /// Sets whether the reader checks if the next file is in the page cache. [`Self::was_cached`]
+    /// returns the result.
     pub(crate) const fn look_at_cache(&mut self, look: bool) {
         self.looks_at_cache = look;
         self.was_cached = None;
     }
 
-    /// Returns whether the last file was in the page cache before it was read.
+    /// Returns whether the last file was in the page cache before it was read. Returns `None` if
+    /// that is not known.
     pub(crate) const fn was_cached(&self) -> Option<bool> {
         self.was_cached
     }
 
-    /// Sets whether the beginning of a grown file may be assumed unchanged. If not, it is read and
-    /// hashed, but not chunked.
+    /// Sets whether the beginning of a file that has grown may be assumed to be unchanged. If not,
+    /// the beginning is read and hashed, but not chunked.
     pub(crate) const fn may_assume(&mut self, may: bool) {
         self.may_assume = may;
     }
 
-    /// Names the file that had the next file's name before. The next file may be a saved version of
-    /// that file.
+    /// Sets the file that had the name of the next file before. The next file may be a new version
+    /// of that file, saved by a rename.
     pub(crate) const fn replaces(&mut self, file: Option<(u64, u64)>) {
         self.replaces = file;
     }
 
-    /// Reads the file at a path below the anchor. `known_size` is its size in the index, if it has
-    /// one. If the size is unchanged, the digest alone is computed first.
+    /// Reads the file at a path below the anchor. `known_size` is the size of the file in the
+    /// index, if it has the file. If the size is unchanged, only the digest is computed at first.
     pub fn read(
         &mut self,
         anchor: &Anchor,
@@ -294,7 +309,8 @@ impl Reader {
         Ok((file, stat))
     }
 
-    /// Reads an open file like [`Self::read`]. The `stat` is that of [`open_regular`].
+    /// Like [`Self::read`], for a file that is open already. The file and its `stat` are those that
+    /// [`open_regular`] returned.
     pub fn read_open(
         &mut self,
         (file, before): (OwnedFd, Stat),
@@ -321,8 +337,8 @@ impl Reader {
                 (before, at) = (paused.stat, paused.at);
                 bytes += paused.bytes;
                 halfway = Some(paused.state);
-                // A resumed file is not read again if it changes. Otherwise a file that is written
-                // to between all turns would never be finished.
+                // A reading that was continued is not repeated if the file has changed. Otherwise a
+                // file that is written to between all turns would never be finished.
                 attempt = ATTEMPTS;
             }
             let digest_first = known_size == Some(ByteLen(before.size));
@@ -337,8 +353,8 @@ impl Reader {
             };
             bytes += pass.bytes;
             let content = match (pass.content, earlier.take()) {
-                // The bytes are the same, only the times changed. The content is in flight because
-                // the previous attempt here claimed it.
+                // The bytes are the same: only the times have changed. The content is in flight
+                // because the previous attempt of this reading has claimed it.
                 (Content::InFlight(now), Some(Content::New(digest))) if digest.content == now => {
                     Content::New(digest)
                 }
@@ -366,12 +382,12 @@ impl Reader {
         }
     }
 
-    /// Computes the digest of a file in one pass, for a question instead of the index.
+    /// Computes the digest of a file in one pass. This is for a question, without an index.
     pub fn digest(&mut self, anchor: &Anchor, path: &Path) -> Result<FileRead, ReadFailure> {
         self.read(anchor, path, None, &NoContents)
     }
 
-    /// Returns the stored earlier reading of the file, if it can continue.
+    /// Returns the paused reading of the file, if there is one that can continue.
     fn resumed(&self, file: &OwnedFd, stat: &Stat) -> Result<Option<Paused>, ReadFailure> {
         match &self.paused {
             Some(paused) if stat.size > SMALL => paused.take(file, stat),
@@ -404,15 +420,15 @@ impl Reader {
         };
         let mut bytes = 0;
         let known = self.known(stat, contents);
-        // A file that is hashed first or was read before may be read twice, so its pages stay in
-        // the cache.
+        // A file that is hashed first, or that was read before, may be read twice. So its pages
+        // should stay in the cache.
         self.pieces.spares_cache &= !digest_first && known.is_none();
         if let Some(known) = known
             && let Some(passed) = self.changed(file, stat, &known, contents, &mut bytes)?
         {
             return Ok(passed.after(bytes));
         }
-        // This is only a hint for the kernel, so a failure is ignored.
+        // The kernel need not follow this advice, so a failure is ignored.
         rustix::fs::fadvise(file, 0, None, Advice::Sequential).ok();
         if digest_first || from > 0 {
             let rest = from..stat.size;
@@ -445,8 +461,9 @@ impl Reader {
         }
     }
 
-    /// Reads a file from the position of the digester to its end. The digester already has the
-    /// bytes before: those of `base`, the earlier state of a grown file, or those of earlier turns.
+    /// Reads a file from the position of the digester to its end. The digester has the bytes before
+    /// that position already. They are those of `base`, the earlier state of a file that has grown,
+    /// or those that were read in earlier turns.
     fn rest(
         &mut self,
         file: &OwnedFd,
@@ -466,7 +483,7 @@ impl Reader {
         }
         let of_file = (!read.other_size).then_some(stat);
         let Some(content) = self.finish(file, of_file, base, contents)? else {
-            // The earlier state of the file did not help, so the file is read without it.
+            // The earlier state of the file was of no use, so the whole file is read.
             self.digester.reset();
             let passed = self.rest(file, stat, None, contents)?;
             return Ok(passed.after(read.bytes));
@@ -475,8 +492,9 @@ impl Reader {
         Ok(Passed::Whole(pass))
     }
 
-    /// Completes the content that the digester holds. If `stat` is given, the content is all of
-    /// this file, and the state of the file is kept. `None` if the file must be digested anew.
+    /// Finishes the content in the digester. If `stat` is given, the content is that of the whole
+    /// file, and the state of the file is stored. Returns `None` if the file must be digested
+    /// again.
     fn finish(
         &mut self,
         file: &OwnedFd,
@@ -513,8 +531,8 @@ impl Reader {
         }
         Ok(Some(match contents.look_up(&digest) {
             Lookup::Known(id) => Content::Known(id),
-            // If another file has claimed the digest, both files add the content, which is stored
-            // once.
+            // If another file has claimed the digest, both files add the content. The index stores
+            // it once.
             Lookup::InFlight | Lookup::New => large.made.into(),
         }))
     }

@@ -1,8 +1,8 @@
-//! Counts all files and bytes ahead of a walk.
+//! Counts all files and their bytes before a walk has found them.
 //!
-//! A walk finds directories as it goes and reads files meanwhile, so it does not know how much is
-//! left. A display of progress counts on a separate thread. The count is approximate: it includes
-//! excluded files, may miss concurrent changes, and ignores inaccessible paths.
+//! A walk finds directories and reads files at the same time, so it does not know how much is left.
+//! For a display of progress, a separate thread counts all files. The count is approximate: it
+//! includes files that are left out, may miss changes, and ignores paths that cannot be accessed.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::ingest::Amount;
 use crate::walk::{Anchor, Kind, Stat};
 
-/// A count of files and bytes that another thread makes.
+/// A count of files and bytes. Another thread makes it.
 #[derive(Debug, Default)]
 pub struct Tally {
     files: AtomicU64,
@@ -20,13 +20,13 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts the regular files at and below these absolute paths, on the file systems of the
-    /// paths. Links are not followed.
+    /// Counts the regular files at and below these absolute paths. Does not follow links or enter
+    /// other file systems.
     pub fn count(&self, paths: &[PathBuf]) {
         for path in paths {
             match Anchor::open(path) {
                 Ok(anchor) => self.count_below(&anchor),
-                // The path is a file, or nothing is there.
+                // The path is not a directory: it is a file, or nothing is there.
                 Err(_) => self.add(std::fs::symlink_metadata(path).map_or(0, |meta| meta.len())),
             }
         }
@@ -71,7 +71,7 @@ impl Tally {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the count, when it is complete.
+    /// Returns the count. Returns `None` as long as it is not complete.
     pub fn total(&self) -> Option<Amount> {
         self.is_complete.load(Ordering::Acquire).then(|| Amount {
             files: self.files.load(Ordering::Relaxed),
@@ -96,7 +96,7 @@ mod tests {
         let tally = Tally::default();
         assert_eq!(tally.total(), None);
         tally.count(&[tree.path("a"), tree.path("x"), tree.path("none")]);
-        // A missing path counts as one empty file.
+        // A path that does not exist counts as one empty file.
         assert_eq!(
             tally.total(),
             Some(Amount {

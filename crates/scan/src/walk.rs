@@ -1,21 +1,23 @@
-//! Lists directories without following anything that leads elsewhere.
+//! Lists directories, and never follows a link out of the tree.
 //!
-//! A user who may write in a watched tree may swap a directory for a symbolic link between two
-//! calls. So nothing is looked up by an absolute path. An [`Anchor`] is one open root, and
-//! everything below it is reached with `openat2`. In one call, the kernel refuses symbolic links,
-//! magic links and `..` that leaves the root. A path too long for one call is walked in pieces of
-//! whole components (`PATH_MAX` is 4096). Without `openat2` (a kernel before 5.6, a strict seccomp
-//! filter) each piece is one component, opened with `O_NOFOLLOW`.
+//! A user who may write in a watched tree could replace a directory by a symbolic link between two
+//! system calls. So nothing below a root is looked up by its absolute path. An [`Anchor`] is an
+//! open root. Everything below it is opened with `openat2`. In that call, the kernel refuses
+//! symbolic links, magic links and a `..` that leaves the root. A path that is too long for one
+//! call (`PATH_MAX` is 4096) is opened in several pieces of whole components. If `openat2` is
+//! missing (a kernel before 5.6, a strict seccomp filter), each piece is one component, opened with
+//! `O_NOFOLLOW`.
 //!
-//! 1. Directories are opened for reading only to list them. Their entries are checked with
+//! 1. A directory is opened for reading only to list it. The type of each entry is found with
 //!    `fstatat`, which does not follow links. Only [`crate::read`] opens files, and only regular
 //!    ones.
-//! 2. An excluded name is dropped between `getdents` and `fstatat`. A `stat` of our own mount point
-//!    would wait for ourselves, and one of a hung server would wait for ever.
-//! 3. `.snapshot` and `.zfs` directories are dropped the same way: they hold copies of the tree.
-//! 4. A name that is gone before its `stat` counts as never listed. Any other failure is kept in
-//!    the entry, so that the caller can distinguish a missing file from a transient failure.
-//! 5. Nothing recurses; the caller keeps the stack.
+//! 2. An excluded name is dropped after `getdents` and before `fstatat`. A `stat` of our own mount
+//!    point would wait for ourselves, and a `stat` of the mount of a hung server would wait for
+//!    ever.
+//! 3. `.snapshot` and `.zfs` directories are dropped in the same way: they have copies of the tree.
+//! 4. If the `stat` of a name fails, the failure is returned in its entry. So the caller can
+//!    distinguish a name that is gone from a transient failure.
+//! 5. Nothing here is recursive: the caller has the stack of directories.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -59,23 +61,24 @@ impl From<FileType> for Kind {
 /// The fields of `stat` that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// `st_dev`. It may only be compared within one run.
+    /// The number `st_dev`. It may be compared only with those of the same run.
     pub dev: u64,
     /// Inode number.
     pub ino: u64,
-    /// Type.
+    /// The type of the entry.
     pub kind: Kind,
     /// Size in bytes.
     pub size: u64,
-    /// The bytes that the file takes on disk; less than its size if it has holes.
+    /// The number of bytes that the file takes on disk. It is less than its size if the file has
+    /// holes.
     pub allocated: u64,
-    /// Last change of the bytes.
+    /// Time of the last change of the bytes.
     pub mtime: Timestamp,
-    /// Last change of the inode.
+    /// Time of the last change of the inode.
     pub ctime: Timestamp,
-    /// Number of names.
+    /// Number of hard links.
     pub nlink: u32,
-    /// The owner.
+    /// The user id of the owner.
     pub uid: u32,
 }
 
@@ -110,12 +113,13 @@ impl Stat {
         rustix::fs::fstat(fd).map(|stat| Self::new(&stat))
     }
 
-    /// Returns the `stat` of a path. It is only a hint, because links above the path are followed.
+    /// Returns the `stat` of a path. Links in the directories above are followed, so the result is
+    /// only a hint.
     pub(crate) fn at(path: &Path) -> rustix::io::Result<Self> {
         rustix::fs::lstat(path).map(|stat| Self::new(&stat))
     }
 
-    /// Returns the row for the index.
+    /// Returns the form in which the index stores this `stat`.
     pub fn row(&self, fs: FsId) -> FileStat {
         FileStat {
             fs,
@@ -127,7 +131,8 @@ impl Stat {
         }
     }
 
-    /// Returns whether both `stat`s of one inode agree, so that the bytes are presumably unchanged.
+    /// Returns whether two `stat`s have the same inode, size and times, so that the bytes are
+    /// probably unchanged.
     pub fn unchanged_since(&self, earlier: &Self) -> bool {
         (
             self.dev, self.ino, self.kind, self.size, self.mtime, self.ctime,
@@ -142,7 +147,7 @@ impl Stat {
     }
 }
 
-/// A directory that stays open; everything below it is reached from here.
+/// A directory that stays open. Everything below it is reached from it.
 #[derive(Debug)]
 pub struct Anchor {
     fd: OwnedFd,
@@ -150,15 +155,15 @@ pub struct Anchor {
     stat: Stat,
 }
 
-/// The longest path in one system call, in bytes: a little less than `PATH_MAX`.
+/// The maximum length in bytes of a path in one system call. It is a little less than `PATH_MAX`.
 const LONGEST_PIECE: usize = 4000;
 
-/// Set once `openat2` was refused as unknown, by the kernel or by a filter.
+/// True after the kernel or a seccomp filter has refused `openat2` as unknown.
 static NO_OPENAT2: AtomicBool = AtomicBool::new(false);
 
 impl Anchor {
-    /// Opens the directory at an absolute path that must not contain a symbolic link. The caller
-    /// has already resolved the links of the path, so a link found now was swapped in.
+    /// Opens the directory at an absolute path, in which no component may be a symbolic link. The
+    /// caller has resolved all links before, so a link that is found now was put there meanwhile.
     pub fn open(path: &Path) -> rustix::io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let slash = rustix::fs::open("/", flags, Mode::empty())?;
@@ -172,12 +177,12 @@ impl Anchor {
         })
     }
 
-    /// The path where it was opened.
+    /// Returns the path with which the directory was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The `stat` when it was opened.
+    /// Returns the `stat` of the directory when it was opened.
     pub const fn stat(&self) -> &Stat {
         &self.stat
     }
@@ -189,7 +194,7 @@ impl Anchor {
         })
     }
 
-    /// Opens a path at or below the anchor; the flags gain `O_NOFOLLOW` and `O_CLOEXEC`.
+    /// Opens a path at or below the anchor. `O_NOFOLLOW` and `O_CLOEXEC` are added to the flags.
     pub fn open_at(&self, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         let below = path.strip_prefix(&self.path).map_err(|_| Errno::XDEV)?;
         open_below(
@@ -218,7 +223,8 @@ impl Anchor {
         self.open_dir(path, OFlags::RDONLY | OFlags::NONBLOCK)
     }
 
-    /// Opens a directory only to look up names in it, even if it may not be listed.
+    /// Opens a directory only to look up names in it. This works even if the directory may not be
+    /// listed.
     pub fn names_of(&self, path: &Path) -> rustix::io::Result<OpenDir> {
         self.open_dir(path, OFlags::PATH)
     }
@@ -230,7 +236,8 @@ impl Anchor {
     }
 }
 
-/// Opens `below` (relative, possibly empty or longer than `PATH_MAX`) beneath `start`.
+/// Opens the path `below`, which is relative to `start`. It may be empty, or longer than
+/// `PATH_MAX`.
 fn open_below(start: BorrowedFd<'_>, below: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let bytes = below.as_os_str().as_bytes();
     if bytes.is_empty() {
@@ -245,7 +252,8 @@ fn open_below(start: BorrowedFd<'_>, below: &Path, flags: OFlags) -> rustix::io:
         let limit = if one_by_one { 1 } else { LONGEST_PIECE };
         let Some(end) = piece_end(rest, limit) else {
             return match open_piece(at, OsStr::from_bytes(rest), flags) {
-                // `openat2` was just refused as unknown: walk the path in single components.
+                // `openat2` was just refused as unknown. So the same path is tried again, component
+                // by component.
                 Err(_) if !one_by_one && NO_OPENAT2.load(Ordering::Relaxed) => continue,
                 other => other,
             };
@@ -261,8 +269,8 @@ fn open_below(start: BorrowedFd<'_>, below: &Path, flags: OFlags) -> rustix::io:
     }
 }
 
-/// Returns where to cut a path so that its first piece has at most `limit` bytes. A component
-/// longer than that is a piece of its own. `None` if no cut is needed.
+/// Returns the position at which a path is cut, so that its first piece has at most `limit` bytes.
+/// A component that is longer is a piece of its own. Returns `None` if the path need not be cut.
 fn piece_end(path: &[u8], limit: usize) -> Option<usize> {
     if path.len() <= limit {
         return None;
@@ -276,8 +284,8 @@ fn open_piece(at: BorrowedFd<'_>, piece: &OsStr, flags: OFlags) -> rustix::io::R
         return rustix::fs::openat(at, piece, flags, Mode::empty());
     }
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    // EAGAIN means that a rename somewhere raced with the check of `..`, EINTR that a server is
-    // slow.
+    // EAGAIN means that something was renamed while the kernel checked a `..`. EINTR means that a
+    // server is slow.
     for _ in 0..100 {
         match rustix::fs::openat2(at, piece, flags, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -308,14 +316,14 @@ pub struct OpenDir {
 /// One name of a listing.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The name, any bytes but `/` and NUL.
+    /// The name. It may have any bytes except `/` and NUL.
     pub name: OsString,
-    /// Its `stat`, or the reason why that failed.
+    /// The `stat` of the name, or the error with which it failed.
     pub stat: rustix::io::Result<Stat>,
 }
 
 impl Found {
-    /// Returns whether the name vanished after it was listed.
+    /// Returns whether the name was gone when its `stat` was taken.
     pub const fn is_gone(&self) -> bool {
         matches!(self.stat, Err(Errno::NOENT))
     }
@@ -327,12 +335,13 @@ impl AsFd for OpenDir {
     }
 }
 
-/// The number of bytes of names that one call reads.
+/// The number of bytes of the buffer into which one call reads names.
 const LISTING_BUFFER: usize = 64 << 10;
 
 impl OpenDir {
-    /// Returns whether the directory has no names; `false` if that is unknown. Must not be combined
-    /// with a listing of the same [`OpenDir`], which would begin where this ended.
+    /// Returns whether the directory has no names. Returns `false` if that is not known. Must not
+    /// be combined with a listing of the same [`OpenDir`], because the listing would begin where
+    /// this ended.
     pub fn is_empty(&self) -> bool {
         let mut buffer = Vec::with_capacity(1 << 10);
         let mut entries = RawDir::new(&self.fd, buffer.spare_capacity_mut());
@@ -346,15 +355,16 @@ impl OpenDir {
         true
     }
 
-    /// Lists all names except `.`, `..`, snapshot directories and those that `skip` selects, sorted
-    /// by raw bytes. Any failure fails the listing as a whole, because half a listing would look
-    /// like deletions. A name that vanishes before its `lstat` is listed with that failure.
+    /// Lists all names, sorted by their bytes. Leaves out `.`, `..`, directories of snapshots, and
+    /// names for which `skip` returns true. If anything fails, the whole listing fails, because the
+    /// missing names of a partial listing would look deleted. A name that is gone before its
+    /// `lstat` is listed with that failure.
     pub fn list(&self, skip: &dyn Fn(&OsStr) -> bool) -> rustix::io::Result<Vec<Found>> {
         self.listed(false, skip)
     }
 
-    /// Like [`Self::list`], but includes snapshot directories, for a caller that must account for
-    /// every name.
+    /// Like [`Self::list`], but includes directories of snapshots, for a caller that needs every
+    /// name.
     pub fn list_all(&self, skip: &dyn Fn(&OsStr) -> bool) -> rustix::io::Result<Vec<Found>> {
         self.listed(true, skip)
     }
@@ -370,7 +380,7 @@ impl OpenDir {
         while let Some(entry) = entries.next() {
             let entry = match entry {
                 Err(Errno::INTR) => continue,
-                // The directory was removed after it was opened, so it has no names.
+                // The directory was removed after it was opened, so it has no more names.
                 Err(Errno::NOENT) => break,
                 other => other?,
             };
@@ -389,13 +399,13 @@ impl OpenDir {
             });
         }
         found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        // A directory that changes while it is listed may give a name twice.
+        // If a directory changes while it is listed, the kernel may return a name twice.
         found.dedup_by(|b, a| a.name == b.name);
         Ok(found)
     }
 
-    /// Opens a name in this directory; the flags gain `O_NOFOLLOW` and `O_CLOEXEC`. A name is a
-    /// single component, so no mount or swapped link can lead out of the directory.
+    /// Opens a name in this directory. `O_NOFOLLOW` and `O_CLOEXEC` are added to the flags. A name
+    /// is a single component, so a link that was put there cannot lead out of the directory.
     pub fn open_at(&self, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         if name.as_bytes().contains(&b'/') {
             return Err(Errno::XDEV);
@@ -413,24 +423,24 @@ impl OpenDir {
     }
 }
 
-/// Returns whether a directory of this name holds snapshots, which are copies of the tree.
+/// Returns whether a directory with this name has snapshots, which are copies of the tree.
 pub fn is_snapshots(name: &OsStr) -> bool {
     matches!(name.as_bytes(), b".snapshot" | b".zfs")
 }
 
-/// Returns whether a failure means that nothing, or nothing visible to us, is at a path. Every
-/// other failure (no descriptors left, a disk error, a stale handle) must never count as a
-/// deletion.
+/// Returns whether an error means that nothing is at a path, or nothing that we can see. Any other
+/// error (no descriptors left, a disk error, a stale handle) must never count as a deletion.
 pub fn means_absent(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
 }
 
-/// Returns whether a failure means that access is denied.
+/// Returns whether an error means that access is denied.
 pub fn means_denied(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM)
 }
 
-/// Returns whether a failure is transient: it is the system's, not the file's, and worth a retry.
+/// Returns whether an error is transient: its cause is the system and not the file, so it is worth
+/// trying again.
 pub fn means_passing(errno: Errno) -> bool {
     matches!(
         errno,

@@ -1,4 +1,4 @@
-//! Joins a base and a delta to the new catalogue.
+//! Makes the new catalogue from a base and a delta.
 
 use std::path::Path;
 
@@ -11,15 +11,16 @@ use super::super::records::{RecordStream, Sink};
 use super::super::{CatalogueError, Totals};
 use super::{Base, CONTENT_OF_BASE, Delta, KEEP, LOOK_OF_BASE, Numbering, Replay};
 
-/// Joins a delta to the catalogue in `base`. Passes the bytes of the new catalogue to `sink`, until
-/// `sink` returns `Break`.
+/// Makes the new catalogue from the catalogue in `base` and a delta. Passes its bytes to `sink`,
+/// until `sink` returns `Break`.
 ///
-/// The caller must not use the bytes before this returns. Only then is their digest verified.
+/// The caller must not use the bytes before this function returns: their digest is verified only at
+/// the end.
 ///
 /// # Errors
 ///
-/// Fails if `base` is not the delta's base, or if the result differs from the original. Also fails
-/// if either file cannot be read or is damaged.
+/// Fails if `base` is not the delta's base, or if the result does not have the digest that the
+/// delta states. Also fails if either file cannot be read or is damaged.
 pub fn join(base: &Path, mut delta: Delta, sink: Sink<'_>) -> Result<Totals, CatalogueError> {
     let base = Base::open(base)?;
     if base.catalogue.checksum() != delta.base() {
@@ -59,7 +60,7 @@ pub fn join(base: &Path, mut delta: Delta, sink: Sink<'_>) -> Result<Totals, Cat
     }
 }
 
-/// Reads the sums and the digest of the new catalogue.
+/// Reads the totals and the digest of the new catalogue from the last record of a delta.
 fn end_of(body: &[u8]) -> Option<(Totals, ContentDigest)> {
     let mut reader = Reader(body);
     let totals = reader.value()?;
@@ -75,7 +76,7 @@ struct Joiner<'a> {
 }
 
 impl Joiner<'_> {
-    /// Writes the records that one record of the delta makes. Returns `None` if it is invalid.
+    /// Writes the records that one record of the delta describes. Returns `None` if it is invalid.
     fn record(&mut self, kind: u8, body: Vec<u8>) -> Result<Option<()>, CatalogueError> {
         let mut reader = Reader(&body);
         match kind {

@@ -16,8 +16,8 @@ use super::{Base, CONTENT_OF_BASE, DELTA, KEEP, LOOK_OF_BASE, Numbering, Replay}
 /// Makes the delta that leads from the catalogue in `base` to `new`. Passes its bytes to `sink`,
 /// until `sink` returns `Break`. Returns the totals of the new catalogue.
 ///
-/// The samples of `new` are thinned like those of the base, so that a different density of samples
-/// does not count as a change.
+/// The samples of `new` are thinned like those of the base. Otherwise a different density of
+/// samples would make every content differ.
 ///
 /// # Errors
 ///
@@ -57,7 +57,7 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
         kept: 0,
     };
     maker.next_of_base()?;
-    // The contents and looks before an entry belong to that entry.
+    // `group` collects the contents and looks before an entry, because they belong to that entry.
     let mut group = Vec::new();
     let mut totals = None;
     while let Some(mut record) = new.next_record()? {
@@ -85,9 +85,10 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
     Ok(totals)
 }
 
-/// Thins the samples of a content to `most`; `None` if it is forged.
+/// Thins the samples of a content to `most` fingerprints. Returns `None` if the content is
+/// malformed.
 fn thinned(content: &PackedContent, most: u32) -> Option<PackedContent> {
-    // Thinning does not depend on the parameters of chunks, so the default ones serve.
+    // Thinning does not look at chunks, so their parameters do not matter here.
     let mut digest = content.unpack(&Params::default())?;
     digest.signature = digest.signature.thinned(&SamplingParams::at(0, most));
     Some(PackedContent::pack(&digest))
@@ -99,9 +100,10 @@ struct Maker<'a> {
     upcoming: Option<(Vec<u8>, EntryKind)>,
     numbering: Numbering,
     stream: RecordStream<'a>,
-    /// Entries of the base that are left out before those that are kept.
+    /// The number of entries of the base to leave out, counted since the last record was written.
+    /// They precede the entries in `kept`.
     skipped: u64,
-    /// Entries of the base that are kept, of which no record is written yet.
+    /// The number of entries of the base to keep, for which no record is written yet.
     kept: u64,
 }
 
@@ -111,14 +113,15 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Writes an entry of the new catalogue, and the records before it.
+    /// Writes an entry of the new catalogue. `group` is the contents and looks before it.
     fn entry(
         &mut self,
         mut group: Vec<CatalogueRecord>,
         path: Vec<u8>,
         what: EntryKind,
     ) -> Result<(), CatalogueError> {
-        // Both catalogues list their entries in the order of the paths' bytes.
+        // Both catalogues sort their entries by the bytes of the paths. So entries of the base with
+        // smaller paths are not in the new catalogue.
         while let Some(upcoming) = &self.upcoming
             && upcoming.0 < path
         {
@@ -141,7 +144,7 @@ impl Maker<'_> {
         group.iter().try_for_each(|record| self.write(record))
     }
 
-    /// Skips the base's next entry.
+    /// Leaves out the next entry of the base.
     fn skip(&mut self) -> Result<(), CatalogueError> {
         self.finish_kept();
         self.skipped += 1;
@@ -157,7 +160,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Writes a record that does not belong to a kept entry.
+    /// Writes one record of the new catalogue that no kept entry adds.
     fn write(&mut self, record: &CatalogueRecord) -> Result<(), CatalogueError> {
         match record {
             CatalogueRecord::Content(content) => {
@@ -190,8 +193,8 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Writes a record as a reference to the base, if `replay` would give that record. Returns
-    /// whether it did.
+    /// Writes a short reference to the base instead of `record`, if that reference would give the
+    /// same record. Returns whether it did.
     fn is_replayed(
         &mut self,
         kind: u8,

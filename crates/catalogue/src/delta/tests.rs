@@ -99,7 +99,7 @@ fn what_stays_costs_next_to_nothing() {
     assert_eq!(scene.joined(&base, &delta).expect("joined"), whole);
 }
 
-/// A delta is sampled like its base, whatever the samples of the new catalogue.
+/// A delta is sampled like its base, even if the new catalogue is sampled differently.
 #[test]
 fn samples_are_those_of_the_base() {
     let mut scene = Scene::new();
@@ -144,7 +144,7 @@ fn another_base_and_a_torn_delta_are_refused() {
     assert!(is_delta(&file) && !super::super::is_catalogue(&file));
 }
 
-/// The kinds and bodies of the records of a file.
+/// The kind and the body of each record of a file.
 type Records = Vec<(u8, Vec<u8>)>;
 
 fn records_of(file: &Path, format: &RecordFormat) -> Records {
@@ -156,7 +156,7 @@ fn records_of(file: &Path, format: &RecordFormat) -> Records {
     records
 }
 
-/// Makes a file of these records with a right digest.
+/// Makes a file of these records. Its digest is correct.
 fn file_of_records(format: &RecordFormat, records: &[(u8, Vec<u8>)]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut sink = |piece: &[u8]| {
@@ -171,8 +171,8 @@ fn file_of_records(format: &RecordFormat, records: &[(u8, Vec<u8>)]) -> Vec<u8> 
     out
 }
 
-/// The base has a right digest and an invalid content. Opening it does not decode contents, so only
-/// joining finds the fault.
+/// The digest of this base is correct, but one content in it is invalid. Opening the base does not
+/// decode contents, so only joining finds the fault.
 #[test]
 fn a_forged_base_is_refused_as_that() {
     let mut scene = Scene::new();
@@ -190,7 +190,7 @@ fn a_forged_base_is_refused_as_that() {
     assert!(told.contains("its records contradict each other"), "{told}");
 }
 
-/// A delta with a right digest and invalid records.
+/// The digest of each delta here is correct, but its records are invalid.
 #[test]
 fn a_forged_delta_is_refused() {
     let mut scene = Scene::new();
@@ -244,7 +244,8 @@ fn a_forged_delta_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// For any two catalogues, joining the first and the delta gives the second, byte for byte.
+    /// For any two catalogues, joining the first one with the delta gives the second one, byte for
+    /// byte.
     #[test]
     fn a_base_and_a_delta_are_the_new_catalogue(
         (old, new) in (tree(), tree()),
@@ -259,7 +260,8 @@ proptest! {
     }
 }
 
-/// A changed delta whose digest is right gives the new catalogue, or nothing.
+/// A delta whose records were changed at random, with a correct digest, gives either the new
+/// catalogue or an error.
 #[test]
 fn changed_deltas_make_the_new_catalogue_or_nothing() {
     let mut scene = Scene::new();

@@ -1,4 +1,5 @@
-//! The indexed tree of an older catalogue, and which of its entries stay.
+//! The tree of an older catalogue in the index. It is compared with the new catalogue, entry by
+//! entry.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -11,12 +12,12 @@ use super::super::CatalogueError;
 
 /// A folder of the old tree.
 struct Folder {
-    /// The names in the order of their bytes. When the new catalogue names one, its entry is taken
-    /// out.
+    /// The names, sorted by their bytes, with their entries. An entry is taken out when the new
+    /// catalogue names it.
     names: Vec<(OsString, Option<Entry>)>,
-    /// The index after the last name that was taken out: usually that of the next one.
+    /// The index after the name that was taken out last. The next name is usually there.
     next: usize,
-    /// Counts the names that the new catalogue has not named yet.
+    /// The number of names that the new catalogue has not named yet.
     left: usize,
 }
 
@@ -52,27 +53,27 @@ impl Folder {
 
 /// The tree of an older catalogue.
 pub(super) struct Before {
-    /// `None`: there is no old tree.
+    /// `None` if there is no old tree.
     snapshot: Option<Snapshot>,
     root: PathBuf,
     free: u64,
-    /// The folders that both trees have. Each has the names that the new catalogue has not named
-    /// yet.
+    /// The folders that both trees have, each with the names that are left in it.
     folders: HashMap<PathBuf, Folder>,
-    /// The old row of each file that the new catalogue has named, by its number there. `None`: no
-    /// old file matches, so the file is new under every name.
+    /// The old row of each file that the new catalogue has named, by the file's number in the new
+    /// catalogue. `None`: no old file equals it, so all its names are written.
     files: HashMap<u32, Option<FileRow>>,
-    /// The old files in `files`.
+    /// The ids of the old files in `files`.
     taken: HashSet<FileId>,
 }
 
 impl Before {
-    /// Opens the indexed tree at `root`. Its files have inodes of the file system `fs`.
+    /// Opens the indexed tree at `root`. The inode numbers of its files belong to the file system
+    /// `fs`.
     pub(super) fn of(snapshot: &Snapshot, root: &Path, fs: &FsId) -> Result<Self, CatalogueError> {
         let mut before = Self::nothing(snapshot.free_inode(fs)?);
         if snapshot.entry(root)?.is_some() {
-            // The root may have no entry of its own in a catalogue of several trees, so its folder
-            // is opened here.
+            // A catalogue of several trees may have no entry for its root. So the root's folder is
+            // opened here.
             (before.folders).insert(root.to_owned(), Folder::of(snapshot, root)?);
             before.snapshot = Some(snapshot.clone());
             root.clone_into(&mut before.root);
@@ -80,8 +81,7 @@ impl Before {
         Ok(before)
     }
 
-    /// Makes a state without an old tree. Inode numbers from `free` on are unused in its file
-    /// system.
+    /// Makes the state for an index without an old tree. `free` is the first unused inode number.
     pub(super) fn nothing(free: u64) -> Self {
         Self {
             snapshot: None,
@@ -98,8 +98,8 @@ impl Before {
         self.snapshot.is_some()
     }
 
-    /// Returns the old entry at a path that the new catalogue has. `is_folder`: it is a folder
-    /// there.
+    /// Takes out and returns the old entry at a path of the new catalogue. `is_folder` is true if
+    /// the new entry is a folder.
     pub(super) fn entry(
         &mut self,
         path: &Path,
@@ -122,8 +122,9 @@ impl Before {
         Ok(entry)
     }
 
-    /// Returns whether an old entry is the file with this number: its size, time and state must
-    /// match. If it does not match, the file counts as new, unless an earlier name of it matched.
+    /// Returns whether an old entry can stay as the new catalogue's file with this number. Its
+    /// size, time and state must be equal. If they differ, the file counts as new, unless an
+    /// earlier name of it was equal.
     pub(super) fn is_file(
         &mut self,
         entry: Option<&Entry>,
@@ -156,18 +157,19 @@ impl Before {
         Ok(is_same)
     }
 
-    /// Returns the old row of the new catalogue's file with this number, if one matched.
+    /// Returns the old row that stays as the new catalogue's file with this number.
     pub(super) fn file(&self, number: u32) -> Option<&FileRow> {
         self.files.get(&number)?.as_ref()
     }
 
-    /// Returns the first inode number above those of the old tree's files. The loader assigns these
-    /// numbers itself.
+    /// Returns the first inode number above those of the old tree. The loader gives the numbers
+    /// from here on to new files.
     pub(super) const fn free(&self) -> u64 {
         self.free
     }
 
-    /// Returns changes that remove all names that the new catalogue does not have.
+    /// Returns the changes that remove all names of the old tree that the new catalogue does not
+    /// have.
     pub(super) fn gone(&self) -> Vec<Change> {
         let mut gone = Vec::new();
         for (path, folder) in &self.folders {

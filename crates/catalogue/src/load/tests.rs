@@ -7,7 +7,7 @@ use super::super::{Details, Samples, open, write};
 use super::*;
 use crate::tests::made::{Made, Tree, catalogue, file_of, tree, usual};
 
-/// An index, and the tree in it that catalogues are loaded into.
+/// An index, and the path in it at which catalogues are loaded.
 struct Scene {
     dir: tempfile::TempDir,
     index: Index,
@@ -33,7 +33,7 @@ impl Scene {
         load_by(&self.index, &self.root, open(&file)?, heavy)
     }
 
-    /// Returns the catalogue of the index.
+    /// Writes the tree of the index as a catalogue again, and returns its bytes.
     fn written(&self, created: i64) -> Vec<u8> {
         let snapshot = self.index.snapshot().expect("a snapshot");
         assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
@@ -80,7 +80,7 @@ fn only_what_differs_is_written() {
     assert!(scene.written(0) == bytes);
 }
 
-/// A catalogue of several trees has no entry for their common folder.
+/// A catalogue of several trees has no entry for the folder that contains them.
 #[test]
 fn one_of_several_trees_takes_the_place_of_another() {
     let scene = Scene::new();
@@ -103,7 +103,7 @@ fn one_of_several_trees_takes_the_place_of_another() {
 #[test]
 fn a_forged_one_leaves_what_was_there() {
     let mut bytes = catalogue(&usual(), Samples::All);
-    // The digest is right, but the totals have a wrong number of contents.
+    // The digest is made right again, but the totals state a wrong number of contents.
     let end = bytes.len() - 32 - 6;
     bytes.truncate(bytes.len() - 32);
     bytes[end] ^= 1;
@@ -191,8 +191,8 @@ fn the_old_one_is_there_until_the_new_one_is() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// After any previous state, the tree is that of the new catalogue, and writing it again gives
-    /// that catalogue.
+    /// After any sequence of earlier catalogues, the index has the tree of the last one. Writing
+    /// that tree gives the same bytes.
     #[test]
     fn the_new_one_is_there_whatever_was(
         trees in prop::collection::vec(tree(), 1..4),
@@ -201,7 +201,7 @@ proptest! {
         let scene = Scene::new();
         let apart = trees[0].apart.clone();
         for tree in trees {
-            // A content is taken apart into the same parts everywhere.
+            // A content has the same parts in every catalogue, so all trees use one list of parts.
             let tree = Tree { apart: apart.clone(), ..tree.sound() };
             let bytes = catalogue(&tree, Samples::All);
             scene.load_by(&bytes, heavy).expect("loaded");

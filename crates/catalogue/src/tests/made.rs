@@ -18,13 +18,13 @@ use crate::{Details, Head, Samples, Totals};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Made {
     Dir,
-    /// An inode, a content and a time.
+    /// The numbers of an inode and a content, and a time.
     File(u8, u8, i64),
     Link(u8),
     Unreadable(u8),
 }
 
-/// A tree, and the parts that its contents have. Each part is a content itself.
+/// A generated tree, and the parts of its contents. Each part is a content itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) names: BTreeMap<Vec<Vec<u8>>, Made>,
@@ -33,8 +33,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Makes the tree consistent: names are in directories, and all names of an inode have its
-    /// content and time.
+    /// Makes the tree consistent: every name is in a directory, and all names of an inode have the
+    /// same content and time.
     pub(crate) fn sound(self) -> Self {
         let mut names = BTreeMap::from([(Vec::new(), Made::Dir)]);
         let mut inodes = HashMap::new();
@@ -68,7 +68,7 @@ pub(crate) fn content(of: u8, samples: Samples) -> Digest {
     digest
 }
 
-/// Returns the catalogue of a tree in the form that `write` gives it.
+/// Returns the bytes of a tree's catalogue, as `write` would write them.
 pub(crate) fn catalogue(tree: &Tree, samples: Samples) -> Vec<u8> {
     let mut out = Vec::new();
     let mut sink = |piece: &[u8]| {

@@ -1,21 +1,22 @@
-//! Counts boilerplate exactly, without reading keys that did not change.
+//! Counts the contents that have each boilerplate key, without reading keys that did not change.
 //!
-//! The boilerplate set holds each key that more live contents have than the boilerplate limit, and
-//! how many have it.
+//! A key is a chunk or a fingerprint. It is boilerplate if more live contents than the boilerplate
+//! limit have it. The index stores each such key with the exact number of those contents.
 //!
-//! 1. **Keys near the limit are counted, too**: all keys that more than half as many contents have
-//!    ([`near`]) are *known*, each with its number of contents. An unknown key can pass the limit
-//!    only after [`spare`] contents were added. Until then a new key costs a look-up in memory.
-//!    Afterwards the keys of new contents are looked up in the postings. When these look-ups have
-//!    cost as much as a pass over all postings, such a pass counts all keys again.
-//! 2. **A key that one content gains and another loses in the same batch has no effect**. So the
-//!    new version of a file under a common header does not even write a row.
-//! 3. **A large batch** would look up millions of keys, so it only marks the set as out of date.
-//!    All keys are counted again by the next small batch outside a bulk load, or by the merge that
-//!    ends the load. That is one pass over the sorted postings, about 10 ns for each.
-//! 4. If a dead content has more postings than its signature has fingerprints, each known key is
-//!    looked up for it. An index with no more contents than the limit has no boilerplate, and
-//!    nothing is counted.
+//! 1. **Keys near the limit are counted, too.** A key is *known* if more contents have it than half
+//!    the limit ([`near`]). The number of contents with each known key is in memory. An unknown key
+//!    can pass the limit only after [`spare`] contents were added. Until then, a posting costs one
+//!    look-up in memory. Afterwards, the keys of new contents are looked up in the postings. When
+//!    these look-ups have cost as much as a pass over all postings, such a pass counts all keys
+//!    again.
+//! 2. **A key that one content gains and another loses in the same batch has no effect**. So a new
+//!    version of a file with a common header changes no count of the header's keys.
+//! 3. **A large batch** would look up millions of keys, so it only marks the counts as out of date.
+//!    The next small batch outside a bulk load counts all keys again, or the merge that ends the
+//!    load. Either makes one pass over the sorted postings, which takes about 10 ns for each
+//!    posting.
+//! 4. A deleted content can have more fingerprint postings than its signature has fingerprints.
+//!    Then each known key is looked up among its postings.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -34,18 +35,18 @@ use crate::segments::write::Merge;
 use crate::state::{Boilerplate, changed_keys, near};
 use crate::store::ReadableTableMetadata;
 
-/// The most new postings of a batch that is counted at once. A larger batch marks the set as out of
-/// date.
+/// The largest number of new postings that a batch counts itself. A larger batch marks the counts
+/// as out of date.
 const BULK: usize = 200_000;
 
-/// The cost of one look-up, as a number of postings that a pass reads in the same time.
+/// The number of postings that a pass reads in the time of one look-up.
 const LOOKUP: u64 = 100;
 
-/// The change in the number of contents that have each key, for keys of one kind. An unknown key
-/// has an entry only if contents gained it.
+/// The change in the number of contents that have each key, for chunks or for fingerprints. An
+/// unknown key has an entry only if contents gained it.
 type Gains = BTreeMap<u64, i64>;
 
-/// Counts runs of equal keys in ascending postings and keeps those above a limit.
+/// Counts runs of equal keys in sorted postings. Keeps the counts above a limit.
 pub(crate) struct Counter<'a> {
     counts: &'a mut HashMap<u64, u32>,
     limit: u32,
@@ -63,7 +64,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Counts the next posting, `None` at the end.
+    /// Counts the next posting. `None` ends the last run.
     pub(crate) fn see(&mut self, posting: Option<Posting>) {
         match posting {
             Some((key, _)) if key == self.key && self.run > 0 => self.run += 1,
@@ -77,7 +78,7 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// Updates the boilerplate set for the batch, or marks it as out of date.
+/// Updates the counts for the batch, or marks them as out of date.
 pub(super) fn count(
     writing: &mut Writing<'_>,
     new: &New,
@@ -89,7 +90,8 @@ pub(super) fn count(
     let limit = writing.boilerplate_limit;
     if contents <= u64::from(limit) {
         publish(writing, &Boilerplate::default())?;
-        // No key was counted, so all contents count as added since the last count.
+        // The index has no more contents than the limit, so no key is boilerplate and none is
+        // counted.
         writing.counters.uncounted_births = contents as u32;
         return Ok(());
     }
@@ -107,12 +109,13 @@ pub(super) fn count(
     let deaths = killed.iter().map(|&content| Death::of(writing, content));
     let deaths = deaths.collect::<Result<Vec<_>, _>>()?;
     let of = |death: &Death| inherited.iter().find(|of| of.ancestor == death.content);
-    // The edit of an heir's fingerprints names the lost ones, so no search is needed.
+    // For a content with an heir, the edit of its fingerprints names those that are lost. So no
+    // search is needed.
     let is_searched =
         |death: &&Death| death.is_denser && of(death).is_none_or(|of| of.fingerprints.is_none());
     let dense = deaths.iter().filter(is_searched).count() as u64;
-    // The number of contents, with those of this batch, whose keys had to be looked up since the
-    // last count.
+    // The number of contents, including those of this batch, whose keys had to be looked up since
+    // the last full count.
     let overdue = u64::from(births.saturating_sub(spare(limit)));
     let each = new.len() as u64 / u64::from(born.max(1)) + 1;
     let looking_up = overdue * each * segments.len() as u64 + dense * known;
@@ -148,12 +151,12 @@ pub(super) fn count(
     set(writing, changes)
 }
 
-/// Returns how many contents may be added before an unknown key can be boilerplate.
+/// Returns how many contents can be added before an unknown key can become boilerplate.
 pub(crate) const fn spare(limit: u32) -> u32 {
     limit - near(limit)
 }
 
-/// A deleted content. It is read from the previous commit, where its rows still exist.
+/// A deleted content. It is read from the previous commit, which still has its rows.
 struct Death {
     content: ContentId,
     /// The fingerprints of its signature.
@@ -176,8 +179,8 @@ impl Death {
     }
 }
 
-/// Returns the known fingerprints of a deleted content that are not in its signature: the denser
-/// samples of a text, and extra fingerprints.
+/// Returns the known fingerprints among the postings of a deleted content that are not in its
+/// signature. Denser samples of a text and extra fingerprints are such.
 fn denser_than(writing: &Writing<'_>, death: &Death) -> Result<Vec<u64>, Fault> {
     let (content, kind) = (death.content, PostingKind::Fingerprint);
     let segment = segment_of(writing, content.0);
@@ -198,8 +201,8 @@ fn denser_than(writing: &Writing<'_>, death: &Death) -> Result<Vec<u64>, Fault> 
     Ok(found)
 }
 
-/// Subtracts one from the count of each known key that a deleted content had, unless its heir has
-/// the key.
+/// Subtracts one from the count of each known key of a deleted content, unless the heir of the
+/// content has the key.
 fn forget(
     writing: &Writing<'_>,
     mut death: Death,
@@ -207,7 +210,7 @@ fn forget(
     lost: &mut [Gains; 2],
 ) -> Result<(), Refusal> {
     let mut chunk_keys = match inherited {
-        // Only the keys that the heir does not have are lost.
+        // The heir takes over all other keys.
         Some(inherited) => inherited.gone.clone(),
         None => posted(&writing.before.chunks_raw(death.content)?).collect(),
     };
@@ -239,7 +242,7 @@ fn forget(
     Ok(())
 }
 
-/// Counts every key of all segments and the batch.
+/// Counts every key in all segments and in the batch.
 pub(super) fn recount(writing: &mut Writing<'_>, new: Option<&New>) -> Result<(), Refusal> {
     let segments = segments_before(writing);
     let mut counts = Boilerplate::default();
@@ -258,7 +261,7 @@ pub(super) fn recount(writing: &mut Writing<'_>, new: Option<&New>) -> Result<()
     publish(writing, &counts)
 }
 
-/// Makes `counts` the known keys of the next commit: all keys that more than [`near`] contents
+/// Stores `counts` as the known keys of the next commit: all keys that more contents than [`near`]
 /// have.
 pub(super) fn publish(writing: &mut Writing<'_>, counts: &Boilerplate) -> Result<(), Refusal> {
     writing.counters.uncounted = false;
@@ -276,8 +279,8 @@ pub(super) fn publish(writing: &mut Writing<'_>, counts: &Boilerplate) -> Result
     set(writing, changes)
 }
 
-/// Sets the number of contents with each key (`None`: too few to be known). Marks cached answers
-/// that depend on it as changed.
+/// Sets the number of contents that have each key. `None` removes a key that too few contents have.
+/// Marks cached answers that depend on these keys as changed.
 fn set(
     writing: &mut Writing<'_>,
     changes: Vec<(PostingKind, u64, Option<u32>)>,
@@ -304,7 +307,7 @@ fn set(
     Ok(())
 }
 
-/// Counts again after the limit changed.
+/// Counts all keys again after the boilerplate limit changed.
 pub(crate) fn recount_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
     recount(writing, None)
 }

@@ -1,5 +1,6 @@
-//! The contents of the index. A batch finds them by digest and counts their files; at its end it
-//! writes new ones and deletes unused ones.
+//! The contents of the index. While a batch is applied, contents are found by digest, and their
+//! files are counted. At the end of the batch, new contents are written and unused ones are
+//! deleted.
 
 use std::collections::HashMap;
 use std::ops::{Bound, Range};
@@ -20,7 +21,7 @@ use crate::schema;
 use crate::snapshot::rows::digest_prefix;
 use crate::store::{ReadableTable, Table, WriteTransaction};
 
-/// The tables of contents and the changes of the batch so far.
+/// The tables of contents, and the changes that the batch has made to them so far.
 pub(super) struct Contents<'a> {
     txn: &'a WriteTransaction,
     pub(super) rows: Table<'a, u32, &'static [u8]>,
@@ -30,7 +31,7 @@ pub(super) struct Contents<'a> {
     pub(super) part_of: Table<'a, (u32, u32, u32), ()>,
     pub(super) skipped_parts: Table<'a, u32, &'static [u8]>,
     origins: Table<'a, u32, &'static [u8]>,
-    /// The first new id of this batch; `fresh[i]` has the id `first_new + i`.
+    /// The first new id of this batch: `fresh[i]` has the id `first_new + i`.
     first_new: u32,
     fresh: Vec<Fresh>,
     fresh_by_digest: HashMap<ContentDigest, u32>,
@@ -41,9 +42,9 @@ pub(super) struct Contents<'a> {
 /// A content that is new in the batch.
 pub(super) struct Fresh {
     pub(super) digest: Box<Digest>,
-    /// The stored content that the digest is an edit of, if it was given as one.
+    /// The stored content from which the digest was edited, if a change gave it in that form.
     pub(super) base: Option<Base>,
-    /// The former content of a file that now has this one.
+    /// The content that a file of this content had before.
     pub(super) was: Option<ContentId>,
     origin: Option<Origin>,
     gained: RefCountChange,
@@ -54,37 +55,39 @@ pub(super) struct Base {
     pub(super) content: ContentId,
     /// The edits that turn its chunks into those of the new content.
     pub(super) chunks: Vec<ChunkEdit>,
-    /// The edit that turns its fingerprints into the new ones; `None` if all may differ.
+    /// The edit that turns the fingerprints of `content` into those of the new content. `None` if
+    /// it is not known which fingerprints differ.
     pub(super) fingerprints: Option<FingerprintEdit>,
 }
 
-/// The difference between the numbers of neighbouring parts of a chunk list. Parts can be inserted
-/// into these gaps.
+/// The difference between the numbers of neighbouring parts of a chunk list. New parts can take the
+/// free numbers in between.
 pub(super) const STEP: u32 = 16;
 
 /// An heir: a new content that shares most of its data with a deleted one, its ancestor.
 pub(super) struct Inherited {
     pub(super) ancestor: ContentId,
     pub(super) heir: ContentId,
-    /// The number of runs in the heir's whole chunk list.
+    /// The number of runs in the complete chunk list of the heir.
     pub(super) runs: u64,
     pub(super) chunks: u64,
-    /// Keys of chunks that the ancestor had and its heir does not have, ascending.
+    /// Keys of chunks that the ancestor has and the heir does not have, ascending.
     pub(super) gone: Vec<u64>,
     /// The edit of the fingerprints; `None` if the heir takes over no fingerprint postings.
     pub(super) fingerprints: Option<FingerprintEdit>,
-    /// A range with all bytes of the heir that differ from the ancestor's.
+    /// A range of the heir outside which no byte differs from the ancestor.
     pub(super) changed: Range<u64>,
     /// The sizes of the ancestor and of the heir.
     pub(super) sizes: (ByteLen, ByteLen),
 }
 
-/// The changes of a batch to a content: references added less removed, and its search for parts.
+/// The changes that a batch makes to a content: the number of references that it adds (negative:
+/// removes), and a new result of searching the content for parts.
 #[derive(Clone, Copy, Default)]
 struct RefCountChange {
     files: i64,
     uses: i64,
-    /// The new result of searching it for parts; `None` if that is unchanged.
+    /// The new result of searching the content for parts. `None` if the result does not change.
     seen: Option<Seen>,
 }
 
@@ -92,26 +95,26 @@ struct RefCountChange {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) look: Look,
-    /// Rows of `parts`.
+    /// The number of rows in `parts`.
     pub(super) parts: u32,
-    /// True if there is a row in `skipped_parts`.
+    /// True if the content has a row in `skipped_parts`.
     pub(super) skipped: bool,
     /// The date that the document itself states.
     pub(super) date: Option<DocumentDate>,
 }
 
-/// The changes of the batch to the contents.
+/// The changes of a whole batch to the contents, known when they are written at its end.
 pub(super) struct BatchOutcome {
-    /// The start of the id range of this batch. Contents that nothing refers to at the end of the
-    /// batch are not in `fresh`.
+    /// The first id of the batch. A new content that nothing refers to at the end of the batch has
+    /// an id, but is not in `fresh`.
     pub(super) first_new: u32,
-    /// The new contents with their ids, ascending. The digest of an heir has only the chunks that
-    /// were inserted into its ancestor's list.
+    /// The new contents with their ids, ascending. An heir's digest has only the chunks that were
+    /// inserted into its ancestor's chunk list.
     pub(super) fresh: Vec<(ContentId, Box<Digest>)>,
     /// The new contents that are heirs of `killed` ones.
     pub(super) inherited: Vec<Inherited>,
-    /// Stored contents that no file and no container has any more, ascending. Their rows are
-    /// deleted.
+    /// Stored contents that neither a file nor a container has after the batch, ascending. Their
+    /// rows are deleted.
     pub(super) killed: Vec<ContentId>,
 }
 
@@ -142,7 +145,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Returns the content with this digest, a new one if necessary.
+    /// Returns the content with this digest. Adds it if neither the index nor the batch has it.
     pub(super) fn of_digest(
         &mut self,
         digest: Box<Digest>,
@@ -154,8 +157,9 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Returns the content with this digest, a new one if necessary. `None` if its base is not in
-    /// the index, or if the edits do not turn the base into it.
+    /// Returns the content with this digest, which is given as edits of a stored one. Adds it if it
+    /// is new. Returns `None` if the index does not have the stored content, or if the edits do not
+    /// fit it.
     pub(super) fn of_edited(
         &mut self,
         edited: EditedDigest,
@@ -186,7 +190,7 @@ impl<'a> Contents<'a> {
         self.born(digest, Some(base), writing).map(Some)
     }
 
-    /// Adds a content that is in neither the index nor the batch.
+    /// Adds a content that neither the index nor the batch has.
     fn born(
         &mut self,
         digest: Box<Digest>,
@@ -206,7 +210,7 @@ impl<'a> Contents<'a> {
         Ok(ContentId(id))
     }
 
-    /// Returns the content with this digest, stored or of this batch.
+    /// Returns the content with this digest from the index or from this batch.
     pub(super) fn find(&self, digest: &ContentDigest) -> Result<Option<ContentId>, Fault> {
         match self.fresh_by_digest.get(digest) {
             Some(&id) => Ok(Some(ContentId(id))),
@@ -233,22 +237,21 @@ impl<'a> Contents<'a> {
         Ok(StoredContent::decode(row.value())?)
     }
 
-    /// Adds a file to a content.
+    /// Links a file to its content.
     pub(super) fn link(&mut self, content: ContentId, file: FileId) -> Result<(), Fault> {
         self.content_files.insert((content.0, file.0), ())?;
         self.count(content, 1);
         Ok(())
     }
 
-    /// Removes a file from a content.
+    /// Removes the link from a file to its content.
     pub(super) fn unlink(&mut self, content: ContentId, file: FileId) -> Result<(), Fault> {
         self.content_files.remove((content.0, file.0))?;
         self.count(content, -1);
         Ok(())
     }
 
-    /// Returns the changes of the batch to a content, new or stored; `None` if no content has the
-    /// id.
+    /// Returns the changes that the batch has made to a content. `None` if no content has this id.
     fn gained(&mut self, content: ContentId) -> Option<&mut RefCountChange> {
         match content.0.checked_sub(self.first_new) {
             Some(index) => Some(&mut self.fresh.get_mut(index as usize)?.gained),
@@ -267,7 +270,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Records the origin of a content that is new in this batch, unless it has one already.
+    /// Records the origin of a content that is new in this batch. Does nothing if the content is
+    /// stored, or has an origin already.
     pub(super) fn note_origin(&mut self, content: ContentId, origin: impl FnOnce() -> Origin) {
         let at = content.0.checked_sub(self.first_new);
         if let Some(fresh) = at.and_then(|at| self.fresh.get_mut(at as usize)) {
@@ -275,7 +279,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Changes the origin of a stored content to the name `to`, if it is the name `from`.
+    /// If the origin of a stored content is the name `from`, changes it to the name `to`.
     pub(super) fn move_origin(
         &mut self,
         content: ContentId,
@@ -302,14 +306,15 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Changes the number of places that have the content as a part.
+    /// Changes by `by` the number of places where this content is a part of another one.
     pub(super) fn count_use(&mut self, content: ContentId, by: i64) {
         if let Some(gained) = self.gained(content) {
             gained.uses += by;
         }
     }
 
-    /// Returns the stored or pending result of searching a content for parts.
+    /// Returns the result of searching a content for parts: that of this batch, or else the stored
+    /// one.
     pub(super) fn seen(&self, content: ContentId) -> Result<Seen, Fault> {
         if let Some(index) = content.0.checked_sub(self.first_new) {
             let fresh = self.fresh.get(index as usize);
@@ -335,8 +340,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Releases the parts of contents without a file at the end of the batch. None of these parts
-    /// has parts of its own, so one pass is enough.
+    /// Releases the parts of all contents that have no file at the end of the batch. A part has no
+    /// parts of its own unless it also has a file. So one pass is enough.
     fn let_go(&mut self) -> Result<(), Fault> {
         let mut without = Vec::new();
         for (&id, gained) in &self.gained {
@@ -379,7 +384,7 @@ impl<'a> Contents<'a> {
         })
     }
 
-    /// Returns whether the batch removes the last reference to a stored content.
+    /// Returns whether no file and no container has a stored content at the end of the batch.
     pub(super) fn goes(&self, content: ContentId) -> Result<bool, Fault> {
         let Some(gained) = self.gained.get(&content.0) else {
             return Ok(false);
@@ -444,8 +449,8 @@ impl<'a> Contents<'a> {
         Ok(killed)
     }
 
-    /// Writes the new contents. New ids are above all others, so their rows are appended to the
-    /// tables in order.
+    /// Writes the rows of the new contents. Their ids are larger than all others, so the rows can
+    /// be appended to the tables.
     fn settle_fresh(
         mut self,
         fresh: &[(Fresh, ContentId)],

@@ -1,4 +1,4 @@
-//! Files: a row for each inode, its names, and its content.
+//! Files: one row for each inode, and the names and the content of the file.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,8 @@ impl Batch<'_, '_> {
             && !named
         {
             self.release(dir, &name, &old)?;
-            // If `old` was a directory that held the file's last name, the file is gone now.
+            // If `old` was a directory, this file may have had its last name in it. Then the file
+            // is removed now.
             file = self.file_by_inode(fs, stat.ino)?;
         }
         let id = if let Some(id) = file {
@@ -90,7 +91,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Updates the row of a known file and links the file to its new content.
+    /// Updates the row of a file that the index has, and links the file to its new content.
     fn update_file(
         &mut self,
         id: FileId,
@@ -128,7 +129,8 @@ impl Batch<'_, '_> {
 
     pub(super) fn link(&mut self, path: PathBuf, file: FileId) -> Result<(), Refusal> {
         let is_known = match self.linked.get(&file) {
-            // Another file may have taken over its inode number since it lost its last name.
+            // The file lost its last name earlier in this batch. It can be restored unless another
+            // file has taken over its inode number since then.
             Some(Some(row)) => self.file_by_inode(row.fs, row.ino)?.is_none(),
             _ => self.files.get(file.0)?.is_some(),
         };
@@ -175,8 +177,8 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Changes the origin of a file's content to another name of the file, because the directory of
-    /// the first is gone.
+    /// The directory of a file's name is gone. If that name is the origin of the file's content,
+    /// changes the origin to another name of the file.
     fn move_origin(
         &mut self,
         row: &StoredFile,
@@ -189,7 +191,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Removes one of a file's names, because the directory of that name is removed.
+    /// Removes a name of a file together with the directory of that name.
     pub(super) fn unlink_with(
         &mut self,
         file: FileId,
@@ -204,7 +206,7 @@ impl Batch<'_, '_> {
         self.move_origin(&row, (dir, name), (row.dir, &row.name))
     }
 
-    /// Removes one of a file's names. If it was the last one, removes the file as well.
+    /// Removes a name of a file. If it was the last name, removes the file, too.
     pub(super) fn unlink(&mut self, file: FileId, dir: DirId, name: &[u8]) -> Result<(), Fault> {
         let mut row = self.file(file)?;
         self.touch(&row);
@@ -239,17 +241,19 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Marks cached answers about a file's content as outdated, because a name of the file changed.
+    /// Marks cached answers that depend on a file's content as outdated, because a name of the file
+    /// changed.
     fn touch(&mut self, row: &StoredFile) {
         if let Some(content) = row.state.content() {
             self.writing.touched.content(content);
         }
     }
 
-    /// Marks cached answers about all files below a directory as outdated, because their paths
-    /// changed.
+    /// Marks cached answers that depend on a file below a directory as outdated, because the paths
+    /// of these files changed.
     pub(super) fn touch_below(&mut self, top: DirId) -> Result<(), Fault> {
-        /// Above this number of entries, the commit marks all answers as outdated.
+        /// If there are more entries than this below the directory, all cached answers are marked
+        /// as outdated.
         const MOST: usize = 1 << 12;
         let mut waiting = vec![top];
         let mut entries = 0;
@@ -299,7 +303,8 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Converts the new state for the row; `None` if it names a content that is gone.
+    /// Converts the state in a change to the state that is stored. Returns `None` if it names a
+    /// content that the index no longer has.
     fn state(&mut self, state: NewState) -> Result<Option<FileState>, Refusal> {
         Ok(match state {
             NewState::Settled(content) => self.content(content)?.map(FileState::Settled),
@@ -344,7 +349,8 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Updates the counts of gaps for all names of a file whose state became or ceased to be a gap.
+    /// Updates the gap counts for all names of a file, if its state became a gap or is no longer
+    /// one.
     fn recount(
         &mut self,
         file: FileId,
@@ -380,7 +386,7 @@ impl Batch<'_, '_> {
         })
     }
 
-    /// Maps an inode number to a file; `None` removes the number.
+    /// Maps an inode number to a file. `None` removes the number.
     fn put_inode(&mut self, fs: FsNumber, ino: u64, file: Option<FileId>) -> Result<(), Fault> {
         let key = inodes::row_of(fs, ino);
         let row = match self.inodes.get(key)? {
@@ -395,7 +401,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Removes the row of the file's inode, unless it belongs to another file now.
+    /// Removes the inode number of a file, unless the number belongs to another file now.
     fn forget_inode(&mut self, row: &StoredFile, file: FileId) -> Result<(), Fault> {
         if self.file_by_inode(row.fs, row.ino)? == Some(file) {
             self.put_inode(row.fs, row.ino, None)?;
@@ -403,7 +409,8 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Returns the number of a file system, and assigns one to a new file system.
+    /// Returns the number of a file system. A file system that is new to the index gets the next
+    /// number.
     fn file_system(&mut self, id: &FsId) -> Result<FsNumber, Refusal> {
         let known = &mut self.writing.sets.file_systems;
         if let Some(number) = known.number(id) {

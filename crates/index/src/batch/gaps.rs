@@ -1,5 +1,5 @@
-//! Entries that were not read: directories that could not be listed, and the number of gaps in each
-//! directory.
+//! Entries that were not read: the directories that could not be listed, and for each directory the
+//! number of gaps in it. A gap is a name that was not looked at.
 //!
 //! A question about a whole tree uses these counts instead of reading every entry.
 
@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::rows::{FileState, Gap, GapCounts, LeftOutRule};
 use crate::store::ReadableTable;
 
-/// The direction of a change to a count.
+/// The direction in which a count changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GapStep {
     More,
@@ -48,8 +48,8 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Updates the gap counts of a directory that gains or loses a name of this file: only a
-    /// skipped file counts.
+    /// Updates the gap counts of a directory that gains or loses a name of this file. Only a
+    /// skipped file is a gap.
     pub(super) fn count_name(
         &mut self,
         row: &StoredFile,
@@ -62,7 +62,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Forgets a deleted directory, with all its names.
+    /// Removes the gap counts and the listing error of a directory that was deleted.
     pub(super) fn forget_gaps(&mut self, dir: DirId) -> Result<(), Fault> {
         self.unlisted.remove(dir.0)?;
         self.gaps.remove(dir.0)?;

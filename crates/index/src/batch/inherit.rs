@@ -1,9 +1,11 @@
-//! Makes new contents the heirs of stored ones with mostly equal data, where possible.
+//! Makes a new content the heir of a stored content, if the two are mostly equal.
 //!
-//! For an heir only the difference is written: see [`crate::heirs`]. An heir is a content that has
-//! grown, or a large one whose file had a mostly equal content before. Examples are an image in
-//! which a block was written, and a mailbox with a new message. If a copy of the old file keeps the
-//! old content, that content keeps its data. The new content is then stored whole.
+//! For an heir, only the difference from its ancestor is written: see [`crate::heirs`]. A new
+//! content can become an heir in two cases. Either the reader gave it as edits of the old content,
+//! as for a file that has grown. Or the content is large, and its file had a mostly equal content
+//! before. Examples are a disk image in which one block was written, and a mailbox with a new
+//! message. If another file still has the old content, that content keeps its data, and the new
+//! content is written whole.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -22,28 +24,29 @@ use crate::segments::{Postings, posted};
 use crate::snapshot::OpenSegment;
 use crate::store::{ReadableTable, Table};
 
-/// A range of runs of a stored chunk list, and the range of runs of a new list that replaces it.
+/// A range of runs in a stored chunk list, and the range of runs in a new list that replaces it.
 type OtherRuns = (Range<u64>, Range<usize>);
 
-/// Contents with fewer runs of chunks are written whole.
+/// A content with fewer runs of chunks than this is written whole, unless it was given as edits.
 const MANY: usize = 1 << 10;
 
-/// Edits with this many new runs are replaced by one edit: the lists are compared from both ends.
+/// Edits that insert at least this many runs are not applied as they are. Instead, the old list and
+/// the new list are compared from both ends, which gives one edit.
 const MOST_NEW: usize = 1 << 16;
 
-/// The number of runs in a full part. A list whose parts have on average fewer than half of that is
-/// written whole.
+/// The number of runs in a full part of a chunk list. If the parts of a list have on average fewer
+/// than half as many runs, the new content is written whole.
 const FULL: u64 = 226;
 
-/// For up to this many chunk keys, the bytes of a list are searched. For more keys, the list is
-/// decoded.
+/// Up to this many keys are searched for in the encoded bytes of a chunk list. To find more keys,
+/// the list is decoded.
 const FEW_GONE: usize = 4;
 
 type ChunkLists<'t> = Table<'t, (u32, u32), &'static [u8]>;
 
 impl Contents<'_> {
-    /// Stores new contents as heirs of old ones where possible, and all other new contents with all
-    /// their chunks.
+    /// Stores each new content as an heir of an old one, if it can be one. Leaves in `fresh` the
+    /// chunks that are still to be written. Returns the heirs.
     pub(super) fn inherit(
         &self,
         fresh: &mut [(Fresh, ContentId)],
@@ -63,8 +66,8 @@ impl Contents<'_> {
                     inherited.push(self.bequeath(base, (fresh, *heir), writing)?);
                     continue;
                 }
-                // Inserted chunks may only have moved old ones, which then count as new. So
-                // complete the list and compare it with the stored one.
+                // The inserted chunks may be chunks that have only moved. So the whole list is
+                // made, and compared with the stored one.
                 let stored = writing.before.chunks_raw(ancestor)?;
                 if !fresh.digest.complete(&stored, base.chunks) {
                     return Err(too_short());
@@ -90,8 +93,8 @@ impl Contents<'_> {
         Ok(inherited)
     }
 
-    /// Returns whether these edits turn the chunks of a stored content into those of a content of
-    /// this size.
+    /// Returns whether these edits turn the chunks of the content `base` into those of a content of
+    /// `size` bytes.
     pub(super) fn fit(
         &self,
         edits: &[ChunkEdit],
@@ -136,8 +139,8 @@ impl Contents<'_> {
     }
 
     /// Returns a range of runs of a stored content, and the range of runs of `new` that replaces
-    /// it. `None` if less than half of one of the two contents stays, or if the stored parts are
-    /// too small ([`FULL`]).
+    /// it. Returns `None` if less than half of either content is common to both, or if the stored
+    /// parts are too small ([`FULL`]).
     fn edit(
         &self,
         stored: ContentId,
@@ -182,8 +185,8 @@ impl Contents<'_> {
         Ok((most_stays && is_full).then_some((old, new)))
     }
 
-    /// Applies the edits to the chunk list of an ancestor and hands that list to the heir. The
-    /// digest of the heir then has only the inserted chunks.
+    /// Applies the edits to the chunk list of an ancestor, and makes it the chunk list of the heir.
+    /// Only the inserted chunks stay in the digest of the heir.
     fn bequeath(
         &self,
         base: Base,
@@ -200,7 +203,8 @@ impl Contents<'_> {
         let mut lists = writing.txn.open_table(schema::CHUNK_LISTS)?;
         let (mut runs, mut chunks, mut size) = (row.chunk_runs, row.chunks, row.size.0);
         let (mut gone, mut changed) = (HashSet::new(), None);
-        // The last edit is applied first, so that the run numbers of earlier edits stay valid.
+        // The edits are applied from the last to the first, so that each edit's run numbers are
+        // still right.
         for edit in edits.iter_mut().rev() {
             edit.runs = edit.runs.start.min(runs)..edit.runs.end.min(runs);
             let of = |range| Stretch::of(&lists, list, (runs, size), range);
@@ -234,7 +238,7 @@ impl Contents<'_> {
         for mut edit in edits {
             fresh.digest.chunks.append(&mut edit.by);
         }
-        // A chunk that one edit removes may be inserted by another one.
+        // A chunk that one edit removes may be inserted by another edit. Then it is not gone.
         for key in posted(&fresh.digest.chunks) {
             gone.remove(&key);
         }
@@ -259,7 +263,7 @@ fn are_few(edits: &[ChunkEdit]) -> bool {
     edits.iter().map(|edit| edit.by.0.len()).sum::<usize>() < MOST_NEW
 }
 
-/// Drops the runs that both sides of an edit have at their beginning and at their end.
+/// Removes from an edit the runs that are equal on both sides at its beginning and at its end.
 fn narrow(edit: &mut ChunkEdit, replaced: &ChunkList) {
     let (start, end) = replaced.common_ends(&edit.by);
     let new = &mut edit.by.0;
@@ -272,9 +276,10 @@ fn too_short() -> Fault {
     Fault::damaged("a chunk list is too short")
 }
 
-/// The parts of a chunk list in which runs are replaced.
+/// The parts of a chunk list in which an edit replaces runs.
 struct Stretch {
-    /// The number of the first of these parts, and of the first part after them, if there is one.
+    /// The number of the first of these parts, and the number of the first part behind them, if
+    /// there is one.
     parts: (u32, Option<u32>),
     head: ChunkList,
     replaced: ChunkList,
@@ -330,22 +335,22 @@ impl Stretch {
         })
     }
 
-    /// Writes the parts again, with the runs of `by` in place of the replaced ones.
+    /// Writes these parts again, with the runs of `by` in place of the replaced ones.
     fn write(self, lists: &mut ChunkLists<'_>, list: u32, by: &ChunkList) -> Result<(), Fault> {
         let (number, mut next) = self.parts;
         let mut runs = self.head;
         runs.0.extend_from_slice(&by.0);
         runs.0.extend(self.tail.0);
         let mut parts = encoded(&runs)?;
-        // A reader ends a list at a short part. So if the first part is short, the parts that
-        // follow are written again with it. They are, too, if there are more parts than free
-        // numbers.
+        // A reader takes a short part for the last one of its list. So if the first part is short,
+        // it is joined with the parts behind it. Parts are also joined if there are more of them
+        // than free numbers.
         while let Some(behind) = next
             && (parts.len() > (behind - number) as usize
                 || (number == 0 && parts.first().is_none_or(|part| is_last(part))))
         {
-            // All parts but the last are full, so only its runs are encoded again with those that
-            // follow.
+            // Only the last of these parts can be short. So only its runs are encoded again,
+            // together with those of the part behind it.
             runs.0.clear();
             if let Some(last) = parts.pop() {
                 decode_chunks(&last, &mut runs)?;
@@ -379,15 +384,16 @@ fn encoded(runs: &ChunkList) -> Result<Vec<Vec<u8>>, Fault> {
     Ok(parts)
 }
 
-/// Returns a searcher for each key that finds it in the encoded bytes of a part: a key is the first
-/// five bytes of a chunk's hash.
+/// Returns a searcher for each key. It finds the key in the encoded bytes of a part, because a key
+/// is the first five bytes of a chunk's hash.
 fn finders(keys: &HashSet<u64>) -> Vec<Finder<'static>> {
     let keys = keys.iter().map(|key| key.to_be_bytes());
     keys.map(|key| Finder::new(&key[3..]).into_owned())
         .collect()
 }
 
-/// Returns the keys of replaced runs that neither the remaining nor the new runs contain.
+/// Returns the keys of the replaced runs that occur neither in the new runs nor elsewhere in the
+/// list.
 fn gone(
     lists: &ChunkLists<'_>,
     list: u32,
@@ -401,7 +407,7 @@ fn gone(
     {
         gone.remove(&key);
     }
-    // A replaced chunk may occur elsewhere in the content, which then still has it.
+    // A replaced chunk may also occur in the rest of the list. Then the content still has it.
     let (first, next) = stretch.parts;
     let before = lists.range((list, 0)..(list, first))?;
     let behind = next.map(|next| lists.range((list, next)..=(list, u32::MAX)));
@@ -428,7 +434,8 @@ fn gone(
     Ok(gone)
 }
 
-/// Records the heir of each ancestor's postings. The ancestors are in the set of the dead already.
+/// For each ancestor, records the heir that takes over its postings. The ancestors are in the set
+/// of dead contents already.
 pub(super) fn bequeath_postings(
     writing: &mut Writing<'_>,
     inherited: &[Inherited],
@@ -484,7 +491,7 @@ pub(super) fn bequeath_postings(
     Ok(())
 }
 
-/// Adds to `lost` each key of `gone` that has a posting of the ancestor.
+/// Adds to `lost` each key of `gone` for which the segment has a posting of the ancestor.
 fn lose(
     lost: &mut Vec<u64>,
     gone: impl Iterator<Item = u64>,
@@ -502,13 +509,13 @@ fn lose(
 }
 
 impl Inherited {
-    /// Returns a range with all bytes of the heir that differ from an earlier ancestor, if it is
-    /// known.
+    /// Returns a range outside which no byte of the heir differs from an earlier ancestor. `None`
+    /// if no such range is known.
     fn all_changed(&self, before: &Heir) -> Option<Range<u64>> {
         let before = before.changed.as_ref()?;
         let (was, is) = self.sizes;
         let end = match self.changed.end {
-            // Nothing follows the last change, or no byte behind it has moved.
+            // There is no byte behind the last change, or none of them has moved.
             end if end == is.0 => end,
             end if was == is => end.max(before.end),
             _ => return None,
@@ -544,7 +551,7 @@ impl<'w> InheritedPostings<'w> {
     }
 }
 
-/// Returns the segment whose range of ids includes the content, dead or not.
+/// Returns the segment whose range of ids includes the content, even if the content is dead.
 pub(super) fn segment_of<'w>(writing: &'w Writing<'_>, content: u32) -> Option<&'w OpenSegment> {
     let mut segments = writing.before.segments().iter();
     segments.find(|segment| (segment.row.first..=segment.row.last).contains(&content))

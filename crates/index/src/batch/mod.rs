@@ -1,16 +1,17 @@
-//! Applying a batch of changes: one transaction, all of it or nothing.
+//! Applies a batch of changes in one transaction: all of them or none.
 //!
 //! 1. **Changes are applied in order** to the tables of names and files ([`tree`], [`files`]). Each
 //!    change sees the effects of those before it.
 //! 2. **Contents are written at the end** ([`contents`]). While the changes are applied, references
-//!    are counted, and new contents are kept in memory with their ids. Then contents without files
-//!    are deleted, and new ones with files are written. So a file that is removed and added
-//!    elsewhere in one batch keeps its content. Equal new files share one. A new content that is
-//!    mostly equal to an old one inherits its data ([`inherit`]).
-//! 3. **Postings come last** ([`postings`]): those of the new contents become a segment, or go
-//!    into the merge that the segment would have caused.
+//!    to contents are only counted, and new contents are kept in memory with their ids. At the end,
+//!    contents without references are deleted, and new contents with references are written. So a
+//!    file that is removed and added elsewhere in one batch keeps its content, and equal new files
+//!    share one content. A new content that is mostly equal to an old one takes over its data
+//!    ([`inherit`]).
+//! 3. **Postings come last** ([`postings`]): those of the new contents become a new segment. If
+//!    that segment would cause a merge, they are merged at once instead.
 //!
-//! The batch reads committed segments through a snapshot that was taken before.
+//! Committed segments are read through the snapshot of the previous commit.
 
 pub(crate) mod boilerplate;
 mod contents;
@@ -42,7 +43,7 @@ use crate::snapshot::Snapshot;
 use crate::state::{Counters, Sets};
 use crate::store::{Table, WriteTransaction};
 
-/// The reason that a batch stops.
+/// The reason why a batch is not applied.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     Fault(Fault),
@@ -72,14 +73,14 @@ impl Refusal {
 /// The open write transaction and the state that its commit will publish.
 pub(crate) struct Writing<'a> {
     pub(crate) txn: &'a WriteTransaction,
-    /// The snapshot of the commit before.
+    /// The snapshot of the previous commit.
     pub(crate) before: &'a Snapshot,
     pub(crate) counters: Counters,
     pub(crate) sets: Sets,
     pub(crate) boilerplate_limit: u32,
-    /// True until [`crate::Index::finish_bulk`]: more batches follow.
+    /// True during a bulk load, until [`crate::Index::finish_bulk`]: more batches follow soon.
     pub(crate) in_bulk: bool,
-    /// The changes that invalidate cached answers.
+    /// The contents and keys that changed. Cached answers that depend on them are outdated.
     pub(crate) touched: WriteSet,
 }
 
@@ -92,7 +93,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Applies the changes; the caller commits.
+    /// Applies the changes. The caller commits the transaction.
     pub(crate) fn apply(&mut self, changes: Vec<Change>) -> Result<Applied, Refusal> {
         let mut batch = Batch::new(self)?;
         batch.linked = (changes.iter())
@@ -130,11 +131,11 @@ struct Batch<'a, 'b> {
     further_names: Table<'a, NameKey, ()>,
     inodes: Table<'a, (u16, u64), &'static [u8]>,
     contents: Contents<'a>,
-    /// The files that a link of the batch names. A file that has lost its last name has its row
-    /// here. So files that exchange names can be linked in any order.
+    /// The files that a `Link` of the batch names. If such a file loses its last name, its row is
+    /// kept here until the `Link` is applied. So files that exchange names can be linked in any
+    /// order.
     linked: HashMap<FileId, Option<StoredFile>>,
-    /// Directories by path, as spelled in the changes. Emptied when any directory is removed or
-    /// moves.
+    /// The ids of directories by their paths. It is emptied when any directory is removed or moved.
     known_dirs: HashMap<PathBuf, DirId>,
     departures: Departures,
     /// The time of the changes, if [`Change::Time`] set it.

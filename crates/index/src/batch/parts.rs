@@ -1,12 +1,12 @@
 //! Parts: the files that were found inside a content.
 //!
-//! **Only contents with a file have parts.** A container's list holds all parts at all depths. So
-//! no question goes from container to container, and an archive that contains itself makes no
-//! cycle. When a content loses its last file, its parts are released. If it is still a part of
-//! another content, it must be searched again once a file has it.
+//! **Only the content of a file has parts.** It is called the container of these parts. Its list
+//! has the parts at all depths. So no question goes from container to container, and an archive
+//! that contains itself makes no cycle. When a content loses its last file, its parts are released.
+//! If it is still a part of another content, it is searched again when a file has it.
 //!
-//! The rows of parts are written as changes are applied. The counts of references to contents are
-//! updated at the end of the batch, as for all contents.
+//! The rows of parts are written while the changes are applied. References to contents are counted
+//! at the end of the batch, as for all contents.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,8 @@ impl Batch<'_, '_> {
             return Ok(());
         };
         let (parts, skipped, date, look) = match look {
-            // A file of another name, with the same content, may have been taken apart.
+            // Another name may end differently, so that a file with the same content was taken
+            // apart. Its parts stay.
             NewLook::Plain if self.contents.seen(container)?.look == Look::Apart => return Ok(()),
             NewLook::Plain => (Vec::new(), Vec::new(), None, Look::Plain),
             NewLook::Apart {
@@ -61,8 +62,8 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Returns the parts with the ids of their contents; `None` if one names a content that is
-    /// gone.
+    /// Returns the parts with the ids of their contents. Returns `None` if a part names a content
+    /// that the index no longer has.
     fn resolved(&mut self, parts: Vec<NewPart>) -> Result<Option<Vec<PartRow>>, Refusal> {
         let mut rows = Vec::with_capacity(parts.len());
         for part in parts {
@@ -124,7 +125,7 @@ impl Contents<'_> {
         Ok(())
     }
 
-    /// Removes the parts of a content and marks it as unseen.
+    /// Removes the parts of a content, and marks it as not yet searched for parts.
     pub(super) fn drop_parts(&mut self, container: ContentId) -> Result<(), Fault> {
         let seen = self.seen(container)?;
         for number in 0..seen.parts {
@@ -145,8 +146,8 @@ impl Contents<'_> {
         Ok(())
     }
 
-    /// Marks every content as unseen, because the extractor changed. Parts stay until their
-    /// containers are read again.
+    /// Marks every content as not yet searched for parts, because the extractor changed. The parts
+    /// stay until their container is searched again.
     pub(super) fn forget_looks(&mut self) -> Result<(), Fault> {
         let mut seen = Vec::new();
         for row in self.rows.range::<u32>(..)? {

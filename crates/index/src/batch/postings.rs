@@ -1,5 +1,5 @@
-//! The end of a batch: boilerplate ([`super::boilerplate`]), the new segment, and the merges that
-//! it causes.
+//! The end of a batch: counts boilerplate ([`super::boilerplate`]), writes the new segment, and
+//! does the merges that it causes.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, near};
 use crate::store::ReadableTableMetadata;
 
-/// Updates postings, the set of the dead and boilerplate for the changes of the batch.
+/// Updates the postings, the set of dead contents, and boilerplate for the changes of the batch.
 pub(super) fn add(writing: &mut Writing<'_>, settled: BatchOutcome) -> Result<(), Refusal> {
     let BatchOutcome {
         first_new,
@@ -68,7 +68,7 @@ pub(super) fn add(writing: &mut Writing<'_>, settled: BatchOutcome) -> Result<()
     Ok(())
 }
 
-/// Merges everything into one segment, if that saves anything, and counts boilerplate if it is out
+/// Merges all segments into one, if that saves anything. Counts boilerplate if the counts are out
 /// of date.
 pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
     let segments = segments_before(writing);
@@ -83,7 +83,7 @@ pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the size of all segments in bytes. A block takes a page of 4096 bytes.
+/// Returns the size of all segments in bytes. Each block of postings takes a page of 4096 bytes.
 pub(crate) fn bytes(snapshot: &Snapshot) -> Result<u64, Fault> {
     let mut blocks = 0;
     for segment in snapshot.segments() {
@@ -106,8 +106,8 @@ pub(crate) fn merge_does_anything(snapshot: &Snapshot) -> bool {
     counters.uncounted || segments.len() > 1 || (!sets.dead.is_empty() && !segments.is_empty())
 }
 
-/// Returns whether [`merge_all`] saves enough to justify its writing: boilerplate is out of date,
-/// or many contents are dead, or many postings are in small segments.
+/// Returns whether [`merge_all`] is worth its writing. It is if boilerplate is out of date, if many
+/// contents are dead, or if many postings are in small segments.
 pub(crate) fn merge_is_useful(snapshot: &Snapshot) -> Result<bool, Fault> {
     let Inner {
         segments,
@@ -123,7 +123,8 @@ pub(crate) fn merge_is_useful(snapshot: &Snapshot) -> Result<bool, Fault> {
         || (segments.len() > 4 && (total - largest) * 4 > largest))
 }
 
-/// Adds the deleted contents to the set of the dead, because segments still have their postings.
+/// Adds the deleted contents to the set of dead contents, because segments still have their
+/// postings.
 fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
     if killed.is_empty() {
         return Ok(());
@@ -139,8 +140,8 @@ fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
 }
 
 /// Merges `run`, which are consecutive segments, and the postings of the batch into one segment.
-/// Removes the dead contents of `run` from the set of the dead. `counts` receives the boilerplate
-/// among the postings.
+/// Removes the contents of `run` from the set of dead contents. Adds the boilerplate among the
+/// postings to `counts`.
 fn merge(
     writing: &mut Writing<'_>,
     run: &[Segment],
@@ -153,7 +154,8 @@ fn merge(
         .first()
         .map(|segment| segment.first)
         .or(new.map(|new| new.1));
-    // The range includes the newest id, because an heir may have only inherited postings.
+    // The range of ids includes the newest one, even if that content is an heir without postings of
+    // its own.
     let last = new.map_or(writing.counters.next_content.saturating_sub(1), |new| new.2);
     let order = match first {
         Some(first) if !run.is_empty() => order(writing, run, new.map(|new| new.0), first, last)?,
@@ -198,8 +200,8 @@ fn merge(
     exhume(writing, run)
 }
 
-/// Returns the order of contents for the merged segment; `None` if it would save less than it
-/// takes.
+/// Returns an order of contents in which the merged segment is smaller. Returns `None` if storing
+/// the order would take more than it saves.
 fn order(
     writing: &Writing<'_>,
     run: &[Segment],
@@ -207,13 +209,14 @@ fn order(
     first: u32,
     last: u32,
 ) -> Result<Option<Order>, Fault> {
-    /// The sample has one of this many postings.
+    /// One posting of this many is in the sample from which the order is computed.
     const SHARE: u64 = 32;
-    /// The size of the sample in postings. A larger one would take over 16 MB; a smaller one gives
-    /// no useful order.
+    /// The number of postings that the sample may have. A larger sample would take over 16 MB. A
+    /// smaller one gives no useful order.
     const SAMPLE: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 22;
     let contents = writing.txn.open_table(schema::CONTENTS)?.len()?;
-    // In an order, an unused id takes as much space as a used one.
+    // An order stores a number for every id in its range, used or not. So a range with many unused
+    // ids gets no order.
     if u64::from(last.saturating_sub(first)) > 2 * contents {
         return Ok(None);
     }
@@ -234,7 +237,7 @@ fn order(
     Ok(Order::of(first, last, sample, postings))
 }
 
-/// Removes the contents of merged segments from the set of the dead.
+/// Removes the contents of merged segments from the set of dead contents: their postings are gone.
 fn exhume(writing: &mut Writing<'_>, run: &[Segment]) -> Result<(), Refusal> {
     if run.is_empty() || writing.sets.dead.is_empty() {
         return Ok(());

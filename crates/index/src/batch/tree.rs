@@ -1,4 +1,4 @@
-//! Names: directories, entries, removal and renaming.
+//! Names: directories, their entries, and how these are removed and renamed.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -24,11 +24,12 @@ impl Batch<'_, '_> {
         self.make_dirs(path).map(drop)
     }
 
-    /// Puts a symbolic link or special file at `path`.
+    /// Puts an entry that is neither a file nor a directory at `path`, for example a symbolic link.
     pub(super) fn set_other(&mut self, path: &Path, entry: &Entry) -> Result<(), Refusal> {
         let (dir, name) = self.make_spot(path)?;
         if let Some(old) = self.entry(dir, &name)? {
-            // A symbolic link may replace a file that was moved away.
+            // A file may have been moved away and replaced by a symbolic link. So its departure is
+            // recorded.
             if matches!(entry, Entry::Symlink(_)) {
                 self.note_vanished(path)?;
             }
@@ -38,7 +39,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Records the departure of the files at and below a path that is about to be removed.
+    /// Records departures for the files at and below a path that is about to be removed.
     pub(super) fn note_vanished(&mut self, path: &Path) -> Result<(), Refusal> {
         let Some((dir, name)) = self.spot(path)? else {
             return Ok(());
@@ -53,8 +54,8 @@ impl Batch<'_, '_> {
                     }
                 }
                 Entry::Dir(dir) if !self.departures.is_full() => {
-                    // Without this row, an earlier departure from this name would be followed
-                    // instead.
+                    // Without a row for this directory, a search would find an earlier departure
+                    // from the same name.
                     self.departures.note(path.clone(), Departed::default());
                     for (name, entry) in self.entries_of(dir)? {
                         waiting.push((path.join(OsStr::from_bytes(&name)), entry));
@@ -98,15 +99,15 @@ impl Batch<'_, '_> {
         Ok(before.content(content)?.map(|row| (content, row.digest)))
     }
 
-    /// Returns the departure of one of a file's names: the file's other name, or the digest of its
-    /// content. `None` for a file that the previous commit does not have, or that was not read.
+    /// Returns the departure for one of a file's names: another name of the file, or the digest of
+    /// its content. Returns `None` if the file is not in the previous commit, or was not read.
     fn departed(&self, file: FileId, path: &Path) -> Result<Option<Departed>, Fault> {
         let Some((content, digest)) = self.content_before(file)? else {
             return Ok(None);
         };
         let row = self.file(file)?;
-        // If the content changed in this batch, this may be another file with the same inode
-        // number.
+        // If the content changed in this batch, the row may be of another file that has got the
+        // same inode number. Then its names are of no use.
         let other = if row.state.content() == Some(content) {
             self.other_name(file, &row, path)?
         } else {
@@ -118,7 +119,7 @@ impl Batch<'_, '_> {
         }))
     }
 
-    /// Returns a name of the file that differs from `path`.
+    /// Returns any name of the file other than `path`.
     fn other_name(
         &self,
         file: FileId,
@@ -139,7 +140,8 @@ impl Batch<'_, '_> {
         other.transpose()
     }
 
-    /// Writes the departures whose names do not exist at the end of the batch.
+    /// Writes the departures of this batch. Leaves out a name that exists again at the end of the
+    /// batch.
     pub(super) fn write_departures(&mut self) -> Result<(), Refusal> {
         let mut departures = std::mem::take(&mut self.departures);
         for (path, departed) in std::mem::take(&mut departures.gone) {
@@ -182,9 +184,9 @@ impl Batch<'_, '_> {
         let Some(entry) = self.entry(from_dir, &from_name)? else {
             return Ok(());
         };
-        // The entry is detached first, because creating or replacing `to` may remove it. `to` may
-        // be a directory above `from`. Or `to` is below a new directory of the old name (`mv a t;
-        // mkdir a; mv t a/b` in one batch).
+        // The entry is taken out first, because `to` is created below, and this may remove the
+        // entry. That is so if `to` is a directory above `from`. It is also so if `to` is below a
+        // new directory with the old name (`mv a t; mkdir a; mv t a/b` in one batch).
         self.entries.remove((from_dir.0, &from_name[..]))?;
         if let Entry::Gap(gap) = entry {
             self.count_gap(from_dir, gap, GapStep::Less)?;
@@ -194,17 +196,17 @@ impl Batch<'_, '_> {
         }
         let (to_dir, to_name) = self.make_spot(to)?;
         match self.entry(to_dir, &to_name)? {
-            // Both names have equal entries. For two names of one file rename(2) does nothing, but
-            // the event says that `from` is gone. Any other entry needs no more than the removal
-            // above.
+            // Both names have equal entries. For two names of one file, rename(2) does nothing, but
+            // the event says that `from` is gone. For all other entries, the removal above is
+            // enough.
             Some(old) if old == entry => {
                 if let Entry::File(file) = entry {
                     self.unlink(file, from_dir, &from_name)?;
                 }
                 return Ok(());
             }
-            // No departure is recorded if `to` existed: programs save by renaming a new file over
-            // the old one.
+            // If `to` existed, no departure is recorded: programs save by renaming a new file to an
+            // old name.
             Some(old) => self.release(to_dir, &to_name, &old)?,
             None => self.note_renamed(from, to, &entry)?,
         }
@@ -222,13 +224,13 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Returns the entry of a name.
+    /// Returns the entry with this name in a directory.
     pub(super) fn entry(&self, dir: DirId, name: &[u8]) -> Result<Option<Entry>, Fault> {
         let row = self.entries.get((dir.0, name))?;
         Ok(row.map(|row| decode_entry(row.value())).transpose()?)
     }
 
-    /// Returns the names and entries in a directory.
+    /// Returns all names and entries in a directory.
     fn entries_of(&self, dir: DirId) -> Result<Vec<(Vec<u8>, Entry)>, Fault> {
         let mut list = Vec::new();
         for row in self.entries.range((dir.0, &[][..])..)? {
@@ -242,7 +244,7 @@ impl Batch<'_, '_> {
         Ok(list)
     }
 
-    /// Writes an entry, and replaces any row with its key.
+    /// Writes the row of an entry, or replaces it.
     pub(super) fn put_entry(
         &mut self,
         dir: DirId,
@@ -257,7 +259,8 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Returns the directory and name of `path`, if its directory is known.
+    /// Returns the directory and the name of `path`. Returns `None` if the index does not have that
+    /// directory.
     pub(super) fn spot(&self, path: &Path) -> Result<Option<Spot>, Refusal> {
         let names = checked(path)?;
         let Some((name, above)) = names.split_last() else {
@@ -273,7 +276,7 @@ impl Batch<'_, '_> {
         Ok(Some((at, name.to_vec())))
     }
 
-    /// Returns the directory and name of `path`, and creates missing directories.
+    /// Returns the directory and the name of `path`. Creates missing directories.
     pub(super) fn make_spot(&mut self, path: &Path) -> Result<Spot, Refusal> {
         let names = checked(path)?;
         let Some(name) = names.last() else {
@@ -283,8 +286,8 @@ impl Batch<'_, '_> {
         Ok((self.make_dirs(parent)?, name.to_vec()))
     }
 
-    /// Returns the directory at `path`, and creates it and its parents as needed. Entries of other
-    /// types in its path are replaced, because the change states that a directory exists.
+    /// Returns the directory at `path`. Creates it and its parents if they are missing. Other
+    /// entries on the way are replaced, because the change states that these names are directories.
     pub(super) fn make_dirs(&mut self, path: &Path) -> Result<DirId, Refusal> {
         if let Some(dir) = self.known_dirs.get(path) {
             return Ok(*dir);
@@ -313,7 +316,8 @@ impl Batch<'_, '_> {
         Ok(dir)
     }
 
-    /// Releases the object of an entry. The caller removes or overwrites the row of the entry.
+    /// Removes all data that belong to an entry. The caller removes or overwrites the row of the
+    /// entry itself.
     pub(super) fn release(&mut self, dir: DirId, name: &[u8], entry: &Entry) -> Result<(), Fault> {
         match entry {
             Entry::Dir(gone) => {
@@ -342,7 +346,7 @@ impl Batch<'_, '_> {
                         waiting.push(*below);
                     }
                     Entry::File(file) => self.unlink_with(*file, dir, name)?,
-                    // The counts of gaps are removed with the directory.
+                    // Gaps need nothing here: their counts are removed with the directory below.
                     Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
                 }
             }
@@ -352,7 +356,7 @@ impl Batch<'_, '_> {
     }
 }
 
-/// Returns the names in the path of a change.
+/// Returns the names in the path of a change, or the error for a bad path.
 fn checked(path: &Path) -> Result<Vec<&[u8]>, Refusal> {
     match names(path) {
         Some(names) => Ok(names.collect()),

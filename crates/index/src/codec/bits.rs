@@ -1,4 +1,4 @@
-//! Fields of a fixed number of bits, packed without gaps, low bits first.
+//! Packs numbers into fields of a fixed number of bits, without gaps, low bits first.
 
 /// Returns the number of bits that `value` needs, 0 for 0.
 pub(crate) const fn width(value: u64) -> u32 {
@@ -14,7 +14,7 @@ pub(crate) const fn bytes(bits: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct Writer<'a> {
     out: &'a mut Vec<u8>,
-    /// Bits not yet written, fewer than 64 between calls.
+    /// Bits that are not written yet. Between calls there are fewer than 64.
     pending: u64,
     held: u32,
 }
@@ -36,8 +36,8 @@ impl<'a> Writer<'a> {
         self.held = held % u64::BITS;
         if held >= u64::BITS {
             self.out.extend_from_slice(&self.pending.to_le_bytes());
-            // The bits that did not fit into the word. A field that filled the word exactly leaves
-            // none.
+            // The bits that did not fit into the word. If the field filled the word exactly, there
+            // are none.
             self.pending = value.checked_shr(width - self.held).unwrap_or(0);
         }
     }

@@ -1,11 +1,11 @@
-//! Rows of `inodes`: the files with neighbouring inode numbers.
+//! The rows of the table `inodes`. A row maps neighbouring inode numbers to their files.
 //!
 //! ```text
 //! ( │ number & 31 u8 │ file id - previous file id, zigzag │ )*   ascending; 0 is before the first
 //! ```
-//! File systems assign consecutive numbers, so files that were written together are mostly in one
-//! row of 32. A row for each file would take 14 bytes, in pages that are two thirds full. Here a
-//! file takes three or four bytes, because files with neighbouring inodes have neighbouring ids.
+//! File systems assign consecutive inode numbers. So files that were written together are mostly in
+//! one row, which covers 32 numbers. Such files also have neighbouring ids, so a file takes only
+//! three or four bytes. A row for each file would take 14 bytes, in pages that are two thirds full.
 
 use resemble_core::FileId;
 
@@ -13,7 +13,7 @@ use super::Malformed;
 use super::rows::FsNumber;
 use super::varint::{Reader, put_signed};
 
-/// The inode numbers in a row.
+/// The number of inode numbers that a row covers.
 const SPAN: u64 = 32;
 
 /// Returns the key of the row of an inode number.
@@ -21,12 +21,13 @@ pub(crate) const fn row_of(fs: FsNumber, ino: u64) -> (u16, u64) {
     (fs.0, ino / SPAN)
 }
 
-/// Returns the first number after those of a row.
+/// Returns the first inode number behind those of a row.
 pub(crate) const fn behind((_, row): (u16, u64)) -> u64 {
     row.saturating_add(1).saturating_mul(SPAN)
 }
 
-/// Calls `found` with each number, relative to the first of the row, and its file.
+/// Calls `found` with each inode number in a row and its file. The number is relative to the first
+/// one that the row covers.
 fn each(row: &[u8], mut found: impl FnMut(u64, FileId)) -> Result<(), Malformed> {
     let mut reader = Reader(row);
     let mut before = 0;
@@ -43,7 +44,7 @@ fn each(row: &[u8], mut found: impl FnMut(u64, FileId)) -> Result<(), Malformed>
     Ok(())
 }
 
-/// Looks up the file with an inode number in the row of that number.
+/// Returns the file with an inode number from the row that covers this number.
 pub(crate) fn file(row: &[u8], ino: u64) -> Result<Option<FileId>, Malformed> {
     let mut file = None;
     each(row, |low, of| {
@@ -62,7 +63,8 @@ pub(crate) fn files(row: &[u8]) -> Result<Vec<FileId>, Malformed> {
     Ok(files)
 }
 
-/// Returns the row in which a number has this file, or none. It is empty if no number is left.
+/// Returns a row with one change: the inode number is mapped to `file`, or removed if `file` is
+/// `None`. The result is empty if no number is left.
 pub(crate) fn with(row: &[u8], ino: u64, file: Option<FileId>) -> Result<Vec<u8>, Malformed> {
     let mut files = Vec::with_capacity(SPAN as usize + 1);
     each(row, |low, of| {

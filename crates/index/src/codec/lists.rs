@@ -7,34 +7,35 @@
 //!                     count fields of `width` bits, low bits first, zero-padded │
 //! ```
 //!
-//! A chunk takes 18 bytes. Lengths of 64 to 8191 take two varint bytes. A run of one ordinary chunk
-//! has no count; almost all runs have one chunk. Fingerprints keep their order, which is evidence,
-//! so they cannot be delta coded. But in a signature of level `k`, each fingerprint has `k - 3`
-//! leading zero bits of 40. The part's width omits them.
+//! A chunk takes 18 bytes: 16 for its hash, and two for its length, which is usually between 64 and
+//! 8191 bytes. A run of one ordinary chunk has no count, and almost all runs have one chunk. The
+//! order of fingerprints is evidence, so they are not sorted and cannot be stored as differences.
+//! But in a signature of level `k`, each fingerprint of 40 bits begins with `k - 3` zero bits.
+//! These bits are not stored: the part states the width of its fields.
 //!
-//! Parts are at most [`PART`] bytes, which fill a 4096-byte page with the key and redb's offsets.
-//! So a list of gigabytes is read and written page by page.
+//! A part has at most [`PART`] bytes. With its key and redb's offsets, such a part fills a page of
+//! 4096 bytes. So a list of gigabytes is read and written page by page.
 
 use resemble_core::{ChunkHash, ChunkList, ChunkRun, Fingerprint, Repeats, Signature};
 
 use super::varint::{Reader, put};
 use super::{Malformed, bits};
 
-/// The greatest number of bytes of a part. A leaf page of 4096 bytes has a header of 4 bytes. One
-/// pair takes 8 for its key and 4 for its offset.
+/// The maximum number of bytes of a part. A leaf page of 4096 bytes has a header of 4 bytes. Its
+/// one pair takes 8 bytes for the key and 4 for the offset.
 pub(crate) const PART: usize = 4072;
 
 /// The maximum number of bytes of a run: a hash and two varints of at most 10 bytes.
 const RUN_MAX: usize = 16 + 2 * 10;
 
-/// Returns whether this part of a chunk list or signature must be the last one: it is less than
-/// about half full. The encoders fill all other parts further: even if fingerprints have one bit, a
-/// part has its maximum count at half a page.
+/// Returns whether this part of a chunk list or signature must be its last part, because it is less
+/// than about half full. The encoders fill every other part further. Even with fields of one bit, a
+/// part has its maximum number of fingerprints only at half a page.
 pub(crate) const fn is_last(part: &[u8]) -> bool {
     part.len() + RUN_MAX <= PART / 2
 }
 
-/// Calls `part` with each part of the list in order; not at all for an empty list.
+/// Calls `part` with each encoded part of the list, in order. An empty list has no parts.
 pub(crate) fn encode_chunks<E>(
     list: &ChunkList,
     mut part: impl FnMut(&[u8]) -> Result<(), E>,
@@ -49,19 +50,19 @@ pub(crate) fn encode_chunks<E>(
         let more = run.count != 1 || run.constant;
         put(&mut out, u64::from(run.len) << 1 | u64::from(more));
         if more {
-            // A count has at most 63 bits: a chunk has at least one byte, and a file fewer than
-            // 2^63.
+            // The count has at most 63 bits, so the shift loses nothing: a chunk has at least one
+            // byte, and a file has fewer than 2^63.
             put(&mut out, run.count << 1 | u64::from(run.constant));
         }
     }
     if out.is_empty() { Ok(()) } else { part(&out) }
 }
 
-/// Appends the runs of one part.
+/// Decodes one part, and appends its runs to `list`.
 pub(crate) fn decode_chunks(part: &[u8], list: &mut ChunkList) -> Result<(), Malformed> {
     let mut reader = Reader(part);
-    // A run has at least a hash and one byte. All memory is reserved at once, because threads that
-    // read many lists share the heap.
+    // A run has at least a hash and one byte. All memory is reserved at once: if it grew in steps,
+    // threads that decode many lists would wait for each other at the allocator.
     list.0
         .reserve_exact(part.len() / (size_of::<ChunkHash>() + 1));
     while !reader.0.is_empty() {
@@ -71,7 +72,7 @@ pub(crate) fn decode_chunks(part: &[u8], list: &mut ChunkList) -> Result<(), Mal
     Ok(())
 }
 
-/// Reads one run.
+/// Decodes one run.
 pub(crate) fn run(reader: &mut Reader<'_>) -> Option<ChunkRun> {
     let hash = ChunkHash(reader.array()?);
     let coded = reader.u64()?;
@@ -90,14 +91,15 @@ pub(crate) fn run(reader: &mut Reader<'_>) -> Option<ChunkRun> {
     })
 }
 
-/// The bytes of a signature part before its fields: level, width, repeats, and a count below 2^14.
+/// The number of bytes of a signature part before its fields: level, width, repeats, and a count
+/// below 2^14.
 const SIGNATURE_HEAD: usize = 5;
 
-/// The bit of `width` that is set if the repeats are known.
+/// The bit in the byte of the width that is set if the repeats are known.
 const KNOWN: u8 = 0x80;
 
-/// Calls `part` with each part of the signature in order; not at all if it has no fingerprints
-/// and level 0.
+/// Calls `part` with each encoded part of the signature, in order. A signature without fingerprints
+/// and with level 0 has no parts.
 pub(crate) fn encode_signature<E>(
     signature: &Signature,
     mut part: impl FnMut(&[u8]) -> Result<(), E>,
@@ -107,8 +109,8 @@ pub(crate) fn encode_signature<E>(
     let mut first = true;
     while !rest.is_empty() || (first && signature.level != 0) {
         first = false;
-        // The width of the widest remaining fingerprint is enough for this part, and hardly ever
-        // too large.
+        // All fields have the width of the widest fingerprint that is left. It may be in a later
+        // part, but then this part is hardly ever larger than necessary.
         let width = rest
             .iter()
             .map(|fingerprint| bits::width(fingerprint.0))
@@ -136,10 +138,10 @@ pub(crate) fn encode_signature<E>(
     Ok(())
 }
 
-/// Appends the fingerprints of one part and sets the level.
+/// Decodes one part: appends its fingerprints to the signature, and sets the level and repeats.
 pub(crate) fn decode_signature(part: &[u8], signature: &mut Signature) -> Result<(), Malformed> {
     let fingerprints = &mut signature.fingerprints;
-    // Memory is reserved at once, as in `decode_chunks`.
+    // All memory is reserved at once, as in `decode_chunks`.
     let head = PartHead::read(&mut Reader(part)).ok_or(Malformed("signatures"))?;
     fingerprints.reserve_exact(head.count.into());
     let head = each_fingerprint(part, |fingerprint| fingerprints.push(fingerprint))?;
@@ -172,7 +174,7 @@ impl PartHead {
     }
 }
 
-/// Calls `found` with each fingerprint of one part, in order, and returns the head of the part.
+/// Calls `found` with each fingerprint of one part, in order. Returns the head of the part.
 pub(crate) fn each_fingerprint(
     part: &[u8],
     found: impl FnMut(Fingerprint),
@@ -254,7 +256,8 @@ mod tests {
         ) {
             let mask = if wide == 64 { u64::MAX } else { (1 << wide) - 1 };
             let fingerprints: Vec<_> = values.into_iter().map(|v| Fingerprint(v & mask)).collect();
-            // A signature without level and fingerprints is not stored, so its repeats are lost.
+            // A signature with level 0 and without fingerprints has no parts, so its repeats are
+            // not stored.
             let repeats = repeats.filter(|_| level > 0 || !fingerprints.is_empty()).map(Repeats);
             let signature = Signature { level, fingerprints, repeats };
             let mut back = Signature::default();

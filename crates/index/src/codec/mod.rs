@@ -1,8 +1,8 @@
-//! The bytes of rows: pure functions from values to bytes and back.
+//! The bytes of rows: pure functions that convert values to bytes and back.
 //!
-//! Numbers are LEB128 varints unless a table says otherwise. A field of variable length comes last
-//! if it has no length of its own. Decoding never panics and never trusts a length. A row that does
-//! not decode is [`Malformed`], and the reader reports a damaged index.
+//! Numbers are LEB128 varints unless a table says otherwise. A field of variable length has its
+//! length in front, or is the last one in its row. Decoding never panics and never trusts a length.
+//! A row that cannot be decoded is [`Malformed`], and the reader reports a damaged index.
 
 pub(crate) mod bits;
 pub(crate) mod inodes;
@@ -14,7 +14,7 @@ pub mod varint;
 
 use crate::fault::Fault;
 
-/// The kind of a row that does not decode.
+/// The error for a row that cannot be decoded. It names the table of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 

@@ -15,7 +15,8 @@
 //! parts:     │ role u8 │ parent + 1 │ content + 1 │ name … │      0 for no parent, no content
 //! skipped_parts: ( │ length │ path │ length │ reason │ )*
 //! ```
-//! Numbers without a width are varints. In `files`, dir and name are the file's first name.
+//! Numbers without a stated width are varints. In `files`, `dir` and `name` are the directory and
+//! the name of the file's first hard link.
 
 use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId, WordsDigest};
@@ -27,11 +28,11 @@ use crate::rows::{
     SkippedPart, SpecialKind, Timestamp,
 };
 
-/// The number of a file system within one index.
+/// The number that one index has given to a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FsNumber(pub(crate) u16);
 
-/// The row of a file as stored.
+/// A row of the table `files`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredFile {
     pub(crate) fs: FsNumber,
@@ -41,13 +42,13 @@ pub(crate) struct StoredFile {
     pub(crate) ctime: Timestamp,
     pub(crate) nlink: u32,
     pub(crate) state: FileState,
-    /// The folder of the first name.
+    /// The directory of the file's first name.
     pub(crate) dir: DirId,
-    /// The first name; any further ones are in `further_names`.
+    /// The file's first name. Any further names are in `further_names`.
     pub(crate) name: Vec<u8>,
 }
 
-/// The row of a content as stored.
+/// A row of the table `contents`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredContent {
     pub(crate) digest: ContentDigest,
@@ -55,7 +56,7 @@ pub(crate) struct StoredContent {
     pub(crate) kind: ContentKind,
     pub(crate) level: u8,
     pub(crate) chunk_runs: u64,
-    /// The number of chunks, with repeats.
+    /// The number of chunks. A repeated chunk counts each time.
     pub(crate) chunks: u64,
     pub(crate) fingerprints: u32,
     pub(crate) files: u32,
@@ -325,7 +326,7 @@ pub(crate) fn decode_part(bytes: &[u8]) -> Result<PartRow, Malformed> {
     part().ok_or(Malformed("parts"))
 }
 
-/// Encodes skipped members.
+/// Encodes the parts of a content that were skipped.
 pub(crate) fn encode_skipped(skipped: &[SkippedPart], out: &mut Vec<u8>) {
     out.clear();
     for part in skipped {
@@ -333,7 +334,7 @@ pub(crate) fn encode_skipped(skipped: &[SkippedPart], out: &mut Vec<u8>) {
     }
 }
 
-/// Decodes skipped members.
+/// Decodes the parts of a content that were skipped.
 pub(crate) fn decode_skipped(bytes: &[u8]) -> Result<Vec<SkippedPart>, Malformed> {
     let mut reader = Reader(bytes);
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Arbitrary rows: a value that was decoded is equal after it is encoded and decoded again.
+//! Tests with arbitrary rows: a decoded value is the same after it is encoded and decoded again.
 
 use resemble_core::date::{DateSource, DocumentDate};
 use resemble_core::{
@@ -21,7 +21,8 @@ use crate::rows::{
 
 const ROUNDS: u64 = 10_000;
 
-/// Checks that every row that decodes is unchanged after it is encoded and decoded again.
+/// Checks each changed sample: if it decodes, the value is the same after it is encoded and decoded
+/// again.
 fn comes_back<T: PartialEq + std::fmt::Debug>(
     what: &str,
     samples: &[T],
@@ -143,7 +144,7 @@ fn rows() {
     );
 }
 
-/// Returns the parts that an encoder makes.
+/// Returns all parts that an encoder passes to its callback.
 fn parts(encode: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Malformed>)) -> Vec<Vec<u8>> {
     let mut parts = Vec::new();
     encode(&mut |part| {

@@ -1,4 +1,5 @@
-//! LEB128 varints: seven bits in a byte, low bits first. The top bit is set if more bytes follow.
+//! LEB128 varints: each byte has seven bits of the number, low bits first. Its top bit is set if
+//! more bytes follow.
 
 use resemble_core::date::{DateSource, DocumentDate};
 use serde::{Deserialize, Serialize};
@@ -23,15 +24,15 @@ pub fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 
-/// Appends a value in the postcard format. It also uses these varints, puts the length before texts
-/// and lists, and encodes an enum variant as its number.
+/// Appends a value in the postcard format. That format also uses these varints, puts the length
+/// before texts and lists, and encodes an enum variant as its number.
 pub fn put_value(out: &mut Vec<u8>, value: &impl Serialize) {
     let written = postcard::to_io(value, out);
     debug_assert!(written.is_ok(), "a vector takes everything");
 }
 
-/// Reads values from the front of a slice. Every method returns `None` if the bytes run out or a
-/// number does not fit its type.
+/// Reads values from the front of a slice. Every method returns `None` if the slice has too few
+/// bytes or a number does not fit its type.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a>(
     /// The remaining bytes.
@@ -108,7 +109,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads the remaining bytes.
+    /// Returns all remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }

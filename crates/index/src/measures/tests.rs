@@ -49,7 +49,7 @@ fn keep(index: &Index, a: u32, b: u32, found: &Proven) {
     snapshot.keep_measures(&digest(a), &digest(b), found);
 }
 
-/// Writes ten pairs for each generation, where a generation has at most ten.
+/// Writes ten pairs for each number in `generations`. A table has at most ten pairs.
 fn write_tens(index: &Index, generations: std::ops::Range<u32>) {
     for generation in generations {
         let new: Vec<_> = (0..10)
@@ -126,7 +126,7 @@ fn what_was_written_outlives_the_process_to_the_last_bit() {
         None,
         "it was not written"
     );
-    // Closing writes the remaining measures.
+    // Closing the index writes the remaining measures.
     keep(&index, 1000, 999, &proven(0.5, 0.5));
     index.close().unwrap();
     let (index, _) = open(&place);
@@ -138,7 +138,7 @@ fn the_number_is_bounded_and_what_nobody_asks_for_goes_first() {
     let index = memory();
     write_tens(&index, 0..2);
     assert_eq!(rows(&index), [10, 10]);
-    // The measure moves from the older generation to the newer one.
+    // Reading the measure moves it from the older table to the newer one.
     assert!(get(&index, 0, 100, Unit::Words).is_some());
     let moved = index.new_measures.sorted();
     assert_eq!(moved.len(), 1);
@@ -177,7 +177,7 @@ fn a_damaged_row_is_as_none() {
         (sound.0, nan, sound.2, sound.3, sound.4),
         (sound.0, sound.1, (-0.5f64).to_bits(), sound.3, sound.4),
         (sound.0, sound.1, sound.2, 1.5f64.to_bits(), sound.4),
-        // The flags mark the first share as unknown, but it has a value.
+        // This row has flags that mark the first share as unknown, but it has a value there.
         (sound.0 & !1, sound.1, sound.2, sound.3, sound.4),
     ];
     let (key, _) = PairKey::of(&digest(1), &digest(2), Unit::Words);
@@ -191,7 +191,7 @@ fn a_damaged_row_is_as_none() {
         };
         put(row).unwrap();
         assert_eq!(get(&index, 1, 2, Unit::Words), None, "{row:?}");
-        // The pair is measured and stored again.
+        // The pair is measured again, and stored in place of the damaged row.
         keep(&index, 1, 2, &proven(0.5, 0.25));
         index.write_measures().unwrap();
         assert_eq!(get(&index, 1, 2, Unit::Words), Some(proven(0.5, 0.25)));
@@ -230,8 +230,8 @@ fn a_snapshot_of_before_finds_what_others_keep_meanwhile() {
             .kept_measures(&digest(1), &digest(2), Unit::Words)
             .is_some()
     );
-    // The snapshot reads the tables of its own commit. So measures that a later commit writes are
-    // not in it.
+    // The snapshot reads the tables of its own commit, so it has no measures that a later commit
+    // wrote.
     index.write_measures().unwrap();
     assert_eq!(
         before.kept_measures(&digest(1), &digest(2), Unit::Words),

@@ -1,48 +1,50 @@
-//! Blocks of postings: Elias-Fano coded keys, each with the list of the contents that have it.
+//! Blocks of postings: keys in the Elias-Fano code, each with the list of the contents that have
+//! it.
 //!
-//! A block is a run of postings `(key, content)` in ascending order. Its redb key is its first
-//! posting, and its keys are relative to that posting's key. A content is a number: its id in some
-//! segments, its rank in others ([`super::order`]).
+//! A block has a run of postings `(key, content)` in ascending order. The key of a block in redb is
+//! its first posting, and the posting keys in it are stored relative to that posting's key. A
+//! content is a number: in some segments its id, in others its rank ([`super::order`]).
 //!
 //! ```text
 //! │ keys n u16 │ low bits l u8 │ number bits w u8 │ shift k u8 │ least u32 │ bytes of gaps u16 │
 //! │ n low parts, l bits each │ n first contents - least, w bits each │
 //! │ a u16 for each 64 keys after the first │ gaps │ high parts, unary │
 //! ```
-//! (Little endian; each region of bits is padded to a byte.) The high part of key `i`, `h = (key -
-//! first) >> l`, is written as a one at bit `h + i`. So each one bit is a key, and each zero bit
-//! increments `h`. This is the classic quasi-succinct code (Elias 1974, Fano 1971; Vigna,
-//! "Quasi-succinct indices", WSDM 2013). It is within half a bit of the information content of
-//! random keys. Unlike delta codes, it can be searched without decoding the keys before: count zero
-//! bits word by word, then compare the few low parts of that `h`.
+//! Numbers are little endian, and each region of bits is padded to a whole byte. The high part of
+//! key `i` is `h = (key - first) >> l`. It is written as a one at bit `h + i`. So each one bit is a
+//! key, and each zero bit increments `h`. This is the classic quasi-succinct code (Elias 1974, Fano
+//! 1971; Vigna, "Quasi-succinct indices", WSDM 2013). For random keys, it takes at most half a bit
+//! per key more than the theoretical minimum. Unlike delta codes, it can be searched without
+//! decoding all earlier keys: a search counts zero bits word by word, and then compares the few low
+//! parts of keys with that `h`.
 //!
-//! *Gaps* has for each key the further contents of its list, followed by a zero bit. A further
-//! content is a one bit and a gap: the difference to the number before it, less one. A gap is
-//! written in the exponential Golomb code with `k` low bits. The gap shifted by `k`, plus one, has
-//! `b + 1` bits. Its code is `b` zeros, a one, the low `b` of these bits, and the `k` bits that
-//! were shifted out. The region before the gaps has the positions of the bits at which the gaps of
-//! keys 64, 128, … begin.
+//! *Gaps* has, for each key, the contents of its list after the first one, and then a zero bit.
+//! Each of these contents is a one bit and a gap: its difference from the content before it, less
+//! one. A gap is written in the exponential Golomb code with `k` low bits. Shift the gap by `k` and
+//! add one; the result has `b + 1` bits. The code is `b` zeros, a one, the low `b` bits of that
+//! result, and the `k` bits that were shifted out. The region before the gaps has the bit positions
+//! at which the gaps of keys 64, 128, … begin.
 //!
-//! The blocks of one segment are filled greedily, each up to a page (see [`BLOCK`]).
+//! The blocks of a segment are filled one after another, each up to a page (see [`BLOCK`]).
 
 use std::ops::ControlFlow;
 
 use crate::codec::Malformed;
 use crate::codec::bits;
 
-/// A key, and a content that has it.
+/// A posting: a key, and a content that has it.
 pub(crate) type Posting = (u64, u32);
 
-/// The maximum number of bytes of a block. A leaf has 4096 bytes, less its header (4), one key
-/// (12), one offset (4) and a small reserve.
+/// The maximum number of bytes of a block. A leaf page has 4096 bytes. Its header takes 4 of them,
+/// one key 12, one offset 4, and the rest is a small reserve.
 pub(crate) const BLOCK: usize = 4072;
 
 const HEAD: usize = 11;
 const MOST: usize = u16::MAX as usize;
-/// One list in this many has its position in the gaps stored.
+/// The position of the gaps is stored for one key in this many.
 const STRIDE: usize = 64;
 
-/// Counts gaps by their number of bits.
+/// The number of gaps with each number of bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gaps([u32; 33]);
 
@@ -53,8 +55,8 @@ impl Gaps {
         self.0[bits::width(gap as u64) as usize] += 1;
     }
 
-    /// Returns the shift that codes the gaps in the fewest bits, and the approximate number of
-    /// bits.
+    /// Returns the shift with which the gaps take the fewest bits, and approximately how many bits
+    /// that is.
     pub(crate) fn best_shift(&self) -> (u32, u64) {
         let cost = |shift: u32| {
             let of = |(width, &count): (u32, &u32)| {
@@ -67,7 +69,7 @@ impl Gaps {
     }
 }
 
-/// Returns the number of bits that a gap takes, including the one bit before it.
+/// Returns the number of bits of an encoded gap, including the one bit before it.
 const fn gap_bits(gap: u32, shift: u32) -> usize {
     let coded = (gap as u64 >> shift) + 1;
     (2 + 2 * coded.ilog2() + shift) as usize
@@ -78,24 +80,25 @@ const fn gap_bits(gap: u32, shift: u32) -> usize {
 pub(crate) struct Builder {
     /// The first posting of each key.
     heads: Vec<Posting>,
-    /// The gaps of all lists in sequence.
+    /// The gaps of all lists, one list after another.
     gaps: Vec<u32>,
-    /// The end of each list's gaps in `gaps`.
+    /// The end in `gaps` of each list.
     ends: Vec<usize>,
     /// The content of the last posting.
     last: u32,
     least: u32,
     greatest: u32,
-    /// Bytes of everything except the gaps.
+    /// Number of bytes of the block without its gaps.
     fixed: usize,
-    /// Bits of the gaps.
+    /// Number of bits of the gaps.
     gap_bits: usize,
-    /// The best shift of the block before. The gaps of this block are counted with it.
+    /// The best shift of the previous block. `gap_bits` is counted with it.
     shift: u32,
 }
 
 impl Builder {
-    /// Adds a posting if the block has room for it. An empty block always has room.
+    /// Adds a posting if it fits into the block, and returns whether it did. It always fits into an
+    /// empty block.
     pub(crate) fn push(&mut self, (key, content): Posting) -> bool {
         let (Some(&(first, _)), Some(&(last, _))) = (self.heads.first(), self.heads.last()) else {
             (self.least, self.greatest) = (content, content);
@@ -139,8 +142,8 @@ impl Builder {
         self.last = posting.1;
     }
 
-    /// Writes the block into `out` (cleared first) and empties the builder. Returns the first
-    /// posting; `None` if the builder was empty.
+    /// Writes the block into `out`, which is cleared first, and empties the builder. Returns the
+    /// first posting, or `None` if the builder was empty.
     pub(crate) fn take(&mut self, out: &mut Vec<u8>) -> Option<Posting> {
         let (&first, &last) = (self.heads.first()?, self.heads.last()?);
         let keys = self.heads.len();
@@ -184,15 +187,15 @@ impl Builder {
         Some(first)
     }
 
-    /// Writes the gaps. Returns their shift and the positions where the lists of keys 64, 128, …
-    /// begin.
+    /// Writes the gaps. Returns the shift that was used, and the positions at which the gaps of
+    /// keys 64, 128, … begin.
     fn write_gaps(&mut self, out: &mut Vec<u8>) -> (u32, Vec<u16>) {
         let mut widths = Gaps::NONE;
         self.gaps.iter().for_each(|&gap| widths.add(gap));
         let (best, _) = widths.best_shift();
         let needed: usize = self.gaps.iter().map(|&gap| gap_bits(gap, best)).sum();
-        // The block was filled on the assumption of `self.shift`. If the best shift needs more bits
-        // than that, the block may be too large, so `self.shift` is used.
+        // The block was filled on the assumption that `self.shift` is used. If the best shift of
+        // this block needed more bits, the block could be too large. Then `self.shift` is used.
         let shift = if needed + self.heads.len() <= self.gap_bits {
             best
         } else {
@@ -223,7 +226,7 @@ impl Builder {
     }
 }
 
-/// Returns about log2(span / count): the best number of low bits or one off.
+/// Returns about log2(span / count). This is the best number of low bits, or one more or less.
 fn guess_low(count: usize, span: u64) -> u32 {
     if span == 0 {
         0
@@ -232,7 +235,7 @@ fn guess_low(count: usize, span: u64) -> u32 {
     }
 }
 
-/// Returns the bytes of a block without its gaps.
+/// Returns the number of bytes of a block without its gaps.
 fn size(keys: usize, span: u64, low: u32, wide: u32) -> usize {
     HEAD + bits::bytes(keys * low as usize)
         + bits::bytes(keys * wide as usize)
@@ -240,7 +243,7 @@ fn size(keys: usize, span: u64, low: u32, wide: u32) -> usize {
         + bits::bytes((span >> low) as usize + keys)
 }
 
-/// Counts the lists with stored positions.
+/// Returns the number of keys for which the position of the gaps is stored.
 const fn starts(keys: usize) -> usize {
     keys.saturating_sub(1) / STRIDE
 }
@@ -262,7 +265,7 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Parses the block in `bytes`, whose first posting has the key `first`.
+    /// Parses the block in `bytes`. Its first posting has the key `first`.
     pub(crate) fn parse(first: u64, bytes: &'a [u8]) -> Result<Self, Malformed> {
         Self::regions(first, bytes).ok_or(Malformed("postings"))
     }
@@ -299,13 +302,13 @@ impl<'a> Block<'a> {
         bits::get(self.lows, index * self.low as usize, self.low)
     }
 
-    /// Returns the first content of a list.
+    /// Returns the first content in the list of the key with this index.
     fn content(&self, index: usize) -> u32 {
         let offset = bits::get(self.contents, index * self.wide as usize, self.wide) as u32;
         self.least.wrapping_add(offset)
     }
 
-    /// Appends the contents of `key`, ascending.
+    /// Appends all contents in the list of `key`, ascending.
     pub(crate) fn find(&self, key: u64, found: &mut Vec<u32>) -> Result<(), Malformed> {
         match self.index(key) {
             Some(index) => self.list(index, |content| {
@@ -333,13 +336,14 @@ impl<'a> Block<'a> {
         Ok(last == content)
     }
 
-    /// Returns the position of a key among the keys of the block.
+    /// Returns the index of a key among the keys of the block.
     fn index(&self, key: u64) -> Option<usize> {
         let relative = key.checked_sub(self.first)?;
         let high = relative >> self.low;
         let wanted = relative & ((1 << self.low) - 1);
         let mut bit = self.after_zeros(high)?;
-        // Before this bit there are `bit - high` one bits: a key for each lesser high part.
+        // Before this bit there are `high` zeros and `bit - high` ones. Each of these ones belongs
+        // to a key with a smaller high part.
         let mut index = bit - high as usize;
         while index < self.keys
             && self
@@ -358,7 +362,7 @@ impl<'a> Block<'a> {
         None
     }
 
-    /// Calls `see` with the contents of a key, ascending, until it breaks.
+    /// Calls `see` with the contents of a key, ascending, until `see` returns `Break`.
     fn list(
         &self,
         index: usize,
@@ -380,7 +384,8 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Reads the gap that begins at bit `at`, or the end of a list (`None`). Moves `at` behind it.
+    /// Reads the gap that begins at bit `at`, and moves `at` behind it. Returns `None` if the list
+    /// ends there.
     #[inline]
     fn gap(&self, at: &mut usize) -> Result<Option<u32>, Malformed> {
         let malformed = Malformed("postings");
@@ -399,7 +404,7 @@ impl<'a> Block<'a> {
         let (head, width) = (extra + 2, extra + self.shift);
         *at += (head + width) as usize;
         if head + width <= u64::BITS {
-            // Only the widest gaps do not fit into this word.
+            // The widest gaps do not fit into this word, and are read below.
             let field = word >> head & ((1 << width) - 1);
             let high = (1u64 << extra | field & ((1 << extra) - 1)) - 1;
             let gap = high << self.shift | field >> extra;
@@ -411,8 +416,8 @@ impl<'a> Block<'a> {
         gap.try_into().map(Some).map_err(|_| malformed)
     }
 
-    /// Returns the bit after the `zeros`-th zero of the high parts (0 for none), if there are that
-    /// many.
+    /// Returns the position behind the zero bit number `zeros` of the high parts, or 0 if `zeros`
+    /// is 0. Returns `None` if there are fewer zeros.
     fn after_zeros(&self, zeros: u64) -> Option<usize> {
         if zeros == 0 {
             return Some(0);
@@ -467,13 +472,13 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Returns the content after a gap.
+/// Returns the content that follows `content` in a list after this gap.
 fn above(content: u32, gap: u32) -> Result<u32, Malformed> {
     let next = content.checked_add(gap).and_then(|at| at.checked_add(1));
     next.ok_or(Malformed("postings"))
 }
 
-/// Returns the position of the one bit that has `before` one bits below it.
+/// Returns the position of the one bit that has exactly `before` one bits below it.
 fn nth_one(mut word: u64, before: usize) -> u32 {
     for _ in 0..before {
         word &= word - 1;

@@ -1,20 +1,24 @@
-//! Posting lists: the live contents that have a key, for millions of keys.
+//! Posting lists: for each of millions of keys, the live contents that have it.
 //!
-//! A posting is a pair (key, content id). Postings arrive in batches, in no order. In a B-tree of
-//! pairs, each would take 12 bytes in half-full pages. Inserting a million would take half a
-//! second. So each batch is sorted, packed into page-sized blocks ([`block`]) and appended to a
-//! table of its own: a *segment*. A look-up reads every segment; there are only a few. Segments are
-//! merged in tiers ([`plan`]), and the tables of merged ones are dropped whole.
+//! A posting is a pair (key, content id). Postings arrive in batches, in no order. If each were a
+//! row of a B-tree, it would take 12 bytes in half-full pages, and inserting a million would take
+//! half a second. So the postings of a batch are sorted, packed into blocks of a page ([`block`]),
+//! and written to a table of their own: a *segment*. A look-up reads every segment, and there are
+//! only a few. Segments are merged in tiers ([`plan`]). After a merge, the tables of the merged
+//! segments are dropped whole.
 //!
 //! 1. **A segment has both kinds** of postings (two tables) for a contiguous range of content ids.
-//!    Ids are assigned in ascending order, and only neighbours are merged. So the lists of several
-//!    segments concatenate in order, and the segment of a given content is known.
-//! 2. **Nothing is deleted in place.** A dead content's postings stay until a merge omits them.
-//!    Until then its id is in the set of the dead. Readers skip it, or read it as its heir's
-//!    ([`crate::heirs`]). Ids are never reused, so a stale posting cannot name a new content.
-//! 3. **Near-copies are adjacent** in a large segment, whatever their ids: see [`order`].
-//! 4. **Tiny batches are cheap**: one or two pages for each kind. By the plan's rule, a posting is
-//!    rewritten about as often as there are tiers.
+//!    Ids are assigned in ascending order, and only neighbouring segments are merged. So the lists
+//!    of several segments can be joined without sorting, and the segment of a content is known from
+//!    its id.
+//! 2. **Nothing is deleted in place.** The postings of a dead content stay until a merge leaves
+//!    them out. Until then its id is in the set of dead contents. Readers skip such a posting, or
+//!    take it as a posting of the content's heir ([`crate::heirs`]). Ids are never reused, so an
+//!    old posting cannot refer to a new content.
+//! 3. **Near-copies have neighbouring numbers** in a large segment, even if their ids are far
+//!    apart: see [`order`].
+//! 4. **Tiny batches are cheap**: one or two pages for each kind. Merging in tiers rewrites a
+//!    posting about as often as there are tiers.
 
 pub(crate) mod block;
 pub(crate) mod order;
@@ -32,15 +36,15 @@ use order::Order;
 #[derive(Clone, Copy)]
 pub(crate) struct Postings<'a> {
     pub(crate) blocks: &'a PostingTable,
-    /// `None` if the blocks contain ids instead of ranks.
+    /// The order of the contents. `None` if the blocks contain ids instead of ranks.
     pub(crate) order: Option<&'a Arc<Order>>,
 }
 
-/// A row of `segments`.
+/// A row of the table `segments`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) id: u32,
-    /// Every content in it has an id in `first..=last`; the ranges of segments do not overlap.
+    /// Every content of the segment has an id in `first..=last`. These ranges do not overlap.
     pub(crate) first: u32,
     pub(crate) last: u32,
     pub(crate) chunk_postings: u64,
@@ -61,8 +65,8 @@ impl Segment {
     }
 }
 
-/// Returns the posting keys of a chunk list, with repeats. Constant and very short chunks have
-/// none.
+/// Returns the posting keys of a chunk list, including repeated ones. Constant and very short
+/// chunks have no posting key.
 pub(crate) fn posted(chunks: &resemble_core::ChunkList) -> impl Iterator<Item = u64> + '_ {
     chunks
         .0

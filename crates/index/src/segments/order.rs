@@ -1,15 +1,16 @@
 //! The order of contents in a large segment.
 //!
-//! Lists of near-copies contain the same contents again and again. If these have adjacent numbers,
-//! a list takes two bits for each member after the first one. But ids are assigned in the order in
-//! which files were found, and copies may be anywhere. So a segment may identify contents by *rank*
-//! instead, if that makes it smaller. The segment stores the ids in the order of the ranks.
+//! Near-copies occur together in many lists. If they have neighbouring numbers, each of them takes
+//! two bits in a list, except the first one. But ids are assigned in the order in which files were
+//! found, and the near-copies of a file may be anywhere. So a segment may identify contents by
+//! their *rank* instead, if that makes it smaller. The segment then stores the ids in the order of
+//! the ranks.
 //!
-//! 1. **The order is computed from a sample of the lists.** A new content is inserted after a
-//!    member of its list that is in the order already. If there is no such member, it is appended.
-//!    One in 32 postings is enough, because near-copies have dozens of keys in common. Contents
-//!    that share no sampled list follow by id.
-//! 2. **Only readers and writers of blocks use ranks**: they take and return ids.
+//! 1. **The order is computed from a sample of the lists.** A content is inserted behind another
+//!    content of the same list. If none of that list is in the order yet, it is appended. A sample
+//!    of one posting in 32 is enough, because near-copies have dozens of keys in common. Contents
+//!    that are in no sampled list with others follow, by id.
+//! 2. **Ranks are used only inside blocks.** The readers and writers of blocks take and return ids.
 
 use super::block::{Gaps, Posting};
 use crate::codec::lists::PART;
@@ -18,25 +19,26 @@ use crate::fault::Fault;
 use crate::schema;
 use crate::store::{ReadTransaction, WriteTransaction};
 
-/// The maximum length of a list in the sample; longer lists show little about similarity.
+/// The maximum length of a list in the sample. Two contents in a longer list need not be similar.
 const LONGEST: usize = 32;
 
-/// The bytes before the fields of a part: the width of the fields.
+/// The number of bytes before the fields of a part: one for the width of the fields.
 const HEAD: usize = 1;
 
-/// A sample of the lists of a segment. Contents that are in the same lists are similar.
+/// A sample of the posting lists of a segment. Contents that occur in the same lists are similar.
 #[derive(Debug, Default)]
 pub(crate) struct Sample {
     ids: Vec<u32>,
-    /// The end of each list in `ids`.
+    /// The end in `ids` of each list.
     ends: Vec<usize>,
     key: Option<u64>,
-    /// The number of postings that were seen, including those of lists that were not kept.
+    /// The number of postings that were passed to [`Self::push`], including those of lists that
+    /// were not kept.
     seen: u64,
 }
 
 impl Sample {
-    /// Adds the next posting, in key order.
+    /// Adds a posting. Postings must be added in the order of their keys.
     pub(crate) fn push(&mut self, (key, id): Posting) {
         if self.key != Some(key) {
             self.end();
@@ -70,15 +72,15 @@ impl Sample {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     first: u32,
-    /// Ids by rank; every id of the range occurs once.
+    /// The ids by rank. Every id of the range occurs once.
     ids: Vec<u32>,
-    /// Ranks by id, from the first id on.
+    /// The ranks by id. The first one is the rank of the id `first`.
     ranks: Vec<u32>,
 }
 
 impl Order {
-    /// Computes an order of the ids from `first` to `last`. `None` unless it makes a segment with
-    /// `postings` postings smaller.
+    /// Computes an order of the ids from `first` to `last`. Returns `None` if it would not make a
+    /// segment of `postings` postings smaller.
     pub(crate) fn of(first: u32, last: u32, mut sample: Sample, postings: u64) -> Option<Self> {
         sample.end();
         let order = Self::from_ids(first, chained(first, last, &sample)?)?;
@@ -121,7 +123,7 @@ impl Order {
         self.ranks.get(at as usize).copied()
     }
 
-    /// Replaces ranks by ids in whole lists, and sorts each list.
+    /// Replaces the ranks in whole lists by ids, and sorts each list again.
     pub(crate) fn restore(&self, postings: &mut [Posting]) -> Result<(), Malformed> {
         for list in postings.chunk_by_mut(|a, b| a.0 == b.0) {
             for posting in &mut *list {
@@ -136,12 +138,12 @@ impl Order {
         bits::width(self.ids.len().saturating_sub(1) as u64).max(1)
     }
 
-    /// Returns the number of ids in a part.
+    /// Returns the number of ids in a stored part of the order.
     fn part(&self) -> usize {
         (PART - HEAD) * 8 / self.width() as usize
     }
 
-    /// Writes the order of a segment.
+    /// Stores the order of a segment.
     pub(crate) fn put(&self, txn: &WriteTransaction, segment: u32) -> Result<(), Fault> {
         let mut table = txn.open_table(schema::ORDERS)?;
         let mut bytes = Vec::with_capacity(PART);
@@ -167,7 +169,7 @@ impl Order {
         Ok(())
     }
 
-    /// Loads the order of a segment with the ids from `first` to `last`, if it has one.
+    /// Loads the order of a segment, if it has one. The segment has the ids from `first` to `last`.
     pub(crate) fn load(
         txn: &ReadTransaction,
         segment: u32,
@@ -182,7 +184,8 @@ impl Order {
             if !(1..=32).contains(&width) {
                 return Err(malformed.into());
             }
-            // The padding of the last byte could be read as one more id.
+            // The unused bits of the last byte could be taken for one more id. So the number of ids
+            // is limited.
             let left = (last.saturating_sub(first) as usize + 1).saturating_sub(ids.len());
             let count = left.min(fields.len() * 8 / usize::from(width));
             let id = |at| bits::get(fields, at * usize::from(width), width.into()) as u32;
@@ -196,14 +199,14 @@ impl Order {
     }
 }
 
-/// Returns all ids from `first` to `last`, with those that share lists next to each other; `None`
-/// if the sample has no list of several contents.
+/// Returns all ids from `first` to `last`, so that those in the same lists are next to each other.
+/// Returns `None` if no list of the sample has several contents.
 fn chained(first: u32, last: u32, sample: &Sample) -> Option<Vec<u32>> {
-    /// Marks the end of the chain, or an empty chain.
+    /// Marks the end of the chain. As the head, marks an empty chain.
     const NONE: u32 = u32::MAX;
     const UNMET: u32 = u32::MAX - 1;
     let count = (last.checked_sub(first)? as usize).checked_add(1)?;
-    // Numbers are relative to `first`.
+    // In the chain, contents are numbered from 0 for the id `first`.
     let mut following = vec![UNMET; count];
     let (mut head, mut tail) = (NONE, NONE);
     for list in sample.lists() {
@@ -247,7 +250,8 @@ fn chained(first: u32, last: u32, sample: &Sample) -> Option<Vec<u32>> {
 mod tests {
     use super::*;
 
-    /// Returns 400 families of five contents. The members are 400 ids apart and share ten keys.
+    /// Returns the postings of 400 families of five contents. The members of a family have ids that
+    /// are 400 apart, and share ten keys.
     fn families() -> Vec<Posting> {
         let family = |key: u64| (0..5).map(move |of| (key, 10 + of * 400 + key as u32 % 400));
         (0..4000).flat_map(family).collect()
@@ -276,7 +280,7 @@ mod tests {
     #[test]
     fn an_order_that_does_not_pay_is_none() {
         assert_eq!(Order::of(10, 2009, sample(&families()), 5000), None);
-        // The members are neighbours already.
+        // Here the members of a family have neighbouring ids already.
         let near: Vec<_> = (0..4000)
             .flat_map(|key| (0..5).map(move |of| (key, of + 5 * (key as u32 % 400))))
             .collect();

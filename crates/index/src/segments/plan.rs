@@ -1,20 +1,21 @@
-//! The choice of the segments to merge.
+//! Chooses the segments to merge.
 //!
-//! When a batch would leave more than [`MOST`] segments, a run of the newest ones is merged. It is
-//! the shortest run whose predecessor is at least as large as the whole run; without such a
-//! predecessor, all are merged. With `s` slots, `n` equal batches rewrite each posting about `(s!
-//! n)^(1/s)` times. For 100,000 batches and 8 slots that is 16 times. The first 8 batches rewrite
-//! nothing. Tiny batches after a large one do not touch the large one until they have grown to its
-//! size.
+//! If there would be more than [`MOST`] segments after a batch, a run of the newest ones is merged
+//! into one. The run is as short as possible, but the segment before it must be at least as large
+//! as the whole run. If there is no such segment, all segments are merged. With `s` segments
+//! allowed, `n` equal batches rewrite each posting about `(s! n)^(1/s)` times. For 100,000 batches
+//! and 8 segments that is 16 times. The first 8 batches rewrite nothing. A large segment is not
+//! rewritten until the tiny batches after it have grown to its size.
 
-/// The maximum number of segments after a batch.
+/// The maximum number of segments after an ordinary batch.
 pub(crate) const MOST: usize = 8;
 
-/// The maximum after a batch of a bulk load, which merges them once at its end.
+/// The maximum number of segments after a batch of a bulk load. Its end merges them once.
 pub(crate) const MOST_IN_BULK: usize = 64;
 
-/// Returns the start of the run to merge into one segment; `None` if no merge is needed. `sizes`
-/// are the numbers of postings of the segments, oldest first.
+/// Returns the index of the first segment of the run to merge, which ends with the newest one.
+/// Returns `None` if no merge is needed. `sizes` has the number of postings of each segment, oldest
+/// first.
 pub(crate) fn merge_from(sizes: &[u64], most: usize) -> Option<usize> {
     if sizes.len() <= most {
         return None;

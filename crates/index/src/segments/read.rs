@@ -1,4 +1,4 @@
-//! Reading segments: one key, many ascending keys, or everything in order.
+//! Reads segments: the list of one key, the lists of many ascending keys, or all postings in order.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::heirs::Live;
 use crate::schema::BlockKey;
 use crate::store::{BlockCursor, BlockGuard, KeyGuard, ReadableTable};
 
-/// Looks up keys in one segment. Ascending keys are cheapest: a key in the same block as the one
-/// before needs no descent from the root.
+/// Looks up keys in one segment. This is fastest if the keys ascend: a key in the same block as the
+/// previous one needs no descent from the root of the tree.
 pub(crate) struct Lookup<'a> {
     postings: Postings<'a>,
     cursor: Option<BlockCursor<'a>>,
-    /// The block before the cursor, in which keys are looked up.
+    /// The block in which keys are looked up now. It is the block before the cursor.
     current: Option<(BlockKey, BlockGuard<'a>)>,
-    /// The first posting of the block after the cursor, `None` at the end.
+    /// The first posting of the next block. `None` if there is no next block.
     following: Option<BlockKey>,
 }
 
-/// The number of blocks that a look-up steps over before it descends from the root again.
+/// The number of blocks that are passed one by one before the look-up descends from the root again.
 const STEPS: usize = 2;
 
 impl<'a> Lookup<'a> {
@@ -37,9 +37,9 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Appends the content ids of `key`, including dead ones. They ascend, unless the segment has
-    /// an order. Returns `false` if `enough`, called between blocks, returned true for the ids
-    /// found so far.
+    /// Appends the ids of the contents that have `key`, including dead ones. The ids ascend, unless
+    /// the segment has an order. Before each further block of the list, `enough` is called with the
+    /// ids found. If it returns true, `find` stops and returns `false`.
     pub(crate) fn find(
         &mut self,
         key: u64,
@@ -57,7 +57,7 @@ impl<'a> Lookup<'a> {
                     }
                 }
             }
-            // A long list continues in the following blocks.
+            // A long list may continue in the next block.
             if self.following.is_none_or(|first| first.0 > key) {
                 return Ok(true);
             }
@@ -68,8 +68,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Moves to the last block that begins below `key`. Without such a block, no block is current
-    /// and the first one follows.
+    /// Moves to the last block that begins below `key`. If there is no such block, `current` is
+    /// `None`, and the first block is the next one.
     fn seek(&mut self, key: u64) -> Result<(), Fault> {
         let mut steps = 0;
         while self
@@ -109,7 +109,7 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// Returns whether a segment has a posting, even one of a dead content.
+/// Returns whether a segment has this posting, even if its content is dead.
 pub(crate) fn has(postings: Postings<'_>, (key, id): Posting) -> Result<bool, Fault> {
     let content = match postings.order {
         Some(order) => order.rank(id),
@@ -127,8 +127,8 @@ pub(crate) fn has(postings: Postings<'_>, (key, id): Posting) -> Result<bool, Fa
     Ok(Block::parse(first.value().0, block.value())?.has(key, content)?)
 }
 
-/// Looks up ascending keys in several segments, oldest first. Dead contents without heirs are left
-/// out.
+/// Looks up ascending keys in several segments, oldest first. Dead contents are left out, or
+/// replaced by their heirs.
 pub(crate) struct Lists<'a> {
     lookups: Vec<Lookup<'a>>,
     raw: Vec<u32>,
@@ -147,7 +147,8 @@ impl<'a> Lists<'a> {
         }
     }
 
-    /// Returns the live contents of `key`, ascending; `None` if there are more than `most`.
+    /// Returns the live contents that have `key`, ascending. Returns `None` if there are more than
+    /// `most`.
     pub(crate) fn get(
         &mut self,
         key: u64,
@@ -157,7 +158,8 @@ impl<'a> Lists<'a> {
         self.live.clear();
         for lookup in &mut self.lookups {
             self.raw.clear();
-            // Only live contents count towards `most`.
+            // Only live contents count towards `most`, so the dead ones are left out before
+            // counting.
             let live = self.live.len();
             let enough = |raw: &[u32]| {
                 let found = raw.iter().filter_map(|&content| who.of(key, content));
@@ -196,9 +198,9 @@ impl Scan {
         })
     }
 
-    /// Appends the postings of the next block; returns `false` at the end. In a segment with an
-    /// order, only whole lists can be sorted. So the blocks that continue the last list are
-    /// appended, too.
+    /// Appends the postings of the next block. Returns `false` at the end. If the segment has an
+    /// order, its lists must be sorted, and only whole lists can be sorted. So the blocks in which
+    /// the last list continues are appended, too.
     pub(crate) fn decode(&mut self, out: &mut Vec<Posting>) -> Result<bool, Fault> {
         let from = out.len();
         if !self.decode_block(out)? {

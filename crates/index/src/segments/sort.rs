@@ -1,28 +1,28 @@
-//! Sorts postings whose contents ascend already.
+//! Sorts postings by their keys. Their contents are in ascending order already.
 //!
-//! Contents get ascending ids, and segments are in the order of their ids. So the postings of a
-//! batch, and consecutive stretches of several segments, need sorting only by the key. Equal keys
-//! must keep their order. Keys are bits of hashes, so sorting by a few digits suffices, the lowest
-//! first (Knuth, TAOCP vol. 3, section 5.2.5). That needs no comparison and no unpredictable
-//! branch. The digits are made of the highest bits: as many as count the postings, and a few more.
-//! After that one key in some dozens is out of place, and is moved past its neighbour (section
-//! 5.2.1).
+//! New contents get ascending ids, and segments are in the order of their ids. So the postings of a
+//! batch, or of several segments one after another, need to be sorted only by the key. Postings
+//! with equal keys must keep their order. Keys are bits of hashes, so they can be sorted by a few
+//! digits, the lowest digit first (Knuth, TAOCP vol. 3, section 5.2.5). This needs no comparison
+//! and no unpredictable branch. The digits are taken from the highest bits: as many as the number
+//! of postings has, and a few more. After that, one key in some dozens is out of place, and is
+//! moved past its neighbour (section 5.2.1).
 use std::ops::Range;
 
 use super::block::Posting;
 
-/// Fewer postings than this are sorted by comparison.
+/// Fewer postings than this are sorted by comparing keys.
 const FEW: usize = 512;
 
-/// The maximum number of bits of a digit. A sort writes to one place in memory for each value of a
-/// digit, so a wider digit would spread the writes.
+/// The maximum number of bits of a digit. Each value of a digit has its own place in memory to
+/// which postings are written. A wider digit would scatter these writes.
 const DIGIT: u32 = 11;
 
-/// The number of sorted bits beyond those that count the postings. With them nearly all keys
-/// differ.
+/// The number of sorted bits in addition to those that the number of postings has. With these bits,
+/// nearly all keys differ.
 const BESIDES: u32 = 3;
 
-/// Sorts postings by their keys; those of one key keep their order. `spare` is overwritten.
+/// Sorts postings by their keys. Postings with equal keys keep their order. `spare` is overwritten.
 pub(crate) fn sort_by_key(postings: &mut Vec<Posting>, spare: &mut Vec<Posting>) {
     if postings.len() < FEW {
         postings.sort_by_key(|posting| posting.0);
@@ -35,14 +35,15 @@ pub(crate) fn sort_by_key(postings: &mut Vec<Posting>, spare: &mut Vec<Posting>)
     let bits = u64::BITS - (greatest - least).leading_zeros();
     let telling = (postings.len().ilog2() + BESIDES).min(bits);
     sort_by_bits(postings, spare, least, bits - telling..bits);
-    // Keys may be chosen by an attacker so that their highest bits are equal.
+    // An attacker can choose keys whose highest bits are equal. Then moving keys one by one takes
+    // too long, and all bits are sorted.
     if !insert_each(postings) {
         sort_by_bits(postings, spare, least, 0..bits);
     }
 }
 
-/// Sorts postings by these bits of the difference between their key and the least key, digit by
-/// digit.
+/// Sorts postings by the given bits of their keys, digit by digit. Keys are taken relative to
+/// `least`.
 fn sort_by_bits(
     postings: &mut Vec<Posting>,
     spare: &mut Vec<Posting>,
@@ -73,7 +74,8 @@ fn sort_by_bits(
     }
 }
 
-/// Moves each posting before those of greater keys; returns `false` if it gave up after many moves.
+/// Moves each posting before those with greater keys. Returns `false` if it gave up because it had
+/// to move too many.
 fn insert_each(postings: &mut [Posting]) -> bool {
     let mut moved = 0;
     for at in 1..postings.len() {
@@ -102,7 +104,7 @@ mod tests {
             above in 0u64..1000,
             keys in prop::collection::vec(any::<u64>(), 0..2 * FEW),
         ) {
-            // Some keys differ only in their lowest bits; others do not.
+            // Some of these keys differ only in their lowest bits.
             let keys = keys.into_iter().map(|key| match key % 4 {
                 0 if alike => key >> 52,
                 _ => (key >> shift).saturating_add(above),

@@ -1,4 +1,4 @@
-//! Writing a segment, and the k-way merge of several into one.
+//! Writes a segment, and merges several segments into one.
 
 use std::io;
 use std::ops::Bound;
@@ -14,20 +14,20 @@ use crate::heirs::Live;
 use crate::schema::{self, PostingKind};
 use crate::store::WriteTransaction;
 
-/// The approximate number of postings of one source that are merged at a time. A first scan has
-/// some sixty sources; this many postings of each fit into a cache of a megabyte.
+/// The approximate number of postings that are taken from one source at a time. A first scan has
+/// some sixty sources. This many postings of each fit into a cache of a megabyte.
 const STEP: usize = 512;
 
-/// A source of ascending postings.
+/// A source of postings in ascending order.
 pub(crate) enum Source<'a> {
-    /// A sorted batch.
+    /// The sorted postings of a batch.
     Memory(&'a [Posting]),
-    /// A segment, some blocks at a time.
+    /// The postings of a segment, read some blocks at a time.
     Stored(Box<Stored>),
 }
 
 impl Source<'_> {
-    /// Reads all postings of a segment.
+    /// Makes the source for all postings of a segment.
     pub(crate) fn stored(scan: Scan) -> Self {
         Self::Stored(Box::new(Stored {
             scan,
@@ -42,13 +42,14 @@ impl Source<'_> {
 pub(crate) struct Stored {
     scan: Scan,
     decoded: Vec<Posting>,
-    /// The number of postings in `decoded` that were taken.
+    /// The number of postings in `decoded` that were already taken.
     at: usize,
     ended: bool,
 }
 
 impl Source<'_> {
-    /// Returns the next postings, and whether they are the last ones. At the end there are none.
+    /// Returns the next postings without taking them, and true if no others follow. At the end
+    /// there are none.
     fn at_hand(&mut self) -> Result<(&[Posting], bool), Fault> {
         match self {
             Self::Memory(left) => Ok((&left[..left.len().min(STEP)], left.len() <= STEP)),
@@ -70,7 +71,7 @@ impl Source<'_> {
         }
     }
 
-    /// Removes the first `count` postings of [`Self::at_hand`].
+    /// Takes the first `count` postings of [`Self::at_hand`].
     fn take(&mut self, count: usize) {
         match self {
             Self::Memory(left) => *left = &left[count..],
@@ -79,19 +80,19 @@ impl Source<'_> {
     }
 }
 
-/// All postings of several sources in order, without those of dead contents. Postings that a dead
-/// content left to an heir have the heir's id.
+/// The postings of several sources in one order, without those of dead contents. A posting that an
+/// heir has taken over from a dead content gets the heir's id.
 ///
-/// From each source a stretch is taken, up to the same posting in all. The stretches are
-/// concatenated in the order of their contents, and sorted ([`super::sort`]).
+/// A stretch is taken from each source, up to the same posting in all of them. The stretches are
+/// joined in the order of their contents, and then sorted by key ([`super::sort`]).
 pub(crate) struct Merge<'a> {
     sources: Vec<Source<'a>>,
-    /// The stretch that was merged last, in the order of keys.
+    /// The stretches that were merged last, in the order of keys.
     merged: Vec<Posting>,
     spare: Vec<Posting>,
     at: usize,
     live: Live<'a>,
-    /// The postings of one key, descending; used only if heirs change the order.
+    /// The postings of one key, descending. It is used only if heirs change the order of ids.
     same: Vec<Posting>,
 }
 
@@ -120,8 +121,8 @@ impl<'a> Merge<'a> {
         Ok(self.same.pop())
     }
 
-    /// Appends the next live postings: whole lists, with about `most` postings in total. At the end
-    /// it appends nothing.
+    /// Appends the next live postings: whole lists, with about `most` postings in total. Appends
+    /// nothing at the end.
     fn append_to(&mut self, postings: &mut Vec<Posting>, most: usize) -> Result<(), Fault> {
         if self.live.reorders() {
             while postings.len() < most && self.take_list()? {
@@ -147,7 +148,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Takes the postings of the next key into `same`; returns `false` at the end.
+    /// Takes all postings of the next key into `same`. Returns `false` at the end.
     fn take_list(&mut self) -> Result<bool, Fault> {
         while let Some(head) = self.head()?
             && self.same.first().is_none_or(|first| first.0 == head.0)
@@ -164,8 +165,8 @@ impl<'a> Merge<'a> {
         Ok(self.at_hand()?.first().copied())
     }
 
-    /// Returns the next postings in the order of keys, without taking them. At the end there are
-    /// none.
+    /// Returns the next postings in the order of keys, without taking them. Returns none at the
+    /// end.
     fn at_hand(&mut self) -> Result<&[Posting], Fault> {
         while self.at >= self.merged.len() {
             if !self.refill()? {
@@ -175,7 +176,7 @@ impl<'a> Merge<'a> {
         Ok(&self.merged[self.at..])
     }
 
-    /// Merges the next stretch of all sources; returns `false` if all are at their end.
+    /// Merges the next stretches of all sources. Returns `false` if all sources are at their end.
     fn refill(&mut self) -> Result<bool, Fault> {
         self.merged.clear();
         self.at = 0;
@@ -206,8 +207,8 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// The postings that a segment is written from: those of a merge, each content with its number in
-/// the new segment.
+/// The postings of a merge in the form in which a segment stores them: each content is given by its
+/// id, or by its rank in the segment's order.
 pub(crate) struct Numbered<'a> {
     merge: Merge<'a>,
     order: Option<&'a Order>,
@@ -216,7 +217,7 @@ pub(crate) struct Numbered<'a> {
 }
 
 impl<'a> Numbered<'a> {
-    /// Numbers contents by their ranks in an order, or by their ids.
+    /// Replaces contents by their ranks, if there is an order.
     pub(crate) fn new(merge: Merge<'a>, order: Option<&'a Order>) -> Self {
         Self {
             merge,
@@ -225,11 +226,11 @@ impl<'a> Numbered<'a> {
         }
     }
 
-    /// Replaces `postings` by the next ones: whole lists, some thousands of postings. At the end it
-    /// leaves `postings` empty.
+    /// Replaces `postings` by the next ones: whole lists, some thousands of postings in total.
+    /// Leaves `postings` empty at the end.
     fn fill(&mut self, postings: &mut Vec<Posting>) -> Result<(), Fault> {
         /// The number of postings that are processed together. If they were processed one by one,
-        /// each look-up of a rank would wait for memory.
+        /// each look-up of a rank would wait for the memory.
         const STRETCH: usize = 4096;
         postings.clear();
         self.merge.append_to(postings, STRETCH)?;
@@ -259,15 +260,16 @@ impl<'a> Numbered<'a> {
     }
 
     /// Calls `write` with a function that returns one stretch after another. If there are many
-    /// postings, another thread merges the next stretches meanwhile.
+    /// postings, another thread merges the next stretches while `write` writes.
     pub(crate) fn shown_to<R>(
         &mut self,
         postings: u64,
         write: impl FnOnce(&mut dyn FnMut(&mut Vec<Posting>) -> Result<(), Fault>) -> R,
     ) -> R {
-        /// Fewer postings are merged and written in some milliseconds, so a thread would not pay.
+        /// Fewer postings than this are merged and written in some milliseconds, so another thread
+        /// would not pay.
         const MANY: u64 = 1 << 17;
-        /// The maximum number of stretches that wait to be written.
+        /// The maximum number of merged stretches that wait to be written.
         const WAITING: usize = 8;
         if postings < MANY {
             return write(&mut |stretch| self.fill(stretch));
@@ -280,7 +282,7 @@ impl<'a> Numbered<'a> {
                     let mut stretch = empty.try_recv().unwrap_or_default();
                     let filled = self.fill(&mut stretch).map(|()| stretch);
                     let is_last = filled.as_ref().map_or(true, Vec::is_empty);
-                    // A closed channel means that writing has failed, so merging ends.
+                    // A closed channel means that writing has failed. Then merging stops, too.
                     if merged.send(filled).is_err() || is_last {
                         break;
                     }
@@ -292,7 +294,8 @@ impl<'a> Numbered<'a> {
                 }
                 let ended = |_| io::Error::other("the thread that merges postings has ended");
                 let next = stretches.recv().map_err(ended)??;
-                // After the last stretch the merging thread is gone and needs no empty buffer.
+                // Sending fails after the last stretch: the merging thread has ended, and needs no
+                // empty buffer.
                 emptied.send(std::mem::replace(stretch, next)).ok();
                 Ok(())
             })
@@ -300,9 +303,9 @@ impl<'a> Numbered<'a> {
     }
 }
 
-/// Writes the postings of one kind to a new segment, and returns their number. If there are none,
-/// no table is made. `next` fills the buffer with the next stretch of postings, or leaves it empty
-/// at the end. `see` receives each posting, and `None` at the end.
+/// Writes the postings of one kind to a new segment, and returns their number. If there are no
+/// postings, no table is made. `next` fills the buffer with the next stretch of postings, or leaves
+/// it empty at the end. `see` is called with each posting, and with `None` at the end.
 pub(crate) fn write(
     txn: &WriteTransaction,
     kind: PostingKind,
@@ -342,7 +345,7 @@ pub(crate) fn write(
     Ok(count)
 }
 
-/// Drops the tables of a segment.
+/// Deletes the tables and the order of a segment.
 pub(crate) fn delete(txn: &WriteTransaction, segment: u32) -> Result<(), Fault> {
     Order::remove(txn, segment)?;
     for kind in [PostingKind::Chunk, PostingKind::Fingerprint] {

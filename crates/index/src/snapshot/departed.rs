@@ -1,4 +1,4 @@
-//! The departures of paths.
+//! Queries of the log of departures: where the names are that were removed or renamed.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use crate::store::ReadableTable;
 /// The maximum number of renames that are followed for a path.
 const RENAMES: usize = 32;
 
-/// All known departures in order, read once for all paths of a question.
+/// All departures in the log, in order. They are read once for all paths of a question.
 #[derive(Debug)]
 pub struct DepartureLog {
     rows: Vec<Departure>,
-    /// The numbers of each name's departures, ascending.
+    /// For each name, the indices of its departures in `rows`, ascending.
     of_name: HashMap<PathBuf, Vec<usize>>,
 }
 
 impl Snapshot {
-    /// Returns the known departures.
+    /// Returns all departures in the log.
     pub fn departures(&self) -> Result<DepartureLog, ReadError> {
         self.note_outside();
         let rows = self.ask(|inner| {
@@ -38,9 +38,9 @@ impl Snapshot {
         Ok(DepartureLog { rows, of_name })
     }
 
-    /// Returns whether the departure of this path may be shown. In a restricted view that requires
-    /// that the caller can list the folder of the path now. The targets must be checked in this
-    /// view as well.
+    /// Returns whether the caller may see the departure of this path. In a restricted snapshot, the
+    /// caller must be able to list the folder of the path now. The new names of renames are not
+    /// checked here.
     pub fn shows_departure(&self, path: &Path) -> Result<bool, ReadError> {
         let Some(eyes) = &self.eyes else {
             return Ok(true);
@@ -52,10 +52,11 @@ impl Snapshot {
 }
 
 impl DepartureLog {
-    /// Returns up to two departures of a path. Each has its time, in seconds since 1970, and its
-    /// target after all later renames. The first is the last departure that removed the path. It
-    /// may be that of a directory above, which perhaps did not have the name any more. In that case
-    /// the second is the last departure of the name itself. Empty if nothing is known.
+    /// Returns up to two departures of a path, each with its time in seconds since 1970. If the
+    /// departure is a rename, later renames are followed to the last name. The first result is the
+    /// latest departure that removed the path. It may be the departure of a directory above, which
+    /// perhaps no longer had this name in it. Then the second result is the latest departure of the
+    /// name itself. The result is empty if nothing is known.
     pub fn of(&self, path: &Path) -> Vec<(i64, Departed)> {
         let last = self.leading(path, 0).map(|(_, last)| last).max();
         let of_name = self.of_name.get(path).and_then(|all| all.last().copied());
@@ -66,8 +67,9 @@ impl DepartureLog {
             .collect()
     }
 
-    /// Considers the name itself and each directory above it. For each, returns the numbers of the
-    /// first and the last departure that removed the path, from number `from` on.
+    /// Looks at the name itself, and at each directory above it. For each of them, returns the
+    /// first and the last departure that removed the path, as indices in `rows` that are at least
+    /// `from`.
     fn leading(&self, path: &Path, from: usize) -> impl Iterator<Item = (usize, usize)> {
         let leads = |number: &usize| self.rows[*number].leads(path).is_some();
         path.ancestors().filter_map(move |name| {
@@ -78,7 +80,7 @@ impl DepartureLog {
         })
     }
 
-    /// Follows a departure of a path through later renames.
+    /// Follows the departure of a path through later renames.
     fn followed(&self, mut number: usize, path: &Path) -> Option<(i64, Departed)> {
         let time = self.rows[number].time;
         let mut departed = self.rows[number].leads(path)?;
@@ -94,7 +96,7 @@ impl DepartureLog {
             let next = self.rows[later].leads(&to.path)?;
             let file = to.file;
             (number, departed) = (later, next);
-            // A departure of a directory does not have the id of the file, so keep the id.
+            // The departure of a directory does not name the file, so the file's id is kept.
             if let Some(to) = departed.to.as_mut().filter(|_| content.is_some()) {
                 to.file = file;
             }

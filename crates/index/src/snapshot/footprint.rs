@@ -1,4 +1,4 @@
-//! The footprint of a question: the parts of the index that it reads, for cached answers.
+//! Records which parts of the index a question reads, so that its answer can be cached.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::footprint::{Footprint, ReadSet};
 use crate::rows::FileState;
 
 impl Snapshot {
-    /// Makes a view that records the reads of one question, so that its answer can be cached.
+    /// Makes a snapshot that records what one question reads, so that its answer can be cached.
     #[must_use]
     pub fn noting(self) -> Self {
         Self {
@@ -19,21 +19,22 @@ impl Snapshot {
         }
     }
 
-    /// Returns the footprint of the question; `None` if it was not recorded or is too large.
+    /// Returns the footprint of the question. Returns `None` if its reads were not recorded, or if
+    /// the footprint would be too large.
     ///
-    /// The footprint of a file covers its content and names, but not its [`crate::FileStat`].
+    /// The footprint of a file has its content and its names, but not its [`crate::FileStat`].
     pub fn footprint(&self) -> Option<Footprint> {
         let noted = self.noted.as_ref()?.lock();
         noted.footprint(&self.inner.commits, self.generation())
     }
 
-    /// Returns whether everything that an answer depends on is unchanged in this view.
+    /// Returns whether nothing that an answer depends on has changed up to this snapshot's commit.
     pub fn is_untouched(&self, footprint: &mut Footprint) -> bool {
         footprint.stands(&self.inner.commits, self.generation())
     }
 
-    /// Records that the question depends on something outside the index, for example whether a file
-    /// can be read now. Its answer then has no footprint.
+    /// Records that the answer depends on something outside the index, for example on whether a
+    /// file can be read now. Such an answer has no footprint.
     pub fn note_outside(&self) {
         self.note(ReadSet::anything);
     }
@@ -42,8 +43,8 @@ impl Snapshot {
         self.note(|noted| noted.content(content));
     }
 
-    /// Records the look-up of a file. A change of the file touches its content, so the content is
-    /// recorded.
+    /// Records that a file was looked up. A change of the file touches its content, so it is enough
+    /// to record the content.
     pub(super) fn note_file(&self, state: Option<&FileState>) {
         match state.and_then(FileState::content) {
             Some(content) => self.note_content(content),
@@ -62,5 +63,5 @@ impl Snapshot {
     }
 }
 
-/// Reads of a question, shared by its threads.
+/// The reads of a question. All threads of the question share them.
 pub(super) type Notes = Arc<Mutex<ReadSet>>;

@@ -1,9 +1,10 @@
-//! Gaps: directories that could not be listed, and names that were omitted or could not be checked.
+//! Gaps: directories that could not be listed, and names that were left out or whose type is not
+//! known.
 //!
-//! A caller who may list a directory may learn that a name in it is missing from an answer. No
-//! other caller may learn that the name exists. So a restricted view has only the gaps of
-//! directories that the caller can list now. It has an unlisted directory only if the caller can
-//! list its parent.
+//! A caller who may list a directory may also know that a name in it is missing from an answer.
+//! Others may not even know that the name exists. So a restricted snapshot shows only the gaps in
+//! directories that the caller can list now. It shows a directory that could not be listed only if
+//! the caller can list its parent.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,11 +25,11 @@ use crate::store::ReadableTableMetadata;
 pub struct UnlistedDir {
     /// Its path.
     pub path: PathBuf,
-    /// The errno of the kernel.
+    /// The `errno` with which listing it failed.
     pub errno: i32,
 }
 
-/// The gaps among the names of a directory.
+/// The number of gaps among the names in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirGaps {
     /// The path of the directory.
@@ -37,11 +38,11 @@ pub struct DirGaps {
     pub counts: GapCounts,
 }
 
-/// The number of paths in one access check.
+/// The number of paths that are checked together for access.
 const BATCH: usize = 1024;
 
 impl Snapshot {
-    /// Returns the errno of the directory's last listing; `None` if it succeeded.
+    /// Returns the `errno` of the last attempt to list a directory. Returns `None` if it succeeded.
     pub fn unlisted(&self, dir: DirId) -> Result<Option<i32>, ReadError> {
         self.note_outside();
         self.ask(|inner| inner.unlisted(dir))
@@ -53,7 +54,8 @@ impl Snapshot {
         self.ask(|inner| Ok(!inner.unlisted.is_empty()?))
     }
 
-    /// Returns the directories at and below these paths that could not be listed, by path.
+    /// Returns the directories that could not be listed, at and below these paths, in the order of
+    /// their paths.
     pub fn unlisted_within(&self, bases: &[PathBuf]) -> Result<Vec<UnlistedDir>, ReadError> {
         self.note_outside();
         let mut found = self.ask(|inner| {
@@ -75,7 +77,8 @@ impl Snapshot {
         self.of_listable(found, above)
     }
 
-    /// Returns the directories at and below these paths with gaps among their names, by path.
+    /// Returns the directories that have gaps among their names, at and below these paths, in the
+    /// order of their paths.
     pub fn gaps_within(&self, bases: &[PathBuf]) -> Result<Vec<DirGaps>, ReadError> {
         self.note_outside();
         let mut found = self.ask(|inner| {
@@ -96,8 +99,8 @@ impl Snapshot {
         self.of_listable(found, |gaps: &DirGaps| gaps.dir.clone())
     }
 
-    /// Returns the names of a directory that are gaps, in the order of their bytes. The directory
-    /// must be one that [`Self::gaps_within`] returned.
+    /// Returns the gaps among the names of a directory, sorted by the bytes of the names. The
+    /// directory must be one that [`Self::gaps_within`] returned.
     pub fn gaps_of(&self, dir: &Path) -> Result<Vec<(PathBuf, Gap)>, ReadError> {
         self.note_outside();
         let listed = self.ask(|inner| match inner.entry(dir)? {
@@ -111,8 +114,8 @@ impl Snapshot {
         Ok(gaps.collect())
     }
 
-    /// Returns whether nothing is known at a path because the path, or a directory above it, was
-    /// not read.
+    /// Returns whether the index has nothing at a path because the path or a directory above it is
+    /// a gap.
     pub fn is_in_gap(&self, path: &Path) -> Result<bool, ReadError> {
         self.note_outside();
         if let Some(eyes) = &self.eyes
@@ -137,7 +140,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns the items whose directory the caller may list; all of them in an unrestricted view.
+    /// Returns the items whose directory the caller may list. An unrestricted snapshot returns all
+    /// items.
     fn of_listable<T>(
         &self,
         found: Vec<T>,
@@ -175,7 +179,7 @@ impl Inner {
     }
 }
 
-/// Decides which directories are at or below some paths. Each directory is looked up once.
+/// Decides which directories are at or below some paths. The answer for each directory is kept.
 struct Below<'a> {
     inner: &'a Inner,
     known: HashMap<DirId, bool>,
@@ -199,7 +203,7 @@ impl<'a> Below<'a> {
                 break *known;
             }
             way.push(at);
-            // Without this, a cycle in a damaged file would be followed for ever.
+            // This ends the loop if the directories of a damaged file form a cycle.
             self.known.insert(at, false);
             let row = self.inner.directories.get(at.0)?;
             let row = row.ok_or_else(|| Fault::damaged("a gap is in an unknown directory"))?;

@@ -1,4 +1,4 @@
-//! Chunk lists, signatures and postings.
+//! Queries of chunk lists, signatures and postings.
 
 use resemble_core::{ChunkList, ContentId, Signature};
 
@@ -11,7 +11,7 @@ use crate::segments::read::Lists;
 use crate::store::ReadOnlyTable;
 
 impl Snapshot {
-    /// Returns the chunks of a content; none for an unknown content.
+    /// Returns the chunks of a content. Returns none if the index does not have the content.
     pub fn chunks(&self, content: ContentId) -> Result<ChunkList, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -20,7 +20,8 @@ impl Snapshot {
         self.ask(|inner| inner.chunks(content))
     }
 
-    /// Returns the signature of a content; an empty one for an unknown content.
+    /// Returns the signature of a content. Returns an empty one if the index does not have the
+    /// content.
     pub fn signature(&self, content: ContentId) -> Result<Signature, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -29,9 +30,9 @@ impl Snapshot {
         self.ask(|inner| inner.signature(content))
     }
 
-    /// Calls `found` for each key that any live content has, in the order of the keys. It receives
-    /// the position of the key and the contents, ascending. Ascending keys are fastest, because
-    /// neighbours share a page.
+    /// For each key that any live content has, calls `found` with the index of the key in `keys`
+    /// and the contents, ascending. The order of the calls is that of `keys`. This is fastest if
+    /// the keys ascend, because neighbouring keys are in the same page.
     pub fn postings(
         &self,
         kind: PostingKind,
@@ -41,9 +42,9 @@ impl Snapshot {
         self.postings_up_to(kind, keys, u32::MAX, found)
     }
 
-    /// Like [`Snapshot::postings`], without keys that more than `most` live contents have. Omitting
-    /// a key costs a look-up in memory if it is boilerplate, and otherwise reading about `most`
-    /// postings.
+    /// Like [`Snapshot::postings`], but leaves out keys that more than `most` live contents have.
+    /// Leaving out a boilerplate key costs one look-up in memory. For any other key, about `most`
+    /// postings are read.
     pub fn postings_up_to(
         &self,
         kind: PostingKind,
@@ -68,10 +69,11 @@ impl Snapshot {
             return Ok(());
         }
         for (index, &key) in keys.iter().enumerate() {
-            // The counts are exact, except during a bulk load.
+            // The stored counts are exact, except during a bulk load.
             if counted && boilerplate.get(&key).is_some_and(|&count| count > most) {
-                // With `most` up to the limit, the result changes only when the key ceases to be
-                // boilerplate. That touches everything, so nothing is noted.
+                // If `most` is not above the limit, the result changes only when the key ceases to
+                // be boilerplate. A commit that makes it so touches everything, so the key need not
+                // be noted.
                 if most > inner.boilerplate_limit {
                     self.note_list(kind, key, &[]);
                 }
@@ -80,7 +82,7 @@ impl Snapshot {
             let live = self.look(|| lists.get(key, most as usize, who))?;
             match live {
                 Some(contents) => self.note_list(kind, key, contents),
-                // The list was not read to its end, so its contents cannot be recorded.
+                // The list was not read to its end, so not all of its contents can be noted.
                 None => self.note_outside(),
             }
             if let Some(contents) = live
@@ -112,8 +114,8 @@ impl Inner {
     }
 }
 
-/// Reads the parts of a list in order. Nearly all lists have one part. Checking that first takes
-/// half as long as finding both ends of a range of keys.
+/// Passes the parts of a list to `take`, in order. Nearly all lists have one part, and checking
+/// that first takes half as long as finding both ends of a range.
 fn each_part(
     parts: &ReadOnlyTable<(u32, u32), &'static [u8]>,
     list: u32,

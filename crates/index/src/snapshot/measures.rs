@@ -1,4 +1,4 @@
-//! Stored measures.
+//! Queries of the stored measures of pairs.
 
 use resemble_core::ContentDigest;
 use resemble_core::similarity::proof::Proven;
@@ -8,7 +8,7 @@ use super::Snapshot;
 use crate::measures::written;
 
 impl Snapshot {
-    /// Returns the measures of two contents in this unit, if they are stored. A look-up takes a
+    /// Returns the stored measures of two contents in this unit, if there are any. This takes a
     /// microsecond or two.
     pub fn kept_measures(
         &self,
@@ -16,8 +16,8 @@ impl Snapshot {
         b: &ContentDigest,
         unit: Unit,
     ) -> Option<Proven> {
-        // To callers who do not see everything, measures that others caused would reveal their
-        // files and questions.
+        // Measures are stored when somebody asks about a pair. So to a caller who does not see all
+        // files, they would reveal files and questions of others.
         if !self.templates().is_empty() || self.is_partial() {
             return None;
         }
@@ -35,7 +35,7 @@ impl Snapshot {
         Some(if is_swapped { found.swapped() } else { found })
     }
 
-    /// Stores the measures of two contents, for this snapshot and all others of the index.
+    /// Stores the measures of two contents. All snapshots of the index can use them.
     pub fn keep_measures(&self, a: &ContentDigest, b: &ContentDigest, found: &Proven) {
         if self.templates().is_empty() && !self.is_partial() {
             let (key, is_swapped) = PairKey::of(a, b, found.unit);

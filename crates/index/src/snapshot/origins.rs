@@ -1,4 +1,4 @@
-//! The origins of contents in a view.
+//! Queries of the origins of contents.
 
 use std::path::PathBuf;
 
@@ -10,22 +10,22 @@ use crate::error::ReadError;
 use crate::origins::Origin;
 use crate::rows::{Entry, Gap};
 
-/// When and under which path a content was first seen.
+/// The time and the path at which a content was first seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstSeen {
     /// The time in seconds since 1970.
     pub time: i64,
-    /// The path of the first name; the new path if its directory was renamed.
+    /// The path at which it was first seen. If its directory was renamed since, the present path.
     pub path: PathBuf,
 }
 
 impl Snapshot {
-    /// Returns when and under which path a content was first seen. `None` if the directory of that
-    /// name is gone, or a rule leaves the name out now.
+    /// Returns the time and the path at which a content was first seen. Returns `None` if the
+    /// directory of that name is gone, or if a rule now leaves the name out.
     ///
-    /// A restricted view returns `None` for every content. The first name may be one that the
-    /// caller may not see. Hiding only such names would reveal that someone else had the content
-    /// first.
+    /// A restricted snapshot returns `None` for every content. The first name may be one that the
+    /// caller may not see. If only such names were hidden, `None` would reveal that somebody else
+    /// had the content first.
     pub fn first_seen(&self, content: ContentId) -> Result<Option<FirstSeen>, ReadError> {
         self.note_outside();
         if self.is_partial() {

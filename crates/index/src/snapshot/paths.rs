@@ -1,7 +1,7 @@
-//! Names and paths: the tree.
+//! Queries of names and paths.
 //!
-//! The tree is rooted at "/", directory 0. Names are bytes. Paths that are not absolute or contain
-//! `..` name nothing.
+//! The root of the tree is "/", directory 0. Names are bytes. The index has nothing at a path that
+//! is not absolute or contains `..`.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ use crate::store::ReadableTable;
 /// The directory "/".
 pub(crate) const ROOT: DirId = DirId(0);
 
-/// The maximum number of nested directories; more can only be a cycle in a damaged file.
+/// The maximum number of nested directories. If there are more, a damaged file has a cycle.
 const DEPTH: usize = 1 << 16;
 
 impl Snapshot {
@@ -38,8 +38,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the entry of a name in a directory. Only in an unrestricted view, because access
-    /// checks need the whole path.
+    /// Returns the entry with this name in a directory. A restricted snapshot returns `None`,
+    /// because access checks need the whole path.
     pub fn entry_in(&self, dir: DirId, name: &OsStr) -> Result<Option<Entry>, ReadError> {
         self.note_outside();
         if self.is_partial() {
@@ -48,8 +48,8 @@ impl Snapshot {
         self.ask(|inner| inner.entry_in(dir, name.as_bytes()))
     }
 
-    /// Returns the entries of the directory at `path` in the order of their names' bytes; empty if
-    /// there is no directory.
+    /// Returns the entries of the directory at `path`, sorted by the bytes of their names. Returns
+    /// none if there is no directory.
     pub fn list(&self, path: &Path) -> Result<Vec<(OsString, Entry)>, ReadError> {
         match self.entry(path)? {
             Some(Entry::Dir(dir)) => self.listed(path, dir),
@@ -57,7 +57,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns the file at `path`.
+    /// Returns the file at `path`, if there is one.
     pub fn file_at(&self, path: &Path) -> Result<Option<FileRow>, ReadError> {
         let row = match self.there(path)? {
             Some(Entry::File(file)) => self.ask(|inner| inner.file(file))?,
@@ -67,8 +67,8 @@ impl Snapshot {
         Ok(row)
     }
 
-    /// Returns all names of a file (hard links), in the order of their bytes; empty for an unknown
-    /// one.
+    /// Returns all names of a file (its hard links), sorted by their bytes. Returns none if the
+    /// index does not have the file.
     pub fn paths(&self, file: FileId) -> Result<Vec<PathBuf>, ReadError> {
         if self.is_partial() {
             return Ok(self.seen_paths(file)?.to_vec());
@@ -80,7 +80,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns at most `most` files that have more than one name.
+    /// Returns up to `most` files that have more than one name.
     pub fn files_of_several_names(&self, most: usize) -> Result<Vec<FileId>, ReadError> {
         self.note_outside();
         if self.is_partial() {
@@ -101,11 +101,11 @@ impl Snapshot {
         })
     }
 
-    /// Visits the entry at `path`, then everything below, in the order of the whole paths' raw
-    /// bytes (`/a`, `/a-b`, `/a/c`: the slash counts as the byte that it is). Symbolic links are
-    /// visited, not followed. Nothing is visited if there is no entry at `path`.
+    /// Visits the entry at `path`, and then everything below it, in the order of the bytes of whole
+    /// paths. (`/a`, `/a-b`, `/a/c`: the slash sorts like any other byte.) Symbolic links are
+    /// visited, but not followed. Visits nothing if there is no entry at `path`.
     ///
-    /// For each level of the tree, one directory's entries are in memory.
+    /// In memory are the entries of one directory for each level of the tree.
     pub fn walk(
         &self,
         path: &Path,
@@ -156,19 +156,20 @@ impl Snapshot {
         }
     }
 
-    /// Returns the entries of a directory, which is at this path.
+    /// Returns the visible entries of a directory. `at` is its path.
     fn listed(&self, at: &Path, dir: DirId) -> Result<Vec<(OsString, Entry)>, ReadError> {
         let entries = self.look(|| self.inner.list(dir))?;
         self.seen_entries(at, entries)
     }
 }
 
-/// A directory on the path of a walk.
+/// A directory on the path to the entry that a walk visits now.
 struct Level {
     entries: std::iter::Peekable<std::vec::IntoIter<(OsString, Entry)>>,
-    /// Directories that were returned, but not their contents, because other names sort before
-    /// these: after `a` comes `a-b`, and then `a/c`. The contents of the last directory here are
-    /// returned first: its name begins with the name of the one before and a byte below the slash.
+    /// Directories that the walk has visited, but not entered yet, because other names sort before
+    /// their entries: `a` is followed by `a-b`, and then by `a/c`. The last directory in this list
+    /// is entered first. Its name begins with the name of the one before it and a byte below the
+    /// slash.
     below: Vec<(OsString, DirId)>,
 }
 
@@ -201,7 +202,7 @@ impl Level {
     }
 }
 
-/// Returns whether `dir` + "/" sorts before `name`.
+/// Returns whether `dir` followed by a slash sorts before `name`.
 fn slash_first(dir: &OsStr, name: &OsStr) -> bool {
     let below = dir.as_bytes().iter().chain(b"/");
     below.cmp(name.as_bytes()).is_lt()
@@ -211,7 +212,8 @@ fn raw(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-/// Returns the names of an absolute path; `None` if it is not absolute or contains `..`.
+/// Returns the names in an absolute path. Returns `None` if the path is not absolute or contains
+/// `..`.
 pub(crate) fn names(path: &Path) -> Option<impl Iterator<Item = &[u8]>> {
     let plain = path
         .components()
@@ -283,7 +285,7 @@ impl Inner {
     }
 }
 
-/// Returns the path of a name in a directory, read from the table of directories.
+/// Returns the path of a name in a directory. Looks the parents up in the table `directories`.
 pub(crate) fn path_of(
     directories: &impl ReadableTable<u32, DirValue>,
     dir: DirId,

@@ -1,4 +1,4 @@
-//! Files, contents, records and totals: questions that take one or two look-ups.
+//! Queries of files, contents, records and totals, which take one or two look-ups each.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ impl Snapshot {
         Ok(row)
     }
 
-    /// Returns the file with this inode number on this file system.
+    /// Returns the id of the file with this inode number in this file system.
     pub fn file_by_inode(&self, fs: &FsId, ino: u64) -> Result<Option<FileId>, ReadError> {
         self.note_outside();
         let found = self.ask(|inner| {
@@ -42,8 +42,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns an inode number such that no file of this file system has it or a greater one. Only
-    /// in an unrestricted view.
+    /// Returns an inode number that is above those of all files of this file system. For
+    /// unrestricted snapshots only.
     pub fn free_inode(&self, fs: &FsId) -> Result<u64, ReadError> {
         self.note_outside();
         self.ask(|inner| {
@@ -56,7 +56,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns the content with this id; `None` for a deleted one.
+    /// Returns the content with this id. Returns `None` if it was deleted.
     pub fn content(&self, content: ContentId) -> Result<Option<ContentRow>, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -100,8 +100,8 @@ impl Snapshot {
         Ok(found)
     }
 
-    /// Returns the heir of a dead content, if the index knows it. Also returns the range of the
-    /// heir's bytes that differ.
+    /// Returns the heir of a dead content, if it is known. Also returns the range outside which the
+    /// bytes of the two contents are equal.
     pub fn edited_from(&self, dead: ContentId) -> Option<(ContentId, Range<u64>)> {
         if self.is_partial() {
             return None;
@@ -109,15 +109,16 @@ impl Snapshot {
         self.inner.sets.heirs.edited_from(dead)
     }
 
-    /// Returns the files that have a content, ascending. Empty for an unknown content.
+    /// Returns the files that have a content, ascending. Returns none if the index does not have
+    /// the content.
     pub fn files_of(&self, content: ContentId) -> Result<Vec<FileId>, ReadError> {
         self.note_content(content);
         let files = self.ask(|inner| inner.files_of(content))?;
         self.seen_files(files)
     }
 
-    /// Returns the parts of a content, each after the part that contains it; empty for an unknown
-    /// content.
+    /// Returns the parts of a content, each after the part that contains it. Returns none if the
+    /// index does not have the content.
     pub fn parts(&self, content: ContentId) -> Result<Vec<PartRow>, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -128,7 +129,7 @@ impl Snapshot {
             let mut parts = Vec::new();
             for row in inner.parts.range(range)? {
                 let part = decode_part(row?.1.value())?;
-                // A parent precedes its parts, so following parents ends.
+                // Each parent must precede its parts, so that following parents ends.
                 let before = |parent: u32| (parent as usize) < parts.len();
                 if !part.parent.is_none_or(before) {
                     return Err(Fault::damaged("a part was found in a later one"));
@@ -139,7 +140,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns one of the parts of a content, by its place in the list.
+    /// Returns one part of a content, by its index in the list of parts.
     pub fn part(&self, content: ContentId, number: u32) -> Result<Option<PartRow>, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -155,8 +156,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns the containers that have a content as a part, and its places in their lists,
-    /// ascending. Every container is the content of a file.
+    /// Returns the containers that have a content as a part, each with the part's index in the
+    /// container's list, ascending. Every container is the content of a file.
     pub fn part_of(&self, content: ContentId) -> Result<Vec<(ContentId, u32)>, ReadError> {
         self.note_content(content);
         let mut places = self.ask(|inner| inner.part_of(content))?;
@@ -172,7 +173,7 @@ impl Snapshot {
         Ok(places)
     }
 
-    /// Returns what was skipped when a content was taken apart.
+    /// Returns the parts that were skipped when a content was taken apart.
     pub fn skipped_parts(&self, content: ContentId) -> Result<Vec<SkippedPart>, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -184,8 +185,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns the contents with skipped parts, ascending, including those that the caller does not
-    /// see.
+    /// Returns the contents of which parts were skipped, ascending. The result includes contents
+    /// that the caller may not see.
     pub fn contents_with_skipped(&self) -> Result<Vec<ContentId>, ReadError> {
         self.note_outside();
         self.ask(|inner| {
@@ -194,7 +195,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns the record of this name.
+    /// Returns the record with this name.
     pub fn record(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
         self.note_outside();
         if self.is_partial() {
@@ -203,7 +204,7 @@ impl Snapshot {
         self.ask(|inner| Ok(inner.records.get(name)?.map(|value| value.value().to_vec())))
     }
 
-    /// Returns all records whose names begin with `prefix`, sorted by the names' bytes.
+    /// Returns all records whose names begin with `prefix`, sorted by the bytes of their names.
     pub fn records(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, ReadError> {
         self.note_outside();
         if self.is_partial() {
@@ -222,7 +223,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns figures of the whole index; all are 0 in a restricted view.
+    /// Returns totals of the whole index. In a restricted snapshot, all of them are 0.
     pub fn totals(&self) -> Result<Totals, ReadError> {
         self.note_outside();
         if self.is_partial() {
@@ -246,9 +247,9 @@ impl Snapshot {
         })
     }
 
-    /// Returns whether more live contents than the limit have this key. It is exact, with one
-    /// exception: batches of more than 200,000 postings are counted only by the next small batch or
-    /// by [`crate::Index::finish_bulk`].
+    /// Returns whether a key is boilerplate: whether more live contents have it than the limit. The
+    /// answer is exact with one exception. A batch of more than 200,000 postings is not counted
+    /// before the next small batch or [`crate::Index::finish_bulk`].
     pub fn is_boilerplate(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
         let is = self.inner.sets.boilerplate.of(kind).contains_key(&key);
         if self.is_partial() && (is || self.inner.counters.uncounted) {
@@ -257,11 +258,13 @@ impl Snapshot {
         Ok(is)
     }
 
-    /// Returns how many live contents have a boilerplate key; `None`: it is not boilerplate.
+    /// Returns the number of live contents that have a boilerplate key. Returns `None` if the key
+    /// is not boilerplate.
     pub fn boilerplate_count(&self, kind: PostingKind, key: u64) -> Option<u32> {
         self.note_list(kind, key, &[]);
         if self.is_partial() {
-            // If the check fails, so does the next read. Until then the key counts as boilerplate.
+            // If the access check fails, the next query fails, too. Until then the key counts as
+            // boilerplate.
             return match self.is_boilerplate(kind, key) {
                 Ok(false) => None,
                 Ok(true) => self.seen_count(kind, key).ok().or(Some(u32::MAX)),
@@ -272,7 +275,7 @@ impl Snapshot {
         of_kind.get(&key).copied()
     }
 
-    /// Returns the boilerplate keys of a kind, each with its number of live contents.
+    /// Returns all boilerplate keys of a kind, each with the number of live contents that have it.
     pub fn boilerplate(&self, kind: PostingKind) -> Vec<(u64, u32)> {
         self.note_outside();
         if self.is_partial() {
@@ -290,12 +293,12 @@ impl Snapshot {
         keys
     }
 
-    /// Returns the boilerplate limit of [`Snapshot::is_boilerplate`].
+    /// Returns the number of contents above which a key is boilerplate.
     pub fn boilerplate_limit(&self) -> u32 {
         self.inner.boilerplate_limit
     }
 
-    /// Returns the parameters that the contents were digested with.
+    /// Returns the parameters with which all contents were digested.
     pub fn params(&self) -> &Params {
         &self.inner.params
     }
@@ -354,7 +357,7 @@ impl Inner {
     }
 }
 
-/// Returns the key of a digest in `digests`.
+/// Returns the key of a content's digest in the table `digests`: its first four bytes.
 pub(crate) fn digest_prefix(digest: &ContentDigest) -> u32 {
     let b = &digest.0;
     u32::from_be_bytes([b[0], b[1], b[2], b[3]])

@@ -1,17 +1,19 @@
-//! A view restricted to one caller: files that the caller could not open do not exist in it.
+//! Snapshots that are restricted to a caller: a file that the caller could not open does not exist
+//! in them.
 //!
-//! 1. **A name exists if the caller may open its file.** The file must be the one that the index
-//!    knows, by inode, size and times. The time of a file's last status change cannot be set. So
-//!    callers do not see the content of another file by putting their own in its place. Nor do they
-//!    see the former content of a file that was rewritten before they got access.
-//! 2. **A file exists if one of its names does, a content if one of its files does** (or a file
-//!    that it is a part of). Everything else of the view follows: postings, counts, boilerplate.
-//!    Data of all contents together are not in the view ([`Snapshot::totals`], measures for other
-//!    callers, records).
+//! 1. **A name exists if the caller may open its file.** The file must still be the one that was
+//!    indexed: its inode, size and times must be equal. No program can set the time of the last
+//!    status change. So callers cannot put a file of their own in the place of another one to see
+//!    the other's content. Nor do they see the former content of a file that was rewritten before
+//!    they got access.
+//! 2. **A file exists if one of its names exists. A content exists if one of its files exists**, or
+//!    a file that it is a part of. Postings, counts and boilerplate follow from the contents that
+//!    exist. Data about all contents together are not shown ([`Snapshot::totals`], measures,
+//!    records).
 //! 3. **A folder exists if the caller may enter it.** Symbolic links and special files do not
 //!    exist, because access checks know only regular files and folders.
-//! 4. The result of a check is valid for one question; a [`Snapshot`] lives no longer. If a check
-//!    fails, every read fails.
+//! 4. The result of a check is kept for one question, because a [`Snapshot`] is used for one
+//!    question only. If access cannot be checked, the query fails.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -28,13 +30,13 @@ use crate::error::ReadError;
 use crate::rows::Entry;
 use crate::segments::read::Lists;
 
-/// The number of files or contents in one access check.
+/// The number of files or contents that are checked together for access.
 const BATCH: usize = 1024;
 
-/// The maximum number of remembered checks. Above it, all are forgotten.
+/// The maximum number of results of checks that are kept. If there are more, all are dropped.
 const MOST: usize = 4 << 20;
 
-/// The access of a caller, with the checks so far.
+/// The files that a caller may see, as found by access checks so far.
 #[derive(Debug)]
 pub(super) struct AccessFilter {
     sight: Arc<dyn AccessCheck>,
@@ -46,12 +48,12 @@ struct Known {
     /// The visible names of each file.
     files: HashMap<FileId, Arc<[PathBuf]>>,
     contents: HashMap<ContentId, bool>,
-    /// The number of visible contents that have a key.
+    /// The number of visible contents that have each key. The flag is true for chunks.
     counts: HashMap<(bool, u64), u32>,
 }
 
 impl Snapshot {
-    /// Restricts the view to a caller.
+    /// Restricts the snapshot to the files that a caller may open.
     #[must_use]
     pub fn seen_by(self, sight: Arc<dyn AccessCheck>) -> Self {
         let known = Mutex::default();
@@ -61,7 +63,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns whether the view is restricted to a caller.
+    /// Returns whether the snapshot is restricted to a caller.
     pub fn is_partial(&self) -> bool {
         self.eyes.is_some()
     }
@@ -88,7 +90,7 @@ impl Snapshot {
         Ok(!self.is_partial() || !self.seen_paths(file)?.is_empty())
     }
 
-    /// Returns the visible names of a file; only in a restricted view.
+    /// Returns the visible names of a file. For restricted snapshots only.
     pub(super) fn seen_paths(&self, file: FileId) -> Result<Arc<[PathBuf]>, ReadError> {
         let Some(eyes) = &self.eyes else {
             return Ok(Arc::default());
@@ -101,7 +103,7 @@ impl Snapshot {
         Ok(known(eyes).unwrap_or_default())
     }
 
-    /// Returns the visible files.
+    /// Returns those of the files that are visible.
     pub(super) fn seen_files(&self, mut files: Vec<FileId>) -> Result<Vec<FileId>, ReadError> {
         if let Some(eyes) = &self.eyes {
             for batch in files.chunks(BATCH) {
@@ -118,7 +120,7 @@ impl Snapshot {
         Ok(files)
     }
 
-    /// Checks those of the files that were not checked yet.
+    /// Checks the access to those of the files that were not checked yet.
     fn look_at_files(&self, eyes: &AccessFilter, files: &[FileId]) -> Result<(), ReadError> {
         let new: Vec<FileId> = {
             let known = &mut eyes.known.lock().files;
@@ -158,9 +160,9 @@ impl Snapshot {
 
     // ---- names ----
 
-    /// Returns the entry at a path, if it is visible. The path is checked first, whether the index
-    /// has it or not. Otherwise the time of a refusal would reveal what is in a folder that this
-    /// caller may not enter.
+    /// Returns the entry at a path, if it is visible. Access to the path is checked first, even if
+    /// the index has no such path. Otherwise the time that a refusal takes would reveal what is in
+    /// a folder that the caller may not enter.
     pub(super) fn seen_entry(
         &self,
         eyes: &AccessFilter,
@@ -188,7 +190,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns the visible entries of a directory.
+    /// Returns those of the entries of a directory that are visible.
     pub(super) fn seen_entries(
         &self,
         dir: &Path,
@@ -235,8 +237,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the visible contents. If more than `most` are visible, some may be missing, but more
-    /// than `most` are returned.
+    /// Returns those of the contents that are visible. If there are more than `most`, it may stop
+    /// early, but returns more than `most`.
     pub(super) fn seen_of(
         &self,
         contents: &[ContentId],
@@ -305,7 +307,7 @@ impl Snapshot {
             .collect())
     }
 
-    /// Counts the visible contents that have a key.
+    /// Returns the number of visible contents that have a key.
     pub(super) fn seen_count(&self, kind: PostingKind, key: u64) -> Result<u32, ReadError> {
         let place = (kind == PostingKind::Chunk, key);
         let Some(eyes) = &self.eyes else {
@@ -324,7 +326,7 @@ impl Snapshot {
     }
 }
 
-/// Returns whether a file is the one of an indexed row, and unchanged since it was read.
+/// Returns whether a file is still the one of an indexed row, and unchanged since it was read.
 fn is_same(seen: &SeenPlace, row: &StoredFile) -> bool {
     let [mtime, ctime] = [row.mtime, row.ctime].map(|time| (time.secs, time.nanos));
     (seen.ino, seen.size) == (row.ino, row.size.0) && (seen.mtime, seen.ctime) == (mtime, ctime)

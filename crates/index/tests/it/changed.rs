@@ -1,4 +1,4 @@
-//! Large contents that change a little inherit the data of their former content.
+//! Large contents that change a little take over the data of the former content of their file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use resemble_testutil::random::Random;
 
 use crate::made::{digest, fingerprint_edit, memory, posting_rows, read, sound, stat};
 
-/// Replaces runs at a random place: removes some, inserts others, or both.
+/// Edits the list at a random place: removes chunks, inserts chunks, or both.
 fn edit(chunks: &mut Vec<u32>, random: &mut Random, next: &mut u32) {
     let at = match random.below(4) {
         0 => 0,
@@ -22,7 +22,7 @@ fn edit(chunks: &mut Vec<u32>, random: &mut Random, next: &mut u32) {
     let new = few_or_many(random);
     let old = chunks.clone();
     let new = (0..new).map(|_| {
-        // Some of the inserted chunks occurred in the list before.
+        // Some of the inserted chunks were in the list before.
         if !old.is_empty() && random.below(4) == 0 {
             return old[random.below(old.len())];
         }
@@ -66,8 +66,9 @@ proptest! {
     }
 }
 
-/// Makes up to three edits of a list, at least one run apart, and returns them with the result. No
-/// chunk occurs twice in a row: equal neighbours are one run, which the edit would have to include.
+/// Makes up to three edits of a list, with at least one run between them. Returns the edits and the
+/// result. No chunk occurs twice in a row, because equal neighbours would be one run, which the
+/// edit would have to include.
 fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, Vec<u32>) {
     let (mut edits, mut new, mut kept_to) = (Vec::new(), Vec::new(), 0);
     for _ in 0..=random.below(3) {
@@ -76,7 +77,7 @@ fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, V
         new.extend_from_slice(&old[kept_to..from]);
         let start = new.len();
         for _ in 0..few_or_many(random) {
-            // Some of the inserted chunks occurred in the list before, or still do.
+            // Some of the inserted chunks were in the list before, or are still in it.
             let old = (from > 9 && random.below(4) == 0).then(|| old[random.below(from - 8)]);
             let again = old.filter(|chunk| new.last() != Some(chunk));
             new.push(again.unwrap_or_else(|| {
@@ -105,8 +106,8 @@ fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, V
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// The index gets only the edits of a changed content. If it still knows the former content, it
-    /// also knows the range of changed bytes.
+    /// The index is given only the edits of a changed content. As long as it has a record of the
+    /// former content, it also knows the range of changed bytes.
     #[test]
     fn edits_make_the_content_that_they_are_of(seed: u64, chunks in 1usize..4000) {
         let index = memory();
@@ -122,7 +123,7 @@ proptest! {
             let old = content(&index, &was);
             before.push((old, was.clone()));
             let (edits, new) = edits(&chunks, &mut random, &mut next);
-            // Fingerprints are added and removed. Removed ones may be added again.
+            // Fingerprints are added and removed, and a removed one may be added again.
             for _ in 0..random.below(6) {
                 let print = random.below(60) as u64;
                 match prints.iter().position(|other| *other == print) {
@@ -173,7 +174,7 @@ proptest! {
     }
 }
 
-/// Makes the edits from one digest to another.
+/// Returns the second digest as edits of the first one.
 fn edited(
     (was, now): (&Digest, &Digest),
     edits: Vec<ChunkEdit>,
@@ -190,7 +191,7 @@ fn edited(
     }
 }
 
-/// Returns the change of the edited file, at this time.
+/// Returns a change of the file `/image`: it has an edited content and this modification time.
 fn image(mtime: i64, edited: EditedDigest) -> Change {
     Change::File {
         path: "/image".into(),
@@ -232,7 +233,7 @@ fn what_is_written_of_a_change_does_not_grow_with_the_content() {
     assert_eq!(rows(&index, "chunk_list_of"), 1);
     assert_eq!(rows(&index, "heirs"), 1);
     assert_is(&index, &now);
-    // A content is no longer an heir after a merge, and when it is deleted.
+    // After a merge, no content is an heir any more. The same holds after an heir is deleted.
     index.merge(MergeWork::All).unwrap();
     assert_eq!(
         (rows(&index, "heirs"), rows(&index, "dead_contents")),

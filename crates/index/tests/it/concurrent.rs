@@ -1,4 +1,4 @@
-//! Readers while a writer commits: each snapshot is exactly one commit.
+//! Readers run while a writer commits. Each snapshot must show exactly one commit.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,8 +25,8 @@ fn every_snapshot_is_one_commit() {
                     let snapshot = index.snapshot().unwrap();
                     let problems = snapshot.check().unwrap();
                     assert_eq!(problems, Vec::<String>::new());
-                    // Boilerplate is in memory and contents are in the file; both must be of one
-                    // commit.
+                    // Boilerplate is in memory, and contents are in the file. Both must be those of
+                    // the same commit.
                     let contents = snapshot.totals().unwrap().contents;
                     let said = snapshot
                         .is_boilerplate(PostingKind::Fingerprint, 9)
@@ -83,7 +83,7 @@ fn a_held_snapshot_stays_as_it_was() {
     assert_eq!(crate::made::sound(&index).totals().unwrap().contents, 1);
 }
 
-/// Concurrent changes that depend on the old value lose nothing.
+/// If several threads change a record depending on its old value, no change is lost.
 #[test]
 fn records_change_by_what_they_are() {
     let index = Index::in_memory(&Params::default()).unwrap();
@@ -110,7 +110,7 @@ fn records_change_by_what_they_are() {
     });
     let after = index.snapshot().unwrap();
     assert_eq!(number(after.record("count").unwrap()), 100);
-    // Without any change there is no commit.
+    // If there is nothing to change, there is no commit.
     index.update_records(|_| Ok(Vec::new())).unwrap();
     assert_eq!(index.snapshot().unwrap().generation(), after.generation());
 }

@@ -1,4 +1,4 @@
-//! Departures from paths are remembered with their targets.
+//! The index remembers which names departed, and where they went.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ fn file(path: &str, number: u64) -> Change {
     read(path, number, digest(number, &[number as u32], &[number]))
 }
 
-/// Returns a departure: the content of a file, by its number, and its new name, which is empty if
-/// the file vanished.
+/// Returns a departure as [`departed`] does: the content of the file with this number, and its new
+/// name. The name is empty if the file vanished.
 #[allow(clippy::unnecessary_wraps)] // it is compared with what may be unknown
 fn went(number: u64, to: &str) -> Option<(Option<ContentDigest>, PathBuf)> {
     let content = (number > 0).then(|| digest(number, &[], &[]).content);
@@ -45,7 +45,8 @@ fn departed(index: &Index, path: &str) -> Option<(Option<ContentDigest>, PathBuf
     Some((departed.content, to.unwrap_or_default()))
 }
 
-/// Makes an index of `/r/1` to `/r/3` and `/r/d/4`, by the numbers of their contents.
+/// Makes an index of `/r/1`, `/r/2`, `/r/3` and `/r/d/4`. The last digit is also the number of the
+/// content.
 fn index() -> Index {
     let index = memory();
     let files = [("/r/1", 1), ("/r/2", 2), ("/r/3", 3), ("/r/d/4", 4)];
@@ -63,7 +64,7 @@ fn what_vanished_is_known_by_its_content() {
     for never in ["/r/2", "/r/d/5", "/r", "/"] {
         assert_eq!(departed(&index, never), None, "{never}");
     }
-    // The file returned with other bytes, and vanished again.
+    // The file was created again with another content, and vanished again.
     index.apply(vec![file("/r/1", 9)]).unwrap();
     index.apply(vec![gone("/r/1")]).unwrap();
     assert_eq!(departed(&index, "/r/1"), vanished(9));
@@ -80,7 +81,8 @@ fn renames_are_followed_of_files_and_of_folders() {
     assert_eq!(departed(&index, "/r/1"), went(1, "/r/e/1"));
     index.apply(vec![gone("/r/5")]).unwrap();
     assert_eq!(departed(&index, "/r/d/4"), vanished(4));
-    // Files are renamed in a circle. Each old name except `/r/x` now belongs to another file.
+    // Two files exchange their names by three renames. At the end, each old name except `/r/x` is
+    // the name of another file.
     index.apply(vec![rename("/r/2", "/r/x")]).unwrap();
     index.apply(vec![rename("/r/3", "/r/2")]).unwrap();
     index.apply(vec![rename("/r/x", "/r/3")]).unwrap();
@@ -91,14 +93,14 @@ fn renames_are_followed_of_files_and_of_folders() {
 #[test]
 fn what_is_there_again_did_not_go() {
     let index = index();
-    // Editors save a file by removing and creating it, or by renaming another file over it.
+    // An editor saves a file by removing and creating it, or by renaming another file to its name.
     index.apply(vec![gone("/r/1"), file("/r/1", 8)]).unwrap();
     index.apply(vec![file("/r/.2.tmp", 9)]).unwrap();
     index.apply(vec![rename("/r/.2.tmp", "/r/2")]).unwrap();
     for path in ["/r/1", "/r/2", "/r/.2.tmp"] {
         assert_eq!(departed(&index, path), None, "{path}");
     }
-    // A symbolic link takes the place of a folder, so the files in the folder vanished.
+    // A symbolic link replaces a folder, so the files in the folder have vanished.
     let link = Change::Symlink {
         path: "/r/d".into(),
         target: b"/elsewhere".to_vec(),
@@ -112,7 +114,7 @@ fn what_is_forgotten_is_not_known() {
     let index = index();
     let changes = vec![gone("/r/1"), gone("/r/d"), rename("/r/2", "/r/x")];
     index.apply(changes).unwrap();
-    // A rule leaves the directory out from now on, so its departures are forgotten.
+    // From now on a rule leaves the directory out, so the departures from it are forgotten.
     let gap = Change::Gap {
         path: "/r/d".into(),
         gap: Gap::LeftOut(LeftOutRule::Exclude),
@@ -120,7 +122,7 @@ fn what_is_forgotten_is_not_known() {
     index.apply(vec![gap]).unwrap();
     assert_eq!(departed(&index, "/r/d/4"), None);
     assert_eq!(departed(&index, "/r/1"), vanished(1));
-    // If the target of a rename is forgotten, so is the departure.
+    // If the new name of a rename is forgotten, the departure is forgotten, too.
     index.apply(vec![Change::Remove("/r/x".into())]).unwrap();
     assert_eq!(departed(&index, "/r/2"), None);
     index.apply(vec![Change::Remove("/r".into())]).unwrap();
@@ -139,7 +141,7 @@ fn it_is_known_after_a_restart() {
     assert_eq!(departed(&index, "/r/1"), vanished(1));
 }
 
-/// Allows listing these folders.
+/// An access check that allows the caller to list only these folders.
 #[derive(Debug)]
 struct Lister(&'static [&'static str]);
 

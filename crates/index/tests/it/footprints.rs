@@ -1,4 +1,4 @@
-//! The commits that touch the footprint of an answer, and those that do not.
+//! Tests which commits touch the footprint of an answer, and which do not.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use resemble_index::{
 
 use crate::made::{digest, read, stat};
 
-/// Returns a footprint similar to that of a listing: a file, the contents with common keys, and
-/// their names.
+/// Returns the footprint of a question like that of a listing. It reads a file, the contents that
+/// have one of these keys, and the names of their files.
 fn footprint(index: &Index, path: &str, keys: &[u64]) -> Footprint {
     let snapshot = index.snapshot().unwrap().noting();
     let row = snapshot.file_at(Path::new(path)).unwrap().unwrap();
@@ -53,8 +53,8 @@ fn index(limit: u32) -> Index {
     index
 }
 
-/// Makes changes elsewhere and changes of a file in the question. Only the latter may change the
-/// answer.
+/// Some changes are elsewhere, and some concern files that the question read. Only the latter may
+/// touch the footprint.
 #[test]
 fn a_commit_touches_what_it_changes_and_nothing_else() {
     let known = |index: &Index, path: &str| {
@@ -159,8 +159,8 @@ fn a_commit_touches_what_it_changes_and_nothing_else() {
     }
 }
 
-/// A common key nominates nothing, so it does not matter which other contents have it. Answers are
-/// touched only when the key becomes common, or rare again.
+/// A boilerplate key nominates no pair, so it does not matter which contents have it. It touches an
+/// answer only when it becomes boilerplate, or ceases to be boilerplate.
 #[test]
 fn one_more_of_what_is_boilerplate_touches_nothing() {
     let index = index(2);
@@ -170,7 +170,7 @@ fn one_more_of_what_is_boilerplate_touches_nothing() {
     };
     let untouched = |kept: &mut Footprint| index.snapshot().unwrap().is_untouched(kept);
     more(1, 11);
-    // Now three contents have key 11, which is thus boilerplate.
+    // Now three contents have key 11, so it is boilerplate.
     let mut kept = footprint(&index, "/d/1", &[10, 11]);
     more(2, 11);
     more(3, 30);
@@ -198,7 +198,8 @@ fn what_a_footprint_does_not_have_makes_none() {
         snapshot.file_at(Path::new("/none"))
     )));
     assert!(!asked(&|snapshot| drop(snapshot.totals())));
-    // An unreadable file may be readable a moment later, and has no content to touch.
+    // An unreadable file has no content that could be touched, and it may be readable a moment
+    // later.
     let unreadable = Change::File {
         path: "/x".into(),
         stat: stat(9, 1),
@@ -206,7 +207,8 @@ fn what_a_footprint_does_not_have_makes_none() {
     };
     index.apply(vec![unreadable]).unwrap();
     assert!(!asked(&|snapshot| drop(snapshot.file_at(Path::new("/x")))));
-    // A footprint is not valid in another index, nor in the same index after it was opened again.
+    // A footprint is not valid in another index. It is not valid in the same index either, after
+    // that was closed and opened again.
     let mut kept = footprint(&index, "/d/1", &[10]);
     assert!(
         !self::index(1000)

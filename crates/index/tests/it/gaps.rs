@@ -1,4 +1,4 @@
-//! Gaps are stored, counted, and shown to callers who may know of them.
+//! Gaps are stored, counted, and shown only to callers who may know of them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,8 +41,8 @@ fn link(index: &Index, path: &str, ino: u64) -> Change {
 
 const RULE: Gap = Gap::LeftOut(LeftOutRule::Exclude);
 
-/// Returns the counts of each directory: failed names, and names left out by a pattern or for their
-/// size.
+/// Returns the gap counts of each directory below `base`: names that failed, names left out by a
+/// pattern, and files left out for their size.
 fn counts(snapshot: &Snapshot, base: &str) -> Vec<(String, [u64; 3])> {
     let row = |DirGaps { dir, counts }: DirGaps| {
         let [exclude, _, size, _] = counts.left_out;
@@ -94,8 +94,8 @@ fn gaps_follow_the_tree() {
     };
     assert!(names.len() == 3 && names.iter().any(failed), "{names:?}");
 
-    // The file is not left out for its size any more, a name is listed again, and a folder moves
-    // with its entries.
+    // The file is no longer too large, a name can be listed again, and a folder moves with its
+    // entries.
     index
         .apply(vec![
             Change::File {
@@ -163,7 +163,8 @@ fn what_lies_in_a_gap_is_known_to_be_unknown() {
     }
 }
 
-/// Allows listing all folders but `listed`, and entering all but `entered`.
+/// An access check for a caller who may list all folders except `listed`, and enter all except
+/// `entered`.
 #[derive(Debug)]
 struct But {
     listed: &'static str,

@@ -1,4 +1,4 @@
-//! A kill leaves the last commit, which opens at once.
+//! After the process is killed, the index has the last durable commit and opens at once.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,10 +11,11 @@ use resemble_index::Change;
 use crate::made::{digest, open, read, sound};
 
 const FOLDER: &str = "RESEMBLE_INDEX_TEST_FOLDER";
-/// A number: one batch in this many is durable, and the others are applied with `apply_for_now`.
+/// The environment variable with a number: one batch in this many is durable. The others are
+/// applied with `apply_for_now`.
 const DURABLE: &str = "RESEMBLE_INDEX_TEST_DURABLE";
 
-/// Makes batch `n`: three files that belong together.
+/// Makes batch `n`: three files, which must be in the index together or not at all.
 fn batch(n: u64) -> Vec<Change> {
     let file = |k: u64| {
         let name = n * 3 + k;
@@ -32,7 +33,7 @@ fn batch(n: u64) -> Vec<Change> {
     changes
 }
 
-/// The process that the next test kills; it is not a test of its own.
+/// The process that the next test starts and kills. It is not a test itself.
 #[test]
 fn writer() {
     let Some(folder) = std::env::var_os(FOLDER) else {
@@ -75,7 +76,7 @@ fn a_killed_writer_leaves_its_last_durable_commit() {
         while seen(&lines.next().unwrap()) != Some(wait_for) {}
         child.kill().unwrap();
         child.wait().unwrap();
-        // Reads the lines that the process printed before it was killed.
+        // Reads the remaining lines, which the process printed before it was killed.
         for line in lines {
             seen(&line);
         }
@@ -92,7 +93,7 @@ fn a_killed_writer_leaves_its_last_durable_commit() {
             .iter()
             .map(|(n, _)| n.to_str().unwrap().parse::<u64>().unwrap())
             .max();
-        // A commit may have been made before its line was written.
+        // The process may have been killed between a commit and the printing of its line.
         let newest = newest.unwrap();
         assert_eq!(newest % durable, 0, "a commit that is not durable");
         assert!(
@@ -116,7 +117,7 @@ fn a_copy_of_the_file_of_a_living_index_is_its_last_commit() {
         index.apply(batch(n)).unwrap();
         let copy = folder.path().join("copy");
         fs::copy(&path, &copy).unwrap();
-        // The copy opens without a walk through the file, which would be refused here.
+        // It must be possible to open the copy without a repair, which would read the whole file.
         assert!(resemble_index::testing::opens_without_repair(&copy));
         fs::copy(&path, &copy).unwrap();
         let copied = open(&copy, 1000);

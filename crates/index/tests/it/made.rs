@@ -1,4 +1,4 @@
-//! Generated files and digests.
+//! Files and digests that tests make up.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,14 +11,14 @@ use resemble_index::{
     Change, ContentRef, FileStat, FsId, Index, NewState, Options, Snapshot, Timestamp,
 };
 
-/// Returns the hash of chunk number `n`; its posting key is `n << 16`.
+/// Returns the hash of a made-up chunk with number `n`. Its posting key is `n << 16`.
 pub(crate) fn chunk(n: u32) -> ChunkHash {
     let mut bytes = [0; 16];
     bytes[..4].copy_from_slice(&n.to_be_bytes());
     ChunkHash(bytes)
 }
 
-/// Returns the number of a chunk.
+/// Returns the number of a made-up chunk.
 pub(crate) fn number(chunk: ChunkHash) -> u32 {
     let [a, b, c, d, ..] = chunk.0;
     u32::from_be_bytes([a, b, c, d])
@@ -28,7 +28,8 @@ pub(crate) fn chunk_key(n: u32) -> u64 {
     chunk(n).posting_key()
 }
 
-/// Returns the edit between the posted fingerprints of two digests.
+/// Returns the edit that turns the fingerprints of one digest (those with postings) into those of
+/// another.
 pub(crate) fn fingerprint_edit(before: &Digest, now: &Digest) -> FingerprintEdit {
     let of = |digest: &Digest| -> BTreeSet<Fingerprint> { digest.posted().collect() };
     let (before, now) = (of(before), of(now));
@@ -38,10 +39,11 @@ pub(crate) fn fingerprint_edit(before: &Digest, now: &Digest) -> FingerprintEdit
     }
 }
 
-/// Makes the digest named by `name` with these chunks (of 1000 bytes) and fingerprints.
+/// Makes a digest. Its content is identified by `name`, and each of its chunks has 1000 bytes.
 pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest {
     let mut content = [0; 32];
-    // Names that differ above bit 56 have the same prefix, so digests must be compared whole.
+    // Names that differ only above bit 56 give digests with equal first bytes, which the index must
+    // distinguish.
     content[..8].copy_from_slice(&name.to_le_bytes());
     content[31] = (name >> 56) as u8;
     content[7] = 0;
@@ -78,7 +80,7 @@ pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest 
     }
 }
 
-/// Makes a stat with this inode number; `tick` is its time.
+/// Makes a stat with this inode number. Its times are `tick`.
 pub(crate) fn stat(ino: u64, tick: i64) -> FileStat {
     FileStat {
         fs: FsId("uuid-1".into()),
@@ -96,7 +98,7 @@ pub(crate) fn stat(ino: u64, tick: i64) -> FileStat {
     }
 }
 
-/// Makes the change for a file at `path` that was read and has this content.
+/// Makes the change that adds a file with this content at `path`.
 pub(crate) fn read(path: impl AsRef<Path>, ino: u64, digest: Digest) -> Change {
     Change::File {
         path: path.as_ref().to_path_buf(),
@@ -109,7 +111,7 @@ pub(crate) fn memory() -> Index {
     Index::in_memory(&Params::default()).unwrap()
 }
 
-/// Opens the index at `path`; nothing may be set aside.
+/// Opens the index at `path`. Checks that the file could be used and was not set aside.
 pub(crate) fn open(path: &Path, boilerplate_limit: u32) -> Index {
     let options = Options {
         cache_bytes: 8 << 20,
@@ -120,14 +122,14 @@ pub(crate) fn open(path: &Path, boilerplate_limit: u32) -> Index {
     index
 }
 
-/// Checks that the index is consistent.
+/// Checks that the index is undamaged. Returns a snapshot of it.
 pub(crate) fn sound(index: &Index) -> Snapshot {
     let snapshot = index.snapshot().unwrap();
     assert_eq!(snapshot.check().unwrap(), Vec::<String>::new());
     snapshot
 }
 
-/// Returns the numbers of posting rows and segments.
+/// Returns the number of posting rows and the number of segments.
 pub(crate) fn posting_rows(index: &Index) -> (u64, usize) {
     let sizes = index.table_sizes().unwrap();
     let of = |prefix: &str| {

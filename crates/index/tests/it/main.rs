@@ -1,4 +1,4 @@
-//! The index through its public interface: one binary, one module for each topic.
+//! Tests of the index through its public interface, with one module for each topic.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 mod changed;

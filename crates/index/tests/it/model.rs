@@ -1,5 +1,5 @@
-//! Random batches, compared with a naive model: the same tree, files, contents, references,
-//! postings and boilerplate after every batch, every merge and every reopening.
+//! Applies random batches, and compares the index with a naive model after every batch, merge and
+//! reopening. Both must have the same tree, files, contents, references, postings and boilerplate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn random_from(seed: u64, below: u64) -> usize {
     (Random::new(seed ^ 0x5eed).draw() % below) as usize
 }
 
-/// Returns digest number `n` as an edit of another.
+/// Returns content number `n`, given as edits of content number `base`.
 fn edited(n: u64, base: u64) -> ContentRef {
     let base = digest(base);
     let mut digest = Box::new(digest(n));
@@ -48,7 +48,7 @@ fn edited(n: u64, base: u64) -> ContentRef {
         _ => (base.chunks.0.len() - end) as u64,
     };
     let runs = start as u64..end;
-    // For some contents, the fingerprints that they share with their base are not known.
+    // For some contents, it is not stated which fingerprints differ from those of the base.
     let fingerprints = (!n.is_multiple_of(3)).then(|| made::fingerprint_edit(&base, &digest));
     ContentRef::Edited(Box::new(EditedDigest {
         base: base.content,
@@ -58,7 +58,8 @@ fn edited(n: u64, base: u64) -> ContentRef {
     }))
 }
 
-/// Returns digest number `n`. Digests with neighbouring numbers share keys, and number 0 is empty.
+/// Returns the digest of content number `n`. Contents with neighbouring numbers have common keys,
+/// and content 0 is empty.
 fn digest(n: u64) -> Digest {
     if n == 0 {
         return made::digest(0, &[], &[]);
@@ -70,8 +71,9 @@ fn digest(n: u64) -> Digest {
             .collect()
     };
     let mut chunks: Vec<u32> = some(6).into_iter().map(|key| key as u32).collect();
-    // From 8 on, content n is content n - 4 with another end: up to three chunks are cut off, and
-    // others are appended. The lists of contents 5, 9 and 13 are stored in several parts.
+    // From number 8 on, content `n` is content `n - 4` with another end: up to three chunks are cut
+    // off, and others are appended. Contents 5, 9 and 13 are so long that their chunk lists have
+    // several parts.
     if n == 5 {
         chunks.extend(100..1500);
     } else if n >= 8 {
@@ -79,7 +81,7 @@ fn digest(n: u64) -> Digest {
         let kept = base.len() - random_from(n, base.len().min(3) as u64 + 1);
         chunks.splice(..0, base[..kept].iter().copied());
     }
-    // Content 13 also differs in its middle and at its front.
+    // Content 13 also differs from content 9 in its middle and at its front.
     if n == 13 {
         chunks.splice(700..705, 2000..2300);
         chunks.splice(..400, 3..9);
@@ -87,7 +89,8 @@ fn digest(n: u64) -> Digest {
     let mut prints = some(6);
     prints.sort_unstable();
     prints.dedup();
-    // Contents 1 and 13 agree in the bytes of their digests that `digests` has.
+    // The digests of contents 1 and 13 have the same first four bytes, which are their key in
+    // `digests`.
     made::digest(n % 12 + ((n / 12) << 56) + 1, &chunks, &prints)
 }
 
@@ -104,12 +107,12 @@ fn keys(n: u64, kind: PostingKind) -> BTreeSet<u64> {
     }
 }
 
-/// The index next to the model.
+/// The index, and the model that it is compared with.
 struct Pair {
     index: Option<Index>,
     model: Model,
     kept: KeptAnswers,
-    /// The path of the file; `None`: in memory.
+    /// The path of the index file. `None` if the index is in memory.
     path: Option<PathBuf>,
 }
 
@@ -133,8 +136,8 @@ impl Pair {
         }
     }
 
-    /// Gives a growing file the content four numbers later, if there is one, or else four numbers
-    /// earlier.
+    /// Gives a growing file the content whose number is four higher or four lower, depending on
+    /// `tick`. Returns `None` if there is no such content.
     fn growing(&self, step: Step) -> Option<Step> {
         let Step::Grow(ino, tick) = step else {
             return Some(step);
@@ -147,7 +150,8 @@ impl Pair {
         };
         let mut names = self.model.tree.iter();
         let (path, _) = names.find(|(_, node)| **node == Node::File(*file))?;
-        // The content is edited, or the file is rewritten with most of its old content.
+        // The change is given as edits, or as a whole digest that shares most chunks with the old
+        // one.
         let to = match tick % 3 {
             0 => Content::Grown((base + 4 < CONTENTS).then_some(base + 4)?, base),
             1 => Content::New((base + 4 < CONTENTS).then_some(base + 4)?),
@@ -164,7 +168,7 @@ impl Pair {
         let mut changes = Vec::new();
         let mut gone = Vec::new();
         let mut expected = Vec::new();
-        // A caller can name the ids that exist at the start of the batch.
+        // A caller can only name the ids of files that existed before the batch.
         let inodes = self.model.inodes.clone();
         let ids: BTreeMap<usize, FileId> =
             self.model.files.iter().map(|(&k, f)| (k, f.id)).collect();
@@ -252,7 +256,7 @@ impl Pair {
                         file: ids[&file],
                         stat: stat.clone(),
                     });
-                    // The case that another file has the inode number is tested in `tree`.
+                    // The inode number may belong to another file. That case is tested in `tree`.
                     if model
                         .inodes
                         .get(&new_ino)
@@ -408,7 +412,7 @@ impl Pair {
         }
         self.model.let_go();
         drop(before);
-        // Durable batches and others have the same effect.
+        // It makes no difference to the result whether a batch is durable at once.
         let applied = if changes.len().is_multiple_of(2) {
             self.index().apply(changes).unwrap()
         } else {
@@ -423,7 +427,7 @@ impl Pair {
         for (applied, expected) in applied.contents.iter().zip(&expected) {
             assert_eq!(applied.content.is_some(), expected.1.is_some());
         }
-        // New files have ids now. Old files keep theirs.
+        // New files have got their ids now. Old files must have kept theirs.
         let after = self.index().snapshot().unwrap();
         for file in self.model.files.values_mut() {
             let id = after

@@ -1,4 +1,5 @@
-//! Opening any kind of file: nothing panics, no foreign file is destroyed, no state is mixed.
+//! Opens files of any kind. Nothing panics, no file of another program is lost, and data of
+//! different indexes are never mixed.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -60,7 +61,7 @@ fn a_missing_file_is_made_for_its_owner_only() {
         fs::metadata(&at.path).unwrap().permissions().mode() & 0o777,
         0o600
     );
-    // A crash right after creation leaves an empty file.
+    // A crash directly after the creation of the file leaves it empty.
     fs::write(&at.path, b"").unwrap();
     open(&at.path, 1000);
     assert!(!at.aside.exists());
@@ -194,7 +195,7 @@ fn closing_gives_space_back_and_keeps_everything() {
     let mut index = open(&at.path, 1000);
     assert_eq!(sound(&index).totals().unwrap().files, 500);
     assert!(index.verify().unwrap());
-    // While a reader is alive, no page moves and nothing is lost.
+    // While a snapshot exists, the file is not compacted, and nothing is lost.
     let held = index.snapshot().unwrap();
     index.apply(files(6000..6010)).unwrap();
     index.close().unwrap();
@@ -202,7 +203,7 @@ fn closing_gives_space_back_and_keeps_everything() {
     assert_eq!(sound(&open(&at.path, 1000)).totals().unwrap().files, 510);
 }
 
-/// Compacting walks the whole file, so closing does it only if something was written.
+/// Compacting reads the whole file. So closing an index compacts it only if something was written.
 #[test]
 fn closing_leaves_a_file_alone_that_was_not_written_to() {
     let at = folder();
@@ -224,8 +225,8 @@ fn closing_leaves_a_file_alone_that_was_not_written_to() {
     assert!(length() < before / 2, "{before} → {}", length());
 }
 
-/// Compacting a large file takes seconds. It is done while the index is open and idle, so that
-/// closing is fast.
+/// Compacting a large file takes seconds. So closing does not do it, and it is done later while the
+/// index is open and idle.
 #[test]
 fn closing_leaves_a_large_file_as_it_is_and_the_next_idle_time_compacts_it() {
     let at = folder();
@@ -236,7 +237,7 @@ fn closing_leaves_a_large_file_as_it_is_and_the_next_idle_time_compacts_it() {
     for name in &names {
         index.put_records(&[(name, Some(&large))]).unwrap();
     }
-    // The last record stays. It is near the end of the file.
+    // The last record stays. It is near the end of the file, so the file cannot simply be cut off.
     let none = names[..7].iter().map(|name| (name.as_str(), None));
     index.put_records(&none.collect::<Vec<_>>()).unwrap();
     index.close().unwrap();
@@ -249,8 +250,8 @@ fn closing_leaves_a_large_file_as_it_is_and_the_next_idle_time_compacts_it() {
     assert!(bytes() < 200 << 20, "{}", bytes());
 }
 
-/// The merges of a first scan need room for the old and the new postings at once, which is unused
-/// afterwards.
+/// During the merges of a first scan, the file has the old and the new postings. Afterwards the
+/// space of the old ones is unused.
 #[test]
 fn a_running_index_gives_back_what_it_needs_no_more() {
     let at = folder();
@@ -272,14 +273,14 @@ fn a_running_index_gives_back_what_it_needs_no_more() {
     let held = index.snapshot().unwrap();
     assert!(!index.compact().unwrap(), "a reader holds its pages");
     drop(held);
-    // The number of unused bytes is still known when the file is opened again.
+    // After the file is opened again, it is still known how many bytes are unused.
     drop(index);
     let index = open(&at.path, 1000);
     assert!(index.compact().unwrap());
     let after = fs::metadata(&at.path).unwrap().len();
     assert!(after < before * 2 / 3, "{before} → {after}");
     assert!(!index.compact().unwrap(), "there is nothing to gain");
-    // The index can be read and written, and a kill loses nothing.
+    // The index can be read and written, and nothing is lost if the process is killed.
     assert_eq!(sound(&index).totals().unwrap().files, 9000);
     index.apply(files(20_000..20_010)).unwrap();
     std::mem::forget(index);
@@ -310,8 +311,8 @@ fn ask_everything(index: &Index) {
     }
 }
 
-/// Checks that a damaged file is set aside or gives errors. If only unused bytes were changed, its
-/// answers are right. The process never crashes.
+/// Opens a damaged file and uses it. It must be set aside or return errors, unless only unused
+/// bytes were changed. The process must never crash.
 fn survive(at: &Folder, bytes: &[u8]) {
     fs::write(&at.path, bytes).unwrap();
     let (index, _aside) = open_any(&at.path, &Params::default());
@@ -348,7 +349,8 @@ fn flipped_bits_never_panic() {
     let mut random = Random::new(11);
     for round in 0..120 {
         let mut damaged = bytes.clone();
-        // In turn, the header, any place, and many bytes at once are changed.
+        // The rounds take turns: bytes of the header are changed, bytes anywhere, or many bytes at
+        // once.
         let (from, span) = if round % 3 == 0 {
             (0, 512)
         } else {
@@ -392,6 +394,6 @@ fn verify_finds_a_flipped_bit_that_reading_would_not() {
         let sound = aside.is_none() && matches!(index.verify(), Ok(true));
         missed += usize::from(sound);
     }
-    // Changes of free pages and of the padding of half-full ones have no effect.
+    // Changes of unused pages, and of the unused end of a page, have no effect.
     assert!(missed < bytes.len() / 4096 / 2, "{missed}");
 }

@@ -1,4 +1,4 @@
-//! The origins of contents: when and under which name they were first seen.
+//! Tests of the origins of contents: the time and the name at which they were first seen.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use resemble_index::{
 
 use crate::made::{digest, memory, open, read, sound, stat};
 
-/// Makes the file with this inode number and the content of this number.
+/// Makes a file with this inode number and the content with this number.
 fn file(path: &str, ino: u64, content: u64) -> Change {
     read(path, ino, digest(content, &[content as u32], &[content]))
 }
@@ -23,7 +23,7 @@ fn rename(from: &str, to: &str) -> Change {
     }
 }
 
-/// Applies a batch at a given time.
+/// Applies the changes as one batch at the given time.
 fn apply(index: &Index, time: i64, changes: Vec<Change>) {
     let time = std::iter::once(Change::Time(time));
     index.apply(time.chain(changes).collect()).unwrap();
@@ -56,14 +56,16 @@ fn the_first_name_stays_whoever_has_the_content_later() {
     );
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     assert_eq!(known(&index, 2), at(20, "/r/x"));
-    // One file is renamed and edited, the other one vanishes. The copy still has the origin.
+    // One file with the content is renamed and then edited, and the other one vanishes. A copy
+    // still has the content, so the origin stays.
     apply(&index, 30, vec![rename("/r/a", "/r/d/a")]);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     let vanished = Change::Vanished("/r/b".into());
     apply(&index, 40, vec![file("/r/d/a", 1, 3), vanished]);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     assert_eq!(known(&index, 3), at(40, "/r/d/a"));
-    // A content that no file has any more gets a new origin when a file has it again.
+    // If no file has a content any more, its origin is deleted. It gets a new one when a file has
+    // it again.
     apply(&index, 50, vec![Change::Vanished("/r/d/copy".into())]);
     assert_eq!(known(&index, 1), None);
     apply(&index, 60, vec![file("/r/again", 9, 1)]);
@@ -77,16 +79,16 @@ fn a_folder_takes_the_name_along_or_away() {
     apply(&index, 20, vec![file("/r/a", 3, 1), file("/r/b", 4, 2)]);
     apply(&index, 30, vec![rename("/r/d", "/r/f")]);
     assert_eq!(known(&index, 1), at(10, "/r/f/a"));
-    // A folder that vanished, or was forgotten on purpose.
+    // One folder has vanished, and the other was forgotten on purpose.
     apply(&index, 40, vec![Change::Vanished("/r/f".into())]);
     apply(&index, 40, vec![Change::Remove("/r/e".into())]);
     assert_eq!((known(&index, 1), known(&index, 2)), (None, None));
-    // A new file with the old name does not bring the origin back.
+    // A new file with the old name does not restore the origin.
     apply(&index, 50, vec![file("/r/f/a", 5, 3)]);
     assert_eq!(known(&index, 1), None);
 }
 
-/// If folders change places, each file in them is seen as a link.
+/// If folders exchange their names, each file in them is seen as a link.
 #[test]
 fn files_that_change_places_take_it_along() {
     let names = ["/r/a/f", "/r/b/f", "/r/c/f"];
@@ -106,14 +108,16 @@ fn files_that_change_places_take_it_along() {
         };
         let cycle = moved(["/r/b/f", "/r/c/f", "/r/a/f"], None);
         assert_eq!(cycle, names.map(|name| at(10, name)), "{order:?}");
-        // The folder of the first file vanishes, so the origin takes the new name of the file.
+        // The folder of the first file vanishes, so the origin changes to the new name of that
+        // file.
         let chain = moved(["/r/b/f", "/r/c/f", "/r/d/f"], Some("/r/a"));
         let first = ["/r/b/f", "/r/b/f", "/r/c/f"];
         assert_eq!(chain, first.map(|name| at(10, name)), "{order:?}");
     }
 }
 
-/// One file moves into a folder of its old name, another file takes the place of its folder.
+/// One file moves into a new folder that has the file's old name. Another file takes the name of
+/// the folder that it was in.
 #[test]
 fn a_file_that_moves_below_its_own_name_stays() {
     let index = memory();
@@ -178,12 +182,14 @@ fn it_is_known_after_a_restart_and_not_of_what_came_without_a_time() {
     index.close().unwrap();
     let index = open(&path, 1000);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
-    // A later copy does not bring a missing origin back.
+    // If a content was added without a time, its origin is not known. A later copy does not change
+    // that.
     apply(&index, 20, vec![file("/r/c", 3, 2)]);
     assert_eq!(known(&index, 2), None);
 }
 
-/// Allows listing all folders, and opening only the file with this inode number.
+/// An access check for a caller who may list all folders, but open only the file with this inode
+/// number.
 #[derive(Debug)]
 struct Looker(u64);
 
@@ -202,8 +208,8 @@ impl AccessCheck for Looker {
     }
 }
 
-/// A restricted caller always gets the same answer: nothing. It does not depend on what the index
-/// knows of other files.
+/// A restricted caller never gets an origin. Otherwise the answer would depend on files that the
+/// caller may not see.
 #[test]
 fn a_caller_learns_nothing_not_even_by_silence() {
     let alone = memory();

@@ -1,4 +1,5 @@
-//! Posting lists at sizes where blocks, segments, merges and boilerplate matter.
+//! Tests of posting lists that are long enough for several blocks, segments, merges and
+//! boilerplate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +30,7 @@ fn a_list_may_span_blocks_and_segments() {
         ..Options::default()
     };
     let index = Index::in_memory_with(&Params::default(), &options).unwrap();
-    // Every content has fingerprint 500, and one of the fingerprints 0 to 6.
+    // Every content has fingerprint 500, one of the fingerprints 0 to 6, and one of its own.
     let file =
         |n: u64, prints: &[u64]| read(format!("/f/{n}"), n + 1, digest(n, &[n as u32], prints));
     for batch in 0..5u64 {
@@ -51,8 +52,8 @@ fn a_list_may_span_blocks_and_segments() {
                 .is_boilerplate(PostingKind::Fingerprint, 500)
                 .unwrap()
         );
-        // A list longer than `most` is not returned, whether its length is known from the set of
-        // boilerplate or from counting.
+        // A list that is longer than `most` is not returned. Its length may be known because the
+        // key is boilerplate, or only from reading the list.
         for most in [5, 1999] {
             snapshot
                 .postings_up_to(PostingKind::Fingerprint, &[500], most, &mut |_, _| panic!())
@@ -70,8 +71,8 @@ fn a_list_may_span_blocks_and_segments() {
     drop(snapshot);
     let four = [(0, 1429), (1, 1429), (2, 1429), (3, 1429)];
     assert_eq!(boilerplate(), [&four[..], &[(500, 10_000)]].concat());
-    // Small batches count just the keys that they touch. A key gains one content and loses one, on
-    // both sides of the limit.
+    // A small batch counts only the keys that it touches. Here, keys pass the limit in both
+    // directions.
     index.apply(vec![file(20_000, &[5, 500])]).unwrap();
     assert_eq!(
         boilerplate(),
@@ -127,7 +128,7 @@ fn keys_may_be_asked_in_any_order_and_often() {
             .map(|key| model.get(key).map_or(0, BTreeSet::len))
             .collect();
         assert_eq!(found, expected);
-        // The keys are looked up unsorted, then sorted, then backwards.
+        // The keys are looked up in random order, then sorted, and then in reverse order.
         if keys.is_sorted() {
             keys.reverse();
         } else {
@@ -177,7 +178,7 @@ fn hundreds_of_tiny_batches_leave_few_segments() {
     }
     let snapshot = sound(&index);
     let found = lists(&snapshot, PostingKind::Fingerprint, &[76, 77, 78]);
-    // Content 77 has key 77 twice but counts once.
+    // Content 77 has key 77 twice, but is in the list once.
     assert_eq!(found[&77].len(), 200);
     index.merge(MergeWork::IfUseful).unwrap();
     index.finish_bulk().unwrap();
@@ -204,13 +205,13 @@ fn batches_of_a_bulk_load_are_merged_at_its_end() {
     assert_eq!(all(&index), before);
 }
 
-/// Enough postings for one thread to merge while another writes.
+/// This merge has enough postings to be done by two threads: one merges, and the other one writes.
 #[test]
 fn a_merge_of_many_postings_has_each_once_and_none_of_the_dead() {
     let index = memory();
     let (contents, batches) = (2400u64, 6);
-    // Each content has keys of its own, and others that its neighbours have as well. They are
-    // near-copies, so there is an order.
+    // Each content has keys of its own, and others that its neighbours have, too. These contents
+    // are near-copies, so the segment gets an order.
     let keys =
         |n: u64| (0..80).map(move |k| ((n / 8 * 8 + u64::from(k % 4 == 0) * n % 8) << 8) + k);
     let made = |n: u64| digest(n, &[n as u32], &keys(n).collect::<Vec<_>>());
@@ -261,7 +262,7 @@ fn the_dead_leave_with_the_merge() {
                 .collect(),
         )
         .unwrap();
-    // The batch itself merged segments, because there were enough of them.
+    // The batch itself merged the segments, because there were too many.
     let snapshot = sound(&index);
     assert!(posting_rows(&index).0 < rows);
     assert_eq!(
@@ -276,8 +277,8 @@ fn the_dead_leave_with_the_merge() {
     sound(&index);
 }
 
-/// A batch of more than 200,000 postings: boilerplate is counted later, but the postings are found
-/// at once.
+/// A batch of more than 200,000 postings does not count boilerplate, but its postings are found at
+/// once.
 #[test]
 fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
     let folder = tempfile::tempdir().unwrap();
@@ -314,10 +315,10 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
         .postings_up_to(PostingKind::Fingerprint, &[1], 1000, &mut |_, _| panic!())
         .unwrap();
     drop(snapshot);
-    // The file still says that boilerplate is not counted.
+    // The file still states that boilerplate is not counted.
     drop(index);
     let index = open(&path, 1000);
-    // A small batch counts the keys that the large one did not count.
+    // This small batch also counts the keys that the large one did not count.
     index
         .apply(vec![read("/one", 1 << 40, digest(1 << 40, &[3], &[1]))])
         .unwrap();
@@ -342,7 +343,8 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
     assert_eq!(snapshot.boilerplate(PostingKind::Fingerprint)[2..], counts);
     drop(snapshot);
     index.close().unwrap();
-    // With another limit, opening counts the keys again; no content is read again.
+    // If the limit is another one, opening the index counts the keys again. It reads no content
+    // again.
     let index = open(&path, 1200);
     let snapshot = sound(&index);
     assert_eq!(
@@ -353,7 +355,7 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
 }
 
 /// A large text has more postings than fingerprints in its signature. Data also have postings of
-/// their words. If such a content is deleted, none of its postings count any more.
+/// their words. If such a content is deleted, none of its postings may be counted any longer.
 #[test]
 fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
     let options = Options {
@@ -362,7 +364,7 @@ fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
     };
     let index = Index::in_memory_with(&Params::default(), &options).unwrap();
     let mut random = Random::new(5);
-    // Returns a sample of a text: one shingle in eight is sampled.
+    // Returns a fingerprint of a text. In the text, one shingle in eight has been kept as a sample.
     let mut sample = move || random.draw() >> (64 - Fingerprint::BITS);
     let common: Vec<u64> = (0..40).map(|_| sample()).collect();
     let mut random = Random::new(6);
@@ -386,7 +388,8 @@ fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
                 text.signature.level = 3;
                 text
             } else {
-                // In data, all samples that are not windows are samples of their words.
+                // Data have samples of windows and samples of words. All samples that are not
+                // windows count as words.
                 let level = Params::default().sampling.least_level;
                 let (windows, words): (Vec<u64>, Vec<u64>) = prints
                     .iter()
@@ -418,7 +421,7 @@ fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
 
 #[test]
 fn copies_that_were_found_far_apart_are_told_by_their_ids() {
-    /// The number of contents in a family, and the distance of their ids.
+    /// The number of contents in a family, and the difference between the ids of its members.
     const FAMILY: u64 = 6;
     const APART: u64 = 700;
     let folder = tempfile::tempdir().unwrap();
@@ -432,8 +435,8 @@ fn copies_that_were_found_far_apart_are_told_by_their_ids() {
     let mut file = |n: u64, model: &mut BTreeMap<u64, BTreeSet<u64>>| {
         let kept = own[(n % APART) as usize].iter().copied();
         let mut prints: Vec<u64> = kept.filter(|_| !random.draw().is_multiple_of(8)).collect();
-        // The list of fingerprint 7 continues in further blocks. The other fingerprint is in no
-        // other content.
+        // All contents have fingerprint 7, so its list fills several blocks. The other fingerprint
+        // is probably in no other content.
         prints.extend([7, random.draw() % (1 << 30)]);
         prints.sort_unstable();
         prints.dedup();
@@ -475,7 +478,7 @@ fn copies_that_were_found_far_apart_are_told_by_their_ids() {
     index.close().unwrap();
     let index = open(&path, 5000);
     compare(&index, &model);
-    // Some contents are added and some are removed. A merge of all segments makes a new order.
+    // Some contents are added and others removed. A merge of all segments then makes a new order.
     let more = (FAMILY * APART..FAMILY * APART + 50).map(|n| file(n, &mut model));
     index.apply(more.collect()).unwrap();
     let gone = (0..FAMILY * APART).step_by(3);

@@ -1,5 +1,5 @@
-//! Bit rot: after any change of the file's bytes, an answer is right or an error. The error is
-//! reported to the owner of the index, and a rebuilt index is right.
+//! Tests of bit rot. After any change of bytes in the file, an answer is right or an error. An
+//! error is reported to the owner of the index, and an index that is then built anew is right.
 
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use crate::made::{digest, read};
 const BLOCK: usize = 4096;
 const FILES: u64 = 160;
 
-/// Nothing is cached, so every answer reads the file.
+/// There is no cache, so every answer reads the file.
 const OPTIONS: Options = Options {
     cache_bytes: 0,
     boilerplate_limit: 20,
@@ -32,7 +32,7 @@ fn file(n: u64, version: u64) -> Change {
     )
 }
 
-/// The batches that make the index.
+/// Returns the batches from which the index is built.
 fn batches() -> Vec<Vec<Change>> {
     let mut batches: Vec<Vec<Change>> = (0..4)
         .map(|part| {
@@ -49,7 +49,7 @@ fn batches() -> Vec<Vec<Change>> {
     batches
 }
 
-/// One more batch, after all the others.
+/// Returns one more batch, to be applied after all the others.
 fn further() -> Vec<Change> {
     (0..30).map(|n| file(n * 5, 2)).collect()
 }
@@ -62,7 +62,7 @@ fn build(index: &Index) {
     index.finish_bulk().unwrap();
 }
 
-/// Asks all questions; returns one answer for each.
+/// Asks all questions, and returns the answer to each.
 fn answers(index: &Index) -> Vec<Result<String, ReadError>> {
     let snapshot = match index.snapshot() {
         Ok(snapshot) => snapshot,
@@ -125,7 +125,7 @@ fn right(index: &Index) -> Vec<String> {
 #[derive(Debug, Default)]
 struct Figures {
     tried: u32,
-    /// The answers were right, because only unread bytes were hit.
+    /// Number of files whose damage had no effect, because the damaged bytes were not read.
     right: u32,
     at_opening: u32,
     at_asking: u32,
@@ -135,7 +135,7 @@ struct Figures {
 
 struct Sample {
     folder: tempfile::TempDir,
-    /// The file after all batches; `before` has it after some of them.
+    /// The bytes of the file after all batches. `before` has the bytes after each of them.
     bytes: Vec<u8>,
     before: Vec<Vec<u8>>,
     truth: Vec<String>,
@@ -180,15 +180,15 @@ impl Sample {
         self.folder.path().join("index.redb")
     }
 
-    /// Makes one kind of damage after another at different places.
+    /// Damages the file. The kind of damage depends on the round, and the place is random.
     fn damage(&self, round: u32, random: &mut Random) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         let blocks = bytes.len() / BLOCK;
         let mut any = |below: usize| random.draw() as usize % below;
         let is_used = |block: usize| self.bytes[block * BLOCK..][..BLOCK].iter().any(|&b| b != 0);
         let block = loop {
-            // The first blocks and the checksums are few, but are damaged as often as all other
-            // blocks.
+            // The first blocks and the blocks of checksums are few. So they are chosen more often
+            // than others.
             let block = match round / 5 % 3 {
                 0 => any(4),
                 1 => any(blocks),
@@ -217,11 +217,11 @@ impl Sample {
         bytes
     }
 
-    /// Tries a file that is damaged before it is opened, or while it is open (`is_live`).
+    /// Tests one damaged file. It is damaged before it is opened, or while it is open (`is_live`).
     fn try_one(&self, bytes: &[u8], is_live: bool, figures: &mut Figures) {
         figures.tried += 1;
         let path = self.path();
-        // Removes the files of the last round, including those that were set aside.
+        // Removes the files of the previous round, and those that were set aside.
         for entry in fs::read_dir(self.folder.path()).unwrap() {
             fs::remove_file(entry.unwrap().path()).unwrap();
         }
@@ -260,7 +260,7 @@ impl Sample {
         }
         figures.at_asking += 1;
         index.set_aside().unwrap();
-        // Readers of the old file do not block the new one.
+        // The old file is still open. That does not keep a new one from being created.
         let (new, aside) = open().unwrap();
         assert_eq!(aside, None);
         build(&new);
@@ -278,7 +278,7 @@ impl Sample {
     }
 }
 
-/// `RESEMBLE_ROT_ROUNDS` sets the number of tries.
+/// The environment variable `RESEMBLE_ROT_ROUNDS` sets the number of damaged files.
 #[test]
 fn a_damaged_file_answers_rightly_or_not_at_all() {
     let rounds = resemble_testutil::asked_for("RESEMBLE_ROT_ROUNDS").unwrap_or(60);
@@ -301,7 +301,7 @@ fn without_verification_some_answers_are_wrong() {
     assert!(figures.wrong > 0, "{figures:?}");
 }
 
-/// Damage is found without any question.
+/// Verification while the index is idle finds damage, although no question is asked.
 #[test]
 fn idle_verification_finds_damage() {
     let sample = Sample::new();
@@ -322,7 +322,7 @@ fn idle_verification_finds_damage() {
     };
     let (index, aside) = open(&sample.bytes);
     assert!(aside.is_none() && is_sound(&index));
-    // Nearly all of a compact file is in use.
+    // In a compact file, nearly all blocks are in use.
     index.close().unwrap();
     let compact = fs::read(&path).unwrap();
     let (mut found, mut missed) = (0, 0);
@@ -337,7 +337,7 @@ fn idle_verification_finds_damage() {
         assert!(aside.is_some() || is_found == index.damage().is_some());
         *if is_found { &mut found } else { &mut missed } += 1;
     }
-    // Changes in blocks that no commit uses any more are missed, and do no harm.
+    // Damage in blocks that no commit uses is not found, and has no effect.
     assert!(found > 4 * missed, "{found} found, {missed} missed");
 }
 
@@ -356,7 +356,7 @@ fn whoever_keeps_the_index_is_told_of_damage_once() {
     assert!(matches!(asked, Err(ReadError::Damaged { .. })), "{asked:?}");
     assert!(told.try_recv().unwrap().contains("block"));
     assert!(told.try_recv().is_err());
-    // A late listener is called at once.
+    // A listener that is set after the damage was found is called at once.
     index.on_damage(move |reason| tell.send(reason.to_owned()).unwrap());
     let damage = index.damage().unwrap().to_string();
     assert!(damage.contains(&told.try_recv().unwrap()), "{damage}");

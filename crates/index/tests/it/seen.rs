@@ -1,4 +1,4 @@
-//! A restricted view behaves like an index of only those files that its caller may see.
+//! A restricted snapshot behaves like an index that has only the files that the caller may see.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,7 +13,8 @@ use resemble_testutil::random::Random;
 
 use crate::made::{chunk_key, digest, read, stat};
 
-/// Allows files at these paths, and all folders.
+/// An access check that allows the files at these paths, if they have these inode numbers. It
+/// allows all folders.
 #[derive(Debug)]
 struct Table(BTreeMap<PathBuf, u64>);
 
@@ -38,7 +39,7 @@ impl AccessCheck for Table {
     }
 }
 
-/// Allows nothing, because every check fails.
+/// An access check that always fails.
 #[derive(Debug)]
 struct Blind;
 
@@ -51,17 +52,17 @@ impl AccessCheck for Blind {
 const KEYS: std::ops::Range<u32> = 0..12;
 const NAMES: u64 = 20;
 
-/// A name of a file, with its inode, and its content.
+/// A path of a file, its inode number, and the number of its content.
 type Name = (PathBuf, u64, u64);
 
-/// Makes names in a few folders: some of one file, many of one content.
+/// Makes paths in a few folders. Some are of the same file, and many files have the same content.
 fn names(random: &mut Random) -> Vec<Name> {
     let mut names = Vec::new();
     for number in 0..40 {
         let path = format!("/r/d{}/f{number}.x", random.below(4));
         let other = random.below(names.len());
         let (ino, content) = match names.get(other) {
-            // A further name of a file, or a copy.
+            // This path is a further name of a file, a copy of a file, or a new file.
             Some(&(_, ino, content)) if random.below(5) == 0 => (ino, content),
             Some(&(_, _, content)) if random.below(3) == 0 => (number + 1, content),
             _ => (number + 1, random.draw() % NAMES),
@@ -89,7 +90,7 @@ fn index(names: &[Name]) -> Index {
     index
 }
 
-/// Asks all questions, in terms that do not depend on assigned numbers.
+/// Asks all questions. The answers do not have ids, so that those of two indexes can be compared.
 fn told(snapshot: &Snapshot) -> Vec<String> {
     let mut told = Vec::new();
     let digest_of =
@@ -176,7 +177,7 @@ fn a_view_is_an_index_of_what_is_seen() {
             .seen_by(Arc::new(Table(sight.collect())));
         let expected = told(&index(&seen).snapshot().unwrap());
         assert_eq!(told(&view), expected, "seed {seed}");
-        // A caller who sees everything gets the answers of the whole index. These mostly differ
+        // A caller who may see everything gets the answers of the whole index. These mostly differ
         // from those of the restricted caller.
         let everything = all
             .iter()
@@ -215,7 +216,8 @@ fn what_is_known_of_all_together_is_not_told() {
     assert_eq!(kept, [false].into());
 }
 
-/// The caller is led to another file at the known name, or may see another name only.
+/// In one case another file is now at the indexed path. In the other case the caller may see only
+/// another path of the file.
 #[test]
 fn a_name_that_leads_elsewhere_is_not_seen() {
     let names = vec![(PathBuf::from("/r/a.x"), 1, 1)];

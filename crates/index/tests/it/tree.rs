@@ -1,5 +1,5 @@
-//! Properties that the model does not have: ids, postings and rows that a change of names must not
-//! touch.
+//! Tests of what the model does not have: the ids, postings and rows that must stay when names
+//! change.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -144,7 +144,8 @@ fn a_file_that_moves_by_remove_and_add_keeps_its_content() {
         .unwrap();
     assert_eq!(content_at(&index, "/new"), content);
     assert_eq!(posting_rows(&index), rows);
-    // A reference to a known content is valid until the end of the batch.
+    // The content loses its last file in this batch. A reference to it is valid until the end of
+    // the batch.
     index
         .apply(vec![
             Change::Remove("/new".into()),
@@ -212,14 +213,14 @@ fn was_is_what_the_path_had_even_if_an_editor_replaced_the_file() {
         .apply(vec![read("/doc", 1, digest(1, &[1], &[]))])
         .unwrap();
     let first = content_at(&index, "/doc");
-    // The file was saved by a rename: there is another inode at the same path.
+    // The file was saved by a rename, so another inode is now at the path.
     let applied = index
         .apply(vec![read("/doc", 2, digest(2, &[2], &[]))])
         .unwrap();
     assert_eq!(applied.contents[0].was, Some(first));
     let second = content_at(&index, "/doc");
     assert_eq!(applied.contents[0].content, Some(second));
-    // The file moved, but only the new place was seen.
+    // The file was moved, but only the new name was seen.
     let applied = index
         .apply(vec![read("/moved", 2, digest(2, &[2], &[]))])
         .unwrap();
@@ -281,7 +282,7 @@ fn an_inode_number_that_another_file_had_names_the_new_one() {
             .unwrap()
     };
     assert_eq!((by_inode(1), by_inode(2)), (Some(b), None));
-    // The other file has lost its inode number to `b`. Its removal does not affect `b`.
+    // File `b` has taken over the inode number of `a`. Removing `a` must not affect `b`.
     index.apply(vec![Change::Remove("/a".into())]).unwrap();
     assert_eq!(by_inode(1), Some(b));
     assert_eq!((file("/a"), file("/b")), (None, Some(b)));
@@ -370,7 +371,7 @@ fn records_are_kept_by_name() {
         .unwrap();
     index.put_record("roots/1", b"uno").unwrap();
     let snapshot = index.snapshot().unwrap();
-    // An equal record is not written again.
+    // A record with an equal value is not written again.
     index.put_record("roots/2", b"two").unwrap();
     index.put_records(&[("none", None)]).unwrap();
     let again = index.snapshot().unwrap();

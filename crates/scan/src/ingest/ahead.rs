@@ -1,26 +1,28 @@
-//! Prefetching: brings files that are about to be read into the page cache.
+//! Prefetching: brings files into the page cache before they are read.
 //!
-//! A first scan meets files that nobody has read since the machine started. A reading thread that
-//! waits for the disk computes nothing. Two of them keep only two requests in flight where the disk
-//! could serve dozens. Reading 78,600 files of a kernel tree, cold, took:
+//! A first scan reads files that nobody has read since the machine was started. While a reading
+//! thread waits for the disk, it computes nothing. Two such threads have only two requests in
+//! flight, but a disk can serve dozens at once. Reading the 78,600 files of a kernel tree that were
+//! not cached took:
 //!
 //! * two threads: 9 to 11 s; eight: 4.4 s; thirty-two: 2.7 s;
-//! * two rings of `io_uring` with 64 files in flight each: 3.0 to 3.7 s.
+//! * two rings of `io_uring`, each with 64 files in flight: 3.0 to 3.7 s.
 //!
-//! Reading in the order of inodes was as fast as in the order of names, since the kernel sorts a
-//! long queue by itself. More digesting threads would need more memory and processors. So separate
-//! threads only open the queued files, ask the kernel to read them ahead, and list upcoming
-//! directories.
+//! Reading files in the order of inodes was no faster than in the order of names, because the
+//! kernel sorts a long queue itself. More reading threads would need more memory and processors. So
+//! separate threads only open the queued files, ask the kernel to read them ahead, and list
+//! directories that will be entered.
 //!
-//! 1. **Only hints.** A prefetched file is read again in the usual way. If prefetching fails, the
-//!    reader fails as well and reports the failure. Directories on other file systems are left
-//!    alone.
-//! 2. **Only when the disk is cold.** Opening each file twice would cost a warm scan 5 %. Now and
-//!    then a reading thread checks if its next file is cached (`RWF_NOWAIT` reads a byte or returns
-//!    `EAGAIN`). The first file that is not cached starts the prefetching, and a row of cached
-//!    files ends it. If the file system cannot answer, nothing is prefetched.
-//! 3. **Nothing is left behind.** If a large scan exceeds a quarter of the memory, a prefetched
-//!    file is dropped from the cache after it was read.
+//! 1. **Prefetching changes no result.** A prefetched file is later read in the usual way. A
+//!    failure of prefetching is ignored, because the later reading fails and reports it.
+//!    Directories on other file systems are not prefetched.
+//! 2. **Files are prefetched only if they are not cached.** If they are, opening each file twice
+//!    would cost 5 % of a scan. Now and then a reading thread checks whether its next file is
+//!    cached (`RWF_NOWAIT` reads a byte or returns `EAGAIN`). The first file that is not cached
+//!    starts the prefetching, and [`WARM_ROW`] cached files in a row end it. If the file system
+//!    cannot answer, nothing is prefetched.
+//! 3. **The page cache is not filled.** If a scan reads more than a quarter of the memory, it drops
+//!    each prefetched file from the cache after reading it.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -35,60 +37,61 @@ use super::lister::{Listed, Upcoming};
 use crate::read::{is_cached, open_regular};
 use crate::walk::Anchor;
 
-/// Threads that wait for the disk; they need almost no processor time.
+/// The number of prefetching threads. They wait for the disk, and need almost no processor time.
 const THREADS: usize = 16;
 
-/// The maximum number of bytes prefetched per file. The kernel reads ahead the bytes after these by
-/// itself.
+/// The maximum number of bytes of a file that are prefetched. The kernel reads the bytes behind
+/// them ahead by itself.
 const MOST: u64 = 8 << 20;
 
-/// The number of successive cached files that ends the prefetching.
+/// The number of cached files in a row after which prefetching ends.
 const WARM_ROW: u32 = 64;
 
-/// One file in this many is checked by the thread that reads it.
+/// The thread that reads a file checks whether it is cached for one file in this many.
 const SAMPLED: u64 = 8;
 
-/// Tracks whether files are in the page cache before they are read.
+/// Keeps track of whether files are in the page cache before they are read.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// The number of files that must be found in the cache before the cache counts as warm.
+    /// The number of files that must still be found in the cache before prefetching ends. 0 if it
+    /// has ended.
     cold: AtomicU32,
-    /// The number of the last job that was begun. Files of earlier jobs need no prefetching.
+    /// The number of the newest job that was begun. The files of earlier jobs need no prefetching.
     begun: AtomicU64,
 }
 
 impl Cache {
-    /// Returns whether reads have to wait for the disk.
+    /// Returns whether reads have to wait for the disk, so that prefetching is useful.
     pub(super) fn is_cold(&self) -> bool {
         self.cold.load(Ordering::Relaxed) > 0
     }
 
-    /// Records whether a file was in the cache when that was checked.
+    /// Records the result of a check whether a file is in the cache.
     pub(super) fn note(&self, is_cached: bool) {
         if is_cached {
             let less = |cold: u32| cold.checked_sub(1);
             let relaxed = Ordering::Relaxed;
-            // The update does nothing if the cache is warm already (0).
+            // If the number is 0 already, `less` returns `None`, and nothing is changed.
             let _warm = self.cold.fetch_update(relaxed, relaxed, less);
         } else {
             self.cold.store(WARM_ROW, Ordering::Relaxed);
         }
     }
 
-    /// Begins a job. Returns whether its thread should check if the file is in the cache.
+    /// Records that a job begins. Returns whether its thread should check if the file is cached.
     pub(super) fn begin(&self, number: u64) -> bool {
         self.begun.fetch_max(number, Ordering::Relaxed);
         number.is_multiple_of(SAMPLED) && !self.is_cold()
     }
 }
 
-/// True if the file was not in the page cache before it was prefetched.
+/// True if the file was prefetched and was not in the page cache before.
 #[derive(Debug, Default)]
 pub(super) struct Fetched(AtomicBool);
 
 impl Fetched {
-    /// Drops a prefetched file from the cache, unless it was there before. The file is opened by
-    /// its path once more.
+    /// Drops a prefetched file from the page cache, unless it was there before. Opens the file once
+    /// more, by its path.
     pub(super) fn drop_from_cache(&self, anchor: &Anchor, path: &Path) {
         if self.0.load(Ordering::Relaxed)
             && let Ok((file, _)) = open_regular(anchor, path)
@@ -111,7 +114,7 @@ enum Wanted {
     Directory(Upcoming),
 }
 
-/// The prefetching threads, which start with the first request.
+/// The prefetching threads, which are started with the first request.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     pub(super) cache: Arc<Cache>,
@@ -121,13 +124,13 @@ pub(super) struct Ahead {
 #[derive(Debug)]
 struct Fetchers {
     wanted: Sender<Wanted>,
-    /// The receiving end of the threads, from which requests are also taken back.
+    /// A clone of the threads' receiver, by which requests that no thread has taken can be dropped.
     unfetched: Receiver<Wanted>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Ahead {
-    /// Prefetches a file before its job is begun, if the disk is cold.
+    /// If files are not cached, prefetches a file before its job is begun.
     pub(super) fn file(
         &mut self,
         number: u64,
@@ -146,14 +149,14 @@ impl Ahead {
         Some(fetched)
     }
 
-    /// Prefetches a directory by listing it before it is entered, if the disk is cold.
+    /// If files are not cached, prefetches a directory by listing it before it is entered.
     pub(super) fn directory(&mut self, upcoming: impl FnOnce() -> Upcoming) {
         if self.cache.is_cold() {
             self.want(Wanted::Directory(upcoming()));
         }
     }
 
-    /// Drops all requests.
+    /// Drops all requests that no thread has taken.
     pub(super) fn forget(&self) {
         if let Some(fetchers) = &self.fetchers {
             while fetchers.unfetched.try_recv().is_ok() {}
@@ -163,7 +166,7 @@ impl Ahead {
     fn want(&mut self, wanted: Wanted) {
         let cache = &self.cache;
         let fetchers = self.fetchers.get_or_insert_with(|| Fetchers::start(cache));
-        // Without any thread nobody would receive the request.
+        // If no thread could be started, nobody would receive the request.
         if !fetchers.threads.is_empty() {
             fetchers.wanted.send(wanted).ok();
         }
@@ -194,7 +197,7 @@ impl Fetchers {
         let thread = |number: usize| {
             let (unfetched, cache) = (Receiver::clone(&unfetched), Arc::clone(cache));
             let thread = std::thread::Builder::new().name(format!("ahead-{number}"));
-            // The system calls of these threads need little stack.
+            // These threads do little but system calls, so they need little stack.
             let thread = thread.stack_size(256 << 10);
             thread.spawn(move || unfetched.iter().for_each(|wanted| fetch(&wanted, &cache)))
         };
@@ -232,7 +235,7 @@ fn fetch(wanted: &Wanted, cache: &Cache) {
                 fetched.0.store(true, Ordering::Relaxed);
             }
         }
-        // A failure is reported when the directory is entered.
+        // A failure is not reported here, but when the directory is entered.
         Wanted::Directory(upcoming) => drop(Listed::new(upcoming)),
     }
 }
@@ -256,14 +259,14 @@ mod tests {
         file
     }
 
-    /// Drops a file from the page cache, and returns whether it is not there any more. To check, a
-    /// byte is read; newer kernels then start to read the file again.
+    /// Drops a file from the page cache. Returns whether that succeeded. The check reads a byte,
+    /// after which newer kernels start to read the file again.
     fn forgets(path: &Path) -> bool {
         is_cached(&forget(path).into()) == Some(false)
     }
 
-    /// Repeats a check until it is true. The kernel keeps pages that it is using, so it may fail at
-    /// first.
+    /// Repeats a check until it is true. It may fail at first, because the kernel keeps pages that
+    /// it is using.
     fn in_the_end(what: &str, is_so: impl Fn() -> bool) {
         let until = Instant::now() + Duration::from_secs(60);
         while !is_so() {
@@ -374,8 +377,8 @@ mod tests {
             ..IngestOptions::default()
         };
         let mut ingest = Ingest::new(Arc::clone(&index), options);
-        // A tree this small is walked before its first file is read, so note beforehand that the
-        // disk is cold.
+        // This tree is so small that it is walked before its first file is read. So the test sets
+        // beforehand that files are not cached.
         ingest.pool.ahead().cache.note(false);
         let all = [Target::subtree(&root)];
         let report = ingest.reconcile(&all, &mut Unobserved).unwrap();

@@ -1,4 +1,5 @@
-//! Connects a reconcile with [`Documents`]: passes contents to them and writes the outcomes.
+//! Connects a reconcile with [`Documents`]: queues contents to be taken apart, and writes the
+//! results.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::Path;
@@ -12,17 +13,19 @@ use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
 use crate::ingest::target::{DocumentTurns, RootOptions};
 use crate::read::{Contents, FileRead};
 
-/// An outcome that took this long is made durable at once, so that a power cut does not lose it.
+/// A result that took this long is made durable at once, so that a power cut does not lose it.
 const DEAR: Duration = Duration::from_secs(1);
 
-/// The maximum number of files with a changed content that are checked again, and of names of each.
+/// A document may change while it is taken apart. Then up to this many files that have its content
+/// are checked again, each under up to this many names.
 const FEW: usize = 16;
 
-/// The number of queues for folders. Folders share a queue if there are more.
+/// The number of [`Owner`]s for folders. If there are more folders, some share an owner.
 const FOLDERS: u64 = 256;
 
 impl Run<'_> {
-    /// Schedules a file to be taken apart once it is in the index.
+    /// Remembers a file whose content must be taken apart. The content is queued after the file was
+    /// added to the index.
     pub(super) fn note_due(&mut self, path: &Path, root: &RootOptions, read: &FileRead) {
         if read.due {
             let owner = self.owner_of(path, root, read.stat.uid);
@@ -30,8 +33,9 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the owner of a document. The readers are shared fairly among owners. If many users
-    /// are served, the owner is the user; otherwise it is the topmost folder in its root.
+    /// Returns the owner of a document. The readers of documents are shared fairly among owners. If
+    /// many users are served, the owner is a user. Otherwise it is a folder: the topmost one below
+    /// the root.
     fn owner_of(&self, path: &Path, root: &RootOptions, uid: u32) -> Owner {
         if self.options.documents == DocumentTurns::LaterByUser {
             return Owner(uid);
@@ -43,7 +47,8 @@ impl Run<'_> {
         Owner(u32::try_from(hash).unwrap_or_default())
     }
 
-    /// Settles the documents whose outcomes were just committed, and queues those of new files.
+    /// Called after a commit. Settles the documents whose results are now in the index, and queues
+    /// those of new files.
     pub(super) fn queue_documents(&mut self) -> Result<(), IngestError> {
         if !self.apart.looked.is_empty() {
             for content in self.apart.looked.drain(..) {
@@ -68,7 +73,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the outcomes of finished documents to the batch.
+    /// Adds the results of finished documents to the batch.
     pub(super) fn take_documents(&mut self) -> Result<(), IngestError> {
         while let Some(taken) = self.documents.take_ready() {
             self.taken_apart(taken)?;
@@ -76,12 +81,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns whether the reconcile ends only when all documents are taken apart.
+    /// Returns whether a reconcile must wait until all documents are taken apart.
     pub(super) fn waits_for_documents(&self) -> bool {
         self.options.documents == DocumentTurns::BeforeTheEnd
     }
 
-    /// Waits until all documents are taken apart, unless that may happen after the reconcile.
+    /// Writes the results of documents. Waits until all documents are taken apart, if the options
+    /// require that.
     pub(super) fn finish_documents(&mut self) -> Result<(), IngestError> {
         self.take_documents()?;
         self.commit()?;
@@ -118,7 +124,8 @@ impl Run<'_> {
                 return Ok(());
             }
             Outcome::Changed => {
-                // The file that is now at the path will be read and queued itself.
+                // The path may have another file now. That file will be read, and its content
+                // queued.
                 self.documents.settle(content);
                 self.look_again(path);
                 for file in self.snapshot.files_of(content)?.into_iter().take(FEW) {
@@ -131,7 +138,8 @@ impl Run<'_> {
             Outcome::Plain => NewLook::Plain,
             Outcome::Apart(parts) => {
                 if let Some(errno) = parts.scarce {
-                    // This failure to run the reader is reported; it is not stored as a result.
+                    // The reader could not be run. That is reported, but not stored as a result for
+                    // the content.
                     self.report.error(&path, errno);
                 }
                 let known = self.pool.known();

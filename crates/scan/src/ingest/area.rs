@@ -1,4 +1,4 @@
-//! The roots of a reconcile, and the names that are left out.
+//! The roots of a reconcile, and the paths that are left out.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -13,36 +13,36 @@ use crate::ingest::rules::Excluded;
 use crate::ingest::target::RootOptions;
 use crate::walk::{Anchor, Kind};
 
-/// The number of folders that stay open for roots that are files. A list of names may have more
-/// folders than this process may have descriptors. Usually names of the same folder follow each
+/// The number of folders that are kept open for roots that are files. A list of files may have more
+/// folders than this process may have descriptors. Usually files of the same folder follow each
 /// other.
 const FOLDERS: usize = 32;
-/// The maximum number of folders that may be open for files under way.
+/// The maximum number of folders that may be open for files that are being read.
 const MOST_IN_USE: usize = 64;
 
-/// The state of a root.
+/// The state of a root in this reconcile.
 #[derive(Debug)]
 enum Opened {
     Folder(Arc<Anchor>),
-    /// A file, which is reached from its folder.
+    /// The root is a file. It is opened by way of its folder.
     File,
     Unavailable,
 }
 
-/// The roots that are open for one reconcile.
+/// The roots of one reconcile, and those of them that are open.
 #[derive(Debug)]
 pub(super) struct Area {
-    /// The roots by path; a list of names may have many thousands.
+    /// The roots by path. If a list of files was given, there may be many thousands.
     roots: HashMap<PathBuf, RootOptions>,
     exclude: Vec<PathBuf>,
     mounts: Arc<MountTable>,
-    /// The state of each root that was requested.
+    /// The state of each root for which [`Self::anchor`] was called.
     opened: HashMap<PathBuf, Opened>,
-    /// Folders of roots that are files, the most recently used one last.
+    /// Open folders of roots that are files. The most recently used one is the last.
     folders: VecDeque<Arc<Anchor>>,
-    /// The number of folders that were opened since `drained` was last called.
+    /// The number of folders that were opened since the last call of [`Self::drained`].
     in_use: usize,
-    /// The exclusions by the patterns of each root.
+    /// For each root, the exclusions by its patterns.
     excluded: HashMap<PathBuf, Arc<Excluded>>,
     pub(super) fs: FsIds,
 }
@@ -65,14 +65,15 @@ impl Area {
         }
     }
 
-    /// Returns the longest root that holds the path.
+    /// Returns the root that a path belongs to. If several contain the path, returns the longest
+    /// one.
     pub(super) fn root_of(&self, path: &Path) -> Option<RootOptions> {
         let mut above = path.ancestors();
         above.find_map(|above| self.roots.get(above)).cloned()
     }
 
-    /// Returns the open root, or the open folder of a root that is a file. A root that cannot be
-    /// opened is an error the first time, and `Ok(None)` after that.
+    /// Returns the open root. If the root is a file, returns its open folder. If the root cannot be
+    /// opened, the first call returns the error, and further calls return `Ok(None)`.
     pub(super) fn anchor(&mut self, root: &Path) -> Result<Option<Arc<Anchor>>, Errno> {
         let found = match self.opened.get(root) {
             Some(Opened::Folder(anchor)) => return Ok(Some(Arc::clone(anchor))),
@@ -96,7 +97,8 @@ impl Area {
         found.map(Some)
     }
 
-    /// Opens a folder. If descriptors run out, it closes the cached folders and retries.
+    /// Opens a folder. If the process has no descriptors left, closes the folders in `folders` and
+    /// tries again.
     fn opened_anew(&mut self, folder: &Path) -> Result<Anchor, Errno> {
         Anchor::open(folder).or_else(|errno| {
             if matches!(errno, Errno::MFILE | Errno::NFILE) && !self.folders.is_empty() {
@@ -107,7 +109,7 @@ impl Area {
         })
     }
 
-    /// Returns the folder of a root that is a file.
+    /// Opens the folder of a root that is a file.
     fn file(&mut self, root: &Path) -> Result<Arc<Anchor>, Errno> {
         let anchor = self.folder_of(root)?;
         match anchor.stat_at(root)?.kind {
@@ -135,12 +137,12 @@ impl Area {
         Ok(anchor)
     }
 
-    /// Returns whether the files under way keep as many folders open as they may.
+    /// Returns whether the files that are being read keep the maximum number of folders open.
     pub(super) const fn is_crowded(&self) -> bool {
         self.in_use >= MOST_IN_USE
     }
 
-    /// Resets the count of open folders, because no file is under way.
+    /// Resets the number of open folders. Must be called only when no file is being read.
     pub(super) const fn drained(&mut self) {
         self.in_use = 0;
     }
@@ -156,18 +158,18 @@ impl Area {
         excluded
     }
 
-    /// Returns whether the root was requested before.
+    /// Returns whether [`Self::anchor`] was called for this root before.
     pub(super) fn was_opened(&self, root: &Path) -> bool {
         self.opened.contains_key(root)
     }
 
-    /// Marks the root as unavailable.
+    /// Marks a root as unavailable.
     pub(super) fn lose(&mut self, root: &Path) {
         self.opened.insert(root.to_owned(), Opened::Unavailable);
     }
 
-    /// Returns the open roots, each with the directory from which it is read. A root that is a file
-    /// is left out if its folder was closed, because the folder will be opened again.
+    /// Returns the open roots, each with the directory through which it is read. A root that is a
+    /// file is left out if its folder was closed meanwhile.
     pub(super) fn open_roots(&self) -> impl Iterator<Item = (&Path, &Anchor)> {
         self.opened.iter().filter_map(|(root, opened)| {
             let anchor = match opened {
@@ -179,13 +181,13 @@ impl Area {
         })
     }
 
-    /// Returns the position of a folder among the open ones.
+    /// Returns the index of a folder in `folders`, if it is open.
     fn open_folder(&self, folder: &Path) -> Option<usize> {
         self.folders.iter().rposition(|it| it.path() == folder)
     }
 
-    /// Returns whether a path is excluded, lies on a file system that is never entered, or is below
-    /// a directory of snapshots. It does not access the path.
+    /// Returns whether a path is left out, without accessing it. It is left out if it is excluded,
+    /// is in a file system that is never entered, or is below a directory of snapshots.
     pub(super) fn left_out(&self, root: &Path, path: &Path) -> bool {
         if is_under_any(path, &self.exclude) {
             return true;
@@ -199,7 +201,7 @@ impl Area {
         })
     }
 
-    /// Returns the names in a directory that must not be accessed.
+    /// Returns the names in a directory that are left out and must not be accessed.
     pub(super) fn names_to_skip(&self, dir: &Path) -> Vec<OsString> {
         let excluded = self
             .exclude
@@ -221,8 +223,8 @@ mod tests {
 
     use super::*;
 
-    /// Facts about a folder are not true of another folder that took its place. The root may be the
-    /// folder or a file in it.
+    /// If a folder is replaced by another one, the old facts must not be used for it. The root may
+    /// be the folder itself or a file in it.
     #[test]
     fn a_folder_in_the_place_of_another_is_noticed() {
         let temp = tempfile::tempdir().expect("a folder");

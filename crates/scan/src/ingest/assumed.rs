@@ -1,4 +1,4 @@
-//! Files whose beginning was assumed to be unchanged: rule 8 of [`crate::read`].
+//! The files whose beginning is assumed to be unchanged: see rule 8 of [`crate::read`].
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use resemble_index::{FileStat, FileState, FsId, ReadError, Snapshot};
 use super::target::{Cause, Scope, Target};
 use crate::read::LARGE;
 
-/// The unsettled large files by inode, under any name. The value is true if a part of the file is
-/// assumed.
+/// The large files that are not settled, by inode. The value is true if a part of the file is
+/// assumed to be unchanged.
 #[derive(Debug, Default)]
 pub(super) struct Assumed(BTreeMap<(FsId, u64), bool>);
 
 impl Assumed {
-    /// Returns the number of files with an assumed part.
+    /// Returns the number of files of which a part is assumed to be unchanged.
     pub(super) fn len(&self) -> usize {
         self.0.values().filter(|&&is_assumed| is_assumed).count()
     }
 
-    /// Records that a file was read. `is_assumed` is `None` if the file is settled or has no
-    /// content.
+    /// Records that a file was read. `is_assumed` is `None` if the file is settled or could not be
+    /// read.
     pub(super) fn note(&mut self, stat: &FileStat, is_assumed: Option<bool>) {
         match is_assumed.filter(|_| stat.size >= LARGE) {
             Some(is_assumed) => drop(self.0.insert((stat.fs.clone(), stat.ino), is_assumed)),
@@ -28,8 +28,8 @@ impl Assumed {
         }
     }
 
-    /// Records an unsettled file that is unchanged. If it was read before a restart, nobody knows
-    /// whether a part was assumed, so one counts as assumed.
+    /// Records a file that was found unchanged, but is not settled. If it was read before a
+    /// restart, it is not known whether a part was assumed. Then it is recorded as if one was.
     pub(super) fn meet(&mut self, stat: &FileStat) {
         if stat.size >= LARGE {
             let file = (stat.fs.clone(), stat.ino);
@@ -37,7 +37,8 @@ impl Assumed {
         }
     }
 
-    /// Returns the targets whose reconcile reads all assumed parts. Drops files that are gone.
+    /// Returns the targets of a reconcile that reads all assumed parts. Drops files that no longer
+    /// exist.
     pub(super) fn targets(&mut self, snapshot: &Snapshot) -> Result<Vec<Target>, ReadError> {
         let mut targets = Vec::new();
         let mut gone = Vec::new();

@@ -1,11 +1,11 @@
-//! Changes on their way into the index.
+//! Changes that are collected until they are applied to the index together.
 //!
-//! The order within a batch makes renames cost no read. A file keeps its row while it has a name,
-//! so links come before all changes that may replace a name. Removals wait for the end of the
-//! round.
+//! Because of the order in a batch, a rename reads no file. A file keeps its row as long as it has
+//! a name. So links are applied before all changes that may replace a name. Removals are applied at
+//! the end of the round.
 //!
-//! All other changes are applied in the order of the walk, whichever file was read first. So new
-//! rows arrive in the order of their keys, and fill their pages.
+//! All other changes are applied in the order of the walk, even if the files were read in another
+//! order. So new rows are written in the order of their keys, and fill their pages.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use resemble_index::{Change, ContentRef, FileStat, NewLook, NewState};
 
 use crate::ingest::Committed;
 
-/// A name for a file that the index knows.
+/// A new name of a file that the index has.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) path: PathBuf,
@@ -23,41 +23,41 @@ pub(super) struct Link {
     pub(super) was: Option<ContentId>,
 }
 
-/// Changes that are not applied yet.
+/// The changes that are not applied yet.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     links: Vec<Link>,
     stats: Vec<Change>,
-    /// All other changes, each with its position in the order of the walk.
+    /// All other changes. Each has its position in the order of the walk.
     others: Vec<(u64, Change)>,
-    /// Contents that are new with the batch.
+    /// The digests of contents that this batch adds to the index.
     contents: Vec<ContentDigest>,
-    /// Approximate number of new chunks and fingerprints.
+    /// The approximate number of chunks and fingerprints that the batch adds.
     postings: u64,
-    /// The approximate size in memory, in bytes.
+    /// The approximate number of bytes that the batch takes in memory.
     weight: usize,
 }
 
 /// A batch that is ready to be applied.
 #[derive(Debug)]
 pub(super) struct Taken {
-    /// The changes in their order.
+    /// The changes in the order in which they are applied.
     pub(super) changes: Vec<Change>,
-    /// The links as they are reported to the observer after the commit.
+    /// The links, as they are reported to the observer after the commit.
     pub(super) linked: Vec<Committed>,
-    /// Contents that are new with these changes.
+    /// The digests of contents that these changes add to the index.
     pub(super) contents: Vec<ContentDigest>,
-    /// Approximate number of new chunks and fingerprints.
+    /// The approximate number of chunks and fingerprints that these changes add.
     pub(super) postings: u64,
 }
 
-/// The size in bytes at which a batch is applied.
+/// The number of bytes above which a batch is applied.
 const HEAVY: usize = 64 << 20;
 
-/// The number of new chunks and fingerprints at which a batch is applied.
+/// The number of new chunks and fingerprints above which a batch is applied.
 const MANY_POSTINGS: u64 = 250_000;
 
-/// The approximate number of bytes of a change with its path.
+/// The approximate number of bytes of a change, including its path.
 const CHANGE: usize = 300;
 
 impl Batch {
@@ -79,7 +79,8 @@ impl Batch {
         self.weight += CHANGE;
     }
 
-    /// Adds a change. `number` is that of its job, or that of the next job.
+    /// Adds a change. `number` is its position in the order of the walk: that of its job or of the
+    /// next job.
     pub(super) fn push(&mut self, number: u64, change: Change) {
         self.weight += CHANGE;
         if let Change::File {
@@ -94,8 +95,9 @@ impl Batch {
         self.others.push((number, change));
     }
 
-    /// Counts a new content. Of an edited content only the chunks and fingerprints that the index
-    /// writes are counted: those that its base does not have, if that is known.
+    /// Adds the size of a new content to the sums. For an edited content, only the chunks and
+    /// fingerprints that its base does not have are postings to be written. If it is not known
+    /// which fingerprints these are, all of them are.
     fn weigh(&mut self, content: &ContentRef) {
         let Some(digest) = content.new_digest() else {
             return;
@@ -119,8 +121,8 @@ impl Batch {
         self.postings += new as u64;
     }
 
-    /// Adds the result of searching a file for parts, if there is one, after the change of that
-    /// file.
+    /// Adds the result of searching a file for parts, if there is one. It must be added after the
+    /// change of the file itself.
     pub(super) fn extend(&mut self, number: u64, look: Option<Change>) {
         let Some(look) = look else { return };
         if let Change::Look {

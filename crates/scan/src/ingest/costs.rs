@@ -1,4 +1,5 @@
-//! Records the costs of reading large files, so that they are not read all the time.
+//! Remembers how long large files take to read, so that a file that changes often is not read all
+//! the time.
 
 use std::time::Duration;
 
@@ -6,20 +7,21 @@ use resemble_core::recent::Recent;
 
 use crate::walk::Stat;
 
-/// Readings that took less are not recorded.
+/// A reading that took less time than this is remembered only if an earlier one of the same file
+/// was.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// The approximate number of recorded files.
+/// The approximate maximum number of files that are remembered.
 const MOST: usize = 4096;
 
 /// A file, by device and inode.
 type Inode = (u64, u64);
 
-/// The durations of complete readings of large files.
+/// The duration of the last complete reading of each large file.
 #[derive(Debug)]
 pub(super) struct Costs {
     last: Recent<Inode, Duration>,
-    /// The time of the finished turns of incomplete readings.
+    /// The time that incomplete readings took so far, by file.
     under_way: Recent<Inode, Duration>,
 }
 
@@ -33,7 +35,8 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// Records the duration of one turn of a file. `paused` is true if more turns follow.
+    /// Adds the time of one turn of reading a file. `paused` is true if the reading is not
+    /// complete.
     pub(super) fn count(&mut self, file: &Stat, took: Duration, paused: bool) {
         let inode = (file.dev, file.ino);
         let before = self.under_way.get(&inode).unwrap_or_default();
@@ -50,7 +53,7 @@ impl Costs {
         }
     }
 
-    /// Returns the duration of the last reading of a file; zero if it is negligible.
+    /// Returns how long the last reading of a file took. Returns zero if that is negligible.
     pub(super) fn of(&mut self, file: Inode) -> Duration {
         self.last.get(&file).unwrap_or_default()
     }
@@ -74,7 +77,8 @@ mod tests {
         assert_eq!(costs.of(inode), Duration::ZERO);
         costs.count(&file, Duration::from_millis(500), false);
         assert_eq!(costs.of(inode), Duration::from_millis(2500));
-        // The file has grown, and only the new bytes were read.
+        // The file has grown, and only its new bytes were read. The time of that reading replaces
+        // the old one.
         costs.count(&file, Duration::from_millis(3), false);
         assert_eq!(costs.of(inode), Duration::from_millis(3));
     }

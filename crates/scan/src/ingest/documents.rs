@@ -1,17 +1,19 @@
-//! Takes documents apart, later and in parallel with everything else.
+//! Takes documents apart in separate threads, after the documents themselves are indexed.
 //!
-//! Taking a file apart starts a process and may take a minute, so no other file waits for it. The
-//! bytes of the file are indexed first, and the content is stored as [`Look::Unseen`], which a
-//! restart finds. The content then waits in a [`queue`] for a reader. Its parts are a separate
-//! change.
+//! Taking a document apart starts a process and may take a minute. No other file should wait for
+//! that. So the bytes of the document are indexed first, and its content is stored as
+//! [`Look::Unseen`], which is found again after a restart. The content then waits in a [`queue`]
+//! for a reader. Its parts are written later, by a change of their own.
 //!
-//! 1. **A content waits, not a file**: it is taken apart once, whatever names it has then. A file
-//!    still has the content if its `stat` is the indexed one. The digest of an unsettled file is
-//!    compared as well.
-//! 2. **A verdict belongs to the content**: a failure for lack of time or memory is as final as
-//!    parts are. Only a reader that could not be run is tried again.
-//! 3. A thread holds the index while it looks up the files of the content, never while it reads.
-//! 4. Results wait in a bounded channel. If it is full, threads wait for the writer of the index.
+//! 1. **Contents wait, not files**: a content is taken apart once, even if several files have it.
+//!    Before a file is read for this, its `stat` is compared with the indexed one. For an unsettled
+//!    file, the digest is compared, too.
+//! 2. **The result belongs to the content.** If the reader exceeds its time or memory, that result
+//!    is stored like parts. Only if the reader could not be run, the content is tried again.
+//! 3. A thread keeps the index open while it looks up the files of a content, but never while it
+//!    reads them.
+//! 4. Results wait in a channel for the writer of the index. If the channel is full, the threads
+//!    wait, too.
 
 mod queue;
 
@@ -35,17 +37,18 @@ use crate::walk::{Anchor, Stat};
 
 pub(super) use self::queue::Owner;
 
-/// The maximum number of results that wait to be written.
+/// The maximum number of results that wait for the writer of the index.
 const MOST_DONE: usize = 64;
-/// The maximum time that results are gathered while documents are being taken apart. Each batch is
-/// a transaction, so a batch should have several results.
+/// The maximum time for which results are collected before they are written. Each batch is a
+/// transaction, so it should have several results.
 const GATHER: Duration = Duration::from_secs(1);
-/// The maximum number of files with one content that are tried, and of names of each.
+/// The maximum number of files with one content that are tried, and the maximum number of names of
+/// each.
 const MOST_FILES: usize = 16;
-/// The number of bytes that are hashed at a time.
+/// The number of bytes of a file that are hashed at a time.
 const PIECE: usize = 1 << 20;
 
-/// The outcome for a content that was to be taken apart.
+/// The result for a content that was queued to be taken apart.
 #[derive(Debug)]
 pub(super) struct TakenApart {
     pub(super) content: ContentId,
@@ -58,39 +61,39 @@ pub(super) struct TakenApart {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Apart(DigestedParts),
-    /// The content cannot be taken apart under its present names.
+    /// The content cannot be taken apart under the present names of its files.
     Plain,
-    /// The file was replaced or has changed.
+    /// The file was replaced or changed meanwhile.
     Changed,
-    /// No file has the content any more, or it was taken apart already.
+    /// No file has the content any more, or the content was taken apart meanwhile.
     Over,
 }
 
-/// The documents that a batch affects.
+/// The documents that the present batch concerns.
 #[derive(Debug, Default)]
 pub(super) struct DocumentBatch {
-    /// Files of the batch whose contents are to be taken apart.
+    /// Files of the batch whose contents must be taken apart after the commit.
     pub(super) due: Vec<(PathBuf, Owner)>,
-    /// Contents whose outcome is in the batch.
+    /// Contents whose results are in the batch.
     pub(super) looked: Vec<ContentId>,
-    /// True if the outcomes were expensive.
+    /// True if one of these results took long, so that the batch should be made durable at once.
     pub(super) is_dear: bool,
 }
 
-/// A file that has the content.
+/// A file that has the content that is to be taken apart.
 struct Candidate {
     path: PathBuf,
     stat: FileStat,
-    /// True if the digest must be compared as well as the `stat`.
+    /// True if the digest must be compared, too, because the file may have changed.
     is_unsettled: bool,
 }
 
-/// Data that the threads share.
+/// The data that all threads share.
 #[derive(Debug)]
 struct Work {
     state: Mutex<WorkState>,
     changed: Condvar,
-    /// The channel that signals a finished content.
+    /// A channel that gets a message when a content is finished.
     bell: Sender<()>,
 }
 
@@ -98,26 +101,25 @@ struct Work {
 struct WorkState {
     queue: Queue,
     ended: bool,
-    /// The time when the first result arrived that was not taken yet.
+    /// The time at which the first of the waiting results arrived.
     first_done: Option<Instant>,
 }
 
-/// The set of contents that wait to be taken apart.
+/// The set of contents that wait to be taken apart. Clones share the set.
 #[derive(Clone, Debug)]
 pub struct WaitingDocuments(Arc<Work>);
 
 impl WaitingDocuments {
-    /// Returns whether a content waits to be taken apart, or its parts wait to be written to the
-    /// index.
+    /// Returns whether a content waits to be taken apart, or its parts are not in the index yet.
     pub fn has(&self, content: ContentId) -> bool {
         self.0.state.lock().queue.has(content)
     }
 
-    /// Returns the contents that wait.
+    /// Returns all contents that wait.
     ///
     /// # Errors
     ///
-    /// If there are more than `most`, returns their number instead.
+    /// If more than `most` contents wait, returns their number as the error.
     pub fn contents(&self, most: usize) -> Result<Vec<ContentId>, usize> {
         let state = self.0.state.lock();
         let contents = state.queue.contents();
@@ -128,7 +130,7 @@ impl WaitingDocuments {
     }
 }
 
-/// All that a thread needs to take contents apart.
+/// The data that a thread needs to take contents apart.
 #[derive(Clone, Debug)]
 struct Takers {
     index: Weak<Index>,
@@ -138,8 +140,8 @@ struct Takers {
     done: Sender<TakenApart>,
 }
 
-/// The contents to take apart, and the threads that do it. The threads start with the first
-/// content.
+/// The queue of contents to be taken apart, and the threads that do it. The threads are started
+/// with the first content.
 #[derive(Debug)]
 pub(super) struct Documents {
     takers: Option<Takers>,
@@ -151,7 +153,7 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    /// Uses as many threads as the machine runs at once, if there is memory for their readers.
+    /// Plans one thread for each processor, but not more than there is memory for.
     pub(super) fn new(
         index: &Arc<Index>,
         threads: usize,
@@ -160,7 +162,8 @@ impl Documents {
         let most = part_reader
             .as_ref()
             .map_or(1, |reader| reader.most_at_once());
-        // Two readers are kept in reserve: one for owners that have none, and one for questions.
+        // Two readers are kept in reserve. One is for owners that have no reader, and the other is
+        // for questions.
         let readers = threads.min(most.saturating_sub(2)).max(1);
         let (bell, ringing) = bounded(1);
         let (results, done) = bounded(MOST_DONE);
@@ -190,7 +193,7 @@ impl Documents {
         }
     }
 
-    /// Queues a content to be taken apart. The file is one that has it.
+    /// Queues a content to be taken apart. `file` is a file that has it.
     pub(super) fn add(
         &mut self,
         content: ContentId,
@@ -219,7 +222,7 @@ impl Documents {
                 .spawn(move || takers.run());
             match started {
                 Ok(_) => self.is_started = true,
-                // Fewer threads are slower, but sufficient.
+                // With fewer threads, documents take longer, but all are taken apart.
                 Err(_) if self.is_started => break,
                 Err(error) => return Err(error),
             }
@@ -227,39 +230,42 @@ impl Documents {
         Ok(())
     }
 
-    /// Returns whether the content waits or is being read, or its outcome is not in the index.
+    /// Returns whether a content is in the queue, is being read, or has a result that is not in the
+    /// index yet.
     pub(super) fn has(&self, content: ContentId) -> bool {
         self.work.state.lock().queue.has(content)
     }
 
-    /// Returns the number of contents whose outcomes are not in the index.
+    /// Returns the number of contents whose results are not in the index yet.
     pub(super) fn len(&self) -> usize {
         self.work.state.lock().queue.len()
     }
 
-    /// Returns the number of contents that were added so far, as a mark for [`Self::is_past`].
+    /// Returns a mark for [`Self::is_past`]: the number of contents that were added so far.
     pub(super) fn mark(&self) -> u64 {
         self.work.state.lock().queue.arrivals()
     }
 
-    /// Returns whether the outcomes of all contents up to the mark are in the index.
+    /// Returns whether the results of all contents that were added before the mark are in the
+    /// index.
     pub(super) fn is_past(&self, mark: u64) -> bool {
         let oldest = self.work.state.lock().queue.oldest();
         oldest.is_none_or(|oldest| oldest > mark)
     }
 
-    /// Returns a shared view of the documents that wait.
+    /// Returns the set of contents that wait. It changes with the queue.
     pub(super) fn waiting(&self) -> WaitingDocuments {
         WaitingDocuments(Arc::clone(&self.work))
     }
 
-    /// Returns a channel that signals a finished content.
+    /// Returns a channel that receives a message when a content is finished.
     pub(super) fn bell(&self) -> Receiver<()> {
         self.bell.clone()
     }
 
-    /// Returns when the waiting results must be written, if there are any. If nothing else is under
-    /// way, they must be written at once.
+    /// Returns the time at which the waiting results should be written. Returns `None` if no
+    /// results wait. If nothing else is queued or being read, the results should be written at
+    /// once.
     pub(super) fn due(&self) -> Option<Instant> {
         let state = self.work.state.lock();
         let first = state.first_done?;
@@ -273,26 +279,25 @@ impl Documents {
         self.done.try_recv().ok()
     }
 
-    /// Waits for a result, at most this long.
+    /// Waits for a result, for at most `wait`.
     pub(super) fn take(&self, wait: Duration) -> Option<TakenApart> {
         self.work.state.lock().first_done = None;
         self.done.recv_timeout(wait).ok()
     }
 
-    /// Marks a content as finished: its outcome is in the index, or is dropped.
+    /// Marks a content as finished: its result is in the index, or was dropped.
     pub(super) fn settle(&self, content: ContentId) {
         self.work.state.lock().queue.settle(content);
     }
 
-    /// Drops the contents that wait for a reader.
+    /// Drops the contents that no reader has begun.
     pub(super) fn clear(&self) {
         self.work.state.lock().queue.clear();
     }
 }
 
 impl Drop for Documents {
-    /// Makes the threads end by themselves. They are not joined, because taking a document apart
-    /// may take a minute.
+    /// Lets the threads end. They are not joined, because a document may take a minute.
     fn drop(&mut self) {
         self.work.state.lock().ended = true;
         self.work.changed.notify_all();
@@ -316,10 +321,10 @@ impl Takers {
             state.queue.over(waiting.owner);
             state.first_done.get_or_insert_with(Instant::now);
             drop(state);
-            // The free reader may now be available to an owner whose content waits for another
-            // thread.
+            // A reader is free now. It may be allowed for an owner whose content could not be begun
+            // before, so another thread is woken.
             self.work.changed.notify_one();
-            // If the channel is full, a signal is pending already.
+            // If the channel is full, there is an unread message in it already.
             self.work.bell.try_send(()).ok();
             if !is_heard {
                 return;
@@ -327,7 +332,7 @@ impl Takers {
         }
     }
 
-    /// Waits for the next content; `None`: the queue has ended.
+    /// Waits for the next content. Returns `None` when the threads must end.
     fn next(&self) -> Option<Waiting> {
         let mut state = self.work.state.lock();
         loop {
@@ -344,8 +349,7 @@ impl Takers {
     fn take_apart(&self, waiting: Waiting, digester: &mut Digester) -> TakenApart {
         let found = self.index.upgrade().map(|index| found(&index, waiting));
         let mut taken = TakenApart::over(waiting);
-        // A failure of the index is not reported here: the writer of the index will encounter it as
-        // well.
+        // A failure of the index is not reported here: the writer of the index will meet it, too.
         let Some(Ok(Some((digest, candidates)))) = found else {
             return taken;
         };
@@ -409,7 +413,7 @@ impl TakenApart {
     }
 }
 
-/// Returns the files that have the content now; the file that brought the content comes first.
+/// Returns the files that have a content now, beginning with the file that brought it. Returns
 /// `None` if the content need not be taken apart any more.
 fn found(
     index: &Index,
@@ -439,8 +443,7 @@ fn found(
     Ok((!candidates.is_empty()).then_some((row.digest, candidates)))
 }
 
-/// Opens the file, if it is still as the index has it. The check is necessary because the path may
-/// lead to another file by now.
+/// Opens a file, if it is unchanged since it was indexed. The path may lead to another file by now.
 fn open_as_known(candidate: &Candidate) -> Option<OwnedFd> {
     let folder = candidate.path.parent().unwrap_or(Path::new("/"));
     let anchor = Anchor::open(folder).ok()?;
@@ -453,7 +456,7 @@ fn is_as_known(file: &OwnedFd, candidate: &Candidate) -> bool {
     now.is_ok_and(|now| now == candidate.stat)
 }
 
-/// Returns the digest of an open file; `None` if it cannot be read.
+/// Returns the digest of an open file. Returns `None` if the file cannot be read.
 fn digest_of(file: &OwnedFd) -> Option<ContentDigest> {
     let mut hasher = ContentHasher::new();
     let mut piece = vec![0; PIECE];

@@ -1,4 +1,4 @@
-//! Compares regular files with their indexed state.
+//! Compares regular files with what the index has of them.
 
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +18,7 @@ use super::verdict::{Verdict, decide, has_same_bytes, is_same_file};
 use crate::read::{ReadFailure, age, open_regular};
 use crate::walk::{OpenDir, Stat, means_absent};
 
-/// A regular file in its present state, and the cause of the check.
+/// A regular file as it is now, and the cause of the check.
 struct Sighting<'a> {
     place: &'a Place,
     path: &'a Path,
@@ -26,12 +26,12 @@ struct Sighting<'a> {
     row: FileStat,
     cause: Cause,
     read_now: bool,
-    /// True if its directory is being compared, with everything below.
+    /// True if the whole directory of the file is being compared, with everything below it.
     all_below: bool,
 }
 
 impl Run<'_> {
-    /// Compares a regular file. See [`Self::entry`] for `listed`.
+    /// Compares a regular file with the index. [`Self::entry`] explains `listed`.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn file(
         &mut self,
@@ -46,8 +46,9 @@ impl Run<'_> {
         self.report.progress.files += 1;
         self.bytes_seen += stat.size;
         let fs = match listed {
-            // A file of another device than its directory is opened: overlayfs shows files of
-            // several devices in one directory, where inode numbers may collide.
+            // If the device of a file is not that of its directory, the file is opened to find its
+            // file system. With overlayfs, one directory has files of several devices, and their
+            // inode numbers may be equal.
             Some((dir, _)) if dir.stat.dev == stat.dev => self.area.fs.id_of(dir.as_fd(), stat.dev),
             _ => {
                 let Ok(fd) = place.anchor.open_at(path, rustix::fs::OFlags::PATH) else {
@@ -80,7 +81,7 @@ impl Run<'_> {
         }
     }
 
-    /// Compares a file that the index has under this name.
+    /// Compares a file with the row that the index has for this name.
     fn known_file(&mut self, seen: &Sighting<'_>, known: &FileRow) -> Result<(), IngestError> {
         let Sighting { path, row, .. } = seen;
         let unsettled = matches!(known.state, FileState::Unsettled(_));
@@ -94,7 +95,7 @@ impl Run<'_> {
             may_wait && age(row.ctime, std::time::SystemTime::now()) < window
         });
         let is_unseen = match (verdict, known.state.content()) {
-            // An unchanged file is read, too, if its content must be taken apart.
+            // A file that is unchanged is read, too, if its content must still be taken apart.
             (Verdict::Settled | Verdict::Settling, Some(content)) => {
                 self.is_unseen(seen.place, content)?
             }
@@ -119,8 +120,8 @@ impl Run<'_> {
         self.read(job)
     }
 
-    /// Records the new stat of a file whose bytes are indexed. A file that cannot be opened any
-    /// more becomes unreadable.
+    /// Records the new stat of a file whose bytes are in the index. If the file can no longer be
+    /// opened, it becomes unreadable.
     fn touched(&mut self, seen: &Sighting<'_>, known: &FileRow) -> Result<(), IngestError> {
         let Sighting { path, row, .. } = seen;
         match may_be_read(seen.place, path) {
@@ -140,8 +141,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Compares a file that the index does not have under this name. It is new, or was moved here.
-    /// `there` is the indexed file of this name, if there is one.
+    /// Compares a file that is not the one that the index has under this name. It is new, or was
+    /// moved here. `there` is the file that the index has under this name, if there is one.
     fn other_file(
         &mut self,
         seen: &Sighting<'_>,
@@ -168,8 +169,8 @@ impl Run<'_> {
         }
         let is_linked = self.is_linked(seen, &moved)?;
         let content = moved.state.content();
-        // With this link, the file keeps its row even if others take its names while it is being
-        // read.
+        // The link gives the file its new name at once. So the file keeps its row even if other
+        // files take its old names while it is being read.
         if is_linked || content.is_some() && has_same_bytes(&moved, row) {
             self.batch.link(Link {
                 path: path.to_path_buf(),
@@ -193,7 +194,7 @@ impl Run<'_> {
         self.read(job)
     }
 
-    /// Returns whether the index has the file under another name, so that a link suffices.
+    /// Returns whether the index has this file under another name, so that adding a link is enough.
     fn is_linked(&self, seen: &Sighting<'_>, moved: &FileRow) -> Result<bool, IngestError> {
         let Sighting { row, cause, .. } = seen;
         let same_change = moved.stat.ctime == row.ctime;
@@ -239,8 +240,8 @@ impl Run<'_> {
         }
     }
 
-    /// Removes the names that a file has lost, before its inode gets other bytes under another
-    /// name. The inode number may now belong to another file.
+    /// Removes the names that a file no longer has. They must be removed before the row of the file
+    /// gets other bytes under another name. The inode number may belong to another file by now.
     fn names_gone(&mut self, file: &FileRow) -> Result<(), IngestError> {
         for path in self.snapshot.paths(file.id)? {
             let is_gone = self.place(&path)?.is_some_and(|place| {
@@ -254,9 +255,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns whether a reported event explains the change of an inode. That requires that all
-    /// names of the file are known, including `new` names that have just been found. Only then
-    /// would each write to the file have been reported.
+    /// Returns whether an event that was reported explains the change of an inode. For that, the
+    /// index must have all names of the file, except for the `new` ones that were just found. Only
+    /// then would every write to the file have been reported.
     fn is_explained(
         &self,
         known: &FileRow,
@@ -272,7 +273,8 @@ impl Run<'_> {
         Ok(all == 1 || self.snapshot.paths(known.id)?.len() + new >= all)
     }
 
-    /// Records a file that its root excludes by size, unless that is already recorded.
+    /// Records a file that its root leaves out because of its size, unless the index has that
+    /// already.
     fn too_large(&mut self, path: &Path, stat: FileStat, known: Option<&FileRow>, most: ByteLen) {
         self.assumed.note(&stat, None);
         let reason = format!("larger than {} bytes, the most of its root", most.0);
@@ -289,7 +291,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether a content must still be taken apart.
+    /// Returns whether a content must still be taken apart and is not queued for it.
     fn is_unseen(&self, place: &Place, content: ContentId) -> Result<bool, IngestError> {
         if !place.root.text || self.options.part_reader.is_none() {
             return Ok(false);
@@ -299,8 +301,8 @@ impl Run<'_> {
         Ok(is_unseen && !self.documents.has(content))
     }
 
-    /// Returns whether only the new name of a file makes it possible to take the file apart.
-    /// Editors create a document under a temporary name and then rename it.
+    /// Returns whether a file can be taken apart under its new name, but could not be under its old
+    /// one. Editors create a document under a temporary name, and then rename it.
     fn is_another_kind(
         &self,
         place: &Place,
@@ -324,7 +326,7 @@ impl Run<'_> {
     }
 
     /// If the path is an ignore file that applies, schedules another comparison of everything in
-    /// its directory. Not necessary if everything there is being compared already.
+    /// its directory. This is not necessary if all of it is being compared already.
     pub(super) fn rules_changed(&mut self, place: &Place, path: &Path, all_below: bool) {
         let name = path.file_name();
         if place.root.ignore && !all_below && rules::NAMES.iter().any(|n| name == Some(n.as_ref()))

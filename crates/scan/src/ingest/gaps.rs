@@ -1,11 +1,13 @@
-//! Records gaps: exclusions of a root, names whose `stat` fails, and directories that cannot be
-//! listed.
+//! Records gaps: names that the rules of a root leave out, names whose `stat` fails, and
+//! directories that cannot be listed.
 //!
-//! 1. **A gap is stored** in place of the entry, so that an answer can report it. An unlistable
-//!    directory has nothing below it in the index, even if its known names can be opened. A scan
-//!    would not find those.
-//! 2. **A transient failure** (no descriptors, a disk error) keeps the indexed entries below.
-//! 3. **A gap ends** when the directory is listed again, or the name is another kind of entry.
+//! 1. **A gap is stored** in place of the entry, so that an answer can report it. If a directory
+//!    may not be listed, the index has nothing below it, even if the names in it could be opened. A
+//!    new scan could not find them either.
+//! 2. **After a transient failure** (no descriptors, a disk error), the entries below stay in the
+//!    index.
+//! 3. **A gap ends** when the directory can be listed again, or when the name is checked and is
+//!    another kind of entry.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,7 +23,7 @@ use super::visit::{OFTEN, Visit};
 use crate::walk::means_denied;
 
 impl Run<'_> {
-    /// Records a directory that exists but cannot be listed.
+    /// Records that a directory exists but cannot be listed.
     pub(super) fn unlisted(
         &mut self,
         place: &Place,
@@ -47,7 +49,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Stores the reason why a directory could not be listed, unless it is already stored.
+    /// Stores the reason why a directory could not be listed, unless the index has it already.
+    /// `None` means that it was listed.
     pub(super) fn set_unlisted(
         &mut self,
         path: &Path,
@@ -66,8 +69,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Removes indexed entries below directories that may not be listed. An event may have reported
-    /// such a name before the failure was known.
+    /// Removes the entries of the index below directories that may not be listed. An event may have
+    /// added such an entry before the listing failed.
     pub(super) fn empty_denied(&mut self) -> Result<(), IngestError> {
         for dir in std::mem::take(&mut self.denied) {
             for (name, _) in self.snapshot.list(&dir)? {
@@ -78,8 +81,8 @@ impl Run<'_> {
         self.commit()
     }
 
-    /// Returns whether a directory above a path may not be listed. A directory that may be listed
-    /// by now is checked again.
+    /// Returns whether a directory above the path may not be listed. If that directory can be
+    /// listed by now, schedules another check of it.
     pub(super) fn is_below_denied(
         &mut self,
         place: &Place,
@@ -108,7 +111,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// Stores the names that the rules of the root exclude from a listing.
+    /// Stores the names in a listing that the rules of the root leave out.
     pub(super) fn leave_out(
         &mut self,
         place: &Place,
@@ -132,8 +135,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Stores the reason why a name is not checked. If the index has an entry there, it is replaced
-    /// when the round ends.
+    /// Stores the reason why a name is not looked at. An entry of another kind that the index has
+    /// there is removed at the end of the round.
     pub(super) fn leave(
         &mut self,
         path: &Path,
@@ -151,8 +154,8 @@ impl Run<'_> {
         }
     }
 
-    /// Like [`Self::leave`], for a name from an event. A name in a directory that is not indexed is
-    /// left alone, because listing the directory will find it.
+    /// Like [`Self::leave`], for a name in an event. If the directory of the name is not in the
+    /// index, nothing is stored, because listing that directory will find the name.
     pub(super) fn leave_named(&mut self, path: &Path, gap: Gap) -> Result<(), IngestError> {
         let known = self.snapshot.entry(path)?;
         let above = match path.parent() {

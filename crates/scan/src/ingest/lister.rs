@@ -1,21 +1,21 @@
-//! Listing ahead: while one directory is compared with the index, a second thread lists the next.
-//! It also looks up the indexed names of that directory.
+//! Lists directories ahead: while one directory is compared with the index, a second thread lists
+//! the next one. The thread also looks up the names that the index has in that directory.
 //!
-//! After most restarts nothing has changed. Then half of a walk is spent on names and `stat`s from
-//! the kernel. Nearly all of the rest is spent on looking up the same names in the index; comparing
-//! takes little.
+//! After most restarts nothing has changed. Then a walk spends half of its time on names and
+//! `stat`s from the kernel. It spends nearly all of the other half on looking up the same names in
+//! the index. Comparing both takes little time.
 //!
-//! 1. **The order is that of the walk.** The requests form a stack, and the walk takes the listing
-//!    of the directory that it visits next. Directories that the thread has not begun are listed by
-//!    the walk itself.
-//! 2. **A listing may be slightly outdated.** It is used only if all later changes in its directory
-//!    are reported by other means: see [`Listing`](super::report::Listing). The indexed names are
-//!    used only if nothing was committed since.
-//! 3. **Only hints.** If listing fails here, the walk fails at the same directory and reports the
-//!    failure. Directories on other file systems are left to the walk.
-//! 4. **Bounded.** The thread pauses when it holds [`MOST_HELD`] names, until half of them are
-//!    taken. Waking it for each directory would cost as much as listing it. An open directory
-//!    counts as [`OPEN`] names.
+//! 1. **Directories are listed in the order of the walk.** The requests form a stack. When the walk
+//!    visits a directory, it takes the listing of it. If the thread has not begun that listing, the
+//!    walk lists the directory itself.
+//! 2. **A listing may be slightly outdated.** It is used only if later changes in its directory are
+//!    certain to be reported in another way: see [`Listing`](super::report::Listing). The names
+//!    from the index are used only if nothing was committed after they were read.
+//! 3. **A failure is ignored here.** The walk then lists the same directory, fails, too, and
+//!    reports the failure. Directories on other file systems are left to the walk.
+//! 4. **Memory is bounded.** When there are [`MOST_HELD`] names in finished listings, the thread
+//!    pauses until half of them are taken. Waking the thread for each directory would cost as much
+//!    as listing the directory. An open directory counts as [`OPEN`] names.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -29,10 +29,11 @@ use resemble_index::{Entry, FileRow, ReadError, Snapshot};
 
 use crate::walk::{Anchor, Found, OpenDir};
 
-/// The number of names in finished listings at which the thread pauses.
+/// The number of names in finished listings above which the thread pauses.
 const MOST_HELD: usize = 8_192;
 
-/// An open directory counts as this many names, because descriptors are scarcer than memory.
+/// The number of names that an open directory counts as, because descriptors are scarcer than
+/// memory.
 const OPEN: usize = 16;
 
 /// A directory to list.
@@ -42,22 +43,22 @@ pub(super) struct Upcoming {
     pub(super) path: PathBuf,
     /// Names to leave out.
     pub(super) skip: Vec<OsString>,
-    /// `st_dev` of the directory that contains it.
+    /// The `st_dev` of its parent directory.
     pub(super) device_above: u64,
-    /// The current state of the index; `None` for a directory that is not indexed.
+    /// The current state of the index. `None` if the index does not have the directory.
     pub(super) snapshot: Option<Snapshot>,
 }
 
-/// An entry of the index.
+/// An entry that the index has.
 #[derive(Clone, Debug)]
 pub(super) struct KnownEntry {
     pub(super) entry: Entry,
-    /// The row of a file.
+    /// The row of the file, if the entry is a file.
     pub(super) row: Option<FileRow>,
 }
 
 impl KnownEntry {
-    /// Returns the entry with the row of its file.
+    /// Looks up the row of an entry that is a file.
     pub(super) fn of(snapshot: &Snapshot, entry: Entry) -> Result<Self, ReadError> {
         let row = match &entry {
             Entry::File(file) => snapshot.file(*file)?,
@@ -67,10 +68,10 @@ impl KnownEntry {
     }
 }
 
-/// The indexed names in a directory, sorted.
+/// The names that the index has in a directory, sorted.
 pub(super) type KnownNames = Vec<(OsString, KnownEntry)>;
 
-/// Returns the indexed names in a directory.
+/// Returns the names that the index has in a directory.
 pub(super) fn known_names(snapshot: &Snapshot, dir: &Path) -> Result<KnownNames, ReadError> {
     let names = snapshot.list(dir)?.into_iter();
     names
@@ -78,17 +79,18 @@ pub(super) fn known_names(snapshot: &Snapshot, dir: &Path) -> Result<KnownNames,
         .collect()
 }
 
-/// A finished listing.
+/// A finished listing of a directory.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) dir: OpenDir,
     pub(super) found: Vec<Found>,
-    /// The indexed names of the directory, and the commit that they are from.
+    /// The names that the index has in the directory, and the generation of the commit from which
+    /// they are.
     known: Option<(u64, KnownNames)>,
 }
 
 impl Listed {
-    /// Lists a directory. `None` if that fails, which the walk will report.
+    /// Lists a directory. Returns `None` if that fails; the walk will fail, too, and report it.
     pub(super) fn new(wanted: &Upcoming) -> Option<Self> {
         let dir = wanted.anchor.dir(&wanted.path).ok()?;
         if dir.stat.dev != wanted.device_above {
@@ -103,12 +105,13 @@ impl Listed {
         Some(Self { dir, found, known })
     }
 
-    /// Returns its size, counted in names.
+    /// Returns the size of the listing, as a number of names.
     const fn held(&self) -> usize {
         OPEN + self.found.len()
     }
 
-    /// Returns the indexed names of the directory, if nothing was committed since they were read.
+    /// Returns the names that the index has in the directory, unless something was committed after
+    /// they were read.
     pub(super) fn known(&mut self, snapshot: &Snapshot) -> Option<KnownNames> {
         let (generation, names) = self.known.take()?;
         (generation == snapshot.generation()).then_some(names)
@@ -117,14 +120,14 @@ impl Listed {
 
 #[derive(Debug, Default)]
 struct ListerState {
-    /// The directories to list. The last one is visited next.
+    /// The directories to list. The walk visits the last one of them first.
     wanted: Vec<Upcoming>,
     /// The directory that is being listed now.
     current: Option<PathBuf>,
     ready: HashMap<PathBuf, Listed>,
     /// The number of names in finished listings.
     held: usize,
-    /// True while enough names are held.
+    /// True while the thread pauses, because there are enough names in finished listings.
     is_paused: bool,
     is_over: bool,
 }
@@ -132,13 +135,13 @@ struct ListerState {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<ListerState>,
-    /// Signals that there may be something to list.
+    /// Wakes the thread when there may be a directory to list.
     more: Condvar,
-    /// Signals that a listing has ended.
+    /// Wakes the walk when a listing has ended.
     ended: Condvar,
 }
 
-/// The listing thread, which starts with the first request.
+/// The thread that lists directories. It is started with the first request.
 #[derive(Debug, Default)]
 pub(super) struct Lister {
     shared: Arc<Shared>,
@@ -146,23 +149,23 @@ pub(super) struct Lister {
 }
 
 impl Lister {
-    /// Puts directories on top of the stack. They are visited in this order, and before all earlier
-    /// requests.
+    /// Puts directories on top of the stack. The walk will visit them in this order, and before all
+    /// those that were requested earlier.
     pub(super) fn want(&mut self, dirs: impl DoubleEndedIterator<Item = Upcoming>) {
         if self.thread.is_none() {
             let shared = Arc::clone(&self.shared);
             let thread = std::thread::Builder::new().name("lister".into());
             self.thread = thread.spawn(move || shared.list_all()).ok();
         }
-        // Without a thread nobody would list them.
+        // If the thread could not be started, nobody would list the directories.
         if self.thread.is_some() {
             self.shared.state.lock().wanted.extend(dirs.rev());
             self.shared.more.notify_one();
         }
     }
 
-    /// Takes the listing of the directory that is visited now. `None` if the thread has not begun
-    /// it.
+    /// Takes the listing of the directory that the walk visits now. Returns `None` if the thread
+    /// has not begun it.
     pub(super) fn take(&self, path: &Path) -> Option<Listed> {
         self.thread.as_ref()?;
         let mut state = self.shared.state.lock();
@@ -240,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits until the thread has listed a directory.
+    /// Waits until the thread has listed a directory, and takes the listing.
     fn made(lister: &Lister, path: &Path) -> Option<Listed> {
         loop {
             let state = lister.shared.state.lock();
@@ -284,7 +287,8 @@ mod tests {
         }
         assert_eq!(lister.shared.state.lock().held, 0);
 
-        // None of these is listed: a directory on another file system, a missing one, a file.
+        // None of these can be listed ahead: a directory in another file system, a missing one, and
+        // a file.
         let file = folders[0].join("1");
         let none = [&folders[0], &root.join("none"), &file];
         let devices = [device + 1, device, device];
@@ -303,7 +307,7 @@ mod tests {
         let root = fs::canonicalize(dir.path()).unwrap();
         let anchor = Arc::new(Anchor::open(&root).unwrap());
         let mut lister = Lister::default();
-        // Pauses the thread.
+        // The thread is paused, so it begins no listing before the walk asks for it.
         lister.shared.state.lock().is_paused = true;
         let paths = ["first", "second"].map(|name| root.join(name));
         let wanted = paths.iter().map(|path| Upcoming {

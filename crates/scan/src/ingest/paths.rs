@@ -1,4 +1,4 @@
-//! Checks the paths that the targets of a reconcile name.
+//! Compares the paths that the targets of a reconcile give.
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -28,9 +28,9 @@ impl Run<'_> {
         }
     }
 
-    /// Reconciles a reported rename. A file needs no rename: its inode is known, and the new name
-    /// is a link. A directory that really moved is renamed in the index and then compared like any
-    /// other.
+    /// Handles a rename that an event reported. For a file, the new name is compared like any
+    /// other: the inode is in the index, so the name becomes a link. If a directory was moved, it
+    /// is renamed in the index, and then compared like any other directory.
     fn renamed(&mut self, from: &Path, to: &Path, modified: bool) -> Result<(), IngestError> {
         let is_dir = |run: &mut Self, path: &Path| -> Result<bool, IngestError> {
             Ok(match run.place(path)? {
@@ -48,11 +48,12 @@ impl Run<'_> {
                 .root_of(from)
                 .is_some_and(|root| root.path != from);
         if moved_dir {
-            // Files below it may still be under way.
+            // Files below the directory may still be waiting to be read or applied.
             self.drain()?;
             self.commit()?;
-            // If events before the rename have already added a directory at the new path, nothing
-            // is renamed. The names below are then compared one by one and become links.
+            // Earlier events may have added a directory at the new path already. Then nothing is
+            // renamed in the index. Instead, the names in the directory are compared one by one,
+            // and become links.
             let is_known_dir = |path: &Path| -> Result<bool, IngestError> {
                 Ok(matches!(self.snapshot.entry(path)?, Some(Entry::Dir(_))))
             };
@@ -73,14 +74,15 @@ impl Run<'_> {
         } else {
             Cause::Named
         };
-        // After a move both ends are compared fully: each may be another directory now, even if
-        // names in it are equal.
+        // After a move, both paths are compared with everything below them. Either may be another
+        // directory now, even if it has the same names.
         let cause = if moved_dir { Cause::Unknown } else { cause };
         self.path(to, Scope::Subtree, cause, false)?;
         self.path(from, Scope::Subtree, Cause::Unknown, false)
     }
 
-    /// Returns the open root of a path, unless the path is in no root or the root is unavailable.
+    /// Opens the root of a path, if that was not done before, and returns it. Returns `None` if the
+    /// path is in no root, or if the root is unavailable.
     pub(super) fn place(&mut self, path: &Path) -> Result<Option<Place>, IngestError> {
         let Some(root) = self.area.root_of(path) else {
             tracing::debug!(?path, "not in a root; left alone");
@@ -116,8 +118,9 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether a root is not mounted: it is an empty directory, on another file system than
-    /// its indexed files. Must be called before anything below the root is checked.
+    /// Returns whether nothing is mounted at a root: it is an empty directory, and in another file
+    /// system than its files in the index. Must be called before anything below the root is
+    /// compared.
     fn lies_unmounted(&mut self, root: &Path, anchor: &Anchor) -> Result<bool, IngestError> {
         if anchor.path() != root || !anchor.dir(root).is_ok_and(|dir| dir.is_empty()) {
             return Ok(false);
@@ -135,7 +138,7 @@ impl Run<'_> {
         Ok(row.flatten().is_some_and(|row| row.stat.fs != id))
     }
 
-    /// Returns whether a missing root was a single file, which is then removed like any file.
+    /// Returns whether a missing root was a single file. Such a root is removed like any file.
     fn file_vanished(&self, root: &Path) -> Result<bool, IngestError> {
         let was_file = matches!(self.snapshot.entry(root)?, Some(Entry::File(_)));
         Ok(was_file
@@ -242,8 +245,8 @@ impl Run<'_> {
         self.make_progress()
     }
 
-    /// Records the topmost directory that enters the index only because of an entry below: see
-    /// [`Self::implied`].
+    /// Records the topmost of the directories that are added to the index only because an entry
+    /// below them is added: see [`Self::implied`].
     fn imply_above(&mut self, path: &Path) -> Result<(), IngestError> {
         let Some(root) = self.area.root_of(path) else {
             return Ok(());
@@ -262,8 +265,9 @@ impl Run<'_> {
     }
 }
 
-/// Returns the rules of the directories above a path, from its root on. `None` if one of the
-/// directories is ignored. Errors in the rules are reported when the directories are listed.
+/// Returns the ignore rules that apply in the directory of a path. Returns `None` if one of the
+/// directories from the root to the path is ignored. Errors in the rules are not reported here, but
+/// when the directories are listed.
 #[allow(clippy::option_option)]
 fn rules_above(place: &Place, path: &Path) -> Option<Option<Arc<Rules>>> {
     let below = path.strip_prefix(&place.root.path).ok()?;

@@ -1,15 +1,16 @@
-//! The reading threads.
+//! The reading threads of a reconcile.
 //!
-//! The reconciling thread gives jobs to the readers and takes results. It bounds the number and
-//! bytes of files under way, so both channels can be unbounded. Neither side ever waits for the
-//! other one to receive something.
+//! The thread that runs the reconcile sends jobs to the reading threads, and receives the results.
+//! It limits the number of files that are sent, and their bytes, so the channels themselves need no
+//! limit. Therefore sending never blocks on either side.
 //!
-//! If a small file is the only one, as after most changes, it is read by the thread that waits for
-//! the result. Waking another thread, and being woken by it, takes longer than digesting the file.
+//! If a small file is the only one to read, as after most changes, no other thread is woken. The
+//! thread that waits for the result reads the file itself, because waking another thread takes
+//! longer than digesting the file.
 //!
-//! A thread that panics on a file (which is a fault of this program, not of the file) must not end
-//! the reconcile. The panic is caught, the file is recorded as unreadable, and the next file gets a
-//! new reader.
+//! If a thread panics while it reads a file (by a fault of this program, not of the file), the
+//! reconcile must not end. The panic is caught, the file is recorded as unreadable, and the next
+//! file is read with a new [`Reader`].
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,35 +41,36 @@ pub(super) struct Job {
     pub(super) anchor: Arc<Anchor>,
     pub(super) root: Arc<RootOptions>,
     pub(super) path: PathBuf,
-    /// The file system on which the file was seen.
+    /// The file system of the file.
     pub(super) fs: FsId,
-    /// Its `stat` when it was seen.
+    /// The `stat` of the file when it was compared.
     pub(super) seen: Stat,
     /// The size of the file in the index, if its content is indexed.
     pub(super) known_size: Option<ByteLen>,
-    /// The device and inode of the indexed file that had its name before.
+    /// The device and inode of the file that the index has under the same name, if it is another
+    /// one.
     pub(super) replaces: Option<(u64, u64)>,
-    /// True if the index has this file as unsettled with the same `stat`, so that this is its
-    /// second reading.
+    /// True if the file is unsettled in the index with the same `stat`. Then this is its second
+    /// reading.
     pub(super) second_look: bool,
-    /// True if the file is to be taken apart, if possible.
+    /// True if the file should be taken apart, if that is possible.
     pub(super) with_parts: bool,
-    /// True if the beginning of a grown file may be assumed unchanged.
+    /// True if the beginning of a file that has grown may be assumed to be unchanged.
     pub(super) may_assume: bool,
-    /// The time limit for reading it; `None`: it is read to its end.
+    /// The time limit for reading the file. `None`: it is read to its end.
     pub(super) turn: Option<Duration>,
 }
 
-/// A job for the threads.
+/// A job that was sent to the reading threads.
 #[derive(Debug)]
 struct Given {
     job: Job,
-    /// The number of jobs that were given before it.
+    /// The number of jobs that were sent before it.
     number: u64,
-    /// True if reading the file should leave the page cache as it was, because the scan is so
-    /// large.
+    /// True if reading the file should not change the page cache, because the files of this scan
+    /// are too large for it.
     spares_cache: bool,
-    /// Set if the file is to be prefetched.
+    /// Set if a prefetch of the file was requested.
     fetched: Option<Arc<Fetched>>,
 }
 
@@ -77,11 +79,11 @@ struct Given {
 pub(super) struct Done {
     pub(super) job: Job,
     pub(super) result: Result<FileRead, ReadFailure>,
-    /// The time that reading took.
+    /// The time that reading the file took.
     pub(super) took: Duration,
 }
 
-/// The contents that the index has or that are being read, shared by all readers.
+/// The contents that the index has, and those that are being read. All reading threads share them.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     snapshot: Mutex<Option<Snapshot>>,
@@ -89,7 +91,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Sets the snapshot in which contents are looked up; `None` releases it.
+    /// Sets the snapshot in which contents are looked up. `None` drops the present one.
     pub(super) fn set_snapshot(&self, snapshot: Option<Snapshot>) {
         *self.snapshot.lock() = snapshot;
     }
@@ -98,7 +100,8 @@ impl Known {
         self.snapshot.lock().clone()
     }
 
-    /// Removes contents from those under way: they are in the index now, or will not be.
+    /// Removes contents from those that are being read. They are in the index now, or will not be
+    /// added.
     pub(super) fn landed<'a>(&self, digests: impl Iterator<Item = &'a ContentDigest>) {
         let mut in_flight = self.in_flight.lock();
         digests.for_each(|digest| {
@@ -106,7 +109,7 @@ impl Known {
         });
     }
 
-    /// Forgets all contents under way.
+    /// Removes all contents from those that are being read.
     pub(super) fn clear(&self) {
         self.in_flight.lock().clear();
     }
@@ -125,8 +128,8 @@ impl Contents for Known {
         }
     }
 
-    // A failure of the index counts as an unknown content. The next question of the reconciling
-    // thread fails as well and reports it.
+    // If the index fails here, the content counts as new. The thread that runs the reconcile will
+    // meet the same failure, and report it.
 
     fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
         self.snapshot()?.content_by_digest(digest).ok().flatten()
@@ -138,31 +141,31 @@ impl Contents for Known {
     }
 }
 
-/// The maximum number of files under way.
+/// The maximum number of files that are sent and whose results were not taken.
 const MOST_JOBS: usize = 8192;
 
-/// The number of bytes under way from which on no further file is given. A single file may be
-/// larger.
+/// If the files that are sent have at least this many bytes, no further file is sent. So a single
+/// file may be larger.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// The size of the largest file that the waiting thread reads itself. During a longer reading it
 /// could neither report progress nor be stopped.
 const SMALL: u64 = 64 << 10;
 
-/// Data that all reading threads share, and the execution of jobs.
+/// The data that all reading threads share.
 #[derive(Clone, Debug)]
 struct Readers {
     params: Params,
     stop: StopFlag,
     known: Arc<Known>,
     part_reader: Option<Arc<dyn PartReader>>,
-    /// The states of large files, which are kept as long as the pool.
+    /// The states of large files. They are kept for later runs, as long as the pool exists.
     known_files: Arc<KnownFiles>,
-    /// Paused readings of large files.
+    /// The readings of large files that were paused.
     paused: Arc<PausedReadings>,
 }
 
-/// The reading threads, which start when the first job needs them.
+/// The reading threads. They are started when a job needs them.
 #[derive(Debug)]
 pub(super) struct Pool {
     readers: Readers,
@@ -170,16 +173,17 @@ pub(super) struct Pool {
     ahead: Ahead,
     pub(super) lister: Lister,
     running: Option<Running>,
-    /// A small file that is the only one under way. It is read when its result is waited for.
+    /// A small file that is the only one to read. It is read by the thread that waits for its
+    /// result.
     alone: Option<Given>,
-    /// True if the caller has polled since this file was given.
+    /// True if [`Self::take_ready`] was called after `alone` was set.
     is_overdue: bool,
-    /// The reader of such a file.
+    /// The reader for `alone`.
     reader: Option<Reader>,
     given: u64,
     jobs: usize,
     bytes: u64,
-    /// The number of bytes that this run may still bring into the page cache.
+    /// The number of bytes that this run may still add to the page cache.
     cacheable: u64,
 }
 
@@ -224,7 +228,7 @@ impl Pool {
         }
     }
 
-    /// Prepares for the files of another run.
+    /// Prepares the pool for another run.
     pub(super) fn begin_run(&mut self, snapshot: Snapshot) {
         self.known().clear();
         self.known().set_snapshot(Some(snapshot));
@@ -233,42 +237,42 @@ impl Pool {
         self.cacheable = cache_share();
     }
 
-    /// Returns the number of threads that the pool starts.
+    /// Returns the maximum number of reading threads.
     pub(super) const fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Returns the known contents that all readers share.
+    /// Returns the contents that all reading threads share.
     pub(super) fn known(&self) -> &Known {
         &self.readers.known
     }
 
-    /// Returns the states of large files.
+    /// Returns the states of large files that were read before.
     pub(super) fn known_files(&self) -> &KnownFiles {
         &self.readers.known_files
     }
 
-    /// Ends all reading.
+    /// Makes all reading threads stop soon.
     pub(super) fn stop(&self) {
         self.readers.stop.set();
     }
 
-    /// Returns the number of the next job. All earlier jobs and changes have lesser numbers.
+    /// Returns the number of the next job. All earlier jobs and changes have smaller numbers.
     pub(super) const fn given(&self) -> u64 {
         self.given
     }
 
-    /// Returns the number of files under way.
+    /// Returns the number of files that are sent and whose results were not taken.
     pub(super) const fn under_way(&self) -> usize {
         self.jobs
     }
 
-    /// Returns the bytes of the files under way.
+    /// Returns the total size of these files in bytes.
     pub(super) const fn bytes_under_way(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns whether a result should be taken before the next job is given.
+    /// Returns whether the caller must take a result before it sends another job.
     pub(super) const fn is_full(&self) -> bool {
         self.jobs >= MOST_JOBS || (self.jobs > 0 && self.bytes >= MOST_BYTES)
     }
@@ -284,7 +288,7 @@ impl Pool {
         self.bytes += job.seen.size;
         let spares_cache = job.seen.size > self.cacheable;
         self.cacheable = self.cacheable.saturating_sub(job.seen.size);
-        // A file that gets a thread at once needs no prefetching.
+        // If a thread is free, it reads the file at once, so prefetching is not necessary.
         let fetched = if self.jobs > self.threads {
             self.ahead.file(number, (&job.anchor, &job.path))
         } else {
@@ -314,7 +318,7 @@ impl Pool {
     }
 
     fn send(&self, given: Given) -> std::io::Result<()> {
-        // While `running` exists, the threads hold the other end of the channel.
+        // Sending cannot fail: as long as `running` exists, the threads have the receiver.
         let running = self.running.as_ref();
         if running.is_some_and(|running| running.jobs.send(given).is_ok()) {
             Ok(())
@@ -323,17 +327,17 @@ impl Pool {
         }
     }
 
-    /// Returns the prefetcher of directories that will be entered; see [`Ahead`].
+    /// Returns the prefetching threads, for directories that will be entered; see [`Ahead`].
     pub(super) const fn ahead(&mut self) -> &mut Ahead {
         &mut self.ahead
     }
 
-    /// Returns a result that is ready. A caller that polls does something else meanwhile. So at the
-    /// second poll a file that is alone is given to the threads.
+    /// Returns a result, if one is ready. A caller that calls this does something else meanwhile.
+    /// So at the second call, a file in `alone` is sent to the threads.
     pub(super) fn take_ready(&mut self) -> Option<Done> {
         let is_overdue = std::mem::replace(&mut self.is_overdue, self.alone.is_some());
         if is_overdue && self.start().is_ok() {
-            // If no thread can be started, the file is read when its result is waited for.
+            // If no thread can be started, the file stays in `alone`, and [`Self::take`] reads it.
             let sent = self.alone.take().map(|given| self.send(given));
             debug_assert!(!matches!(sent, Some(Err(_))), "the threads live");
         }
@@ -341,8 +345,8 @@ impl Pool {
         Some(self.taken(done))
     }
 
-    /// Waits for a result, at most this long. `None` if there is no result in this time, or no file
-    /// under way. If a small file is alone, it is read here.
+    /// Waits for a result, for at most `wait`. Returns `None` if there is no result in that time,
+    /// or if no file is to be read. A file in `alone` is read here.
     pub(super) fn take(&mut self, wait: Duration) -> Option<Done> {
         if self.jobs == 0 {
             return None;
@@ -364,7 +368,7 @@ impl Pool {
     }
 }
 
-/// Returns the bytes that a run may bring into the page cache: a quarter of the memory.
+/// Returns the number of bytes that a run may add to the page cache: a quarter of the memory.
 fn cache_share() -> u64 {
     let system = rustix::system::sysinfo();
     (system.totalram as u64).saturating_mul(system.mem_unit.into()) / 4
@@ -381,11 +385,11 @@ impl Drop for Pool {
             return;
         };
         drop(jobs);
-        // Without a receiver of results, each thread ends after its current file, and the other
-        // jobs are dropped. The stop flag ends a long reading.
+        // If nobody receives the results, each thread ends after its present file, and the
+        // remaining jobs are dropped. The stop flag ends a long reading.
         drop(done);
         for thread in threads {
-            // A panic while reading was caught in the thread.
+            // The result is ignored: a panic while reading was caught in the thread.
             thread.join().ok();
         }
     }
@@ -412,7 +416,7 @@ impl Running {
                 });
             match started {
                 Ok(thread) => threads.push(thread),
-                // Fewer threads are slower, but sufficient.
+                // With fewer threads, reading takes longer, but all files are read.
                 Err(_) if !threads.is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -467,8 +471,8 @@ impl Readers {
     }
 }
 
-/// Reads the file of a job. If the system temporarily lacks a resource, waits and tries again, for
-/// a few seconds.
+/// Reads the file of a job. If the system temporarily lacks a resource, tries again for a few
+/// seconds.
 fn read_patiently(
     reader: &mut Reader,
     job: &Job,
@@ -509,8 +513,8 @@ mod tests {
     use super::*;
     use crate::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 
-    /// Creates files, and folders if the name ends with a slash, and scans them. Returns whether
-    /// that started threads.
+    /// Scans a tree of these files. (A name that ends with a slash is a folder.) Returns whether
+    /// the scan started reading threads.
     fn needs_threads(there: &[(&str, u64)]) -> bool {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();
@@ -548,7 +552,8 @@ mod tests {
         assert!(needs_threads(&[("a", 1), ("b", 1)]));
     }
 
-    /// A walk over two folders polls, so the file is given to the threads.
+    /// A walk over two folders calls [`Pool::take_ready`] twice, so the file is sent to the
+    /// threads.
     #[test]
     fn a_file_that_was_alone_for_long_goes_to_the_threads() {
         assert!(needs_threads(&[("a", 1), ("d/", 0), ("e/", 0)]));

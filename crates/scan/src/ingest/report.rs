@@ -12,19 +12,20 @@ use crate::walk::{Stat, means_passing};
 
 use super::target::Target;
 
-/// The answer of an observer about a directory that is about to be listed.
+/// An observer's decision about a directory that is about to be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// List it. A listing that was made early also counts, if [`Observer::found_directories`]
-    /// returned true before it began.
+    /// List the directory. A listing that was made earlier may be used, if
+    /// [`Observer::found_directories`] had returned true before.
     Go,
-    /// List it now: events may have been missed since it was found.
+    /// List the directory now. An earlier listing must not be used, because events may have been
+    /// missed since.
     Anew,
-    /// Skip it and everything below; the index keeps its rows.
+    /// Do not list the directory. The index keeps its rows of it and of everything below.
     Skip,
 }
 
-/// A name whose content is now in the index. Reported after the commit.
+/// A name whose content is in the index now. It is reported after the commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
     /// Its path.
@@ -33,49 +34,51 @@ pub struct Committed {
     pub file: FileId,
     /// Its content, if it could be read.
     pub content: Option<ContentId>,
-    /// The content that the path had before. For a new name it is the content that the file has
-    /// under its other names. Equal to `content` if nothing relevant changed.
+    /// The content that the path had before. For a new name of a file, the content that the file
+    /// had under its other names. It is equal to `content` if the content did not change.
     pub was: Option<ContentId>,
 }
 
-/// Receives the events of a reconcile, on the thread that reconciles.
+/// Receives the events of a reconcile. It is called on the thread that reconciles.
 pub trait Observer {
-    /// Called before a directory is listed. An observer that wants the directory's events adds the
-    /// watch here, so that no change after the listing is missed.
+    /// Is called before a directory is listed. An observer that needs the events of the directory
+    /// adds a watch here, so that it misses no change after the listing.
     fn before_listing(&mut self, dir: &Path) -> Listing {
         let _ = dir;
         Listing::Go
     }
 
-    /// Announces directories, with their `stat`, that [`Self::before_listing`] will name one by
-    /// one. The reconcile may end before it names them all. Watches may be added together here.
-    /// Returns true if every event in them is reported from now on, or need not be. Such
-    /// directories may be listed early.
+    /// Is called with directories and their `stat` that will probably be listed: then
+    /// [`Self::before_listing`] is called for each of them. An observer can add many watches here
+    /// at once. Returns true if every event in them is reported from now on, or if no events are
+    /// needed. Then the directories may be listed at once.
     fn found_directories(&mut self, dirs: &[(&Path, Stat)]) -> bool {
         let _ = dirs;
         true
     }
 
-    /// A directory of the index is gone, with everything below, or may no longer be listed.
+    /// Is called when a directory of the index is gone with everything below it, or may no longer
+    /// be listed.
     fn directory_gone(&mut self, dir: &Path) {
         let _ = dir;
     }
 
-    /// A batch was committed. `before` is the index as of the last call, or as of the start of the
-    /// reconcile.
+    /// Is called when a batch was committed. `before` is the index as it was at the last call, or
+    /// at the start of the reconcile.
     fn committed(&mut self, files: &[Committed], before: &Snapshot) {
         let _ = (files, before);
     }
 
-    /// Parts of documents that were not there before are now in the index.
+    /// Is called when parts of documents were added to the index.
     fn taken_apart(&mut self) {}
 
-    /// Reports progress, at most a few times a second.
+    /// Is called with the progress, at most a few times a second.
     fn progress(&mut self, progress: &Progress) {
         let _ = progress;
     }
 
-    /// Returns whether to end the reconcile early. It is called often. Finished work is kept.
+    /// Returns whether the reconcile should end early. It is called often. The work that is
+    /// finished is kept.
     fn should_stop(&mut self) -> bool {
         false
     }
@@ -87,35 +90,36 @@ pub struct Unobserved;
 
 impl Observer for Unobserved {}
 
-/// Progress of a reconcile.
+/// The progress of a reconcile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Directories listed.
+    /// Number of directories that were listed.
     pub dirs: u64,
-    /// Names checked.
+    /// Number of names that were compared.
     pub entries: u64,
-    /// Regular files among them.
+    /// Number of regular files among these names.
     pub files: u64,
-    /// Files read; an attempt that did not get to the end does not count.
+    /// Number of files that were read to their end.
     pub files_read: u64,
-    /// Bytes read from files; holes do not count.
+    /// Number of bytes that were read from files. Holes do not count.
     pub bytes_read: u64,
-    /// Files waiting to be read or being read.
+    /// Number of files that wait to be read or are being read.
     pub pending: u64,
-    /// Directories found and not listed yet.
+    /// Number of directories that were found but not listed yet.
     pub pending_dirs: u64,
-    /// Files and bytes that are finished, read or not.
+    /// Files and bytes that need no more work, whether they were read or not.
     pub done: Amount,
-    /// All files and bytes to process; `None` while they are unknown.
+    /// All files and bytes of the reconcile. `None` as long as they are not known.
     pub all: Option<Amount>,
 }
 
-/// A number of files, and their bytes: either their sizes or the bytes that must be read of them.
+/// A number of files and a number of bytes: the sizes of these files, or the bytes of them that
+/// must be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
@@ -128,52 +132,53 @@ pub struct SoftError {
     pub errno: i32,
 }
 
-/// The outcome of a reconcile.
+/// The result of a reconcile.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The final figures.
+    /// The progress at the end.
     pub progress: Progress,
-    /// Changes applied to the index, by any kind.
+    /// Number of changes that were applied to the index.
     pub changes: u64,
-    /// Paths removed from the index (a directory with all below counts once).
+    /// Number of paths that were removed from the index. A directory counts once, with everything
+    /// below it.
     pub removed: u64,
-    /// Files and directories that could not be read: the first [`Report::MOST_ERRORS`].
+    /// Files and directories that could not be read, but only the first [`Report::MOST_ERRORS`].
     pub errors: Vec<SoftError>,
-    /// The number of all errors.
+    /// Number of files and directories that could not be read.
     pub error_count: u64,
-    /// Paths that could not be checked because of a transient failure, and that failure. They must
-    /// be reconciled again with everything below, because their rows in the index may be wrong.
+    /// Paths that could not be checked because of a transient failure, each with the `errno`. Their
+    /// rows in the index may be wrong, so they must be reconciled again with everything below them.
     pub passing: BTreeMap<PathBuf, i32>,
-    /// Names left out by ignore rules and patterns. Names below an ignored directory are not
-    /// counted.
+    /// Number of names that ignore rules and patterns left out. Names below an ignored directory do
+    /// not count.
     pub ignored: u64,
-    /// Directories not entered because of the file system that is mounted there.
+    /// Directories that were not entered because of the file system that is mounted there.
     pub mounts_skipped: Vec<PathBuf>,
-    /// Roots that are missing, cannot be opened or are not mounted. Their rows in the index were
+    /// Roots that are missing, cannot be opened, or are not mounted. Their rows in the index were
     /// left unchanged.
     pub unavailable: Vec<PathBuf>,
-    /// Paths that were found, but were gone when they were to be read or listed: the first
-    /// [`Report::MOST_ERRORS`]. Something may be there again by now.
+    /// Paths that were found, but were gone when they were to be read or listed; only the first
+    /// [`Report::MOST_ERRORS`]. They may exist again by now.
     pub vanished: Vec<PathBuf>,
     /// Roots whose directory was replaced during the reconcile. They must be reconciled again.
     pub replaced: Vec<PathBuf>,
-    /// Files that were written to during every attempt to read them. They must be read again soon.
+    /// Files that changed during every attempt to read them. They must be read again soon.
     pub moving: Vec<PathBuf>,
-    /// Targets that changed at every attempt and were given up. They must be named again soon.
+    /// Targets that changed in every round. They must be reconciled again soon.
     pub unresolved: Vec<Target>,
-    /// Large files that were not read to their ends yet. The next reconcile that names them
-    /// continues.
+    /// Large files that were not read to their end. The next reconcile of such a file continues the
+    /// reading.
     pub unfinished: Vec<PathBuf>,
-    /// The times when files must be checked again, because they were read too soon after their last
-    /// change. If a directory has many such files, it is named instead of them.
-    /// [`super::Scope::Entry`] is enough.
+    /// The times at which files must be checked again, because they were read too soon after their
+    /// last change. If a directory has many such files, the directory is named here instead of the
+    /// files. A check with [`super::Scope::Entry`] is enough.
     pub recheck: BTreeMap<PathBuf, SystemTime>,
-    /// The reconcile was stopped early; its finished work is in the index.
+    /// True if the reconcile was stopped early. The work that was finished is in the index.
     pub stopped: bool,
 }
 
 impl Report {
-    /// The maximum number of errors that are kept with their paths; all are counted.
+    /// The maximum number of errors that are reported with their paths. All errors are counted.
     pub const MOST_ERRORS: usize = 1000;
 
     pub(crate) fn vanished(&mut self, path: &Path) {

@@ -1,4 +1,4 @@
-//! Passes files to the readers and handles their results.
+//! Sends files to the reading threads, and handles the results.
 
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use super::report::{Amount, IngestError};
 use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
 use crate::read::{Content, FileRead, LARGE, ReadFailure, age};
 
-/// The maximum number of files of a directory that are checked again one by one. If there are more,
-/// the directory is listed.
+/// The maximum number of files in a directory that are checked again one by one. If there are more,
+/// the directory is listed instead.
 const FEW: usize = 16;
 
 impl Run<'_> {
-    /// Passes a file to the readers.
+    /// Sends a file to the reading threads. If they have enough files, handles results first.
     pub(super) fn read(&mut self, job: Job) -> Result<(), IngestError> {
         while self.pool.is_full() && !self.should_stop() {
             if let Some(done) = self.pool.take(PROGRESS_INTERVAL) {
@@ -36,7 +36,8 @@ impl Run<'_> {
         self.pool.give(job).map_err(IngestError::Threads)
     }
 
-    /// Handles finished files, reports progress, and applies the batch.
+    /// Handles the results that are ready, reports progress, and applies the batch if it is time
+    /// to.
     pub(super) fn make_progress(&mut self) -> Result<(), IngestError> {
         while let Some(done) = self.pool.take_ready() {
             self.done(done)?;
@@ -67,7 +68,7 @@ impl Run<'_> {
         }
     }
 
-    /// Waits for all files under way.
+    /// Waits until all files that were sent are read.
     pub(super) fn drain(&mut self) -> Result<(), IngestError> {
         while self.pool.under_way() > 0 {
             self.should_stop();
@@ -94,8 +95,8 @@ impl Run<'_> {
                 self.report.progress.files_read += 1;
                 self.report.progress.bytes_read += read.bytes;
                 if let Some(errno) = read.scarce {
-                    // The content is known. That its parts could not be extracted now is reported,
-                    // not stored.
+                    // The content itself was read. The failure to take it apart is reported, but
+                    // not stored as a result for the content.
                     self.report.error(&job.path, errno);
                 }
                 if !self.written_to.is_empty()
@@ -119,7 +120,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Records that a file cannot be read, unless that is recorded already.
+    /// Records that a file cannot be read, unless the index has that already.
     pub(super) fn unreadable(
         &mut self,
         number: u64,
@@ -195,7 +196,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the result of taking the file apart as a change, if there is a new result.
+    /// Returns the change that stores the result of taking the file apart, if there is a new
+    /// result.
     fn look_of(
         &self,
         path: &Path,
@@ -217,7 +219,7 @@ impl Run<'_> {
         }))
     }
 
-    /// Records a file that was found to have a content that another file has just added.
+    /// Handles a file whose content another file has just added to the index.
     pub(super) fn brought(
         &mut self,
         job: Job,
@@ -233,8 +235,8 @@ impl Run<'_> {
         self.settle(job, &read, ContentRef::Known(content))
     }
 
-    /// Returns whether a file is settled: rule 5 of [`crate::read`]. Schedules another check of an
-    /// unsettled file, or reports a moving one.
+    /// Returns whether a file is settled: see rule 5 of [`crate::read`]. If it is not, schedules
+    /// another check, or reports that the file keeps changing.
     fn is_settled(&mut self, path: &Path, read: &FileRead, second_look: bool) -> bool {
         if read.moving {
             self.report.moving.push(path.to_owned());
@@ -246,8 +248,8 @@ impl Run<'_> {
             self.recheck(path, read.stat.ctime);
             return false;
         }
-        // A change time in the future proves nothing and may stay for years, so a second reading
-        // must be enough.
+        // A change time in the future may stay for years, so waiting for the end of the window is
+        // of no use. In this case, a second reading must be enough.
         if age >= window || (second_look && age < -window) {
             return true;
         }
@@ -255,8 +257,8 @@ impl Run<'_> {
         false
     }
 
-    /// Schedules another check of a file for the time when its window is over. If a directory has
-    /// many such files, schedules the directory instead.
+    /// Schedules another check of a file for the end of its settle window. If a directory has many
+    /// such files, schedules a check of the directory instead.
     pub(super) fn recheck(&mut self, path: &Path, ctime: Timestamp) {
         let window = self.options.settle_window;
         let now = SystemTime::now();

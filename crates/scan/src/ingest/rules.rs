@@ -1,13 +1,15 @@
-//! Ignore files, for roots that ask for them.
+//! Ignore files, for roots whose options ask for them.
 //!
-//! Their meaning is git's, with the additions of the crate `ignore`. The last matching line of the
-//! nearest file decides. `.ignore` files always override `.gitignore` files. Nothing below an
-//! ignored directory can be included again. Only files within the root count: a global one or one
-//! above the root would make the answer depend on where a root begins.
+//! They have the same meaning as in git, with the additions of the crate `ignore`. For each path,
+//! the last matching line of the nearest ignore file decides. `.ignore` files always override
+//! `.gitignore` files. Nothing below an ignored directory can be included again. Only ignore files
+//! within the root are used. With a global file or files above the root, a path could be ignored in
+//! one root and not in another.
 //!
-//! Ignore files are written by others, so they are opened like any other ([`crate::read`]): never
-//! through a link, regular files only. A file longer than [`LONGEST`] has no rules, since the
-//! truncated line could be another rule. Links and longer files are reported as soft errors.
+//! Ignore files are written by others, so they are opened as carefully as any other file
+//! ([`crate::read`]): only regular files, never through a link. An ignore file longer than
+//! [`LONGEST`] is not used, because a line that is cut off could be another rule. Links and files
+//! that are too long are reported as soft errors.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -24,10 +26,11 @@ use crate::walk::{Anchor, Kind};
 /// The names of ignore files.
 pub(super) const NAMES: [&str; 2] = [".gitignore", ".ignore"];
 
-/// The size in bytes of the largest ignore file; a larger one has no rules.
+/// The maximum size of an ignore file in bytes. A larger one is not used.
 const LONGEST: usize = 1 << 20;
 
-/// The rules that apply in a directory: its own and those of the directories above.
+/// The ignore rules that apply in a directory: those of its own ignore files, and those of the
+/// directories above it.
 #[derive(Debug)]
 pub(super) struct Rules {
     git: Gitignore,
@@ -36,8 +39,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Returns the rules in `dir`, given those of the directories above. `refused` receives each
-    /// ignore file that is not used because it is a link or too long.
+    /// Returns the rules that apply in `dir`. `above` has the rules of the directories above it.
+    /// `refused` is called with each ignore file that is not used because it is a link or too long.
     pub(super) fn enter(
         anchor: &Anchor,
         dir: &Path,
@@ -61,7 +64,7 @@ impl Rules {
         }))
     }
 
-    /// Returns whether an entry is ignored, provided that its directory is not.
+    /// Returns whether an entry is ignored. The caller must know that its directory is not ignored.
     pub(super) fn ignore(this: Option<&Arc<Self>>, path: &Path, is_dir: bool) -> bool {
         if path.file_name() == Some(OsStr::new(".git")) {
             return true;
@@ -77,31 +80,32 @@ impl Rules {
     }
 }
 
-/// The exclusions by the patterns of a root.
+/// The names that the patterns of a root leave out. `None` if the root has no patterns.
 #[derive(Debug)]
 pub(super) struct Excluded(Option<Gitignore>);
 
 impl Excluded {
-    /// Returns the exclusions of this root.
+    /// Returns the names that the patterns of this root leave out.
     pub(super) fn of(root: &RootOptions) -> Self {
         if root.exclude.is_empty() {
             return Self(None);
         }
         let mut builder = GitignoreBuilder::new(&root.path);
         for pattern in &root.exclude {
-            // The patterns of users were checked before; an invalid one is skipped.
+            // An invalid pattern is skipped. The patterns of users were checked before.
             builder.add_line(None, pattern).ok();
         }
         Self(builder.build().ok())
     }
 
-    /// Returns whether an entry is left out, provided that its directory is not.
+    /// Returns whether an entry is left out. The caller must know that its directory is not left
+    /// out.
     pub(super) fn has(&self, path: &Path, is_dir: bool) -> bool {
         let matched = |patterns: &Gitignore| patterns.matched(path, is_dir).is_ignore();
         self.0.as_ref().is_some_and(matched)
     }
 
-    /// Returns whether a path below the root is left out, or a directory above it.
+    /// Returns whether a path below the root, or a directory above it, is left out.
     pub(super) fn holds(&self, path: &Path, is_dir: bool) -> bool {
         let matched = |patterns: &Gitignore| {
             let matched = patterns.matched_path_or_any_parents(path, is_dir);
@@ -111,14 +115,15 @@ impl Excluded {
     }
 }
 
-/// Returns the rules of the `.gitignore` in a directory, for a question about one path.
+/// Returns the rules of the `.gitignore` in a directory. This is for a question about a single
+/// path.
 pub fn gitignore_of(dir: &Path) -> Option<Gitignore> {
     let anchor = Anchor::open(dir).ok()?;
     load(&anchor, dir, OsStr::new(NAMES[0])).ok().flatten()
 }
 
-/// Returns the rules of an ignore file; `None` if it does not exist or cannot be opened. A link and
-/// a file that is too long are errors.
+/// Returns the rules of an ignore file. Returns `None` if the file does not exist or cannot be
+/// opened. A link or a file that is too long is an error.
 fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, Errno> {
     let path = dir.join(name);
     let file = match open_regular(anchor, &path) {
@@ -127,7 +132,8 @@ fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, 
             let is_link = anchor.stat_at(&path)?.kind == Kind::Symlink;
             return if is_link { Err(Errno::LOOP) } else { Ok(None) };
         }
-        // An ignore file that cannot be opened is reported when it is compared like any file.
+        // An ignore file that cannot be opened is not reported here, but when it is compared like
+        // any other file.
         Err(_) => return Ok(None),
     };
     let text = read_prefix(&file, LONGEST + 1)?;
@@ -136,7 +142,7 @@ fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, 
     }
     let mut builder = GitignoreBuilder::new(dir);
     for line in String::from_utf8_lossy(&text).lines() {
-        // As in git, a line that is not a glob is no rule.
+        // As in git, a line that is not a valid glob is ignored.
         builder.add_line(None, line).ok();
     }
     Ok(builder.build().ok())

@@ -21,35 +21,37 @@ use crate::ingest::rules::Excluded;
 use crate::read::FileRead;
 use crate::walk::{Anchor, means_absent, means_denied};
 
-/// The maximum number of rounds. Each but the first checks names again that changed meanwhile.
+/// The maximum number of rounds. Each round after the first checks names again that changed
+/// meanwhile.
 const ROUNDS: u32 = 4;
 
-/// The longest delay before a batch is applied.
+/// The longest time before a batch is applied.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The shortest interval between two reports of progress.
+/// The shortest time between two reports of progress.
 pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// With more new postings than this in a reconcile, segments are merged only at its end.
+/// If a reconcile adds more postings than this, segments are merged only at its end.
 const BULK: u64 = 200_000;
 
-/// Fewer new postings than this do not justify a durable transaction. The text of these, a
-/// megabyte, is digested again in milliseconds. But if the machine loses power within the minute,
-/// an edited large file must be read again as a whole.
+/// If a reconcile of a daemon adds at most this many postings, its commits are not made durable at
+/// once. Such postings belong to about a megabyte of text, which can be digested again in
+/// milliseconds. But if the machine loses power within the next minute, a large file that was
+/// edited must be read again as a whole.
 const FEW: u64 = 10_000;
 
-/// The reason why a name is removed.
+/// The reason why a name is removed from the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     /// The name does not exist. That is checked once more before the removal.
     Vanished,
-    /// The name exists, but is left out or is below a directory that may not be read.
+    /// The name exists, but is left out, or is in a directory that may not be read.
     LeftOut,
-    /// The name exists, but was not checked. The reason is stored in its place.
+    /// The name exists, but was not looked at. The reason is stored in place of the entry.
     Gap(Gap),
 }
 
-/// The parts of a root that all its files share.
+/// The root of a path, with what is needed to compare files in it.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) root: Arc<RootOptions>,
@@ -57,7 +59,7 @@ pub(super) struct Place {
     pub(super) excluded: Arc<Excluded>,
 }
 
-/// The state that is kept between reconciles.
+/// The state that an [`Ingest`](super::Ingest) keeps between reconciles.
 pub(super) type State<'a> = (
     &'a mut Pool,
     &'a mut Documents,
@@ -75,44 +77,49 @@ pub(super) struct Run<'a> {
     pub(super) assumed: &'a mut Assumed,
     pub(super) costs: &'a mut Costs,
     pub(super) snapshot: Snapshot,
-    /// The index as of the last report to the observer.
+    /// The index as it was at the last report to the observer.
     before: Snapshot,
     pub(super) area: Area,
     pub(super) batch: Batch,
     pub(super) report: Report,
-    /// Names to be removed at the end of the round.
+    /// Names that will be removed at the end of the round.
     removals: BTreeMap<PathBuf, Why>,
-    /// Paths to check in the next round.
+    /// Paths that will be checked in the next round.
     again: BTreeSet<PathBuf>,
-    /// Files that lost a name, or whose number of names changed. Their names are checked again,
-    /// because a write under one name is not reported for the others.
+    /// Files that lost a name or whose number of links changed. Their names are checked again,
+    /// because a write through one name is reported only for that name.
     pub(super) look_at_names: BTreeSet<FileId>,
-    /// Files that events say were written to. Their times are not trusted, under any name.
+    /// Files that were written to, according to events. Their times are not trusted, under any of
+    /// their names.
     pub(super) written_to: HashSet<FileId>,
-    /// Paths to check in the next round with everything below.
+    /// Paths that will be checked in the next round, with everything below them.
     again_below: BTreeSet<PathBuf>,
-    /// Files that are targets themselves in this round; a listing need not check them again.
+    /// Files that are targets of this round themselves. So a listing of their directory need not
+    /// compare them.
     pub(super) named: HashSet<PathBuf>,
-    /// Device and inode of files with several names that are being read.
+    /// Device and inode of each file that has several names and is being read.
     pub(super) being_read: HashSet<(u64, u64)>,
-    /// Files with several names that could not be read. Their other names are not tried.
+    /// Files with several names that could not be read. They are not tried again under their other
+    /// names.
     pub(super) unreadable: HashSet<(FsId, u64)>,
-    /// Files whose content another file is adding to the index.
+    /// Files that wait, because another file with the same content is just adding that content to
+    /// the index.
     pub(super) waiting: Vec<(Job, FileRead, ContentDigest)>,
     /// Directories that this reconcile has added to the index.
     new_dirs: Vec<PathBuf>,
-    /// Directories that are new since the last commit. They are listed with everything below.
+    /// Directories that were added since the last commit. Everything below them is listed.
     pub(super) entered: HashSet<PathBuf>,
-    /// Directories that the index has only because of an entry below them. A later listing would
-    /// take them for known and not enter them, so their other entries would be missing.
+    /// Directories that are in the index only because an entry below them was added. A later
+    /// listing must still enter them, although the index has them. Otherwise their other entries
+    /// would be missing.
     pub(super) implied: BTreeSet<PathBuf>,
-    /// Directories that may not be listed. Reports about names below them are ignored.
+    /// Directories that may not be listed. Events about names below them are ignored.
     pub(super) denied: BTreeSet<PathBuf>,
-    /// The number of new postings that were written.
+    /// The number of postings that this reconcile has added.
     postings: u64,
     pub(super) last_commit: Instant,
     pub(super) last_progress: Instant,
-    /// Total size of the files that were checked.
+    /// The total size of the files that were compared.
     pub(super) bytes_seen: u64,
 }
 
@@ -162,7 +169,7 @@ impl<'a> Run<'a> {
 
     pub(super) fn run(mut self, targets: &[Target]) -> Result<Report, IngestError> {
         let result = self.rounds(targets);
-        // Even after a failure, no snapshot and no reading must outlive the reconcile.
+        // No snapshot and no reading may outlive the reconcile, even after a failure.
         if result.is_err() || self.report.stopped {
             self.pool.stop();
         }
@@ -192,8 +199,8 @@ impl<'a> Run<'a> {
     }
 
     fn rounds(&mut self, targets: &[Target]) -> Result<(), IngestError> {
-        // Single entries come before subtrees, so that a listing of a folder above need not check
-        // them again.
+        // Single entries are compared before subtrees. So a listing of a folder above them need not
+        // compare them again.
         let mut ordered: Vec<&Target> = targets.iter().collect();
         ordered.sort_by_key(|target| target.is_subtree());
         for target in targets {
@@ -259,16 +266,16 @@ impl<'a> Run<'a> {
         self.batch.push(self.pool.given(), change);
     }
 
-    /// Marks an indexed name for removal at the end of the round. A directory is reported to the
-    /// observer at once: later it may already have a watch under its new name.
+    /// Marks a name of the index for removal at the end of the round. A directory is reported to
+    /// the observer at once, because later it may be watched under a new name.
     pub(super) fn remove(&mut self, path: &Path, why: Why) -> Result<(), IngestError> {
         let Some(known) = self.snapshot.entry(path)? else {
             return Ok(());
         };
         if matches!(known, Entry::Dir(_)) {
             self.observer.directory_gone(path);
-            // If the directory was renamed, it is one of the new ones. These are listed once more,
-            // with new watches.
+            // The directory may have been renamed, and then it is one of the new directories. So
+            // these are listed once more, with new watches.
             self.again.extend(self.new_dirs.drain(..));
         }
         if let Entry::File(file) = known {
@@ -278,19 +285,19 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Records a directory that is new to the index.
+    /// Records a directory that the index does not have yet.
     pub(super) fn entered_new(&mut self, dir: PathBuf) {
         self.implied.remove(&dir);
         self.entered.insert(dir.clone());
         self.new_dirs.push(dir);
     }
 
-    /// Checks a path once more in the next round.
+    /// Schedules another check of a path for the next round.
     pub(super) fn look_again(&mut self, path: PathBuf) {
         self.again.insert(path);
     }
 
-    /// Checks everything below a path once more in the next round.
+    /// Schedules another check of everything below a path for the next round.
     pub(super) fn look_again_below(&mut self, path: PathBuf) {
         self.again_below.insert(path);
     }
@@ -307,15 +314,15 @@ impl<'a> Run<'a> {
         loop {
             self.drain()?;
             self.commit()?;
-            // The commit handles files that waited for the content of another file. So look again
-            // whether a file is under way.
+            // The commit may have sent files to be read that waited for the content of another
+            // file. So check again whether files are being read.
             if self.pool.under_way() == 0 {
                 break;
             }
         }
         self.finish_documents()?;
-        // Nobody has added these contents: the files that should have were changing, or the
-        // reconcile was stopped.
+        // The content that these files waited for was not added: the other file was changing, or
+        // the reconcile was stopped.
         for (job, _, _) in std::mem::take(&mut self.waiting) {
             self.again.insert(job.path);
         }
@@ -329,7 +336,7 @@ impl<'a> Run<'a> {
         self.commit()?;
         self.empty_denied()?;
         self.again_below.append(&mut self.implied);
-        // Only after the commit does the index have the names that were found in this round.
+        // The names that were found in this round are in the index only now, after the commit.
         for file in std::mem::take(&mut self.look_at_names) {
             self.again.extend(self.snapshot.paths(file)?);
         }
@@ -351,7 +358,8 @@ impl<'a> Run<'a> {
             let Some(place) = self.place(&path)? else {
                 continue;
             };
-            // A replaced root says nothing about what was removed below it.
+            // If the root was replaced, the name may be missing only in the new root. So it is not
+            // removed.
             if replaced.contains(&place.root.path) {
                 continue;
             }
@@ -389,7 +397,8 @@ impl<'a> Run<'a> {
         }
         let mut taken = self.batch.take();
         self.report.changes += taken.changes.len() as u64;
-        // Only a daemon's index can say when a content was first seen.
+        // Only the index of a daemon is kept up to date, so only it can say when a content was
+        // first seen.
         if self.options.index_use == IndexUse::Stays {
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
             let time = now.unwrap_or_default().as_secs().cast_signed();

@@ -1,9 +1,9 @@
-//! Finds files that were written to under names that nobody observed.
+//! Finds files that were written to under names that nobody watched.
 //!
-//! A hard link may appear, be written through and vanish before it is observed, for example in a
-//! folder that was not watched yet. Then no event names the file. The change is found by comparing
-//! the indexed inodes with their present state. That takes some microseconds per name, so it is
-//! bounded: in a large index only files with several known names are compared.
+//! Suppose that a hard link is created, written to and removed before it is watched, for example in
+//! a folder without a watch. Then no event reports a change of the file. Such a change is found by
+//! comparing the inodes in the index with their present state. That takes some microseconds for
+//! each name. So in a large index, only files with several known names are compared.
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -16,11 +16,11 @@ use super::{Ingest, IngestError};
 use crate::fsid::FsIds;
 use crate::walk::{Anchor, Stat};
 
-/// The maximum number of names that are compared at once.
+/// The maximum number of names that are compared in one call.
 const MOST: usize = 20_000;
 
 impl Ingest {
-    /// Returns the indexed names of files whose inodes have changed since they were indexed.
+    /// Returns targets for the files whose inodes have changed since they were indexed.
     pub fn changed_unheard(&self) -> Result<Vec<Target>, IngestError> {
         let snapshot = self.index.snapshot()?;
         let mut files = Vec::new();
@@ -53,8 +53,8 @@ impl Ingest {
         Ok(targets)
     }
 
-    /// Returns an indexed name of the file with this inode number that still leads to the file. The
-    /// file must be on the file system of the existing directory `dir`.
+    /// Returns a path of the file with this inode number, if the index has one that still leads to
+    /// the file. The file must be in the file system of the directory `dir`.
     pub fn name_of(&self, dir: &Path, ino: u64) -> Option<PathBuf> {
         let anchor = Anchor::open(dir).ok()?;
         let dev = anchor.stat().dev;

@@ -1,4 +1,4 @@
-//! The targets and the rules of a reconcile.
+//! The targets of a reconcile, and the rules for comparing them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,35 +8,35 @@ use resemble_core::{ByteLen, StopFlag};
 
 use crate::parts::PartReader;
 
-/// The reach of a [`Target::Path`].
+/// The part of a [`Target::Path`] that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// The entry itself, and the names in it if it is a directory. Directories below are entered
-    /// only if they are new to the index.
+    /// The entry itself and, if it is a directory, the names in it. A directory among these names
+    /// is entered only if the index does not have it.
     Entry,
-    /// The entry and everything below.
+    /// The entry, and everything below it.
     Subtree,
 }
 
-/// The reason why a path may have changed. The `stat` of the path decides whether it did; the cause
-/// only decides how much an equal `stat` is trusted.
+/// The reason why a path may have changed. Whether it did change is found by its `stat`. The cause
+/// only decides how far an equal `stat` is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// Anything may have happened: a scan, a created name, an event with few details. A file with
-    /// an unchanged `stat` is left alone; one whose inode changed is read.
+    /// Anything may have happened: this is a scan, or an event with few details. A file with an
+    /// unchanged `stat` is not read. A file whose inode changed is read.
     Unknown,
-    /// The bytes were written: the file is read even with an unchanged `stat`, since a writer
-    /// through `mmap` may not have changed it.
+    /// The bytes were written to. The file is read even if its `stat` is unchanged, because a
+    /// program that writes by `mmap` may not have changed it yet.
     Modified,
-    /// The name appeared, and an event reported that: it was created, linked or moved here. That
-    /// explains why a known inode changed. So nothing is read if size and modification time are
-    /// equal.
+    /// An event reported that the name appeared: it was created, linked or moved here. This
+    /// explains why the inode of a file in the index has changed. So the file is not read if its
+    /// size and modification time are equal.
     Named,
-    /// Only attributes changed. If size and modification time are equal, nothing is read.
+    /// Only attributes changed. The file is not read if its size and modification time are equal.
     AttributesOnly,
 }
 
-/// A target of a reconcile. Paths are absolute, without `.` and `..`, and lie in one of the roots
+/// A target of a reconcile. Its paths are absolute, without `.` and `..`, and in one of the roots
 /// of [`IngestOptions::roots`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
@@ -44,28 +44,30 @@ pub enum Target {
     Path {
         /// The path.
         path: PathBuf,
-        /// The entry, or everything below, too.
+        /// The part of the path that is compared.
         scope: Scope,
-        /// The reason.
+        /// The reason why it may have changed.
         cause: Cause,
-        /// True to read unsettled files again now instead of after
+        /// True if unsettled files are read again at once instead of after
         /// [`IngestOptions::settle_window`].
         read_now: bool,
     },
-    /// A rename that an event reported. Both paths are checked. If it is no rename (any more), both
-    /// count as changed paths. A renamed directory is listed again, with everything below.
+    /// A rename that an event reported. Both paths are compared. If it turns out that nothing was
+    /// renamed, or was renamed back, both count as changed paths. A renamed directory is listed
+    /// again, with everything below it.
     Renamed {
-        /// Old path.
+        /// The old path.
         from: PathBuf,
-        /// New path.
+        /// The new path.
         to: PathBuf,
-        /// True if the file was also written to and must be read.
+        /// True if the file was also written to, so that it must be read.
         modified: bool,
     },
 }
 
 impl Target {
-    /// Returns everything at and below `path`, trusting equal `stat`s: the target of a scan.
+    /// Returns the target of a scan: everything at and below `path`. A file with an equal `stat`
+    /// counts as unchanged.
     pub fn subtree(path: impl Into<PathBuf>) -> Self {
         Self::Path {
             path: path.into(),
@@ -86,7 +88,7 @@ impl Target {
         )
     }
 
-    /// Returns a single entry.
+    /// Returns the target for a single entry.
     pub fn entry(path: impl Into<PathBuf>, cause: Cause) -> Self {
         Self::Path {
             path: path.into(),
@@ -97,26 +99,27 @@ impl Target {
     }
 }
 
-/// The rules of one root.
+/// A root, and its rules.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RootOptions {
-    /// Its absolute path, without symbolic links. A directory or (for the command line) a file.
+    /// The absolute path of the root, without symbolic links. It is a directory or, for the command
+    /// line, a file.
     pub path: PathBuf,
-    /// True to honour `.gitignore` and `.ignore` files within the root, and to skip `.git`.
+    /// True if `.gitignore` and `.ignore` files within the root are used, and `.git` is left out.
     pub ignore: bool,
-    /// True to leave out other file systems mounted below.
+    /// True if other file systems that are mounted below the root are left out.
     pub one_file_system: bool,
-    /// True to take documents and archives apart, if [`IngestOptions::part_reader`] is set.
+    /// True if documents and archives are taken apart. This needs [`IngestOptions::part_reader`].
     pub text: bool,
-    /// Names that are left out with everything below: patterns as in ignore files, relative to the
-    /// root. An invalid pattern leaves nothing out.
+    /// Patterns of names that are left out, with everything below them. They are written as in
+    /// ignore files, relative to the root. An invalid pattern leaves nothing out.
     pub exclude: Vec<String>,
-    /// Files larger than this are not read; only their names are in the index.
+    /// The maximum size of a file that is read. Of larger files, the index has only the names.
     pub max_size: Option<ByteLen>,
 }
 
 impl RootOptions {
-    /// Returns a root with the default rules: everything is indexed.
+    /// Returns a root with the default rules, by which everything is indexed.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -129,15 +132,16 @@ impl RootOptions {
     }
 }
 
-/// The time when documents are taken apart, and who takes turns in that.
+/// The time at which documents are taken apart, and who takes turns: folders or users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DocumentTurns {
-    /// A reconcile ends when all are taken apart. The topmost folders of roots take turns.
+    /// A reconcile ends when all documents are taken apart. The topmost folders in the roots take
+    /// turns.
     #[default]
     BeforeTheEnd,
     /// A reconcile ends when the bytes of all files are in the index. Documents are taken apart
-    /// meanwhile and afterwards, and a later reconcile writes their parts. For a daemon. The
-    /// topmost folders of roots take turns.
+    /// meanwhile and afterwards, and a later reconcile adds their parts. This is for a daemon. The
+    /// topmost folders in the roots take turns.
     LaterByFolder,
     /// Like [`Self::LaterByFolder`], but users take turns.
     LaterByUser,
@@ -146,45 +150,47 @@ pub enum DocumentTurns {
 /// The intended use of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexUse {
-    /// Repeated use: at the end of a reconcile everything is durable and sorted.
+    /// The index is used several times. At the end of a reconcile everything is durable, and
+    /// segments are merged.
     #[default]
     Again,
-    /// Use by a daemon. Small changes are in the index at once. They become durable with the next
-    /// large one or [`resemble_index::Index::persist`].
+    /// A daemon uses the index. Small changes are visible at once. They become durable with the
+    /// next large change, or by [`resemble_index::Index::persist`].
     Stays,
-    /// Use for one question: postings of a bulk load stay unmerged. Callers that need lists merge
-    /// them first ([`resemble_index::Index::merge`]).
+    /// The index is used for one question. After a bulk load, segments are not merged. A caller
+    /// that needs posting lists must merge them first ([`resemble_index::Index::merge`]).
     Once,
 }
 
-/// Options of [`super::Ingest`].
+/// The options of [`super::Ingest`].
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
-    /// Number of reading threads; 0: as many as the machine runs at once.
+    /// The number of reading threads. 0 means one for each processor.
     pub threads: usize,
-    /// Paths that are skipped with everything below, before any `stat`: our own state and mounts.
+    /// Paths that are left out with everything below them, before any `stat`: the files of this
+    /// program, and its mounts.
     pub exclude: Vec<PathBuf>,
-    /// The roots; if two hold a path, the longer one applies.
+    /// The roots. If a path is in two of them, the longer root applies.
     pub roots: Vec<RootOptions>,
-    /// The time after a change of its inode during which a file is unsettled. After that it is read
-    /// once more: see [`crate::read`].
+    /// The time after the last change of its inode during which a file is unsettled. It is read
+    /// once more when this time is over: see [`crate::read`].
     pub settle_window: Duration,
-    /// True to read unsettled files again at every check, not only after the window. For callers
-    /// without events (the command line).
+    /// True if unsettled files are read again at every check, and not only after their window. This
+    /// is for callers without events (the command line).
     pub distrust_unsettled: bool,
-    /// True if writes through unobserved names may have reached any file, so that no event explains
-    /// a changed inode.
+    /// True if any file may have been written to through a name that is not watched. Then no event
+    /// explains the change of an inode.
     pub distrust: bool,
-    /// The reader that takes files apart, if it is set.
+    /// The reader that takes files apart. `None`: no file is taken apart.
     pub part_reader: Option<Arc<dyn PartReader>>,
-    /// The time when documents are taken apart.
+    /// The time at which documents are taken apart, and who takes turns.
     pub documents: DocumentTurns,
-    /// Ends a running reconcile early.
+    /// The flag by which another thread can end a reconcile early.
     pub stop: StopFlag,
     /// The intended use of the index.
     pub index_use: IndexUse,
-    /// The time after which a reconcile ends without the rest of a large file, so that others need
-    /// not wait: see [`super::Report::unfinished`]. `None`: it is read to its end.
+    /// The longest time for which a large file is read in one reconcile, so that other files need
+    /// not wait for it: see [`super::Report::unfinished`]. `None`: it is read to its end.
     pub turn: Option<Duration>,
 }
 

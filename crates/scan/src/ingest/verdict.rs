@@ -1,23 +1,24 @@
-//! Decides from the stat of an indexed file whether it must be read.
+//! Decides, from the stat of a file and its row in the index, whether the file must be read.
 
 use resemble_index::{FileRow, FileStat, FileState};
 
-/// The action for a file.
+/// The decision about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The file is unchanged, and was read long enough after its last change.
     Settled,
-    /// The file is unchanged, and is checked again after its settle window.
+    /// The file is unchanged. It is checked again at the end of its settle window.
     Settling,
-    /// The inode changed, but neither its size nor its modification time. The file need not be read
-    /// if reported events explain the change.
+    /// The inode has changed, but not its size or modification time. The file need not be read if
+    /// events that were reported explain the change.
     Touched,
     /// The file must be read.
     Changed,
 }
 
-/// Compares the present stat of a file with the indexed one. `may_wait` is called for an unchanged
-/// unsettled file: it returns whether the second reading can wait for the end of the window.
+/// Compares the present stat of a file with the one in the index. `may_wait` is called if the file
+/// is unchanged and unsettled. It returns whether the second reading can wait until the end of the
+/// settle window.
 pub(super) fn decide(
     known: &FileRow,
     now: &FileStat,
@@ -39,20 +40,20 @@ pub(super) fn decide(
         _ if written_to => Verdict::Changed,
         FileState::Settled(_) => Verdict::Settled,
         FileState::Unsettled(_) if may_wait() => Verdict::Settling,
-        // An unreadable or skipped file is read, because the reason may no longer hold.
+        // A file that was unreadable or left out is read, because the reason may no longer exist.
         FileState::Unsettled(_) | FileState::Unreadable(_) | FileState::Skipped(_) => {
             Verdict::Changed
         }
     }
 }
 
-/// Returns whether a stat is that of the indexed inode.
+/// Returns whether a stat belongs to the inode that the index has.
 pub(super) fn is_same_file(known: &FileRow, now: &FileStat) -> bool {
     known.stat.fs == now.fs && known.stat.ino == now.ino
 }
 
-/// Returns whether the inode, the size and the modification time are those of the indexed file. A
-/// program can reset the modification time.
+/// Returns whether the inode, the size and the modification time are equal to those in the index. A
+/// program can set the modification time, so the bytes may still differ.
 pub(super) fn has_same_bytes(known: &FileRow, now: &FileStat) -> bool {
     is_same_file(known, now) && known.stat.size == now.size && known.stat.mtime == now.mtime
 }
@@ -115,7 +116,7 @@ mod tests {
                 now.ctime.nanos += 1;
                 decide(&known, &now, written_to, || true)
             });
-            // The cause of the change decides whether the file was written to.
+            // Whether the file was written to depends on the cause, so the result differs.
             assert_eq!(verdicts, [Touched, Touched, Changed, Changed]);
         }
     }
@@ -136,7 +137,7 @@ mod tests {
                 assert_eq!(decide(&known, &now, false, || true), Verdict::Changed);
             }
         }
-        // The number of names does not affect the bytes.
+        // The number of names says nothing about the bytes.
         let known = known(FileState::Settled(ContentId(1)));
         let mut now = known.stat.clone();
         now.nlink = 2;

@@ -17,31 +17,31 @@ use super::run::{Place, Run, Why};
 use super::target::Cause;
 use crate::walk::{Found, Kind, OpenDir, Stat, means_absent, means_denied};
 
-/// A directory to compare.
+/// A directory that the walk will compare.
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) path: PathBuf,
-    /// The depth below the start of the walk.
+    /// Its depth below the directory at which the walk starts.
     pub(super) depth: usize,
-    /// True to enter known directories below, too.
+    /// True if directories in it are entered even if the index has them.
     pub(super) below: bool,
-    /// The indexed directory at this path, if there is one.
+    /// The directory that the index has at this path, if there is one.
     pub(super) known: Option<DirId>,
-    /// `st_dev` of the directory above; `None` at the start of the walk.
+    /// The `st_dev` of its parent directory. `None` if the walk starts here.
     pub(super) device_above: Option<u64>,
-    /// The rules of the directories above, if there are any.
+    /// The ignore rules of the directories above it, if there are any.
     pub(super) rules: Option<Arc<Rules>>,
-    /// The cause with which the files in it are checked.
+    /// The cause of the check, for the files in it.
     pub(super) cause: Cause,
     pub(super) read_now: bool,
 }
 
-/// The number of entries after which finished files are handled.
+/// After this many entries, the results of finished files are handled.
 pub(super) const OFTEN: usize = 64;
 
 impl Run<'_> {
-    /// Walks a tree depth first, in raw-byte order. The stack is on the heap, because a tree may be
-    /// deeper than a thread's stack.
+    /// Walks a tree depth first, in the order of the bytes of names. The stack of the walk is on
+    /// the heap, because a tree may be deeper than the stack of a thread allows.
     pub(super) fn walk(&mut self, place: &Place, start: Visit) -> Result<(), IngestError> {
         let result = self.walk_below(place, start);
         self.pool.lister.forget();
@@ -49,8 +49,8 @@ impl Run<'_> {
     }
 
     fn walk_below(&mut self, place: &Place, start: Visit) -> Result<(), IngestError> {
-        // Only a bind mount can show a directory inside itself. It is detected by the identities of
-        // all directories from the root to the visited one.
+        // Only a bind mount can show a directory inside itself. To detect that, the walk keeps the
+        // device and inode of all directories from the root to the present one.
         let mut chain = chain_above(place, &start.path);
         let base = chain.len();
         let mut stack = vec![start];
@@ -140,8 +140,8 @@ impl Run<'_> {
         self.compare(place, &visit, &dir, found, known, stack)
     }
 
-    /// Opens a directory. If descriptors run out, drops the listings that were made ahead and
-    /// retries.
+    /// Opens a directory. If the process has no descriptors left, drops the listings that were made
+    /// ahead, and tries again.
     fn open(&self, place: &Place, dir: &Path) -> rustix::io::Result<OpenDir> {
         place.anchor.dir(dir).or_else(|errno| {
             if matches!(errno, Errno::MFILE | Errno::NFILE) {
@@ -152,8 +152,8 @@ impl Run<'_> {
         })
     }
 
-    /// Compares the names found in a directory with the indexed ones. Both lists are sorted by raw
-    /// bytes.
+    /// Compares the names in a directory with those that the index has. Both lists are sorted by
+    /// the bytes of the names.
     fn compare(
         &mut self,
         place: &Place,
@@ -181,7 +181,7 @@ impl Run<'_> {
             !found.is_gone()
         });
         self.leave_out(place, visit, &known, &left_out)?;
-        // Vanished names are handled first: see `remove`.
+        // Names that are gone are handled first: `Run::remove` gives the reason.
         let is_gone = |(name, _): &&(OsString, KnownEntry)| {
             let is_found = found.binary_search_by(|found| found.name.cmp(name));
             let is_left_out = || left_out.binary_search_by(|(left, _)| left.cmp(name));
@@ -254,7 +254,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Records an entry whose `stat` failed.
+    /// Handles an entry whose `stat` failed.
     fn without_stat(
         &mut self,
         path: &Path,
@@ -263,7 +263,7 @@ impl Run<'_> {
     ) -> Result<(), IngestError> {
         self.report.error(path, errno.raw_os_error());
         let known = known.map(|known| known.entry);
-        // A transient failure does not change an indexed entry.
+        // After a transient failure, the entry in the index stays.
         if means_denied(errno) || matches!(known, None | Some(Entry::Gap(_))) {
             let gap = Gap::Failed(errno.raw_os_error());
             self.leave(path, known.as_ref(), gap)?;
@@ -271,7 +271,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Requests the listings of the directories below, which are visited next.
+    /// Requests the listings of directories in this one, because the walk will visit them next.
     fn look_ahead(&mut self, place: &Place, dir: &OpenDir, below: &[(Visit, Stat)]) {
         let (pool, area, snapshot) = (&mut self.pool, &self.area, &self.snapshot);
         let upcoming = |visit: &Visit| Upcoming {
@@ -282,7 +282,7 @@ impl Run<'_> {
             snapshot: visit.known.map(|_| snapshot.clone()),
         };
         for (visit, _) in below {
-            // Prefetching only reads names from the disk and compares none, so it needs no index.
+            // Prefetching only reads names from the disk, so it needs no snapshot of the index.
             let fetched = || Upcoming {
                 snapshot: None,
                 ..upcoming(visit)
@@ -295,15 +295,16 @@ impl Run<'_> {
                 .map(|(visit, stat)| (visit.path.as_path(), *stat))
                 .collect();
             if self.observer.found_directories(&dirs) {
-                // The walk visits the first directory at once, so that one is not listed ahead.
+                // The walk visits the first directory immediately, so listing that one ahead is of
+                // no use.
                 let next = below.iter().skip(1).map(|(visit, _)| upcoming(visit));
                 pool.lister.want(next);
             }
         }
     }
 
-    /// Compares an entry that is not a directory. If its directory is being listed, `listed` has
-    /// that open directory, and whether everything below it is compared, too.
+    /// Compares an entry that is not a directory. `listed` is set if the directory of the entry is
+    /// being listed. It has that open directory, and true if everything below it is compared, too.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn entry(
         &mut self,
@@ -359,7 +360,7 @@ impl Run<'_> {
     }
 }
 
-/// Returns the identities of the directories above `path`, from its root on.
+/// Returns device and inode of each directory above `path`, beginning with its root.
 fn chain_above(place: &Place, path: &Path) -> Vec<(u64, u64)> {
     let root = place.anchor.path();
     let above: Vec<&Path> = path
@@ -374,9 +375,11 @@ fn chain_above(place: &Place, path: &Path) -> Vec<(u64, u64)> {
     stats.map(|stat| (stat.dev, stat.ino)).collect()
 }
 
-/// Returns why the mount at a directory is not entered; `None` if it is entered.
+/// Returns the reason why a directory on another file system is not entered. Returns `None` if it
+/// is entered.
 fn kept_out(place: &Place, visit: &Visit, dir: &OpenDir) -> Option<Why> {
-    // A root is always entered, whatever its file system is: the user named it.
+    // A root is always entered, even if its file system is of another kind, because the user named
+    // it.
     if visit.path == place.root.path || visit.device_above == Some(dir.stat.dev) {
         return None;
     }
@@ -388,8 +391,8 @@ fn kept_out(place: &Place, visit: &Visit, dir: &OpenDir) -> Option<Why> {
         .then_some(Why::Gap(Gap::LeftOut(LeftOutRule::OneFileSystem)))
 }
 
-/// Splits the entries of a directory into those to compare and those left out on purpose. A
-/// vanished name that a rule leaves out is in neither list.
+/// Splits the names in a directory into those that are compared and those that are left out by a
+/// rule. A name that is gone by now, and that a rule leaves out, is in neither list.
 fn sorted_out(
     place: &Place,
     visit: &Visit,

@@ -1,8 +1,8 @@
-//! Limits the total memory of workers.
+//! Limits the memory that all workers use together.
 //!
-//! One worker is limited by [`super::Limits::memory`], and several may run at once. Together they
-//! may use half of the machine's memory, or half of the limit of this process's control group. The
-//! other half is left to the system, including the page cache.
+//! Each worker is limited by [`super::Limits::memory`], and several may run at once. Together they
+//! may use half of the memory of the machine, or half of the limit of this process's control group
+//! if that is less. The other half is left to the system, including the page cache.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use parking_lot::{Condvar, Mutex};
 
 use super::MOST_WORKERS;
 
-/// If the limit must be less than the configured one, it is a multiple of this. So it stays the
-/// same if a machine reports a few pages more or less after a restart.
+/// If a worker's limit must be lower than the configured one, it is rounded to a multiple of this.
+/// So it stays the same if the machine reports slightly more or less memory after a restart.
 const STEP: u64 = 128 << 20;
 
-/// Returns the bytes that all workers may use together.
+/// Returns the number of bytes that all workers may use together.
 pub(super) fn for_workers() -> u64 {
     let system = rustix::system::sysinfo();
     let machine = (system.totalram as u64).saturating_mul(u64::from(system.mem_unit));
@@ -23,7 +23,8 @@ pub(super) fn for_workers() -> u64 {
     half(group.map_or(machine, |group| group.min(machine)))
 }
 
-/// Returns the memory of one worker, at most `one`, and how many workers may run at the same time.
+/// Returns the memory limit of one worker, which is at most `one`, and the number of workers that
+/// may run at the same time. `all` is the memory for all workers.
 pub(super) fn shared(all: u64, one: u64) -> (u64, usize) {
     let one = one.clamp(1, all.max(1));
     let most = usize::try_from(all / one).unwrap_or(usize::MAX);
@@ -34,8 +35,8 @@ fn half(bytes: u64) -> u64 {
     (bytes / 2 / STEP * STEP).max(STEP)
 }
 
-/// Returns the least memory limit of a control group and its parents. `groups`
-/// (`/proc/self/cgroup`) names the group.
+/// Returns the lowest memory limit of a control group and its parents. `groups` is the text of
+/// `/proc/self/cgroup`, which names the group.
 fn group_limit(groups: &str, root: &Path) -> Option<u64> {
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let mut folder: PathBuf = root.join(group);
@@ -49,14 +50,14 @@ fn group_limit(groups: &str, root: &Path) -> Option<u64> {
     least
 }
 
-/// The places of workers that may run at the same time.
+/// Counts the workers that run, and makes further ones wait. A worker needs a place to run.
 #[derive(Debug)]
 pub(super) struct Places {
     free: Mutex<usize>,
     changed: Condvar,
 }
 
-/// The place of one worker; released when dropped.
+/// A worker's place. It is free again when this is dropped.
 pub(super) struct Held<'a>(&'a Places);
 
 impl Places {
@@ -67,7 +68,7 @@ impl Places {
         }
     }
 
-    /// Waits for a place.
+    /// Waits until a place is free, and takes it.
     pub(super) fn take(&self) -> Held<'_> {
         let mut free = self.free.lock();
         self.changed.wait_while(&mut free, |free| *free == 0);

@@ -1,10 +1,10 @@
-//! The parts that were extracted from files a short while ago.
+//! A cache of the parts that were extracted from files a short while ago.
 //!
-//! A book in PDF takes half a second to extract. Every page that was made from it lists the book
-//! among its rows, so each question about a page needs the text of the book. So the extracted parts
-//! are kept for the next question and replayed, unless they are too large. They are valid for one
-//! state of a file, identified by its `stat`. A file that changed just now may change again within
-//! the same timestamp, so nothing is kept for it.
+//! Extracting the text of a book in PDF takes half a second. Each question about a page that was
+//! made from the book needs the text of the book. So extracted parts are kept for the next question
+//! and replayed, unless they are too large. They are valid for one state of a file, which is
+//! identified by the file's `stat`. If a file has just changed, it may change again within the same
+//! timestamp, so its parts are not kept.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use resemble_extract::{Part, Sink, Skipped};
 
 use super::PartReader;
 
-/// Bytes of memory for all files together.
+/// The number of bytes of memory for the parts of all files together.
 const ROOM: usize = 32 << 20;
 
-/// The maximum number of bytes kept per file.
+/// The maximum number of bytes of memory for the parts of one file.
 const MOST_OF_ONE: usize = 8 << 20;
 
-/// The longest tick of a file system's clock.
+/// The longest interval between two timestamps of a file system.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A reader that caches the parts it read a short while ago.
+/// A reader that keeps the parts that it extracted a short while ago.
 #[derive(Debug)]
 pub struct RecentParts {
     reader: Arc<dyn PartReader>,
@@ -34,7 +34,7 @@ pub struct RecentParts {
 }
 
 impl RecentParts {
-    /// Wraps `reader`, which extracts all parts that are not cached.
+    /// Makes a reader that takes parts from its cache, or else from `reader`.
     pub fn new(reader: Arc<dyn PartReader>) -> Self {
         Self {
             reader,
@@ -72,7 +72,7 @@ impl PartReader for RecentParts {
             told: Some(RecordedParts::default()),
         };
         let skipped = self.reader.read_parts(name, head, file, &mut recorder)?;
-        // A failure that may not recur is not cached.
+        // A failure that may not occur again is not kept.
         let is_final = !skipped.iter().any(|(_, why)| why.is_of_the_moment());
         if let Some(mut told) = recorder.told.filter(|_| is_final) {
             told.skipped.clone_from(&skipped);
@@ -95,7 +95,8 @@ impl PartReader for RecentParts {
     }
 }
 
-/// A state of a file, by its `stat`. It includes the name, because that also determines the format.
+/// The state of a file, identified by its `stat`. It also has the name of the file, because the
+/// format depends on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FileState {
     inode: (u64, u64),
@@ -105,7 +106,8 @@ struct FileState {
 }
 
 impl FileState {
-    /// Returns the state of a file; `None` if the file may still change within the same timestamp.
+    /// Returns the state of a file. Returns `None` if the file could still change within the same
+    /// timestamp.
     fn of(file: BorrowedFd<'_>, name: &[u8]) -> Option<Self> {
         let stat = rustix::fs::fstat(file.as_fd()).ok()?;
         let changed = (stat.st_ctime, stat.st_ctime_nsec as i64);
@@ -119,7 +121,7 @@ impl FileState {
     }
 }
 
-/// Returns whether a change after `now` would have a newer timestamp.
+/// Returns whether a change after `now` would give the file another timestamp than `changed`.
 fn is_settled(changed: (i64, i64), now: Duration) -> bool {
     let (Ok(seconds), Ok(nanos)) = (u64::try_from(changed.0), u32::try_from(changed.1)) else {
         return false;
@@ -127,7 +129,7 @@ fn is_settled(changed: (i64, i64), now: Duration) -> bool {
     Duration::new(seconds, nanos) + TICK <= now
 }
 
-/// The parts that were extracted from a file, as a sequence of calls to a [`Sink`].
+/// The parts that were extracted from a file, recorded as a sequence of calls to a [`Sink`].
 #[derive(Debug, Default)]
 struct RecordedParts {
     events: Vec<PartEvent>,
@@ -139,7 +141,7 @@ struct RecordedParts {
 #[derive(Debug)]
 enum PartEvent {
     Begin(Part),
-    /// Takes this many of the bytes.
+    /// The next bytes of `bytes`, this many.
     Bytes(usize),
     End,
     Drop,
@@ -147,7 +149,7 @@ enum PartEvent {
 }
 
 impl RecordedParts {
-    /// Replays the calls.
+    /// Repeats the recorded calls.
     fn tell(&self, sink: &mut dyn Sink) {
         let mut rest = &self.bytes[..];
         for event in &self.events {
@@ -165,15 +167,16 @@ impl RecordedParts {
         }
     }
 
-    /// Estimated bytes of memory.
+    /// Returns the approximate number of bytes of memory that the record takes.
     fn memory(&self) -> usize {
-        /// Memory of an event with a part's name, or of a skipped part.
+        /// The approximate memory of an event, or of a skipped part, with its name.
         const EVENT: usize = 96;
         self.bytes.len() + (1 + self.events.len() + self.skipped.len()) * EVENT
     }
 }
 
-/// Passes calls on to another sink, and records them until the record is too large.
+/// Passes all calls on to another sink, and records them. If the record becomes too large, it is
+/// dropped.
 struct Recorder<'s> {
     sink: &'s mut dyn Sink,
     told: Option<RecordedParts>,
@@ -228,8 +231,8 @@ mod tests {
 
     use super::*;
 
-    /// Reports the bytes of a file twice, and a part that is incomplete. Counts how often it is
-    /// called.
+    /// A reader that reports the bytes of a file twice, and then an incomplete part. It counts its
+    /// calls.
     #[derive(Debug, Default)]
     struct Twice(AtomicUsize);
 
@@ -300,7 +303,7 @@ mod tests {
         heard
     }
 
-    /// Waits until the file's last change is older than a tick.
+    /// Waits until the last change of the file is older than one tick.
     fn settled(path: &Path) {
         let file = File::open(path).expect("a file");
         while FileState::of(file.as_fd(), b"").is_none() {
@@ -345,7 +348,7 @@ mod tests {
             settled(&path);
             path
         };
-        // Three parts of 3 MiB exceed the bound of one file.
+        // Three parts of 3 MiB exceed the limit for one file, so they are not kept.
         let large = write("large", 3 << 20);
         for _ in 0..2 {
             assert_eq!(asked(&recent, &inner, &large).1, 1);
@@ -355,7 +358,7 @@ mod tests {
             assert_eq!(asked(&recent, &inner, path).1, 1);
         }
         assert!(recent.kept.lock().bytes() <= ROOM);
-        // The last file is still cached, the first one is not.
+        // The parts of the last file are still kept, but no longer those of the first one.
         assert_eq!(asked(&recent, &inner, &paths[11]).1, 0);
         assert_eq!(asked(&recent, &inner, &paths[0]).1, 1);
     }

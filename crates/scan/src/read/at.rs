@@ -1,4 +1,4 @@
-//! Reads an open file at a position, and repeats interrupted calls.
+//! Reads an open file at a given position. Calls that a signal interrupts are repeated.
 
 use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
@@ -6,11 +6,11 @@ use std::os::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, ReadWriteFlags};
 
-/// The number of bytes of a large file that are read at a time. A piece should stay in the near
-/// cache until it is digested.
+/// The number of bytes of a large file that are read at a time. They should still be in the
+/// processor's cache when they are digested.
 pub(super) const PIECE: usize = 256 << 10;
 
-/// Reads at a position, at most as much as the buffer holds. Returns 0 at the end of the file.
+/// Reads at a position, at most as many bytes as the buffer has. Returns 0 at the end of the file.
 pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
     loop {
         match rustix::io::pread(file, &mut *buffer, at) {
@@ -20,13 +20,13 @@ pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io:
     }
 }
 
-/// Like [`read_at`], but leaves the page cache as it was, if the file system can do that.
+/// Like [`read_at`], but leaves the page cache unchanged, if the file system can do that.
 pub(super) fn read_past_cache(
     file: &OwnedFd,
     buffer: &mut [u8],
     at: u64,
 ) -> rustix::io::Result<usize> {
-    /// `RWF_DONTCACHE` of `<linux/fs.h>`, since Linux 6.14.
+    /// The flag `RWF_DONTCACHE` of `<linux/fs.h>`, since Linux 6.14.
     const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
     loop {
         match rustix::io::preadv2(file, &mut [IoSliceMut::new(buffer)], at, DONTCACHE) {
@@ -39,8 +39,8 @@ pub(super) fn read_past_cache(
     }
 }
 
-/// Returns whether the beginning of a file is in the page cache; `None` if the file system cannot
-/// answer.
+/// Returns whether the beginning of a file is in the page cache. Returns `None` if the file system
+/// cannot say that.
 pub(crate) fn is_cached(file: &OwnedFd) -> Option<bool> {
     let mut byte = [0];
     let mut room = [IoSliceMut::new(&mut byte)];
@@ -51,8 +51,8 @@ pub(crate) fn is_cached(file: &OwnedFd) -> Option<bool> {
     }
 }
 
-/// Fills the buffer from `at` on. Returns the number of bytes, which is less only at the end of the
-/// file.
+/// Fills the buffer with bytes from position `at` on. Returns the number of bytes, which is smaller
+/// than the buffer only at the end of the file.
 pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -64,8 +64,8 @@ pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::
     Ok(filled)
 }
 
-/// Returns `most` bytes of a file from `at` on, or fewer at the end of the file. They are in the
-/// reused buffer.
+/// Returns up to `most` bytes of a file from position `at` on. There are fewer only at the end of
+/// the file. The bytes are in `buffer`, which can be used again.
 pub fn fill<'b>(
     file: &OwnedFd,
     buffer: &'b mut Vec<u8>,
@@ -93,16 +93,17 @@ pub fn read_prefix(file: &OwnedFd, most: usize) -> rustix::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the next range of data at or after `at`, within `size`. If the file system does not know
-/// its holes, everything is data.
+/// Returns the next range of data at or after `at`, up to `size`. If the file system does not
+/// support holes, everything is data.
 pub fn data_at(file: &OwnedFd, at: u64, size: u64) -> std::ops::Range<u64> {
     let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
         Ok(start) => start.clamp(at, size),
-        // Only holes are left, or the file has shrunk, which the next `stat` shows.
+        // Only holes follow, or the file has become shorter, which the next `stat` shows.
         Err(Errno::NXIO) => return size..size,
         Err(_) => return at..size,
     };
     let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(size);
-    // While a file shrinks, the end may be before the start. Then the rest counts as data.
+    // If the file is becoming shorter, the end may be before the start. Then the rest counts as
+    // data.
     start..if end > start { end.min(size) } else { size }
 }

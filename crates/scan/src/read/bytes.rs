@@ -1,4 +1,4 @@
-//! Reads the bytes of a file for a question that uses no index.
+//! Reads the bytes of a file for a question without an index.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::pieces::Piece;
 use super::{InPieces, ReadFailure, open_regular};
 use crate::walk::Anchor;
 
-/// Reads files one after the other through one buffer, and passes on their bytes.
+/// Reads files one after another through one buffer, and passes their bytes on.
 #[derive(Debug)]
 pub struct Bytes(InPieces);
 
@@ -39,9 +39,9 @@ impl Bytes {
         })
     }
 
-    /// Reads the file at a path below the anchor, and passes its bytes to `take`. No more is read
-    /// than its size at the time of opening. Returns the number of bytes. A change meanwhile is not
-    /// detected here; the caller can detect it by the digest.
+    /// Reads the file at a path below the anchor, and passes its bytes to `take`. Reads at most as
+    /// many bytes as the file had when it was opened. Returns the number of bytes. This function
+    /// does not notice if the file changes meanwhile, but the caller can notice it by the digest.
     pub fn of(
         &mut self,
         anchor: &Anchor,

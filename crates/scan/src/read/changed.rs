@@ -1,22 +1,23 @@
-//! Reads a large file that has changed, or may have, using its earlier state.
+//! Reads a large file that may have changed, with the help of its earlier state.
 //!
-//! **If it has grown**, the bytes after its old end are read and digested. The bytes before are
-//! assumed unchanged, or hashed if they may not be assumed.
+//! **If the file has grown**, only the bytes after its old end are read and digested. The bytes
+//! before it are assumed to be unchanged. If that is not allowed, they are read and hashed.
 //!
-//! **Otherwise it is compared.** Each stretch is read and hashed. A stretch with the same blocks
-//! keeps its result. A stretch that differs is read once more, from the page cache, and digested.
-//! So are those after it, until one ends in the same state as before. So a block written to an
-//! image of a gigabyte costs one BLAKE3 pass and the digest of eight megabytes.
+//! **Otherwise the file is compared with its earlier state.** Each stretch is read and hashed. If
+//! it has the same blocks as before, its earlier result is used. If it differs, it is read once
+//! more, from the page cache, and digested. The stretches behind it are digested, too, until one
+//! ends in the same state as before. So for a block that is written to an image of a gigabyte, the
+//! image is hashed once and eight megabytes are digested.
 //!
-//! Inserted or removed bytes shift the rest of the file. If the file ends as before, the rest is
-//! compared at its shifted position, from the first differing stretch on. It is hashed twice in one
-//! pass: by stretches, to compare them, and by the blocks of the content, whose boundaries are
-//! shifted. If bytes were inserted or removed in several places, everything between these is
-//! digested.
+//! Inserted or removed bytes shift the rest of the file. Suppose that the last bytes of the file
+//! are the same as before. Then the stretches from the first differing one on are compared at their
+//! shifted positions. They are hashed twice in one pass. One hash is of each stretch, to compare
+//! it. The other is of the whole content, in which the blocks begin at other positions now. If
+//! bytes were inserted or removed in several places, everything between these places is digested.
 //!
-//! The bytes that are digested must be those that were hashed: the digest names the content, and
-//! chunks of other bytes would be stored under its name. A file that is written to between both
-//! readings is read anew.
+//! The bytes that are digested must be the bytes that were hashed. The content is stored under that
+//! hash, so chunks of other bytes would be wrong. If the file is written to between the two
+//! readings, it is read again from the beginning.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -32,13 +33,14 @@ use super::{Pass, Passed, ReadFailure, Reader};
 use crate::walk::Stat;
 
 impl Reader {
-    /// Returns the stored state of a file, or of the file that it replaces, if the index has the
-    /// content of that state.
+    /// Returns the stored state of a file, or of the file that it replaces. Returns `None` if the
+    /// index does not have the content of that state.
     pub(super) fn known(&self, stat: &Stat, contents: &dyn Contents) -> Option<Arc<KnownFile>> {
         self.read_before(stat, |known| contents.part(&known.content).is_some())
     }
 
-    /// Returns the stored state of a file, or of the file that it replaces, if `is_wanted`.
+    /// Returns the stored state of a file, or of the file that it replaces, if `is_wanted` returns
+    /// true for it.
     pub(super) fn read_before(
         &self,
         stat: &Stat,
@@ -50,8 +52,8 @@ impl Reader {
         known.find(|known| is_wanted(known))
     }
 
-    /// Reads a file with the help of its earlier state. `None` if that does not help; then the
-    /// number of bytes read in vain is added to `bytes`.
+    /// Reads a file with the help of its earlier state. If that is of no use, returns `None`, and
+    /// adds the number of bytes that were read to `bytes`.
     pub(super) fn changed(
         &mut self,
         file: &OwnedFd,
@@ -61,7 +63,7 @@ impl Reader {
         bytes: &mut u64,
     ) -> Result<Option<Passed>, ReadFailure> {
         if known.is_of(stat) && known.goes_on(file, stat)? {
-            // Only the new bytes of a grown file are read, which is not worth a pause.
+            // Of a file that has grown, only the new bytes are read, so no pause is necessary.
             let until = self.pieces.until.take();
             let grown = self.grown(file, stat, known, contents, bytes);
             self.pieces.until = until;
@@ -80,8 +82,8 @@ impl Reader {
         }
     }
 
-    /// Reads a grown file from its old end, if the part before is unchanged. `None` if it is not;
-    /// then the number of bytes read in vain is added to `bytes`.
+    /// Reads a file that has grown from its old end, if the part before that is unchanged.
+    /// Otherwise returns `None`, and adds the number of bytes that were read to `bytes`.
     fn grown(
         &mut self,
         file: &OwnedFd,
@@ -113,7 +115,8 @@ impl Reader {
         }))
     }
 
-    /// Reads a file by stretches, or continues to do so. `known` is its earlier state.
+    /// Reads a file stretch by stretch, from its beginning or from where the last turn ended.
+    /// `known` is its earlier state.
     pub(super) fn edited(
         &mut self,
         file: &OwnedFd,
@@ -188,10 +191,10 @@ impl Reader {
     }
 }
 
-/// The result of reading by stretches, with the number of bytes read.
+/// The result of reading a file stretch by stretch. The number is that of the bytes that were read.
 enum Stretched {
     Whole(u64),
     Paused(u64),
-    /// The file is being written to: the digested bytes differ from the hashed ones.
+    /// The file is being written to: the bytes that were digested are not those that were hashed.
     Moved(u64),
 }

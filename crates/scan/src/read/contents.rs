@@ -1,39 +1,40 @@
-//! The queries of a reader to an index, and its results.
+//! The queries of a reader to the index, and the content that it returns for a file.
 
 use resemble_core::{ComposedDigest, ContentDigest, ContentId, Digest, EditedDigest};
 use resemble_index::Look;
 
-/// The result of looking up a digest, before the content is chunked.
+/// The answer to a reader that has hashed a content, but not chunked it yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// The index has it.
+    /// The index has the content.
     Known(ContentId),
-    /// Another reader is digesting an equal file at this moment.
+    /// Another reader is digesting an equal file right now.
     InFlight,
-    /// The content is new, and the caller must digest it.
+    /// The content is new. The reader must digest it, and has claimed the digest.
     New,
 }
 
 /// Looks up contents by digest.
 pub trait Contents {
-    /// Returns whether this content is known.
+    /// Returns whether the index has this content, or another reader digests it. If neither is so,
+    /// the caller claims the digest.
     fn look_up(&self, digest: &ContentDigest) -> Lookup;
 
-    /// Returns the content of a part, if it is known. Unlike [`Self::look_up`], this does not claim
-    /// the digest.
+    /// Returns the content with this digest, if the index has it. Unlike [`Self::look_up`], this
+    /// does not claim the digest.
     fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
         let _ = digest;
         None
     }
 
-    /// Returns whether a known content was taken apart.
+    /// Returns whether a content of the index was taken apart.
     fn look(&self, content: ContentId) -> Look {
         let _ = content;
         Look::Unseen
     }
 }
 
-/// Treats every content as new: for reading outside an index.
+/// A [`Contents`] in which every content is new, for reading without an index.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoContents;
 
@@ -48,11 +49,11 @@ impl Contents for NoContents {
 pub enum Content {
     /// A content of the index.
     Known(ContentId),
-    /// A content that an equal file is just adding to the index.
+    /// A content that an equal file is adding to the index right now.
     InFlight(ContentDigest),
     /// A new content.
     New(Box<Digest>),
-    /// A new content that is mostly equal to an indexed one.
+    /// A new content, given as edits of a content of the index.
     Edited(Box<EditedDigest>),
 }
 
@@ -66,7 +67,7 @@ impl From<ComposedDigest> for Content {
 }
 
 impl Content {
-    /// Takes the content out. A new content leaves its digest behind, as one in flight.
+    /// Takes the content out. If it is new, its digest is left behind as [`Content::InFlight`].
     pub(crate) fn take(&mut self) -> Self {
         let left = match &*self {
             Self::New(digest) => Self::InFlight(digest.content),

@@ -1,22 +1,23 @@
-//! Large files that were read before, and the state that is kept for their next change.
+//! The states of large files, which make the next reading cheaper.
 //!
-//! A log of a gigabyte to which a line is appended is not read again. An image in which a block was
-//! written is not digested again. When a large file is read, the state of the digester at its end
-//! is kept ([`Checkpoint`]), and the result for each of its stretches ([`Stretches`]).
+//! If a line is appended to a log of a gigabyte, the log is not read again. If a block of a disk
+//! image is written, the image is not digested again. For this, two things are stored when a large
+//! file is read: the state of the digester at the end of the file ([`Checkpoint`]), and the result
+//! for each of its stretches ([`Stretches`]).
 //!
-//! 1. **If the file has grown** and continues where it ended, only the new bytes are read. The
-//!    bytes before the old end are *assumed*, because a `stat` cannot show that they did not
-//!    change. The first and the last bytes are compared, which distinguishes a rewritten file from
-//!    a grown one. A file that passes this test is *unsettled*: it is read and hashed when it was
-//!    quiet for [`SETTLE_WINDOW`](super::SETTLE_WINDOW), or at once if a user asks for certainty.
-//!    That costs only hashing: the digest of the bytes before the old end is known.
-//! 2. **Any other change** is found by reading and hashing the file, stretch by stretch. A stretch
-//!    with the same blocks keeps its result; the others are read again and digested
-//!    ([`changed`](super::changed)). A file that was renamed over another one, as editors save, is
-//!    compared with the state of the other one.
-//! 3. **The chunks are those of the index**, so the state of a file is small. It is kept in memory,
-//!    for the files that were read last. After a restart the first change of a large file reads and
-//!    digests it whole.
+//! 1. **If the file has grown**, only the new bytes are read. It is *assumed* that the bytes before
+//!    the old end are unchanged, although a `stat` cannot prove it. To recognise a file that was
+//!    rewritten, its first bytes and the bytes before the old end are compared. If they are equal,
+//!    the file is *unsettled*. It is read and hashed when it has not changed for
+//!    [`SETTLE_WINDOW`](super::SETTLE_WINDOW), or at once if a user asks for certainty. This costs
+//!    only hashing, because all bytes were digested before.
+//! 2. **Any other change** is found by reading and hashing the file, stretch by stretch. The result
+//!    of a stretch with the same blocks is used again. All other stretches are read once more and
+//!    digested ([`changed`](super::changed)). Editors save a file by renaming a new file to its
+//!    name. The new file is then compared with the state of the old one.
+//! 3. **A state does not have the chunks**, because the index has them. So a state is small. States
+//!    are kept in memory for the files that were read last. After the first change that follows a
+//!    restart, a large file is read and digested as a whole.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -28,27 +29,30 @@ use resemble_core::{ByteLen, Checkpoint, ContentDigest, PostedFingerprints, Stre
 use super::{ReadFailure, read_fully_at};
 use crate::walk::Stat;
 
-/// Smaller files are read whole: that takes less time than the disk needs to find their bytes.
+/// The minimum size of a file for which a state is stored. A smaller file is always read as a
+/// whole: that takes less time than the disk needs to find its bytes.
 pub(crate) const LARGE: ByteLen = ByteLen(4 << 20);
 
-/// No stretches are kept of smaller files: digesting this much takes about 40 ms.
+/// The minimum size of a file for which stretches are stored. Digesting a file of this size takes
+/// about 40 ms.
 pub(super) const IN_STRETCHES: u64 = 16 << 20;
 
-/// A file that has grown by more than this factor is digested anew.
+/// A file that has grown by more than this factor is digested again as a whole.
 pub(super) const MOST_GROWTH: u64 = 2;
 
-/// The number of bytes that are compared at either end before the rest is assumed.
+/// The number of bytes at the beginning and at the old end that are compared before the rest is
+/// assumed to be unchanged.
 const EDGE: usize = 4 << 10;
 
-/// The memory for the states of all files, in bytes.
+/// The number of bytes of memory for the states of all files.
 const MOST: usize = 32 << 20;
 
-/// The maximum memory for the stretches of one file, in bytes. If they take more, none are kept.
-/// That happens to a text of two gigabytes that repeats itself: a gigabyte of it has 7 MB of
-/// stretches.
+/// The maximum number of bytes of memory for the stretches of one file. If they take more, they are
+/// not stored. That happens for a text of two gigabytes that repeats itself: for each gigabyte, its
+/// stretches take 7 MB.
 const MOST_OF_FILE: usize = MOST / 2;
 
-/// The states of the large files that were read last, by device and inode, shared by all readers.
+/// The states of the large files that were read last, by device and inode. All readers share them.
 #[derive(Debug)]
 pub(crate) struct KnownFiles(Mutex<Recent<(u64, u64), Arc<KnownFile>>>);
 
@@ -59,18 +63,18 @@ impl Default for KnownFiles {
 }
 
 impl KnownFiles {
-    /// Returns whether a file of this size is larger than when it was last read.
+    /// Returns whether a file of this size has grown since its state was stored.
     pub(crate) fn is_behind(&self, file: (u64, u64), size: u64) -> bool {
         let known = self.0.lock().get(&file);
         known.is_some_and(|known| known.size() < size)
     }
 
-    /// Returns the state of a file.
+    /// Returns the stored state of a file.
     pub(super) fn get(&self, file: (u64, u64)) -> Option<Arc<KnownFile>> {
         self.0.lock().get(&file)
     }
 
-    /// Keeps the state of a file.
+    /// Stores the state of a file.
     pub(super) fn put(&self, mut known: KnownFile) {
         let of_stretches = |stretches: &Arc<Stretches>| stretches.bytes();
         let mut stretches = known.stretches.as_ref().map_or(0, of_stretches);
@@ -83,19 +87,20 @@ impl KnownFiles {
     }
 }
 
-/// The state of a large file when it was read.
+/// The state of a large file at the time when it was read.
 #[derive(Debug)]
 pub(super) struct KnownFile {
     /// Its device and inode.
     pub(super) file: (u64, u64),
     pub(super) content: ContentDigest,
-    /// The state of the digester at its end.
+    /// The state of the digester at the end of the file.
     pub(super) checkpoint: Checkpoint,
-    /// The fingerprints with which those of its next content are compared.
+    /// The fingerprints that have postings. Those of the file's next content are compared with
+    /// them.
     pub(super) posted: PostedFingerprints,
-    /// The stretches that the content consists of, or begins with.
+    /// The stretches of the content. They may end before the content does.
     pub(super) stretches: Option<Arc<Stretches>>,
-    /// Its [`edges`].
+    /// The digests of its first and last bytes: see [`edges`].
     pub(super) edges: Edges,
 }
 
@@ -104,19 +109,20 @@ impl KnownFile {
         self.checkpoint.position()
     }
 
-    /// Returns whether this is the state of the file itself, and not of a file that it replaces.
+    /// Returns whether this is the state of the file itself, and not that of a file that it
+    /// replaces.
     pub(super) fn is_of(&self, stat: &Stat) -> bool {
         self.file == (stat.dev, stat.ino)
     }
 
-    /// Returns whether the file begins with the content and goes on, judged by the first and the
-    /// last bytes of the content.
+    /// Returns whether the file begins with this content and is longer. This is judged by the first
+    /// and the last bytes of the content only.
     pub(super) fn goes_on(&self, file: &OwnedFd, stat: &Stat) -> Result<bool, ReadFailure> {
         Ok(self.size() < stat.size && edges(file, self.size())? == Some(self.edges))
     }
 
-    /// Returns by how many bytes the end of the file has moved. If its last bytes are not the same,
-    /// returns 0. This many bytes were inserted before them, or removed.
+    /// Returns how many bytes were inserted before the last bytes of the file. The number is
+    /// negative if bytes were removed. Returns 0 if the last bytes are not the same as before.
     pub(super) fn shift(&self, file: &OwnedFd, stat: &Stat) -> Result<i64, ReadFailure> {
         let moved = stat.size.cast_signed() - self.size().cast_signed();
         let last = edges(file, stat.size)?.map(|edges| edges.last);
@@ -128,14 +134,15 @@ impl KnownFile {
     }
 }
 
-/// The digests of the first and of the last bytes of a file or of its beginning.
+/// The digests of the first bytes and of the last bytes of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edges {
     first: ContentDigest,
     last: ContentDigest,
 }
 
-/// Returns the edges of the first `size` bytes of a file; `None` if the file is shorter.
+/// Returns the digests of the first bytes and of the last bytes of the first `size` bytes of a
+/// file. Returns `None` if the file is shorter.
 pub(super) fn edges(file: &OwnedFd, size: u64) -> Result<Option<Edges>, ReadFailure> {
     let edge = |from| {
         let mut bytes = [0; EDGE];

@@ -1,4 +1,4 @@
-//! Decides whether a file that was read is taken apart, and does so.
+//! Takes a file apart after it was read, if that is necessary.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use super::{
 use crate::parts::{DigestedParts, HEAD, PartReader};
 use crate::walk::{Anchor, Stat};
 
-/// The time at which a file that was read is taken apart.
+/// The time at which a file is taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     Now,
@@ -21,9 +21,9 @@ pub(crate) enum When {
 }
 
 impl Reader {
-    /// Reads like [`Self::read`]. If the content has not been taken apart yet, takes it apart.
+    /// Like [`Self::read`], but also takes the content apart, unless that was done before.
     ///
-    /// A file that is changing is not taken apart, because it will be read again.
+    /// A file that is changing is not taken apart, because it will be read again anyway.
     pub fn read_with_parts(
         &mut self,
         anchor: &Anchor,
@@ -36,8 +36,8 @@ impl Reader {
         self.read_and_look(anchor, path, known_size, contents, parts)
     }
 
-    /// Like [`Self::read_with_parts`]. With [`When::Later`], a content that only a process can take
-    /// apart is just marked as [due](FileRead::due).
+    /// Like [`Self::read_with_parts`]. But with [`When::Later`], a content that needs a process to
+    /// be taken apart is only marked as [due](FileRead::due).
     pub(crate) fn read_and_look(
         &mut self,
         anchor: &Anchor,
@@ -57,8 +57,8 @@ impl Reader {
         loop {
             let mut read = self.read_from(&file, stat, known_size, contents)?;
             match (&read.content, earlier.take()) {
-                // The bytes are the same, only the times changed. The content is in flight because
-                // the previous attempt here claimed it.
+                // The bytes are the same: only the times have changed. The content is in flight
+                // because the previous attempt of this reading has claimed it.
                 (Content::InFlight(now), Some(was)) if was.content.is_new(now) => {
                     (read.content, read.applies, read.look) = (was.content, was.applies, was.look);
                     read.due = was.due;
@@ -86,8 +86,8 @@ impl Reader {
         }
     }
 
-    /// Takes apart a file that was just read. Returns whether the file was read again after its
-    /// `stat`, which must then be compared once more.
+    /// Takes a file apart that was just read. Returns true if the file was read again for this, so
+    /// that its `stat` must be compared once more.
     fn look(
         &mut self,
         file: &OwnedFd,
@@ -108,7 +108,8 @@ impl Reader {
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
             Content::New(_) | Content::Edited(_) => Look::Unseen,
-            // The file that adds this content is taken apart instead of this one.
+            // Another file is just adding this content. That file is taken apart instead of this
+            // one.
             Content::InFlight(_) => return Ok(whole.is_none()),
         };
         read.look = match (read.applies, look) {

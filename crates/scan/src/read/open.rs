@@ -10,13 +10,13 @@ use rustix::io::Errno;
 use super::ReadFailure;
 use crate::walk::{Anchor, Kind, OpenDir, Stat};
 
-/// Opens a regular file below the anchor for reading. Returns the `stat` of the open file, too.
+/// Opens a regular file below the anchor for reading. Also returns the `stat` of the open file.
 pub fn open_regular(anchor: &Anchor, path: &Path) -> Result<(OwnedFd, Stat), ReadFailure> {
     open_checked(&|flags| anchor.open_at(path, flags))
 }
 
-/// Like [`open_regular`], for a name in an open directory. That takes one look-up, however deep the
-/// directory is.
+/// Like [`open_regular`], for a name in an open directory. This takes only one look-up, even if the
+/// directory is deep below the anchor.
 pub fn open_regular_in(dir: &OpenDir, name: &OsStr) -> Result<(OwnedFd, Stat), ReadFailure> {
     open_checked(&|flags| dir.open_at(name, flags))
 }
@@ -24,7 +24,7 @@ pub fn open_regular_in(dir: &OpenDir, name: &OsStr) -> Result<(OwnedFd, Stat), R
 fn open_checked(
     open_at: &dyn Fn(OFlags) -> rustix::io::Result<OwnedFd>,
 ) -> Result<(OwnedFd, Stat), ReadFailure> {
-    // After a stale handle the name is looked up once more.
+    // If the handle is stale, the name is looked up once more.
     let handle = match open_at(OFlags::PATH) {
         Err(Errno::STALE) => open_at(OFlags::PATH),
         other => other,
@@ -41,7 +41,8 @@ fn open_checked(
         other => other,
     };
     match file {
-        // Without /proc the file is opened by its name, and the inode is compared.
+        // Without /proc, the file is opened by its name. Then its inode must be the one that was
+        // checked.
         Err(Errno::NOENT | Errno::NOTDIR) => {
             let file = open_at(flags)?;
             let now = Stat::of(file.as_fd())?;
@@ -50,7 +51,7 @@ fn open_checked(
             }
             Ok((file, now))
         }
-        // This opened the inode of the handle itself.
+        // This is the inode that was checked, so no comparison is necessary.
         other => Ok((other?, stat)),
     }
 }

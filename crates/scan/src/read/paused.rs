@@ -1,9 +1,9 @@
-//! Readings that were interrupted, so that other files need not wait for a large one.
+//! Paused readings: a large file is read in turns, so that other files need not wait for it.
 //!
-//! A reader that may pause stops after a while and stores its state for the file. The next reading
-//! of the file continues from there. A file that was written to meanwhile is still read to its end,
-//! as in an unpaused reading. The result is *moving*, with the `stat` of the beginning. Only a file
-//! that was replaced or has become shorter is begun anew.
+//! A reader stores its state for the file at the end of a turn. The next reading of the file
+//! continues from there. If the file was written to meanwhile, it is still read to its end, as it
+//! would be without a pause. The result is then *moving*, with the `stat` from the beginning. The
+//! reading begins again only if the file was replaced or has become shorter.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant, SystemTime};
@@ -16,34 +16,34 @@ use super::ReadFailure;
 use super::known::{Edges, edges};
 use crate::walk::Stat;
 
-/// The maximum number of stored readings. One more replaces the oldest.
+/// The maximum number of paused readings that are stored. One more replaces the oldest one.
 const MOST: usize = 8;
 
-/// A reading that is not resumed within this time is dropped, because its file may be gone.
+/// A reading that is not continued within this time is dropped, because its file may be gone.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
-/// The state of an interrupted reading.
+/// A reading that was paused.
 #[derive(Debug)]
 pub(super) struct Paused {
-    /// The `stat` of the file when its reading began; `at` is the time of that.
+    /// The `stat` of the file at the time `at`, when the reading began.
     pub(super) stat: Stat,
     pub(super) at: SystemTime,
-    /// The number of bytes that were read.
+    /// The number of bytes that were read so far.
     pub(super) bytes: u64,
-    /// The state of the reading after these bytes.
+    /// The state of the computation after the bytes that were read.
     pub(super) state: Halfway,
     edges: Option<Edges>,
     since: Instant,
 }
 
-/// The state after the first bytes of a file.
+/// The state of the computation after a part of a file was read.
 #[derive(Debug)]
 pub(super) enum Halfway {
-    /// This many bytes were hashed, to compute only the digest at first.
+    /// The reading only computes the digest at first, and has hashed this many bytes.
     Hashed(Box<ContentHasher>, u64),
-    /// The file is digested.
+    /// The reading digests the file.
     Digested(Box<Digester>),
-    /// The file is compared with its earlier content, and digested where it differs.
+    /// The reading compares the file with its earlier content, and digests it where it differs.
     Edited(Box<Digester>),
 }
 
@@ -57,12 +57,12 @@ impl Halfway {
     }
 }
 
-/// The stored readings, by device and inode. All readers share them.
+/// The paused readings, by device and inode. All readers share them.
 #[derive(Debug, Default)]
 pub(crate) struct PausedReadings(Mutex<Vec<((u64, u64), Paused)>>);
 
 impl PausedReadings {
-    /// Stores a reading.
+    /// Stores a paused reading.
     pub(super) fn put(
         &self,
         file: &OwnedFd,
@@ -86,7 +86,7 @@ impl PausedReadings {
         Ok(())
     }
 
-    /// Takes out the stored reading of a file, if the reading can continue.
+    /// Removes and returns the paused reading of a file, if it can continue.
     pub(super) fn take(&self, file: &OwnedFd, now: &Stat) -> Result<Option<Paused>, ReadFailure> {
         let paused = {
             let mut all = self.0.lock();

@@ -1,4 +1,5 @@
-//! Passes on the bytes of a file through one buffer: data in pieces, holes as counts.
+//! Passes on the bytes of a file through one buffer. Data are passed in pieces, and each hole as a
+//! number of zeros.
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -15,12 +16,12 @@ use crate::walk::Stat;
 #[derive(Debug)]
 pub(super) struct InPieces {
     pub(super) buffer: Vec<u8>,
-    /// The size of the file, if the buffer holds all of it.
+    /// The size of the file, if the buffer has all of it.
     pub(super) whole: Option<usize>,
     pub(super) stop: StopFlag,
-    /// The time at which the reading pauses.
+    /// The time at which the reading must pause. `None`: it does not pause.
     pub(super) until: Option<Instant>,
-    /// True if pages that are read leave the page cache, unless they were there before.
+    /// True if pages that are read are dropped from the page cache, unless they were there before.
     pub(super) spares_cache: bool,
 }
 
@@ -33,13 +34,13 @@ impl InPieces {
         }
     }
 
-    /// Reads up to `size + 1` bytes into the buffer; returns the number of bytes.
+    /// Reads up to `size + 1` bytes into the buffer, and returns their number.
     pub(super) fn fill(&mut self, file: &OwnedFd, size: usize) -> Result<usize, ReadFailure> {
         self.buffer.resize(self.buffer.len().max(size + 1), 0);
         let read = self.way_to_read();
         let mut filled = 0;
-        // Ends at `size` without another read: a read that left space for one more byte has reached
-        // the end of the file.
+        // When `size` bytes were read, no further read is necessary: the last one had space for one
+        // more byte and did not fill it, so the file ends there.
         while filled != size + 1 && (filled != size || size == 0) {
             let room = &mut self.buffer[filled..=size];
             match read(file, room, filled as u64)? {
@@ -51,7 +52,7 @@ impl InPieces {
         Ok(filled)
     }
 
-    /// Like [`Self::stream`], but passes the pieces to a receiver of bytes and of numbers of zeros.
+    /// Like [`Self::stream`], but passes the pieces to an implementation of [`TakesPieces`].
     pub(super) fn stream_into(
         &mut self,
         file: &OwnedFd,
@@ -65,8 +66,8 @@ impl InPieces {
         })
     }
 
-    /// Passes on the bytes of a range within `stat.size`: data in pieces, each hole as a number of
-    /// zeros.
+    /// Passes on the bytes of a range of the file, which is within `stat.size`. Data are passed in
+    /// pieces, and each hole as a number of zeros.
     pub(super) fn stream(
         &mut self,
         file: &OwnedFd,
@@ -119,7 +120,7 @@ impl InPieces {
                 return Err(ReadFailure::Stopped);
             }
         }
-        // If a hole at the end was filled or truncated meanwhile, the next `stat` shows that.
+        // The file may have changed in a hole at its end. The next `stat` shows that.
         Ok(Streamed {
             bytes,
             other_size: false,
@@ -134,7 +135,7 @@ pub(super) enum Piece<'a> {
     Zeros(u64),
 }
 
-/// A receiver of a file's bytes.
+/// Receives the pieces of a file.
 pub(super) trait TakesPieces {
     fn update(&mut self, bytes: &[u8]);
     fn update_zeros(&mut self, count: u64);
@@ -170,12 +171,12 @@ impl TakesPieces for Digester {
     }
 }
 
-/// The result of streaming.
+/// The result of [`InPieces::stream`].
 pub(super) struct Streamed {
-    /// The number of bytes of data.
+    /// The number of bytes of data that were read.
     pub(super) bytes: u64,
     /// True if the file ended before the range did.
     pub(super) other_size: bool,
-    /// The position in the file, if it is time for a pause.
+    /// The position in the file at which the reading was paused. `None` if it was not paused.
     pub(super) paused_at: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! Tests with hostile files. They change in [`Contents::look_up`], which is called between the
-//! reading and the second `stat`, so always while the file is being read.
+//! Tests with files that change while they are read. The change is made in [`Contents::look_up`],
+//! which the reader calls after reading the file and before its second `stat`.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -30,7 +30,7 @@ fn digest_of(read: &FileRead) -> &Digest {
     }
 }
 
-/// Makes a change each time it is called.
+/// A [`Contents`] that calls `act` at each look-up, to change the file.
 struct Meddler<F: Fn(u32)> {
     asked: Cell<u32>,
     act: F,
@@ -53,7 +53,7 @@ impl<F: Fn(u32)> Contents for Meddler<F> {
     }
 }
 
-/// Knows every content.
+/// A [`Contents`] in which the index has every content.
 struct AllKnown;
 
 impl Contents for AllKnown {
@@ -107,7 +107,7 @@ fn what_is_no_regular_file_is_never_opened() {
     symlink("/etc/passwd", at("link")).expect("a link");
     symlink("/etc", at("way")).expect("a link");
     drop(std::os::unix::net::UnixListener::bind(at("socket")).expect("a socket"));
-    // Opening the pipe for reading would wait for a writer for ever.
+    // If the pipe were opened for reading, this would wait for ever.
     for name in ["fifo", "dir", "link", "socket"] {
         let failure = reader().digest(&anchor, &at(name)).expect_err(name);
         assert_eq!(failure, ReadFailure::NotRegular, "{name}");
@@ -153,7 +153,7 @@ fn a_file_that_never_stands_still_is_given_up_as_moving() {
     let read = reader().read(&anchor, &path, None, &meddler).expect("read");
     assert!(read.moving);
     assert_eq!(meddler.asked.get(), ATTEMPTS);
-    // The content is the one before the last change.
+    // The content is that of the last attempt, so it lacks the change that followed.
     assert_eq!(read.stat.size, 4000 + 500 * u64::from(ATTEMPTS - 1));
     assert_eq!(digest_of(&read).size.0, read.stat.size);
 }
@@ -178,7 +178,7 @@ fn a_file_cut_to_nothing_each_time_ends() {
 
 #[test]
 fn no_more_is_read_than_the_file_said_it_had() {
-    // Although the file has the size 0, its content never ends. None of the content may count.
+    // The file has the size 0, but reading it returns bytes. None of them may be in the content.
     let process = PathBuf::from(format!("/proc/{}", std::process::id()));
     let anchor = Anchor::open(&process).expect("proc");
     let path = process.join("status");
@@ -199,7 +199,7 @@ fn a_known_content_costs_one_pass_and_no_chunks() {
             .expect("read");
         assert_eq!(read.content, Content::Known(ContentId(7)));
         assert_eq!(read.bytes, size);
-        // Without a known size the file is digested, in one pass as well.
+        // Without a known size, the file is digested. That takes only one pass, too.
         let read = reader()
             .read(&anchor, &path, None, &NoContents)
             .expect("read");
@@ -215,7 +215,8 @@ fn a_content_in_flight_is_left_to_who_brings_it_unless_that_is_ourselves() {
             if self.0.replace(true) {
                 return Lookup::InFlight;
             }
-            // Only the times change, so the second attempt finds the claim of the first.
+            // Only the times of the file change. So the second attempt finds the digest that the
+            // first one has claimed.
             let file = File::options().write(true).open(&self.1).expect("open");
             file.set_modified(SystemTime::UNIX_EPOCH).expect("dated");
             Lookup::New
@@ -252,7 +253,7 @@ fn looking_leaves_no_trace_in_the_access_time() {
     let (dir, anchor) = here();
     let path = dir.path().join("file");
     fs::write(&path, b"x").expect("written");
-    // The access time is older than the modification, so an ordinary read would update it.
+    // The access time is older than the modification time, so an ordinary read would update it.
     let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     let times = fs::FileTimes::new().set_accessed(old);
     let file = File::options().write(true).open(&path).expect("open");
@@ -275,8 +276,8 @@ fn ages_are_exact_and_may_be_negative() {
     assert_eq!(age(time(0, 0), early), -1_000_000_000);
 }
 
-/// A thread makes the name a file, a pipe, a link to a secret and a directory in fast rotation. The
-/// reader must neither block nor read the secret.
+/// A thread replaces the file in rapid turns by a pipe, a link to a secret, a directory, and a file
+/// again. The reader must neither block nor read the secret.
 #[test]
 fn swaps_between_looking_and_opening_lead_nowhere() {
     const SWAPS: u32 = 4000;
@@ -296,7 +297,7 @@ fn swaps_between_looking_and_opening_lead_nowhere() {
                     _ => fs::create_dir(&spare).expect("a folder"),
                 }
                 if fs::rename(&spare, &name).is_err() {
-                    // A directory cannot replace a file, nor a file a directory.
+                    // A directory cannot replace a file, and a file cannot replace a directory.
                     fs::remove_file(&name)
                         .or_else(|_| fs::remove_dir(&name))
                         .ok();
@@ -327,7 +328,7 @@ fn swaps_between_looking_and_opening_lead_nowhere() {
     assert!(read > 0);
 }
 
-/// Reads a file in turns of one piece each. Calls `between` after each turn but the last.
+/// Reads a file in turns of one piece each. Calls `between` between two turns.
 fn in_turns(
     anchor: &Anchor,
     path: &Path,
@@ -336,7 +337,7 @@ fn in_turns(
 ) -> (usize, FileRead) {
     let paused = Arc::<PausedReadings>::default();
     for turn in 1.. {
-        // Each turn has another reader, because paused readings are shared.
+        // Each turn uses another reader, because all readers share the paused readings.
         let mut reader = reader().with_paused(Arc::clone(&paused));
         reader.pause_at(Some(Instant::now()));
         match reader.read(anchor, path, known_size, &NoContents) {
@@ -360,7 +361,7 @@ fn a_file_that_is_read_in_turns_is_read_once() {
     let (turns, read) = in_turns(&anchor, &path, None, |_| ());
     assert_eq!(*digest_of(&read), whole);
     assert_eq!((turns, read.bytes, read.moving), (pieces, size, false));
-    // The size is the known one, so the first pass computes only the digest.
+    // The size is the one in the index, so the first pass computes only the digest.
     let (turns, read) = in_turns(&anchor, &path, Some(ByteLen(size)), |_| ());
     assert_eq!(*digest_of(&read), whole);
     assert_eq!(
@@ -374,7 +375,7 @@ fn what_changes_between_two_turns_is_moving_or_begun_anew() {
     let (dir, anchor) = here();
     let path = dir.path().join("large");
     let bytes = noise(1, 5 << 20);
-    // The file grows. The result has its size at the beginning.
+    // The file grows between the turns. The result has the size that the file had at the beginning.
     fs::write(&path, &bytes).expect("written");
     let (turns, read) = in_turns(&anchor, &path, None, |turn| {
         let mut file = File::options().append(true).open(&path).expect("a file");
@@ -386,7 +387,7 @@ fn what_changes_between_two_turns_is_moving_or_begun_anew() {
         (turns, read.moving, read.stat.size),
         (pieces, true, 5 << 20)
     );
-    // The inode gets another content, or becomes shorter than the part that was read.
+    // The file gets another content, or becomes shorter than the part that was read.
     let other = noise(2, 5 << 20);
     for new in [&other[..], &other[..2 << 20]] {
         fs::write(&path, &bytes).expect("written");
@@ -400,7 +401,8 @@ fn what_changes_between_two_turns_is_moving_or_begun_anew() {
     }
 }
 
-/// Returns the bytes of a file in the page cache; `None` if `fincore` is not installed.
+/// Returns how many bytes of a file are in the page cache. Returns `None` if `fincore` is not
+/// installed.
 fn cached(path: &Path) -> Option<u64> {
     let fincore = std::process::Command::new("fincore")
         .args(["--bytes", "--noheadings", "--output", "RES"])
@@ -411,7 +413,7 @@ fn cached(path: &Path) -> Option<u64> {
     bytes.trim().parse().ok()
 }
 
-/// Skipped if the file system cannot read past the page cache.
+/// This test is skipped if the file system cannot read past the page cache.
 #[test]
 fn a_scan_of_very_much_leaves_the_page_cache_as_it_was() {
     const SIZE: usize = 3 << 20;
@@ -445,7 +447,7 @@ fn a_scan_of_very_much_leaves_the_page_cache_as_it_was() {
     reader.spare_cache(true);
     read(&mut reader);
     assert_eq!(cached(&path), Some(0));
-    // Pages that were in the cache before stay there.
+    // Pages that were in the page cache before must stay there.
     reader.spare_cache(false);
     read(&mut reader);
     assert_eq!(cached(&path), Some(SIZE as u64));

@@ -85,7 +85,7 @@ fn no_component_below_the_anchor_may_be_a_link_or_lead_out() {
         anchor.open_at(outside.path(), OFlags::PATH).err(),
         Some(Errno::XDEV)
     );
-    // Links are not followed above a root, either.
+    // Links in the path of a root are not followed either.
     std::fs::create_dir(outside.path().join("root")).unwrap();
     for root in ["out", "out/root"] {
         let errno = Anchor::open(&dir.path().join(root)).err();
@@ -111,7 +111,7 @@ fn snapshot_directories_and_skipped_names_are_not_looked_at() {
     assert_eq!(names(&found), [b"kept".as_slice()]);
 }
 
-/// A name that vanishes after it was listed is returned with that failure.
+/// A name that is gone after it was listed is returned with the error of its `stat`.
 #[test]
 fn what_vanishes_between_the_listing_and_its_stat_is_found_with_that_failure() {
     let dir = tempfile::tempdir().unwrap();

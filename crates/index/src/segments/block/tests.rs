@@ -1,4 +1,5 @@
-//! Blocks of postings: they decode to what was encoded, and any bytes decode or are refused.
+//! Tests of blocks: a block decodes to the postings that were encoded. Arbitrary bytes decode or
+//! are refused, without a panic.
 
 use super::*;
 use proptest::prelude::*;
@@ -86,7 +87,7 @@ fn changed_blocks_are_read_or_refused() {
         all.sort_unstable();
         all.dedup();
         let blocks = blocks(&all).into_iter().map(|((key, _), bytes)| {
-            // The key of the first posting precedes the block.
+            // A sample is the key of the first posting, and then the block.
             [&key.to_le_bytes()[..], &bytes].concat()
         });
         samples.extend(blocks.take(3));
@@ -100,7 +101,7 @@ fn changed_blocks_are_read_or_refused() {
         };
         let mut all = Vec::new();
         let is_taken = block.decode(&mut all).is_ok();
-        // A block takes at most a page, and a posting at least one bit.
+        // A block has at most a page of bytes, and a posting takes at least one bit.
         assert!(all.len() <= 8 * bytes.len().max(BLOCK));
         for &(key, _) in all.iter().take(3) {
             let _found = block.find(key, &mut Vec::new());
@@ -112,8 +113,8 @@ fn changed_blocks_are_read_or_refused() {
 
 #[test]
 fn random_postings_cost_what_theory_says() {
-    // With 80,000 contents and 6 million fingerprints of 38 bits, a posting takes log2(2^38 / 6e6)
-    // + 2 + 17 bits.
+    // The theoretical size of a posting, for 80,000 contents and 6 million fingerprints of 38 bits,
+    // is log2(2^38 / 6e6) + 2 + 17 bits.
     let mut key = 0;
     let mut random = Random::new(1);
     let mut next = || random.draw() >> 33;

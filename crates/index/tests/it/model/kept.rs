@@ -1,10 +1,10 @@
-//! Cached answers, which are valid until a commit touches what they depend on.
+//! Cached answers. Each is valid until a commit touches what it depends on.
 
 use resemble_index::Footprint;
 
 use super::*;
 
-/// A question to a view. None asks for a file's stat, which footprints do not cover.
+/// A question to a snapshot. No question reads a file's stat, which a footprint does not have.
 #[derive(Clone, Debug)]
 enum Question {
     Content(ContentId),
@@ -63,12 +63,12 @@ impl Question {
     }
 }
 
-/// The answers with their footprints.
+/// The answers, each with its question and its footprint.
 #[derive(Default)]
 pub(super) struct KeptAnswers(Vec<(Question, String, Footprint)>);
 
 impl KeptAnswers {
-    /// Checks that every valid answer equals the current one. Invalid ones are computed again.
+    /// Checks that every valid answer equals the present one. The others are computed again.
     pub(super) fn compare(&mut self, index: &Index, model: &Model) {
         let now = index.snapshot().unwrap();
         self.0.retain_mut(|(question, answer, footprint)| {

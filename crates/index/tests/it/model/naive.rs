@@ -1,4 +1,4 @@
-//! The model: whole paths in a map; files without a path are removed.
+//! The naive model: a map from whole paths to entries. A file without a path is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use resemble_core::FileId;
 use resemble_index::{FileStat, Look};
 
-/// The entry at a path; files are numbers of [`Model::files`].
+/// The entry at a path. A file is given by its number in [`Model::files`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
     Dir,
     File(usize),
     Symlink(u8),
     Special,
-    /// The errno; 0 if an ignore file left it out.
+    /// A gap with this `errno`, or 0 if an ignore file leaves the name out.
     Gap(i32),
 }
 
@@ -43,14 +43,14 @@ impl ModelState {
 
 #[derive(Debug, Default)]
 pub(crate) struct Model {
-    /// All entries except "/", by whole path.
+    /// All entries except "/", by their whole paths.
     pub(crate) tree: BTreeMap<PathBuf, Node>,
     pub(crate) files: BTreeMap<usize, File>,
     pub(crate) inodes: BTreeMap<u64, usize>,
     pub(crate) born: usize,
-    /// Files that lost their last name in this batch.
+    /// Files that have lost their last name in this batch.
     pub(crate) nameless: BTreeMap<usize, File>,
-    /// The stored results of searching contents for parts.
+    /// For each content that was searched for parts, the result.
     pub(crate) looks: BTreeMap<u64, Looked>,
 }
 
@@ -70,7 +70,7 @@ impl Model {
             .collect()
     }
 
-    /// Returns the contents of files and their parts.
+    /// Returns the contents that files have, and the contents of their parts.
     pub(crate) fn live(&self) -> BTreeSet<u64> {
         let parts = self.looks.values().flat_map(|looked| &looked.parts);
         let mut live = self.of_files();
@@ -78,14 +78,14 @@ impl Model {
         live
     }
 
-    /// Ends a batch: contents without a file release their parts.
+    /// Ends a batch: a content without a file releases its parts.
     pub(crate) fn let_go(&mut self) {
         self.nameless.clear();
         let of_files = self.of_files();
         self.looks.retain(|content, _| of_files.contains(content));
     }
 
-    /// Removes the entries at and below `path`, and then files without names.
+    /// Removes the entries at and below `path`, and then all files that have no name left.
     pub(crate) fn clear(&mut self, path: &Path) {
         self.tree.retain(|at, _| !at.starts_with(path));
         self.sweep();
@@ -137,7 +137,7 @@ impl Model {
             .filter(|(at, _)| at.starts_with(from))
             .map(|(at, node)| (at.strip_prefix(from).unwrap().to_path_buf(), node.clone()))
             .collect();
-        // Files are not removed here, because the moved ones have no name for a moment.
+        // Files without names are not removed here: those that move have no name for a moment.
         self.tree.retain(|at, _| !at.starts_with(from));
         let above: Vec<_> = to.ancestors().skip(1).map(Path::to_path_buf).collect();
         for dir in above.into_iter().rev().filter(|dir| dir != Path::new("/")) {

@@ -1,4 +1,4 @@
-//! Random steps of a few kinds on few names, for index and model.
+//! Random steps for the index and the model. There are few names, so that steps often meet.
 
 use super::*;
 
@@ -14,7 +14,7 @@ pub(super) enum State {
 pub(super) enum Content {
     Known(u64),
     New(u64),
-    /// The first content, given as an edit of the second.
+    /// The first content, given as edits of the second one.
     Grown(u64, u64),
 }
 
@@ -22,7 +22,7 @@ pub(super) enum Content {
 pub(super) enum Step {
     Dir(PathBuf),
     File(PathBuf, u64, i64, State),
-    /// The file with this inode number grows.
+    /// The file with this inode number grows at this time.
     Grow(u64, i64),
     Stat(u64, u64, i64),
     Link(PathBuf, u64),
@@ -32,8 +32,8 @@ pub(super) enum Step {
     Unlisted(PathBuf, Option<i32>),
     Remove(PathBuf),
     Rename(PathBuf, PathBuf),
-    /// The result of searching a content for parts: none is possible, or the parts, and whether
-    /// something was skipped.
+    /// The result of searching a content for parts. `None` if it cannot be taken apart. Otherwise
+    /// its parts, whether parts were skipped, and whether the search must be tried again.
     Look(u64, Option<(Vec<Option<Content>>, bool, bool)>),
 }
 
@@ -42,7 +42,7 @@ pub(super) enum After {
     Nothing,
     Finish,
     Merge,
-    /// The extractor was replaced.
+    /// The extractor is replaced by another version.
     Forget,
     Reopen,
     CloseAndReopen,
@@ -100,7 +100,7 @@ pub(super) fn batches(afters: Vec<After>) -> impl Strategy<Value = Vec<(Vec<Step
     prop::collection::vec(batch, 1..14)
 }
 
-/// Makes the part at this place of a list.
+/// Makes the part with this index in a list.
 pub(super) fn part_row(at: u32, content: Option<ContentRef>) -> NewPart {
     NewPart {
         role: [PartRole::Member, PartRole::Text, PartRole::Unpacked][at as usize % 3],

@@ -1,45 +1,49 @@
-//! Schedules documents fairly among owners, without I/O.
+//! Decides which document is taken apart next, so that all owners are treated fairly. It does no
+//! I/O.
 //!
 //! Some documents take a minute, and one user may add a thousand of them. So every owner has a
-//! queue, and the owner with the fewest documents in progress is next. Among equals, the one that
-//! has waited longest is next. A single owner may use all readers but one. The last reader is
-//! reserved for owners without a document in progress, so that they need not wait.
+//! queue. The next document is that of the owner with the fewest documents in progress. If several
+//! owners have equally few, it is that of the owner who got a reader the longest time ago. A single
+//! owner may use all readers except one. That one is reserved for owners without a document in
+//! progress, so that they need not wait.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use resemble_core::{ContentId, FileId};
 
-/// The unit that shares the readers: a user, or a folder.
+/// The unit among which readers are shared: a user or a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::ingest) struct Owner(pub(in crate::ingest) u32);
 
-/// A content to take apart.
+/// A content that waits to be taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) content: ContentId,
-    /// The file that brought the content.
+    /// The file with which the content was added.
     pub(super) file: FileId,
     pub(super) owner: Owner,
 }
 
-/// The contents of an owner in the queue.
+/// The contents of one owner that wait or are being read.
 #[derive(Debug)]
 struct Share {
     waiting: VecDeque<Waiting>,
     running: usize,
-    /// The turn in which the owner last got a reader, or else that in which the owner first
-    /// appeared.
+    /// The turn in which the owner last got a reader. Before that, the turn in which the owner was
+    /// added.
     last: u64,
 }
 
-/// The contents that wait for a reader or are being read.
+/// All contents that wait for a reader, are being read, or have a result that is not in the index.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The maximum number of readers of one owner. One more reader is for other owners.
+    /// The number of readers that a single owner may use. One more reader is reserved for other
+    /// owners.
     readers: usize,
     owners: BTreeMap<Owner, Share>,
     running: usize,
-    /// The contents whose parts are not in the index, each with its arrival number.
+    /// The contents whose results are not in the index yet, each with its number in the order of
+    /// arrival.
     known: HashMap<ContentId, u64>,
     order: BTreeSet<u64>,
     arrivals: u64,
@@ -47,8 +51,8 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Creates a queue for this many readers, and for one more that is reserved for owners without
-    /// a reader.
+    /// Makes a queue for `readers` readers, and one more that is reserved for owners without a
+    /// reader.
     pub(super) fn new(readers: usize) -> Self {
         Self {
             readers,
@@ -61,7 +65,7 @@ impl Queue {
         }
     }
 
-    /// Adds a content, unless it is known.
+    /// Adds a content, unless it is in the queue already.
     pub(super) fn add(&mut self, waiting: Waiting) {
         if self.known.contains_key(&waiting.content) {
             return;
@@ -69,8 +73,8 @@ impl Queue {
         self.arrivals += 1;
         self.known.insert(waiting.content, self.arrivals);
         self.order.insert(self.arrivals);
-        // A new owner begins with the current turn. So one that keeps adding single documents is
-        // not always first.
+        // A new owner counts as if it had got a reader in the current turn. Otherwise an owner that
+        // adds one document after another would always be first.
         let last = self.turns;
         let share = self.owners.entry(waiting.owner).or_insert(Share {
             waiting: VecDeque::new(),
@@ -80,7 +84,7 @@ impl Queue {
         share.waiting.push_back(waiting);
     }
 
-    /// Returns the next content, if a reader is available for it.
+    /// Returns the next content to take apart, if a reader is free for it.
     pub(super) fn next(&mut self) -> Option<Waiting> {
         let is_full = self.running >= self.readers;
         if self.running > self.readers {
@@ -98,7 +102,7 @@ impl Queue {
         Some(next)
     }
 
-    /// Releases a reader of this owner.
+    /// Records that a document of this owner is finished, so that its reader is free.
     pub(super) fn over(&mut self, owner: Owner) {
         self.running = self.running.saturating_sub(1);
         if let Some(share) = self.owners.get_mut(&owner) {
@@ -109,14 +113,14 @@ impl Queue {
         }
     }
 
-    /// Records that the outcome of a content is in the index.
+    /// Records that the result of a content is in the index.
     pub(super) fn settle(&mut self, content: ContentId) {
         if let Some(arrival) = self.known.remove(&content) {
             self.order.remove(&arrival);
         }
     }
 
-    /// Drops the waiting contents; those being read continue.
+    /// Drops all contents that wait for a reader. Those that are being read continue.
     pub(super) fn clear(&mut self) {
         for share in self.owners.values_mut() {
             for waiting in share.waiting.drain(..) {
@@ -132,17 +136,17 @@ impl Queue {
         self.known.contains_key(&content)
     }
 
-    /// Returns the contents whose parts are not in the index.
+    /// Returns the contents whose results are not in the index yet.
     pub(super) fn contents(&self) -> impl ExactSizeIterator<Item = ContentId> + '_ {
         self.known.keys().copied()
     }
 
-    /// Returns the number of contents whose parts are not in the index.
+    /// Returns the number of contents whose results are not in the index yet.
     pub(super) fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Returns whether no content is waiting or being read.
+    /// Returns whether no content waits or is being read.
     pub(super) fn is_idle(&self) -> bool {
         self.owners.is_empty()
     }
@@ -152,7 +156,7 @@ impl Queue {
         self.arrivals
     }
 
-    /// Returns the arrival number of the oldest content whose parts are not in the index.
+    /// Returns the arrival number of the oldest content whose result is not in the index yet.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.order.first().copied()
     }
@@ -170,8 +174,8 @@ mod tests {
         }
     }
 
-    /// Returns a queue in which owner 1 has a hundred contents from 100 on, and as many readers as
-    /// allowed.
+    /// Returns a queue in which owner 1 has the contents 100 to 199, and all readers that it may
+    /// have.
     fn crowded(readers: usize) -> Queue {
         let mut queue = Queue::new(readers);
         (100..200).for_each(|content| queue.add(waiting(1, content)));
@@ -214,7 +218,8 @@ mod tests {
         assert!(taken[1].abs_diff(taken[2]) <= 4, "{taken:?}");
     }
 
-    /// With one reader, two owners take turns, even if one of them keeps adding single documents.
+    /// With one reader, two owners take turns. This is so even if one of them adds one document
+    /// after another.
     #[test]
     fn who_comes_again_and_again_waits_his_turn() {
         let mut queue = Queue::new(1);

@@ -1,4 +1,4 @@
-//! Tests with a reader of documents that waits for permission to continue.
+//! Tests with a reader of documents that waits until the test lets it continue.
 
 use std::fs;
 use std::os::fd::BorrowedFd;
@@ -18,11 +18,12 @@ use crate::ingest::{
 };
 use crate::parts::{Formats, Limits, PartReader};
 
-/// Longer than any expected wait.
+/// A time limit that is longer than any expected wait.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Takes files called `*.doc` apart: their text is their bytes in capitals. A file `slow*` waits
-/// for permission, a file `hostile*` exceeds the time limit.
+/// A reader that takes files called `*.doc` apart. The text of such a file is its bytes in
+/// capitals. A file called `slow*` waits until the test opens the reader. A file called `hostile*`
+/// exceeds the time limit.
 #[derive(Debug, Default)]
 struct Slow {
     version: u32,
@@ -120,7 +121,7 @@ impl Scene {
             .expect("scanned");
     }
 
-    /// Writes the available outcomes of documents.
+    /// Waits for results of documents, and writes them.
     fn go_on(&mut self) {
         self.ingest
             .documents_bell()
@@ -131,7 +132,7 @@ impl Scene {
             .expect("written");
     }
 
-    /// Runs until all documents are taken apart.
+    /// Continues until all documents are taken apart.
     fn finish(&mut self) {
         while self.ingest.documents() > 0 {
             self.go_on();
@@ -148,7 +149,7 @@ impl Scene {
         self.content(name).expect("a content").look
     }
 
-    /// Returns the digest of a document's text.
+    /// Returns the digest of the text that was found in a document.
     fn text(&self, name: &str) -> resemble_core::ContentDigest {
         let snapshot = self.index.snapshot().expect("a snapshot");
         let content = self.content(name).expect("a content").id;
@@ -198,7 +199,8 @@ fn bytes_are_in_the_index_while_documents_are_taken_apart() {
     let waiting = scene.ingest.waiting_documents();
     let content = scene.content("slow.doc").expect("a content").id;
     assert!(waiting.has(content) && !scene.ingest.is_past(mark));
-    // Meanwhile other files are processed, and a check of the document reads nothing.
+    // Meanwhile other files are indexed. The document is checked again, too, but it is not read
+    // twice.
     scene.write("b.txt", "b");
     scene.scan();
     assert_eq!(scene.look("b.txt"), Look::Plain);
@@ -231,7 +233,7 @@ fn who_stays_not_waits_for_all_documents() {
     assert_eq!((again.progress.files_read, again.changes), (0, 0));
 }
 
-/// Stops as soon as a document is being taken apart.
+/// An observer that stops the reconcile as soon as a document is being taken apart.
 struct Impatient<'a>(&'a Slow);
 
 impl Observer for Impatient<'_> {
@@ -258,8 +260,8 @@ fn who_is_stopped_waits_for_no_document() {
     }
 }
 
-/// A file that exceeded the time limit is read again only by another version of the reader. A copy,
-/// a link, a touch and a restart do not cause that.
+/// A file that exceeded the time limit is not tried again because of a copy, a link, a touch or a
+/// restart. Only another version of the reader tries it again.
 #[test]
 fn a_verdict_is_kept_with_the_content() {
     let mut scene = Scene::new(&["hostile.doc"]);
@@ -296,7 +298,7 @@ fn a_verdict_is_kept_with_the_content() {
     assert_eq!(scene.reader.asked(), 1, "once by the new version");
 }
 
-/// Documents that are still waiting at shutdown are taken apart after the next start.
+/// Documents that wait when the program ends are taken apart after the next start.
 #[test]
 fn what_waits_survives_a_restart() {
     let mut scene = Scene::new(&["slow.doc"]);
@@ -359,7 +361,8 @@ fn a_user_with_slow_documents_holds_up_no_other_user_in_the_same_folder() {
     scene.finish();
 }
 
-/// The parts are those of the new content, because a document that changes is read again.
+/// A document that changes while it is taken apart is read again, so its parts are those of the new
+/// content.
 #[test]
 fn a_document_that_changes_while_it_is_taken_apart_is_read_again() {
     let mut scene = Scene::new(&["slow.doc", "same.txt"]);
@@ -374,7 +377,8 @@ fn a_document_that_changes_while_it_is_taken_apart_is_read_again() {
     let upper = "what is written in another time and nowhere else".to_uppercase();
     let expected = resemble_core::hash::content::digest(upper.as_bytes());
     assert_eq!(scene.text("slow.doc"), expected);
-    // A removed file is no error. A file that loses its suffix is plain.
+    // It is no error if a document was removed before it could be read. A document that was renamed
+    // to another suffix cannot be taken apart.
     scene.write("slow-gone.doc", "a third time");
     scene.write("b.doc", "b");
     scene.scan();
@@ -386,7 +390,7 @@ fn a_document_that_changes_while_it_is_taken_apart_is_read_again() {
     assert_ne!(scene.look("b.txt"), Look::Unseen);
 }
 
-/// Programs and scripts wait for a reader only if they end in a zip.
+/// A program or a script waits for a reader only if a zip archive is appended to it.
 #[test]
 fn programs_and_scripts_without_a_zip_are_no_documents() {
     let mut scene = Scene::new(&[]);
