@@ -1,19 +1,20 @@
-//! Compares the output for a file with its limits.
+//! Checks that the output for one file stays within its limits.
 //!
-//! The worker counts its output, so that it stops in time. The parent counts what it receives,
-//! because it does not trust the worker. Both use this module, so that they agree.
+//! The worker counts its output, so that it stops when a limit is reached. The parent counts what
+//! it receives, because it does not trust the worker. Both use this module, so that their counts
+//! agree.
 //!
-//! The ratio is checked for each level of nesting separately. A tar in a gz counts at two levels:
-//! as the content of the gz, and as its members. The bytes of each level are compared with the size
-//! of the file.
+//! The ratio of output to input is checked for each level of nesting separately. For example, a tar
+//! in a gz counts at two levels: as the content of the gz, and as the members of the tar. The
+//! number of bytes at each level is divided by the size of the file.
 
 use crate::{Bound, Limits};
 
-/// The output size from which on the ratio is checked: a small file of blanks has a high ratio, but
-/// is no bomb.
+/// The output size in bytes at or above which the ratio of output to input is checked. Below it, a
+/// small file of blanks may have a high ratio without being a bomb.
 pub(crate) const RATIO_FROM: u64 = 1 << 20;
 
-/// Counts parts and bytes of one file.
+/// Counts the parts and bytes that were read from one file.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limits: Limits,
@@ -22,7 +23,7 @@ pub(crate) struct Budget {
     bytes: u64,
     /// Bytes at each level of nesting.
     levels: Vec<u64>,
-    /// The level of each part; its index is the part's number.
+    /// The level of nesting of each part. A part's number is its index here.
     parts: Vec<u16>,
 }
 
@@ -37,12 +38,12 @@ impl Budget {
         }
     }
 
-    /// Returns the number of parts so far, which is the number of the next part.
+    /// Returns the number of parts that began so far. The next part gets this number.
     pub(crate) fn parts(&self) -> u32 {
         self.parts.len() as u32
     }
 
-    /// Begins a part; its parent, if any, must have begun. Returns its number.
+    /// Begins a part and returns its number. If the part has a parent, the parent must have begun.
     pub(crate) fn begin(&mut self, parent: Option<u32>) -> Result<u32, Bound> {
         let number = self.parts();
         if number >= self.limits.parts {

@@ -1,24 +1,24 @@
-//! Detects texts that are not UTF-8, and their encoding.
+//! Detects texts that are not in UTF-8, and the encodings that they use.
 //!
 //! # The rule
 //!
-//! Bytes are treated as text in another encoding only if there is strong evidence. Otherwise a
-//! binary would get words that it does not have:
+//! Bytes are treated as text in another encoding only if there is strong evidence. Otherwise
+//! `resemble` would find words in binaries, which have none. The evidence is one of these:
 //!
-//! 1. A byte order mark of UTF-16 or UTF-32 counts, if the bytes after it decode to characters of
-//!    texts.
-//! 2. Without a mark, UTF-16 is assumed in two cases. Either the high bytes of most units are zero,
-//!    and the units are letters, digits, blanks and punctuation. Or the units are text of one
-//!    script ([`wide`]).
+//! 1. A byte order mark of UTF-16 or UTF-32 counts if the bytes after it decode to characters that
+//!    occur in texts.
+//! 2. Without a mark, UTF-16 is assumed in two cases. In the first, the high bytes of most units
+//!    are zero, and the units are letters, digits, blanks and punctuation. In the second, the units
+//!    are text of one script ([`wide`]).
 //! 3. An encoding that markup declares is used, unless the bytes are UTF-8.
 //! 4. Other bytes must have no NUL, and no control characters except blanks. They must not be
-//!    UTF-8, even damaged UTF-8. They must be valid in the encoding that chardetng guesses (the
-//!    detector of Firefox), and mostly letters. Encodings that chardetng does not know are those of
-//!    DOS, of the Mac, and of Vietnamese. They replace the guess if the bytes read better in them
+//!    UTF-8, not even damaged UTF-8. They must be valid in the encoding that chardetng guesses (the
+//!    detector of Firefox), and mostly letters. chardetng does not know the encodings of DOS, of
+//!    the Mac, and of Vietnamese. One of these replaces its guess if the bytes read better in it
 //!    ([`evidence`]).
 //!
-//! Bytes that are ASCII in their first [`crate::HEAD`] bytes count as UTF-8. If later bytes are not
-//! UTF-8, each is read as a letter, always as the same one.
+//! If the first [`crate::HEAD`] bytes of a text are ASCII, the text counts as UTF-8. Each later
+//! byte that is not UTF-8 is then read as a letter, and equal bytes as the same letter.
 
 mod code_page;
 mod evidence;
@@ -44,7 +44,7 @@ pub(crate) enum Charset {
 }
 
 impl Charset {
-    /// Decodes a text in this encoding, without its mark.
+    /// Decodes a text in this encoding and removes its byte order mark.
     pub(crate) fn decode(self, bytes: &[u8]) -> String {
         match self {
             Self::Listed(encoding) => encoding.decode_with_bom_removal(bytes).0.into_owned(),
@@ -62,7 +62,8 @@ impl Charset {
     }
 }
 
-/// Returns the character of a byte in a code page; `upper` has its characters from 128 on.
+/// Returns the character of a byte in a code page. `upper` has the characters of the bytes 128 to
+/// 255.
 pub(crate) fn character(upper: &[char], byte: u8) -> char {
     let at = usize::from(byte).checked_sub(128);
     at.map_or(char::from(byte), |at| {
@@ -70,7 +71,8 @@ pub(crate) fn character(upper: &[char], byte: u8) -> char {
     })
 }
 
-/// Returns the encoding of bytes with this beginning; `None` if they are UTF-8 or not a text.
+/// Returns the encoding of a text that begins with `head`. Returns `None` if it is UTF-8 or not a
+/// text.
 pub(crate) fn of(head: &[u8]) -> Option<Charset> {
     if let Some(charset) = marked(head) {
         return fits(charset, head).then_some(charset);
@@ -78,7 +80,7 @@ pub(crate) fn of(head: &[u8]) -> Option<Charset> {
     match std::str::from_utf8(head) {
         Ok(_) => of_utf8(head),
         Err(broken) if broken.error_len().is_none() && broken.valid_up_to() + 4 > head.len() => {
-            // The last character may be cut off.
+            // `head` may end within a character.
             of_utf8(&head[..broken.valid_up_to()])
         }
         Err(_) if has_controls(head) => wide(head),
@@ -86,8 +88,8 @@ pub(crate) fn of(head: &[u8]) -> Option<Charset> {
     }
 }
 
-/// Returns the encoding of bytes that are ASCII or UTF-8. They may still be UTF-16, or declare
-/// another encoding.
+/// Returns the encoding of bytes that are valid UTF-8. They may still be UTF-16, or markup that
+/// declares another encoding.
 fn of_utf8(head: &[u8]) -> Option<Charset> {
     if has_controls(head) {
         return wide(head);
@@ -100,11 +102,12 @@ fn of_utf8(head: &[u8]) -> Option<Charset> {
         return (is_switched && plausible(ISO_2022_JP, head, Mark::Missing))
             .then_some(Charset::Listed(ISO_2022_JP));
     }
-    // A declaration counts only if the bytes do not contradict it.
+    // A declaration counts only if the bytes are ASCII. Bytes beyond ASCII are valid UTF-8 here,
+    // which contradicts it.
     declared(head).filter(|_| head.is_ascii())
 }
 
-/// Returns the encoding of a byte order mark other than that of UTF-8.
+/// Returns the encoding that a byte order mark states, unless it is the mark of UTF-8.
 fn marked(head: &[u8]) -> Option<Charset> {
     Some(match head {
         [0xff, 0xfe, 0, 0, ..] => Charset::Utf32 { little: true },
@@ -115,7 +118,7 @@ fn marked(head: &[u8]) -> Option<Charset> {
     })
 }
 
-/// Returns whether the bytes after the mark are a text.
+/// Returns whether the bytes after the byte order mark are a text.
 fn fits(charset: Charset, head: &[u8]) -> bool {
     match charset {
         Charset::Listed(encoding) => plausible(encoding, &head[2..], Mark::There),
@@ -124,7 +127,7 @@ fn fits(charset: Charset, head: &[u8]) -> bool {
     }
 }
 
-/// Detects UTF-16 or UTF-32 without a mark.
+/// Detects UTF-16 or UTF-32 without a byte order mark.
 fn wide(head: &[u8]) -> Option<Charset> {
     for little in [true, false] {
         if head.len() >= 16 && plausible_32(head, little, Mark::Missing) {
@@ -151,7 +154,7 @@ fn wide(head: &[u8]) -> Option<Charset> {
 /// Detects UTF-16 of a script whose high bytes are not zero.
 fn wide_script(head: &[u8]) -> Option<&'static Encoding> {
     let units = head.as_chunks().0;
-    // The last unit may be the first half of a character.
+    // The last unit may be half of a surrogate pair, so it is not judged.
     let units = &units[..units.len() - 1];
     let little = wide::evidence(units.iter().map(|&unit| u16::from_le_bytes(unit)));
     let big = wide::evidence(units.iter().map(|&unit| u16::from_be_bytes(unit)));
@@ -162,8 +165,8 @@ fn wide_script(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Returns whether the bytes have control characters that texts with one byte per character do not
-/// have. The last byte may be 0x1a, the end mark of texts of CP/M and DOS.
+/// Returns whether the bytes have control characters that do not occur in texts with one byte per
+/// character. The last byte may be 0x1a, with which CP/M and DOS end a text.
 fn has_controls(head: &[u8]) -> bool {
     let text = head.strip_suffix(b"\x1a").unwrap_or(head);
     text.iter().any(|&byte| is_control(u32::from(byte)))
@@ -200,7 +203,8 @@ fn utf8_characters(bytes: &[u8]) -> (usize, usize) {
     (good, bad)
 }
 
-/// Returns the encoding that markup declares, unless it is UTF-8 or impossible for these bytes.
+/// Returns the encoding that markup declares. Returns `None` if it is UTF-8, or if the bytes cannot
+/// be in that encoding.
 fn declared(head: &[u8]) -> Option<Charset> {
     let start = head.trim_ascii_start();
     if start.first() != Some(&b'<') {
@@ -221,11 +225,11 @@ fn declared(head: &[u8]) -> Option<Charset> {
         return Some(Charset::Paged(page));
     }
     let encoding = Encoding::for_label(label)?;
-    // Bytes that were just read as ASCII cannot be UTF-16.
+    // The declaration was just read as ASCII, so the encoding cannot be UTF-16.
     (encoding != UTF_8 && encoding.is_ascii_compatible()).then_some(Charset::Listed(encoding))
 }
 
-/// Returns the value of `name=value` or `name="value"` within a tag.
+/// Returns the value of the attribute `name` in a tag: `name=value` or `name="value"`.
 fn value<'a>(tag: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let at = memchr::memmem::find(tag, name)? + name.len();
     let rest = tag[at..].trim_ascii_start().strip_prefix(b"=")?;
@@ -241,7 +245,7 @@ fn value<'a>(tag: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     Some(&rest[..end])
 }
 
-/// Returns whether a character is a control character that texts do not have.
+/// Returns whether a character is a control character that does not occur in texts.
 fn is_control(code: u32) -> bool {
     matches!(code, 0..=8 | 0xe..=0x1a | 0x1c..=0x1f | 0x7f)
 }
@@ -253,7 +257,7 @@ enum Mark {
     Missing,
 }
 
-/// Returns whether the bytes are a text in this encoding; the last character may be cut off.
+/// Returns whether the bytes are a text in this encoding. They may end within a character.
 fn plausible(encoding: &'static Encoding, bytes: &[u8], mark: Mark) -> bool {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let Some(room) = decoder.max_utf8_buffer_length_without_replacement(bytes.len()) else {
@@ -276,7 +280,7 @@ fn plausible_32(bytes: &[u8], little: bool, mark: Mark) -> bool {
         && is_text(characters.flatten(), mark)
 }
 
-/// Decodes a unit of UTF-32.
+/// Decodes one unit (4 bytes) of UTF-32.
 pub(crate) fn character_32(unit: [u8; 4], little: bool) -> Option<char> {
     char::from_u32(if little {
         u32::from_le_bytes(unit)
@@ -285,13 +289,14 @@ pub(crate) fn character_32(unit: [u8; 4], little: bool) -> Option<char> {
     })
 }
 
-/// Returns whether the characters are those of a text. None may be a control character, a
-/// noncharacter or one for private use. Three fifths must be letters, digits and blanks. Of those
-/// beyond ASCII, three quarters must be letters.
+/// Returns whether the characters are those of a text. None of them may be a control character, a
+/// noncharacter or a private-use character. At least three fifths must be letters, digits and
+/// blanks. At least three quarters of those beyond ASCII must be letters.
 ///
-/// With a byte order mark, one in [`ODD`] characters may be a control character that a program left
-/// behind. Combining marks then count as letters, because they are nearly half of a text in Khmer,
-/// Burmese and Tibetan. So do the characters of zero width that separate words there.
+/// After a byte order mark, one in [`ODD`] characters may be a control character that a program
+/// left behind. Combining marks then count as letters, because they are nearly half of a text in
+/// Khmer, Burmese and Tibetan. The zero-width characters that separate words in these scripts count
+/// as letters, too.
 fn is_text(characters: impl Iterator<Item = char>, mark: Mark) -> bool {
     let is_marked = mark == Mark::There;
     let (mut all, mut words, mut beyond, mut letters) = (0usize, 0usize, 0usize, 0usize);
@@ -303,8 +308,8 @@ fn is_text(characters: impl Iterator<Item = char>, mark: Mark) -> bool {
         }
         all += 1;
         odd += usize::from(is_control(code));
-        // Vietnamese in single bytes has combining marks, so they count even without a byte order
-        // mark.
+        // Vietnamese in a single-byte encoding has combining marks, so these marks count as letters
+        // even without a byte order mark.
         let joins = matches!(code, 0x300..=0x36f)
             || is_marked && (matches!(code, 0x200b..=0x200d) || is_mark(character));
         let is_letter = character.is_alphanumeric() || joins;
@@ -324,7 +329,7 @@ fn is_text(characters: impl Iterator<Item = char>, mark: Mark) -> bool {
     odd <= most_odd && all > 0 && words * 5 >= all * 3 && letters * 4 >= beyond * 3
 }
 
-/// See [`is_text`].
+/// The number of characters of which one may be a control character: see [`is_text`].
 const ODD: usize = 50;
 
 fn is_mark(character: char) -> bool {

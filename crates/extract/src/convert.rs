@@ -1,8 +1,8 @@
-//! Formats without a library: a command that the user named converts them to text.
+//! Converts formats for which there is no library to text, with a command that the user named.
 //!
-//! The command is run through the worker, which sets limits and then becomes the command. It is not
-//! a reader of this crate and may open files. So it is limited, but not isolated. Its output is
-//! taken as UTF-8, with invalid bytes replaced.
+//! The worker sets its limits and then executes the command in its own process. The command is not
+//! a reader of this crate, and may open files. So the command is limited, but not isolated. Its
+//! output is taken as UTF-8, and invalid bytes are replaced.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ use crate::process::{Outcome, Process};
 use crate::worker::{Order, Task, cannot_because};
 use crate::{Bound, Converter, Limits, Skipped, Workers};
 
-/// Returns the converter for files with this name.
+/// Returns the number of the converter for files with this name.
 pub(crate) fn for_name(converters: &[Converter], name: &[u8]) -> Option<u8> {
     if converters.is_empty() {
         return None;
@@ -37,7 +37,7 @@ pub(crate) struct Converting<'a> {
 }
 
 impl Converting<'_> {
-    /// Passes on the text that a converter makes of an open file, piece by piece, up to `most`
+    /// Runs a converter on an open file and passes its output to `to`, piece by piece, up to `most`
     /// bytes.
     pub(crate) fn run(
         &self,
@@ -56,7 +56,8 @@ impl Converting<'_> {
         let name = command
             .first()
             .ok_or_else(|| not_run("a converter without command".to_owned()))?;
-        // The file is opened again, so that the converter has an offset of its own.
+        // Opens the file again, so that reading by the converter does not move the offset of
+        // `file`.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let file =
             File::open(path).map_err(|error| Skipped::not_started(&"opening the file", &error))?;
@@ -98,7 +99,7 @@ impl Converting<'_> {
     }
 }
 
-/// Interprets the end of a converter.
+/// Returns an error if the exit status of a converter is a failure.
 fn ended(name: &str, status: ExitStatus, message: &str) -> Result<(), Skipped> {
     if status.success() {
         return Ok(());
@@ -118,7 +119,7 @@ fn ended(name: &str, status: ExitStatus, message: &str) -> Result<(), Skipped> {
     Err(Skipped::Damaged(format!("{name}: {message}")))
 }
 
-/// A member for a converter, held in a memory file without a name.
+/// The bytes of a member that a converter reads, in a memory file without a name.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) converter: usize,
@@ -127,7 +128,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Makes an empty memory file for at most `room` bytes.
+    /// Makes an empty memory file that accepts at most `room` bytes.
     pub(crate) fn new(converter: usize, room: u64) -> Option<Self> {
         let flags = rustix::fs::MemfdFlags::CLOEXEC;
         let file = rustix::fs::memfd_create("resemble-member", flags).ok()?;
@@ -138,17 +139,18 @@ impl Kept {
         })
     }
 
-    /// Appends bytes and returns whether they fit. If not, the member is lost.
+    /// Appends bytes and returns whether they fit. If they do not fit, the member cannot be
+    /// converted.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> bool {
         let fits = self.room >= bytes.len() as u64 && self.file.write_all(bytes).is_ok();
         self.room = self.room.saturating_sub(bytes.len() as u64);
         fits
     }
 
-    /// Returns a descriptor of the whole member.
+    /// Returns a descriptor from which a converter can read the whole member.
     pub(crate) fn fd(&mut self) -> BorrowedFd<'_> {
-        // The converter opens the descriptor again with an offset of its own, so a failure to seek
-        // does not matter.
+        // A failure to seek does not matter, because the converter opens the descriptor again and
+        // reads from the start.
         drop(self.file.seek(SeekFrom::Start(0)));
         self.file.as_fd()
     }

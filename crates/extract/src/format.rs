@@ -1,11 +1,11 @@
 //! Detects the format of a file by its first bytes.
 //!
-//! This runs for every indexed file and every member of every archive, so the cheapest checks are
-//! made first. The first byte decides about formats with a mark (a magic number), and the first
-//! line about mails. Plain text is only checked for UTF-8.
+//! Detection runs for every indexed file and every member of every archive, so the cheapest checks
+//! are made first. For formats with a mark (a magic number), the first byte decides whether the
+//! mark is checked. For mails, the first line decides. Plain text is only checked for UTF-8.
 //!
-//! Names count only where bytes are ambiguous: a `.eml` may begin with any header. Otherwise bytes
-//! count: a `.doc` that is a zip is read as a zip.
+//! Names count only where bytes are ambiguous: a `.eml` may begin with any header. Otherwise the
+//! bytes decide: a `.doc` that is a zip is read as a zip.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     /// Zip, jar, and all documents that are zips.
     Zip,
     Tar,
-    /// `ar`: static libraries, Debian packages.
+    /// An `ar` archive: a static library or a Debian package.
     Ar,
     Gzip,
     Bzip2,
@@ -29,27 +29,28 @@ pub(crate) enum Kind {
     Rtf,
     Mail,
     Mbox,
-    /// A compound file that is named as a current Office document, which means that it is
-    /// encrypted.
+    /// A compound file with the name of a current Office document. Such a document is in a compound
+    /// file only if it is encrypted.
     Ole,
     SevenZip,
-    /// A program, a script or a file named as a zip: a zip may follow in it.
+    /// A program, a script or a file named as a zip. Its last bytes may be a zip.
     SelfExtracting,
-    /// An archive of RAR, which is not read but reported.
+    /// A RAR archive. It is not read, but it is reported as skipped.
     Rar,
-    /// A picture; only its date is read.
+    /// A picture, of which only the date is read.
     Picture,
-    /// A web page in UTF-8; only its date is read. Its text is its bytes.
+    /// A web page in UTF-8. Only its date is read, because its text is the bytes of the file.
     Page,
 }
 
 impl Kind {
-    /// Returns whether a file of this format has one compressed content.
+    /// Returns whether a file of this format is one compressed content.
     pub(crate) fn is_compressed(self) -> bool {
         matches!(self, Self::Gzip | Self::Bzip2 | Self::Xz | Self::Zstd)
     }
 
-    /// Returns whether the format is a container, or compressed and may contain one.
+    /// Returns whether a file of this format may contain other files. A compressed file counts,
+    /// because its content may be a container.
     pub(crate) fn may_hold_files(self) -> bool {
         !matches!(
             self,
@@ -57,24 +58,25 @@ impl Kind {
         )
     }
 
-    /// Returns whether a file of this format has no parts, so that only its stated date is read.
+    /// Returns whether a file of this format has no parts, so that only the date that it states is
+    /// read.
     pub(crate) fn has_only_a_date(self) -> bool {
         matches!(self, Self::Picture | Self::Page)
     }
 
-    /// Returns whether the format can be read once from start to end, without holding the whole in
+    /// Returns whether the format can be read once from start to end, without the whole file in
     /// memory.
     pub(crate) fn streams(self) -> bool {
         matches!(self, Self::Text | Self::Tar | Self::Ar | Self::Mbox)
     }
 }
 
-/// The reader of a format.
+/// The reader that takes a format apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FormatReader {
-    /// The worker.
+    /// The worker, which reads this kind of file.
     Worker(Kind),
-    /// The converter with this number.
+    /// The converter at this index of the configured converters.
     Converter(u8),
 }
 
@@ -87,7 +89,7 @@ impl Format {
         Self(FormatReader::Converter(at))
     }
 
-    /// Returns the number of the converter, if a converter reads the format.
+    /// Returns the index of the converter if a converter reads the format.
     pub(crate) fn as_converter(self) -> Option<usize> {
         match self.0 {
             FormatReader::Converter(at) => Some(usize::from(at)),
@@ -103,7 +105,7 @@ impl Format {
     }
 }
 
-/// Returns the format of a file or member with this name and these first bytes.
+/// Returns the format of a file or member that has this name and begins with `head`.
 pub(crate) fn of(name: &[u8], head: &[u8]) -> Option<Kind> {
     marked(name, head)
         .or_else(|| mail(name, head))
@@ -111,13 +113,13 @@ pub(crate) fn of(name: &[u8], head: &[u8]) -> Option<Kind> {
         .or_else(|| self_extracting(name, head).then_some(Kind::SelfExtracting))
 }
 
-/// Detects formats with a mark.
+/// Detects the formats that begin with a mark (a magic number).
 fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
     let begins = |with: &[u8]| head.starts_with(with);
     let kind = match head.first()? {
-        // The mark of the first entry, or of the end record of an archive without entries.
+        // The mark of the first entry, or, in an archive without entries, that of the end record.
         b'P' if begins(b"PK\x03\x04") || begins(b"PK\x05\x06") => Kind::Zip,
-        // A split or a streamed archive may begin with this mark.
+        // A split archive, or one that was written as a stream, may begin with this mark.
         b'P' if begins(b"PK\x07\x08PK\x03\x04") || begins(b"PK00PK\x03\x04") => Kind::Zip,
         0x1f if begins(b"\x1f\x8b\x08") => Kind::Gzip,
         b'B' if begins(b"BZh") && bzip2(head) => Kind::Bzip2,
@@ -144,12 +146,14 @@ fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
     Some(kind)
 }
 
-/// Returns whether a zip may follow this beginning: that of a program, a browser extension, or any
-/// file named as a zip. A script counts if these bytes contain a zip or do not show its end.
+/// Returns whether a zip may follow this beginning. It may if the file is a program, a browser
+/// extension, or named as a zip. It may follow in a script if `head` contains a zip or does not
+/// show the end of the script.
 fn self_extracting(name: &[u8], head: &[u8]) -> bool {
     let begins = |with: &[u8]| head.starts_with(with);
     let goes_on = || head.len() >= HEAD || memchr::memmem::find(head, b"PK\x03\x04").is_some();
-    // Most ELF files are object files, which have no zip at their end.
+    // Most ELF files are object files, to which nobody appends a zip. So only programs and
+    // libraries count.
     let is_linked = || matches!(head.get(16..18), Some([2 | 3, 0] | [0, 2 | 3]));
     begins(b"MZ")
         || begins(b"\x7fELF") && is_linked()
@@ -158,7 +162,7 @@ fn self_extracting(name: &[u8], head: &[u8]) -> bool {
         || !head.is_empty() && (ends(name, b".zip") || ends(name, b".jar"))
 }
 
-/// Returns whether a name is that of a current Office document.
+/// Returns whether a name has the ending of a current Office document, such as `.docx`.
 fn office(name: &[u8]) -> bool {
     let dot = memchr::memrchr(b'.', name).map_or(name.len(), |dot| dot + 1);
     let kinds = ["doc", "dot", "xls", "xlt", "ppt", "pps", "pot"];
@@ -169,7 +173,8 @@ fn office(name: &[u8]) -> bool {
     })
 }
 
-/// Returns whether a bzip2 file goes on, after its mark, with the mark of a block or of the end.
+/// Returns whether the mark of a bzip2 file is followed by the mark of a block or of the end of the
+/// stream.
 fn bzip2(head: &[u8]) -> bool {
     matches!(head.get(3), Some(b'1'..=b'9'))
         && matches!(
@@ -178,14 +183,15 @@ fn bzip2(head: &[u8]) -> bool {
         )
 }
 
-/// Returns whether this is the header of a tar, by its mark. The oldest kind has no mark, so its
-/// check sum decides.
+/// Returns whether these bytes are the header of a tar. The mark of the format decides. The oldest
+/// kind of tar has no mark, so its check sum decides.
 fn tar(head: &[u8]) -> bool {
     let Some(header) = head.get(..512) else {
         return false;
     };
     let checksum = &header[148..156];
-    // Most files are rejected here: the field must have octal digits, blanks and NULs.
+    // This check rejects most files: the field of the check sum must have octal digits, blanks and
+    // NULs.
     if header[0] == 0
         || !checksum
             .iter()
@@ -201,9 +207,11 @@ fn tar(head: &[u8]) -> bool {
     written == sum(&header[..148]) + 8 * u32::from(b' ') + sum(&header[156..])
 }
 
-/// Returns whether a file that begins with `From ` is a mailbox: its next line is a header.
+/// Returns whether a file that begins with `From ` is a mailbox. In a mailbox, the next line is a
+/// header.
 ///
-/// A patch made by git begins in the same way, always with the same date. It is read as plain text.
+/// A patch made by git also begins with `From `, always with the same date. It is read as plain
+/// text.
 fn mbox(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n');
     let Some(first) = lines.next() else {
@@ -223,7 +231,7 @@ fn header(line: &[u8]) -> Option<&[u8]> {
     (!name.is_empty() && name.iter().all(proper)).then_some(name)
 }
 
-/// The headers that only mails have.
+/// Headers that only mails have.
 const ORIGIN: [&[u8]; 8] = [
     b"received",
     b"return-path",
@@ -235,17 +243,18 @@ const ORIGIN: [&[u8]; 8] = [
     b"dkim-signature",
 ];
 
-/// Headers that mails have, but other texts may have as well.
+/// Headers of mails that other texts may have, too.
 const KNOWN: [&[u8]; 6] = [b"from", b"to", b"subject", b"date", b"cc", b"content-type"];
 
-/// Returns whether the name declares a text. A raw mail or a mailbox with such a name is read as
-/// plain text, with its headers.
+/// Returns whether the name is that of a plain text. A raw mail or a mailbox with such a name is
+/// read as plain text, with its headers.
 fn is_named_text(name: &[u8]) -> bool {
     ends(name, b".txt")
 }
 
-/// Detects a mail, which has no mark, by its headers. It must have one that only mails have, and at
-/// least three of the known ones. If it is named as a mail, one known header is enough.
+/// Detects a mail by its headers, because mails have no mark. It must have a header of `ORIGIN`,
+/// and at least three headers of `ORIGIN` and `KNOWN` together. If it is named as a mail, one
+/// header of either list is enough.
 fn mail(name: &[u8], head: &[u8]) -> Option<Kind> {
     if is_named_text(name) {
         return None;
@@ -261,12 +270,12 @@ fn mail(name: &[u8], head: &[u8]) -> Option<Kind> {
     for line in head.split(|&byte| byte == b'\n') {
         match line.first() {
             None | Some(b'\r') => break,
-            // The continuation of a header.
+            // The line continues the header before it.
             Some(b' ' | b'\t') => continue,
             Some(_) => {}
         }
         let Some(name) = header(line) else {
-            // The last line may be cut off.
+            // The last line of `head` may be incomplete.
             break;
         };
         let lower = name.to_ascii_lowercase();
@@ -282,7 +291,8 @@ fn ends(name: &[u8], ending: &[u8]) -> bool {
     name.len() > ending.len() && name[name.len() - ending.len()..].eq_ignore_ascii_case(ending)
 }
 
-/// The endings of compressed files, and the endings of their contents.
+/// The endings of compressed files, and the endings that replace them in the names of their
+/// contents.
 const COMPRESSED: [(&[u8], &[u8]); 14] = [
     (b".gz", b""),
     (b".tgz", b".tar"),
@@ -300,9 +310,9 @@ const COMPRESSED: [(&[u8], &[u8]); 14] = [
     (b".taz", b".tar"),
 ];
 
-/// Returns the name of the content of a compressed file: the name without folders and without the
-/// ending. `a.tar.gz` and `a.tgz` both become `a.tar`. A name without such an ending is returned
-/// unchanged.
+/// Returns the name of the content of a compressed file. It is the name of the file without folders
+/// and without the ending: `a.tar.gz` and `a.tgz` both become `a.tar`. A name without such an
+/// ending only loses its folders.
 pub fn unpacked_name(name: &[u8]) -> Vec<u8> {
     let start = memchr::memrchr(b'/', name).map_or(0, |slash| slash + 1);
     let name = &name[start..];

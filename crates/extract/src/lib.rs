@@ -1,19 +1,19 @@
-//! The texts of documents and the members of archives.
+//! Extracts the texts of documents and the members of archives.
 //!
 //! A document's bytes reveal little about its text: a docx is a zip of compressed XML. This crate
-//! takes a file apart into *parts*: the text of a document, the single member of a compressed file,
-//! the members of an archive; and the parts of those.
+//! takes a file apart into *parts*. A part is the text of a document, the single member of a
+//! compressed file, or a member of an archive. A part can have parts of its own.
 //!
 //! # Processes
 //!
-//! The libraries that read these formats run in a process of their own, one for each file
-//! ([`worker`]). The process returns only bytes. It cannot open anything, because of a mandatory
-//! filter of system calls, and Landlock. Its time, memory and output are bounded. A crash, a hang
-//! or a bomb ends that process; the file is then [`Skipped`] with the reason, and the others
-//! continue. A caller that may not start processes asks a [`starter`] for them. Two kinds of files
-//! are read by the caller itself, with code of this crate: plain texts in other encodings, unless
-//! large, and pictures and web pages, for their dates. No hostile file can make this code fail or
-//! take long.
+//! The libraries that read these formats run in a separate process, one for each file ([`worker`]).
+//! This process returns only bytes. Because of Landlock and a mandatory filter of system calls, it
+//! cannot open anything. Its time, memory and output are bounded. A crash, a hang or a bomb ends
+//! only this process. The file is then [`Skipped`] with the reason, and the other files continue. A
+//! caller that must not start processes asks a [`starter`] for them. The caller itself reads two
+//! kinds of files, with code of this crate: plain texts in other encodings, unless they are large,
+//! and pictures and web pages, for their dates. No hostile file can make this code fail or take
+//! long.
 
 #![forbid(unsafe_code)]
 
@@ -40,12 +40,12 @@ use serde::{Deserialize, Serialize};
 
 use protocol::put_message;
 
-/// The role of a part in its container.
+/// The role of a part in the file that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
-    /// The text of a document, in UTF-8: it represents the document.
+    /// The text of a document, in UTF-8. It represents the document.
     Text,
-    /// The only member of a compressed file (`a.tar` of `a.tar.gz`): it represents the file.
+    /// The only member of a compressed file (`a.tar` in `a.tar.gz`). It represents the file.
     Unpacked,
     /// One of the files in an archive or a mail.
     Member,
@@ -54,16 +54,18 @@ pub enum Role {
 /// The description of a part, which precedes its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its role.
+    /// The role of the part in its container.
     pub role: Role,
-    /// The number of the part that contains it (the first part has 0); `None`: the file itself.
+    /// The number of the part that contains this one (the first part has 0), or `None` if the file
+    /// itself contains it.
     pub parent: Option<u32>,
-    /// Its name in the container: any bytes, `/` between folders. Empty for a text.
+    /// The name of the part in its container: any bytes, with `/` between folders. It is empty for
+    /// a text.
     pub name: Vec<u8>,
 }
 
-/// Receives the parts of a file: for each part `begin`, any number of `bytes`, `end`, one part
-/// after another. A part's own parts follow after its end.
+/// Receives the parts of a file, one after another. Each part is one call of `begin`, any number of
+/// `bytes`, and one `end`. The parts of a part follow after its `end`.
 pub trait Sink {
     /// Begins a part.
     fn begin(&mut self, part: Part);
@@ -71,56 +73,58 @@ pub trait Sink {
     fn bytes(&mut self, bytes: &[u8]);
     /// Completes the current part.
     fn end(&mut self);
-    /// Drops the current part, because it is incomplete or too large. It keeps its number.
+    /// Drops the current part, because it is incomplete or too large. Later parts are numbered as
+    /// if it had not been dropped.
     fn drop_part(&mut self);
-    /// Receives the date that the file states. Called between parts; the last call counts.
+    /// Receives the date that the file states. This is called between parts. If it is called
+    /// several times, the last date counts.
     fn date(&mut self, date: DocumentDate) {
         let _ = date;
     }
 }
 
-/// The reason why a file, or something in it, was not taken apart.
+/// The reason why a file, or a part of it, was not taken apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Skipped {
     /// The part needs a password.
     #[error("encrypted")]
     Encrypted,
-    /// The file breaks the rules of its format; with the library's message.
+    /// The file breaks the rules of its format. The text is the library's message.
     #[error("damaged: {0}")]
     Damaged(#[serde(serialize_with = "put_message")] String),
-    /// A part of the file has text that could not be read. The rest was read.
+    /// Text of a part could not be read. The rest of the part was read.
     #[error("{place} could not be read: {reason}")]
     Unread {
-        /// The part: `page 3`.
+        /// The place in the file, for example `page 3`.
         #[serde(serialize_with = "put_message")]
         place: String,
-        /// The reason, with counts.
+        /// The reason, with the number of things that are affected.
         #[serde(serialize_with = "put_message")]
         reason: String,
     },
-    /// The file is in a form that is not read; with the name of the form.
+    /// The file is in a form that this crate does not read. The text names the form.
     #[error("unsupported: {0}")]
     Unsupported(#[serde(serialize_with = "put_message")] String),
-    /// The part has text that is deliberately hidden and was therefore left out.
+    /// The part has hidden text, which is left out on purpose.
     #[error("left out on purpose: {0}")]
     LeftOut(#[serde(serialize_with = "put_message")] String),
-    /// A bound was reached.
+    /// The file exceeds a limit.
     #[error("{0}")]
     TooMuch(Bound),
-    /// The worker died.
+    /// The worker crashed.
     #[error("the reader crashed")]
     Crashed,
     /// The worker, or a converter, could not be run.
     #[error("the reader could not be run: {0}")]
     NotRun(#[serde(serialize_with = "put_message")] String),
-    /// The system has no descriptors, processes or memory for it at present. The file is not at
-    /// fault.
+    /// The system lacked descriptors, processes or memory for the file at that moment. The file is
+    /// not at fault.
     #[error("the reader cannot be run just now: {}", std::io::Error::from_raw_os_error(*.0))]
     NotNow(i32),
 }
 
 impl Skipped {
-    /// Returns the reason why a process could not be started.
+    /// Converts the error of a process that could not be started.
     pub(crate) fn not_started(what: &dyn fmt::Display, error: &std::io::Error) -> Self {
         const SCARCE: [i32; 4] = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EAGAIN];
         match error.raw_os_error().filter(|errno| SCARCE.contains(errno)) {
@@ -129,26 +133,26 @@ impl Skipped {
         }
     }
 
-    /// Returns whether a later attempt may succeed, without a change of the file.
+    /// Returns whether a later attempt may succeed although the file is unchanged.
     pub const fn is_of_the_moment(&self) -> bool {
         matches!(self, Self::NotRun(_) | Self::NotNow(_))
     }
 }
 
-/// The bounds of [`Limits`].
+/// The bounds that [`Limits`] sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Bound {
-    /// Archives in archives.
+    /// The nesting of archives.
     Depth,
-    /// Output bytes for each input byte.
+    /// The ratio of output bytes to input bytes.
     Ratio,
-    /// Output bytes.
+    /// The number of output bytes.
     Bytes,
-    /// Parts.
+    /// The number of parts.
     Parts,
-    /// Seconds.
+    /// The time.
     Time,
-    /// Memory.
+    /// The memory.
     Memory,
 }
 
@@ -168,17 +172,18 @@ impl fmt::Display for Bound {
 /// The limits for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Archives in archives: 1 is an archive of plain files.
+    /// The maximum nesting of archives. 1 allows an archive of plain files.
     pub depth: u32,
-    /// Output bytes for each input byte, checked from 1 MiB of output on.
+    /// The maximum ratio of output bytes to input bytes. It is checked at 1 MiB of output and
+    /// above.
     pub ratio: u64,
-    /// Output bytes for one file.
+    /// The maximum number of output bytes for one file.
     pub bytes: u64,
-    /// Parts of one file.
+    /// The maximum number of parts of one file.
     pub parts: u32,
-    /// Time for one file.
+    /// The maximum time for one file.
     pub time: Duration,
-    /// Address space of the worker, bytes.
+    /// The maximum address space of the worker, in bytes.
     pub memory: u64,
 }
 
@@ -195,40 +200,40 @@ impl Default for Limits {
     }
 }
 
-/// The isolation of the worker from everything but the file that it reads. The limits of resources
-/// and the filter of system calls are mandatory: without them nothing is read.
+/// The isolation of the worker from everything but the file that it reads. Limits of resources and
+/// a filter of system calls are mandatory: without them nothing is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fences {
-    /// The version of Landlock in use; `None` if the kernel has none.
+    /// The version of Landlock that is in use, or `None` if the kernel has no Landlock.
     pub landlock: Option<u32>,
 }
 
-/// A command that converts files of formats without a library to text: `["antiword", "-"]`. No
-/// shell runs it. The file is its standard input, and an argument `{}` is replaced by a path to it.
-/// Its standard output is the text.
+/// A command that converts files of formats without a library to text, for example `["antiword",
+/// "-"]`. No shell runs it. The file is its standard input, and an argument `{}` is replaced by a
+/// path to the file. Its standard output is the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converter {
-    /// Endings of names, without the dot, in lower case.
+    /// The endings of the names of these files, without the dot, in lower case.
     pub extensions: Vec<String>,
-    /// Program and arguments.
+    /// The program and its arguments.
     pub command: Vec<String>,
 }
 
-/// The way in which a file is taken apart.
+/// The format of a file, which decides how it is taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format(format::FormatReader);
 
-/// The source of workers.
+/// The way in which workers are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Workers {
-    /// This process starts the workers with this command, program and arguments. The command must
-    /// call [`worker`].
+    /// This process starts each worker with this command: a program and its arguments. The program
+    /// must call [`worker`].
     OfOurs(Vec<PathBuf>),
-    /// The [`starter`] that listens at this socket. It runs no converters.
+    /// A [`starter`] starts each worker. It listens at this socket, and runs no converters.
     Of(PathBuf),
 }
 
-/// Takes files apart, in processes of their own. Can be used by several threads.
+/// Takes files apart, in separate processes. Several threads can share it.
 #[derive(Clone, Debug)]
 pub struct Extractor {
     workers: Workers,
@@ -237,9 +242,10 @@ pub struct Extractor {
 }
 
 impl Extractor {
-    /// Makes an extractor with these workers.
+    /// Makes an extractor that uses these workers.
     ///
-    /// Uses the first 128 of `converters`. If several claim an ending, uses the first of them.
+    /// Only the first 128 of `converters` are used. If several of them have the same ending, the
+    /// first one is used.
     pub fn new(workers: Workers, limits: Limits, converters: Vec<Converter>) -> Self {
         Self {
             workers,
@@ -257,12 +263,12 @@ impl Extractor {
         parent::probe(&self.workers, self.limits)
     }
 
-    /// Returns the format of a file with this name and these first bytes, up to [`HEAD`]. `None` if
-    /// it cannot be taken apart: plain text in UTF-8 and everything unknown. Cheap: called for
-    /// every file that is read.
+    /// Returns the format of a file that has this name and begins with `head`, its first [`HEAD`]
+    /// bytes. Returns `None` if the file cannot be taken apart, which holds for plain text in UTF-8
+    /// and for everything unknown. This is cheap, because it is called for every file that is read.
     ///
-    /// Only the ending of the name counts, and only for converters, for mails, and to avoid
-    /// needless checks. The bytes decide everything else.
+    /// Only the ending of the name is used, and only for converters, for mails, and to avoid
+    /// needless checks. Everything else depends on the bytes.
     pub fn format(&self, name: &[u8], head: &[u8]) -> Option<Format> {
         let head = &head[..head.len().min(HEAD)];
         let dated = || read::dated(head).map(Format::read);
@@ -277,9 +283,9 @@ impl Extractor {
         }
     }
 
-    /// Returns whether a file can be taken apart: it is of a [format](Self::format) that has parts.
-    /// If only the end of a file shows that, as in a self-extracting program, the end is read. Such
-    /// a file counts as one that can if `file` is `None`.
+    /// Returns whether a file can be taken apart: its [format](Self::format) has parts. For some
+    /// files, such as self-extracting programs, only the end of the file shows that; then the end
+    /// is read. If `file` is `None`, such a file counts as one that can be taken apart.
     pub fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
         let head = &head[..head.len().min(HEAD)];
         self.with_parts(name, head).is_some_and(|format| {
@@ -288,32 +294,33 @@ impl Extractor {
         })
     }
 
-    /// Returns whether a file that does not [apply](Self::applies) may state a date, as pictures
-    /// and web pages do: see [`Sink::date`]. Such a file has no parts. Cheap: called for every file
-    /// that is read.
+    /// Returns whether a file may state a date although it does not [apply](Self::applies), as
+    /// pictures and web pages may: see [`Sink::date`]. Such a file has no parts. This is cheap,
+    /// because it is called for every file that is read.
     pub fn may_state_date(&self, head: &[u8]) -> bool {
         read::dated(&head[..head.len().min(HEAD)]).is_some()
     }
 
-    /// Returns whether a file of this size is taken apart by this process: a plain text in another
-    /// encoding, or a file with only a date. A hostile file cannot make that slow.
+    /// Returns whether this process, and not a worker, takes apart a file of this size. That holds
+    /// for plain texts in another encoding, and for files of which only the date is read. A hostile
+    /// file cannot make this slow.
     pub fn is_decoded_here(&self, name: &[u8], head: &[u8], size: u64) -> bool {
         let kind = self.format(name, head).and_then(Format::kind);
         kind.is_some_and(|kind| parent::is_decoded_here(kind, size))
     }
 
-    /// Takes an open file apart. The descriptor is passed to the worker. The worker gives the
-    /// offset with every read, so several processes may share one open file.
+    /// Takes an open file apart. The worker gets the descriptor. It gives the offset with every
+    /// read, so several processes may share one open file.
     ///
-    /// Returns what was skipped within the file, each with its path: the names from the outside in,
-    /// such as `mail.eml!report.zip!a.txt`. The path leaves out the file's own name, so it is empty
-    /// for the file itself. The content of a compressed file has an empty name here, because only
-    /// the caller knows the name of the file: see [`unpacked_name`].
+    /// Returns what was skipped within the file, each with its path. A path has the names from the
+    /// outside in, such as `mail.eml!report.zip!a.txt`. It leaves out the name of the file itself,
+    /// so it is empty for that file. The content of a compressed file has an empty name here,
+    /// because only the caller knows the name of the file: see [`unpacked_name`].
     ///
     /// # Errors
     ///
-    /// Fails if nothing of the file is usable. The sink may have received parts, which it must
-    /// drop.
+    /// Fails if nothing of the file is usable. The sink may have received parts by then, and must
+    /// drop them.
     pub fn extract(
         &self,
         file: BorrowedFd<'_>,
@@ -331,31 +338,32 @@ impl Extractor {
     }
 }
 
-/// The number of first bytes that distinguish the formats.
+/// The number of first bytes of a file from which its format is detected.
 pub const HEAD: usize = 4096;
 
-/// Runs the worker: takes apart the file on standard input, and writes parts to standard output.
+/// Runs the worker. It takes apart the file on standard input, and writes the parts to standard
+/// output.
 ///
-/// The program named in [`Extractor::new`] must call this first. The parent adds arguments after
-/// the program's own. The worker gives up every right of its process.
+/// The program named in [`Extractor::new`] must call this before anything else. The parent appends
+/// arguments to those of the program. The worker gives up all rights of its process.
 pub fn worker() -> ExitCode {
     worker::main()
 }
 
-/// Returns whether a file with this name and beginning is a plain text in another encoding than
-/// UTF-8.
+/// Returns whether a file that has this name and begins with `head` is a plain text in another
+/// encoding than UTF-8.
 pub fn is_encoded(name: &[u8], head: &[u8]) -> bool {
     format::of(name, &head[..head.len().min(HEAD)]) == Some(format::Kind::Text)
 }
 
-/// Returns whether a file with this name and beginning may contain other files.
+/// Returns whether a file that has this name and begins with `head` may contain other files.
 pub fn may_hold_files(name: &[u8], head: &[u8]) -> bool {
     let kind = format::of(name, &head[..head.len().min(HEAD)]);
     kind.is_some_and(format::Kind::may_hold_files)
 }
 
-/// Decodes a plain text in another encoding to UTF-8; `None`: it is not a text after all. This
-/// needs no process of its own: decoding cannot fail on hostile bytes.
+/// Decodes a plain text in another encoding to UTF-8. Returns `None` if the bytes are not a text
+/// after all. This needs no separate process, because hostile bytes cannot make decoding fail.
 pub fn decoded(bytes: &[u8]) -> Option<String> {
     read::text::decoded(bytes)
 }

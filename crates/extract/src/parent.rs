@@ -1,16 +1,18 @@
-//! The trusted side: starts the worker, checks its output, passes it on.
+//! Runs in the trusted process: starts the worker, checks its output, and passes the output on.
 //!
-//! The worker has read hostile bytes, so its output is not trusted: frames must have a valid order,
-//! parents must exist, and parts and bytes are counted again. Any violation is treated as a crash.
+//! The worker has read hostile bytes, so its output is not trusted. Its frames must be in a valid
+//! order, the parent of each part must exist, and parts and bytes are counted again. Any violation
+//! is treated as a crash.
 //!
-//! # A crash in the middle
+//! # Crashes within an archive
 //!
 //! A crash at one PDF must not cost the other members of an archive. The worker announces each
-//! reader before it starts, so the parent knows which one crashed. A new worker then reads the file
-//! without that reader, and parts that were passed on are not passed on twice. This works if the
-//! crashed reader had completed no part, as with every document. If the reader of the archive
-//! itself crashes, the file is lost. A document that is silent for a quarter of the time is treated
-//! as crashed. The time limit covers all work on a file, converters included.
+//! reader before it starts, so the parent knows which reader crashed. A new worker then reads the
+//! file without that reader, and parts that were already passed on are not passed on again. This
+//! works if the crashed reader had completed no part, as is the case with every document. If the
+//! reader of the archive itself crashes, the file is lost. A document from which nothing arrives
+//! for a quarter of the allowed time is treated as crashed. The time limit is for all work on a
+//! file, converters included.
 
 use std::os::fd::BorrowedFd;
 use std::process::ExitStatus;
@@ -27,21 +29,22 @@ use crate::read::{LeftOut, Out, Source, Walk};
 use crate::worker::{Order, Task, cannot_because};
 use crate::{Bound, Converter, Fences, Format, Limits, Part, Role, Sink, Skipped, Workers};
 
-/// The maximum number of times that a file is read again without a crashed reader.
+/// The maximum number of crashed readers of one file. After each of them, the file is read again
+/// without that reader.
 const MOST_CRASHES: usize = 16;
 
 /// The maximum number of bytes of a plain text that is decoded in this process.
 const DECODED_HERE: u64 = 4 << 20;
 
-/// The maximum number of bytes of paths and reasons of skipped parts that are reported.
+/// The maximum number of bytes of the paths and reasons that are reported for skipped parts.
 const MOST_TOLD: usize = 1 << 20;
 
-/// See [`crate::Extractor::is_decoded_here`].
+/// Returns whether this process decodes the file: see [`crate::Extractor::is_decoded_here`].
 pub(crate) fn is_decoded_here(kind: Kind, size: u64) -> bool {
     kind.has_only_a_date() || kind == Kind::Text && size <= DECODED_HERE
 }
 
-/// See [`crate::Extractor::extract`].
+/// Takes a file apart: see [`crate::Extractor::extract`].
 pub(crate) fn extract(
     workers: &Workers,
     limits: Limits,
@@ -91,8 +94,8 @@ pub(crate) fn extract(
         let mut run = Run::new(limits, size);
         let outcome = process.pump(deadline, &mut |bytes| {
             run.take(bytes, &mut delivery)?;
-            // An archive may be silent for long. A document in it that is silent is treated as
-            // hung.
+            // An archive may send nothing for long. A document within it that sends nothing counts
+            // as hung.
             Ok((run.readers.len() > 1).then_some(limits.time / 4))
         });
         let why = match outcome {
@@ -116,7 +119,7 @@ pub(crate) fn extract(
     all_skipped(skipped, delivery, crashed)
 }
 
-/// See [`crate::Extractor::fences`].
+/// Starts a worker that reads nothing: see [`crate::Extractor::fences`].
 pub(crate) fn probe(workers: &Workers, limits: Limits) -> Result<Fences, Skipped> {
     let order = Order {
         task: Task::Probe,
@@ -140,9 +143,9 @@ pub(crate) fn probe(workers: &Workers, limits: Limits) -> Result<Fences, Skipped
     }
 }
 
-/// Makes the output of a worker in this process. The file is a plain text in another encoding, or
-/// has only a date. A hostile file cannot make that fail, so it needs no process of its own.
-/// Starting a process takes a millisecond or two.
+/// Produces the output of a worker in this process, because starting a worker takes a millisecond
+/// or two. The file is a plain text in another encoding, or one of which only the date is read. A
+/// hostile file cannot make that fail.
 fn decoded(source: Source<'_>, kind: Kind, limits: Limits) -> Result<Vec<u8>, Skipped> {
     let out = Out::in_memory(limits, source.len());
     let walk = Walk::new(out, limits, LeftOut::default());
@@ -150,8 +153,8 @@ fn decoded(source: Source<'_>, kind: Kind, limits: Limits) -> Result<Vec<u8>, Sk
     out.map(Out::into_frames).map_err(|_| Skipped::Crashed)
 }
 
-/// Returns everything that was skipped, with failures of converters and crashes; or the reason why
-/// nothing of the file is usable.
+/// Returns everything that was skipped, including the failures of converters and the crashes. Fails
+/// with the reason if nothing of the file is usable.
 fn all_skipped(
     skipped: Vec<(Vec<u8>, Skipped)>,
     mut delivery: Delivery<'_>,
@@ -174,7 +177,7 @@ fn all_skipped(
     Ok(all)
 }
 
-/// Interprets the end of a worker.
+/// Converts the exit status of a worker to the reason why the file was skipped.
 fn of_status(status: ExitStatus, message: &str) -> Skipped {
     if let Some(because) = cannot_because(status, message) {
         return Skipped::NotRun(because.to_owned());
@@ -182,32 +185,32 @@ fn of_status(status: ExitStatus, message: &str) -> Skipped {
     if Process::ran_out_of_time(status) {
         return Skipped::TooMuch(Bound::Time);
     }
-    // The message of Rust's allocator before it aborts.
+    // Rust's allocator writes this message before it aborts.
     if message.contains("memory allocation of") {
         return Skipped::TooMuch(Bound::Memory);
     }
     Skipped::Crashed
 }
 
-/// Passes parts to the sink, over as many runs of workers as necessary.
+/// Passes the parts of a file to the sink. The parts may be from several runs of the worker.
 struct Delivery<'a> {
     converting: Converting<'a>,
     sink: &'a mut dyn Sink,
-    /// The sink's number for each part of the worker.
+    /// The number that the sink has for each part, by the number that the worker has for it.
     numbers: Vec<u32>,
     next: u32,
     complete: u32,
-    /// The current part, if it is passed on.
+    /// The part that has begun and not ended, if it is passed on.
     open: Option<Open>,
-    /// Bytes of the converters' output.
+    /// The number of bytes that converters have written.
     converted: u64,
-    /// The deadline for all runs.
+    /// The time at which all runs must have ended.
     deadline: Instant,
-    /// Failures of converters.
+    /// The failures of converters, each with the path of its member.
     skipped: Vec<(Vec<u8>, Skipped)>,
 }
 
-/// The current part.
+/// A part that has begun and not ended.
 struct Open {
     number: u32,
     kept: Option<Kept>,
@@ -276,7 +279,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Converts an open file to text: the whole file, or its part with the number `parent`.
+    /// Converts an open file to text. It is the whole file, or the member with the number `parent`.
     fn convert(
         &mut self,
         at: usize,
@@ -317,7 +320,7 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// A running reader.
+/// A reader of the worker that has started and not finished.
 struct ActiveReader {
     item: u32,
     path: Vec<u8>,
@@ -325,17 +328,19 @@ struct ActiveReader {
     parts: u32,
 }
 
-/// The output of one worker.
+/// The state of one run of the worker.
 struct Run {
     budget: Budget,
     buffer: Vec<u8>,
     readers: Vec<ActiveReader>,
-    /// `Some` while a part is open. The value is true if the part is passed on.
+    /// `Some` while a part is open. The value is true if the part is passed on, and false if an
+    /// earlier run has passed it on.
     open: Option<bool>,
-    /// The path of the open part, for reports about its converter.
+    /// The path of the open part. It is for reports about the converter of the part.
     path: Vec<u8>,
     skipped: Vec<(Vec<u8>, Skipped)>,
-    /// Bytes of the skipped parts.
+    /// The number of bytes of paths and reasons that were reported for skipped parts, at most
+    /// [`MOST_TOLD`] or slightly more.
     told: usize,
     done: bool,
 }
@@ -448,8 +453,8 @@ impl Run {
         }
     }
 
-    /// Returns the reader that crashed, if it helps to leave it out of the next run. Drops the
-    /// current part, because no later run will complete it.
+    /// Returns the reader that crashed, if the next run can leave it out and succeed. Drops the
+    /// open part, because no later run completes it.
     fn culprit(
         &mut self,
         to: &mut Delivery<'_>,
@@ -461,7 +466,7 @@ impl Run {
         }
         let reader = self.readers.pop()?;
         let is_new = before.iter().all(|(item, ..)| *item != reader.item);
-        // The outermost reader is that of the file itself.
+        // The outermost reader is that of the file itself, which cannot be left out.
         let is_within = !self.readers.is_empty();
         (is_new && is_within && reader.parts == 0).then_some((reader.item, reader.path))
     }

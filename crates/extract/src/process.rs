@@ -1,7 +1,7 @@
 //! A running worker: receives its output and enforces its deadline.
 //!
 //! The worker is a child of this process, or of a [starter](crate::starter). In both cases its
-//! output arrives through pipes of this process, and a descriptor becomes readable when it has
+//! output arrives through pipes of this process. A descriptor becomes readable when the worker has
 //! ended.
 
 use std::io::{self, PipeReader, Read};
@@ -19,10 +19,10 @@ use crate::starter::{self, WorkerEnd};
 use crate::worker::Order;
 use crate::{Bound, Skipped, Workers};
 
-/// The maximum number of bytes of standard error that are kept.
+/// The number of bytes of standard error that are kept as the message.
 const MESSAGE: usize = 4 << 10;
 
-/// The end of a process.
+/// The way in which a process ended.
 pub(crate) enum Outcome {
     /// The process ended by itself.
     Ended(ExitStatus),
@@ -30,16 +30,17 @@ pub(crate) enum Outcome {
     Stopped(Skipped),
 }
 
-/// Receives the output of a process; returns how long it may be silent afterwards.
+/// Receives each piece of output. Returns how long the process may then write nothing before it is
+/// killed.
 type Listener<'l> = dyn FnMut(&[u8]) -> Result<Option<Duration>, Skipped> + 'l;
 
-/// The parent of a worker.
+/// The process that is the parent of a worker.
 #[derive(Debug)]
 enum WorkerParent {
-    /// This process. The descriptor is readable when the worker has ended.
+    /// This process is the parent. The descriptor becomes readable when the worker has ended.
     Us(Child, OwnedFd),
-    /// A starter. It reports the end of the worker over this connection, and ends the worker if the
-    /// connection closes.
+    /// A starter is the parent. It reports the end of the worker over this connection, and kills
+    /// the worker if the connection closes.
     Starter(UnixStream),
 }
 
@@ -55,8 +56,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a worker for an order; `file` is its standard input. `command` is the command that
-    /// the worker becomes. It is empty if the worker reads the file itself.
+    /// Starts a worker for an order. `file` becomes its standard input. `command` is the command
+    /// that the worker executes; it is empty if the worker reads the file itself.
     pub(crate) fn start(
         workers: &Workers,
         order: &Order,
@@ -103,14 +104,15 @@ impl Process {
         })
     }
 
-    /// Passes on the process's standard output until it ends, the deadline passes or `to` fails.
+    /// Passes standard output of the process to `to`, until the process ends, the deadline passes
+    /// or `to` fails.
     pub(crate) fn pump(&mut self, deadline: Instant, to: &mut Listener<'_>) -> Outcome {
         let result = self.pump_all(deadline, to);
         self.kill();
         self.text = String::from_utf8_lossy(&self.message).trim().to_owned();
         let status = match &mut self.under {
             WorkerParent::Us(child, _) => child.wait().map(WorkerEnd::With),
-            // The status of a killed worker is not needed.
+            // The process was stopped for the reason in `result`, so no exit status is needed.
             WorkerParent::Starter(_) if result.is_err() => {
                 Ok(WorkerEnd::With(ExitStatus::default()))
             }
@@ -184,7 +186,7 @@ impl Process {
             }
             if just_ended {
                 has_ended = true;
-                // Kills remaining children, which would keep the pipes open.
+                // Children that are still running would keep the pipes open, so they are killed.
                 self.kill();
             }
         }
@@ -199,9 +201,10 @@ impl Process {
         }
     }
 
-    /// Kills the worker and all processes that it started. This must happen before it is waited
-    /// for, because afterwards its number may be reused. A starter does the same when the worker
-    /// has ended, or the connection was closed.
+    /// Kills the worker and all processes that it started. This must happen before this process
+    /// waits for the worker, because afterwards another process may get its number. If a starter
+    /// started the worker, the starter does this when the worker has ended or the connection is
+    /// closed.
     fn kill(&mut self) {
         if let WorkerParent::Us(child, _) = &self.under
             && !self.is_over
@@ -210,12 +213,12 @@ impl Process {
         }
     }
 
-    /// Returns the beginning of the worker's standard error.
+    /// Returns what the worker wrote to standard error, up to a limit.
     pub(crate) fn message(&self) -> &str {
         &self.text
     }
 
-    /// Returns whether the limit of processor time ended the process.
+    /// Returns whether a process was ended because it used too much processor time.
     pub(crate) fn ran_out_of_time(status: ExitStatus) -> bool {
         status.signal() == Some(Signal::XCPU.as_raw())
     }

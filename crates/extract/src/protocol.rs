@@ -1,8 +1,8 @@
-//! The frames that the worker writes and the parent reads.
+//! The frames in which the worker writes its results and the parent reads them.
 //!
-//! A frame is a length (32 bits, little endian) and that many bytes of postcard. The parent trusts
-//! none of it. A length beyond [`LONGEST`], an unknown kind or a frame out of order is treated as a
-//! crash.
+//! A frame is a length (32 bits, little endian) and that many bytes in the format postcard. The
+//! parent trusts none of them. It treats a length beyond [`LONGEST`], an unknown kind or a frame
+//! out of order as a crash of the worker.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -12,16 +12,16 @@ use crate::{Role, Skipped};
 /// The maximum number of bytes in a frame.
 pub(crate) const LONGEST: usize = 64 << 10;
 
-/// The overhead of a frame: its kind and the length of its payload.
+/// The number of bytes in a frame that are not payload: its kind and the length of the payload.
 const AROUND: usize = 8;
 
-/// The maximum length of names and paths; longer ones are cut.
+/// The maximum length of names and paths in bytes. The worker cuts longer ones.
 pub(crate) const LONGEST_NAME: usize = 16 << 10;
 
-/// The maximum length of a library's message; longer ones are cut.
+/// The maximum length of a library's message in bytes. The worker cuts longer ones.
 const LONGEST_MESSAGE: usize = 200;
 
-/// A message of the worker.
+/// A message from the worker to the parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Frame<'a> {
     /// Begins a part.
@@ -43,22 +43,22 @@ pub(crate) enum Frame<'a> {
         #[serde(serialize_with = "put_name", deserialize_with = "name")]
         path: &'a [u8],
     },
-    /// A reader starts with the file or member at this path. If it crashes, it is left out of the
-    /// next run.
+    /// A reader starts with the file or member at this path. If the reader crashes, the next run
+    /// leaves it out.
     Enter {
         item: u32,
         #[serde(serialize_with = "put_name", deserialize_with = "name")]
         path: &'a [u8],
     },
-    /// The reader that was announced last has finished.
+    /// The reader that was announced last, and has not finished yet, has finished.
     Leave,
-    /// The date that the file itself states, and the number of its source.
+    /// The date that the file itself states, and the number of the source of this date.
     Date { seconds: i64, source: u8 },
-    /// The file is complete.
+    /// The file is complete, so no frame follows.
     Done,
 }
 
-/// Writes bytes at once; serde would write a slice byte by byte.
+/// Writes a slice in one piece, because serde would write it byte by byte.
 fn put_bytes<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_bytes(bytes)
 }
@@ -100,7 +100,7 @@ impl Frame<'_> {
 pub(crate) enum Found<'a> {
     /// A frame and the number of its bytes.
     Frame(Frame<'a>, usize),
-    /// More bytes are needed.
+    /// The frame is not complete yet.
     Incomplete,
     /// The bytes are not a frame.
     Nonsense,
@@ -218,7 +218,7 @@ mod tests {
         enter(&name).write(&mut wire);
         let cut = enter(&name[..LONGEST_NAME]);
         assert_eq!(read(&wire), Found::Frame(cut, wire.len()));
-        // The name is one byte too long: both the frame's length and the name's length are changed.
+        // Makes the name one byte too long, and adjusts the lengths of the frame and of the name.
         wire.push(b'a');
         wire[0] += 1;
         wire[6] += 1;

@@ -1,8 +1,8 @@
-//! Starts workers, for this process or for another one that may not start any.
+//! Starts workers for a process that must not start any itself.
 //!
-//! A process with the right to read every file must not be able to execute anything. A *starter*
-//! starts its workers. The starter is a process that has no rights, opens no path, and reads only
-//! orders. Each connection to it starts one worker:
+//! A process that may read every file must not be able to execute anything. So another process, the
+//! *starter*, starts its workers. The starter has no rights, opens no path, and reads only orders.
+//! Each connection to it starts one worker:
 //!
 //! ```text
 //! the client                                   the starter
@@ -10,11 +10,13 @@
 //!   ◄────────── how it ended, 5 bytes ────────   when that has ended, and all that it started
 //! ```
 //!
-//! 1. **Nothing that is received over a connection is executed.** An order is parsed and written
-//!    again for the starter's own program. Converters, which are commands of the user, are refused.
-//! 2. **A worker does not outlive its client**: it ends when the connection does.
-//! 3. The worker writes directly to the client, not through the starter. So the starter never holds
-//!    a byte from a hostile file.
+//! 1. **Nothing that is received over a connection is executed.** The starter parses an order and
+//!    writes it again as an argument for its own program. It refuses converters, because they are
+//!    commands of the user.
+//! 2. **A worker does not outlive its client**: if the connection closes, the starter kills the
+//!    worker.
+//! 3. The worker writes directly to the client, not through the starter. So the starter never has a
+//!    byte of a hostile file in its memory.
 //! 4. The mode of the socket decides who may connect.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -39,22 +41,22 @@ use crate::worker::{Order, Task};
 /// The maximum number of bytes of an order.
 const MOST_BYTES: u32 = 64 << 10;
 
-/// The time in which a client must send its order.
+/// The time within which a client must send its order.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The number of descriptors with an order: the file, and the ends of the two pipes that the worker
-/// writes to.
+/// The number of descriptors that are sent with an order. They are the file, and the write ends of
+/// two pipes for the worker's output.
 const DESCRIPTORS: usize = 3;
 
-/// The end of a worker, as a starter reports it.
+/// The end of a worker, as the starter reports it.
 #[derive(Debug)]
 pub(crate) enum WorkerEnd {
     With(ExitStatus),
-    /// The process was not started.
+    /// The worker could not be started.
     NotBegun(io::Error),
 }
 
-/// Makes the command that runs the worker for an order.
+/// Makes the command that runs a worker. Its arguments are the order and `more`.
 pub(crate) fn command(program: &[PathBuf], order: &Order, more: &[String]) -> io::Result<Command> {
     let (program, first) = program
         .split_first()
@@ -70,7 +72,7 @@ pub(crate) fn command(program: &[PathBuf], order: &Order, more: &[String]) -> io
 
 // ---- the client --------------------------------------------------------------------------------
 
-/// Asks the starter at a socket for a worker.
+/// Asks the starter that listens at a socket to start a worker.
 pub(crate) fn ask(
     socket: &Path,
     order: &Order,
@@ -84,8 +86,8 @@ pub(crate) fn ask(
         Some(file) => file,
         None => std::fs::File::open("/dev/null")?.into(),
     };
-    // From here on only the worker holds the descriptors. When it has ended, its output has ended
-    // as well.
+    // The descriptors are closed here when this function returns, so then only the worker has them.
+    // When the worker has ended, its pipes end as well.
     let [out, err] = output;
     let given = [file.as_fd(), out.as_fd(), err.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
@@ -100,7 +102,7 @@ pub(crate) fn ask(
     Ok(connection)
 }
 
-/// Reads the starter's report on the end of the worker.
+/// Reads the report of the starter about the end of the worker.
 pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<WorkerEnd> {
     let mut said = [0; 5];
     connection
@@ -116,23 +118,23 @@ pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<WorkerEnd> {
 
 // ---- the starter -------------------------------------------------------------------------------
 
-/// The maximum number of workers of a starter at one time. The daemon has at most this many threads
-/// that read documents.
+/// The maximum number of workers that a starter runs at one time. The daemon has at most this many
+/// threads that read documents.
 pub const MOST_WORKERS: usize = 64;
 
-/// Refuses a connection beyond the limit: no worker is free now.
+/// Refuses a connection because all workers are in use. The client may try again later.
 pub fn refuse(connection: UnixStream) {
-    // The client may have closed the connection.
+    // A failure does not matter, because the client may have closed the connection.
     drop(said(connection, 1, libc::EAGAIN));
 }
 
-/// Starts the worker that a connection asks for, and waits for its end. `program` is the command
-/// that runs [`crate::worker`]: program and arguments. The calling thread must not end before the
-/// worker, which would then be killed.
+/// Starts the worker that a client asks for, and waits for its end. `program` is the command that
+/// runs [`crate::worker`]: a program and its arguments. The calling thread must not end before the
+/// worker does, because the kernel would then kill the worker.
 ///
 /// # Errors
 ///
-/// Fails if the order or the connection is invalid; the client then gets no report.
+/// Fails if the order or the connection is invalid. The client then gets no report.
 pub fn attend(mut connection: UnixStream, program: &[PathBuf]) -> io::Result<()> {
     connection.set_read_timeout(Some(PATIENCE))?;
     let (order, [file, out, err]) = asked(&mut connection)?;
@@ -152,8 +154,8 @@ pub fn attend(mut connection: UnixStream, program: &[PathBuf]) -> io::Result<()>
     };
     let group = Pid::from_child(&child);
     let is_over = wait_for(group, connection.as_fd());
-    // The worker's children are killed as well. The worker is not reaped yet, so its number cannot
-    // belong to another process.
+    // Kills the children of the worker as well. The worker has not been reaped yet, so no other
+    // process can have its number.
     let _gone = rustix::process::kill_process_group(group, Signal::KILL);
     let status = child.wait()?;
     if is_over? {
@@ -162,7 +164,7 @@ pub fn attend(mut connection: UnixStream, program: &[PathBuf]) -> io::Result<()>
     Ok(())
 }
 
-/// Waits until a worker has ended; returns false if its client closed the connection first.
+/// Waits until a worker has ended. Returns false if the client closed the connection first.
 fn wait_for(worker: Pid, asker: BorrowedFd<'_>) -> io::Result<bool> {
     let pidfd = rustix::process::pidfd_open(worker, PidfdFlags::empty())?;
     loop {
@@ -187,7 +189,7 @@ fn said(mut connection: UnixStream, kind: u8, number: i32) -> io::Result<()> {
     connection.write_all(&[kind, a, b, c, d])
 }
 
-/// Reads an order and its descriptors.
+/// Reads an order and the descriptors that were sent with it.
 fn asked(connection: &mut UnixStream) -> io::Result<(Order, [OwnedFd; DESCRIPTORS])> {
     let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what);
     let mut length = [0; 4];

@@ -1,34 +1,35 @@
-//! Paths of files that only a catalogue has.
+//! Makes and parses the paths of files that are only in a catalogue.
 //!
-//! The files of a catalogue take part in questions like those of a tree, under a path of their own.
-//! Such a path must never lead to a real file, even if a program opens it by mistake. So it begins
-//! with `/` and a NUL, which no name can contain. The kernel refuses it before it accesses any
-//! directory.
+//! The files of a catalogue take part in questions like those of a tree, but under paths of their
+//! own. Such a path must never lead to a real file, even if a program opens it by mistake. So it
+//! begins with `/` and a NUL. No file name can contain a NUL, and the kernel refuses the path
+//! before it accesses any directory.
 //!
 //! ```text
 //! "/\0disk"                    an imported catalogue, by its label
 //! "/\0\0home\0me\0disk.cat"    one that is not imported: its own path with NUL for each slash
 //! ```
 //!
-//! People see and write `disk:/letters/a.txt` and `disk.cat:/letters/a.txt`.
+//! People see and write these paths as `disk:/letters/a.txt` and `disk.cat:/letters/a.txt`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The prefix of all these paths.
+/// The prefix of the paths of all catalogues.
 const PREFIX: &[u8] = b"/\0";
 
-/// The maximum size of a label, in bytes.
+/// The maximum length of a label in bytes.
 pub const LABEL: usize = 64;
 
-/// Returns whether only a catalogue can have this path.
+/// Returns whether a path can only be that of a file in a catalogue.
 pub fn is_catalogued(path: &Path) -> bool {
     path.as_os_str().as_bytes().starts_with(PREFIX)
 }
 
-/// Returns whether this can be the label of a catalogue. It has 1 to [`LABEL`] bytes of letters and
-/// digits of any script, `.`, `_` and `-`. It does not begin with a dot or a dash.
+/// Returns whether a text can be the label of a catalogue. A label has 1 to [`LABEL`] bytes of
+/// letters and digits of any script, `.`, `_` and `-`. It begins neither with a dot nor with a
+/// dash.
 pub fn is_label(label: &str) -> bool {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
     !label.is_empty()
@@ -37,13 +38,13 @@ pub fn is_label(label: &str) -> bool {
         && label.chars().all(allowed)
 }
 
-/// Returns the path under which the files of an imported catalogue are.
+/// Returns the path that contains the files of the imported catalogue with this label.
 pub fn of_label(label: &str) -> PathBuf {
     path_of(&[PREFIX, label.as_bytes()].concat())
 }
 
-/// Returns the path under which the files of a catalogue that was not imported are found. `file` is
-/// the absolute path of the catalogue.
+/// Returns the path that contains the files of a catalogue that was not imported. `file` is the
+/// absolute path of the catalogue's file.
 pub fn of_file(file: &Path) -> PathBuf {
     let mut bytes = PREFIX.to_vec();
     let slash = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
@@ -51,8 +52,8 @@ pub fn of_file(file: &Path) -> PathBuf {
     path_of(&bytes)
 }
 
-/// Returns the path at which a catalogue is loaded next to the old tree at `root`, until it
-/// replaces that tree. No label and no file has this path.
+/// Returns the path at which a catalogue is loaded before it replaces the old tree at `root`. The
+/// paths of labels and files differ from it.
 pub fn beside(root: &Path) -> PathBuf {
     path_of(&[root.as_os_str().as_bytes(), b"\0"].concat())
 }
@@ -60,14 +61,14 @@ pub fn beside(root: &Path) -> PathBuf {
 /// The catalogue that a path belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// One that was imported, by its label.
+    /// An imported catalogue, by its label.
     Label(String),
-    /// One that was not imported, by the path of its file.
+    /// A catalogue that was not imported, by the path of its file.
     File(PathBuf),
 }
 
-/// Splits a path into its catalogue, the path of the catalogue's tree, and the path below that.
-/// Returns `None` if no catalogue has the path.
+/// Splits a path into its catalogue, the path that contains the files of that catalogue, and the
+/// path below it. Returns `None` if the path is not in a catalogue.
 pub fn source_of(path: &Path) -> Option<(Source, PathBuf, &Path)> {
     let bytes = path.as_os_str().as_bytes();
     let name = bytes.strip_prefix(PREFIX)?;
@@ -83,8 +84,8 @@ pub fn source_of(path: &Path) -> Option<(Source, PathBuf, &Path)> {
     Some((source, root, below))
 }
 
-/// Returns a path as people write it: `disk:/letters/a.txt`. Returns `None` if no catalogue has the
-/// path.
+/// Returns a path as people write it, such as `disk:/letters/a.txt`. Returns `None` if the path is
+/// not in a catalogue.
 pub fn shown(path: &Path) -> Option<PathBuf> {
     let (source, _, below) = source_of(path)?;
     let mut shown = match source {
@@ -102,8 +103,8 @@ pub fn shown(path: &Path) -> Option<PathBuf> {
 }
 
 /// Splits `disk:/letters` into the text before the colon and the path below the slash. The colon is
-/// the first one that is not at the beginning and precedes a slash or the end. `None` if there is
-/// no such colon.
+/// the first one that is not at the beginning and is before a slash or at the end. Returns `None`
+/// if there is no such colon.
 pub fn split_shown(shown: &Path) -> Option<(&Path, &Path)> {
     let bytes = shown.as_os_str().as_bytes();
     let ends_name =

@@ -1,14 +1,15 @@
-//! The blocking client.
+//! A client that blocks until the daemon answers.
 //!
-//! A [`Client`] is a socket at which a daemon has answered. [`Client::connect`] reads the hello
-//! line and checks the protocol number, so it fails if no daemon is there. Each request has a
-//! connection of its own (see [`crate::message`]). The connection of the hello line serves the
-//! first request.
+//! A [`Client`] is connected to the socket of a daemon that has answered. [`Client::connect`] reads
+//! the hello line and checks the protocol number, so it fails if no daemon is there. Each request
+//! has a connection of its own (see [`crate::message`]). The first request uses the connection on
+//! which the hello line arrived.
 //!
-//! Every wait has a limit where possible: connecting, the hello line and short requests. Requests
-//! that compute (`pairs`) or wait by nature (`sync` without a time-out, `alerts` with `follow`)
-//! have no limit. If the daemon dies, the connection closes and ends them. Requests can ask for
-//! reports of progress. An older daemon ignores that and only answers.
+//! Waits have a time limit where possible: connecting, the hello line, and short requests. Two
+//! kinds of requests have no limit. Some compute long (`pairs`), and some wait for events (`sync`
+//! without a time-out, `alerts` with `follow`). If the daemon dies, its connections close, which
+//! ends these requests. A request can ask for reports of progress. An older daemon ignores that and
+//! sends only the answer.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -34,17 +35,17 @@ use crate::path::PathText;
 use crate::question::Question;
 use crate::remote::{Connection, Host, is_remote};
 
-/// Time limits of the client.
+/// The time limits of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For the connection and for the hello line.
+    /// The limit for connecting, and for the hello line.
     pub connect: Duration,
-    /// For each line of the answer to a short request.
+    /// The limit for each line of the answer to a short request.
     pub answer: Duration,
 }
 
 impl Default for Timeouts {
-    /// Five seconds to connect, two minutes for an answer.
+    /// Allows five seconds for connecting, and two minutes for each line of an answer.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
@@ -53,15 +54,15 @@ impl Default for Timeouts {
     }
 }
 
-/// The reason why a question got no answer.
+/// The reason why a request was not answered.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// No daemon answers at the socket.
     #[error("no daemon answers at {}: {reason}", socket.display())]
     NoDaemon {
-        /// The socket.
+        /// The path of the socket.
         socket: PathBuf,
-        /// The reason why the connection failed.
+        /// The error of the connection.
         reason: String,
     },
     /// The daemon speaks another version of the protocol.
@@ -71,11 +72,11 @@ pub enum ClientError {
         socket.display(), crate::PROTOCOL
     )]
     Protocol {
-        /// The socket.
+        /// The path of the socket.
         socket: PathBuf,
-        /// The daemon's protocol number.
+        /// The protocol number of the daemon.
         theirs: u32,
-        /// The daemon's version.
+        /// The version of the daemon.
         version: String,
     },
     /// The daemon refused to answer, for this reason.
@@ -84,22 +85,22 @@ pub enum ClientError {
     /// The daemon did not answer in time.
     #[error("the daemon did not answer within {0:?}")]
     Slow(Duration),
-    /// The connection ended before the answer did.
+    /// The connection ended before the answer was complete.
     #[error("the daemon went away in the middle of its answer")]
     CutOff,
-    /// The request does not fit into a line.
+    /// The request is longer than a line may be.
     #[error("the question is too large for the daemon ({limit} bytes); ask with --local")]
     TooLarge {
-        /// The limit, in bytes.
+        /// The maximum length of a line in bytes.
         limit: usize,
     },
-    /// The answer is malformed.
+    /// A line of the answer is malformed.
     #[error("cannot understand the daemon: {0}")]
     Frame(FrameError),
 }
 
 impl ClientError {
-    /// Returns the kind of failure, if the daemon itself refused.
+    /// Returns the kind of failure if the daemon refused the request.
     pub const fn failure(&self) -> Option<FailureKind> {
         match self {
             Self::Failed(failure) => Some(failure.kind),
@@ -122,28 +123,29 @@ impl ClientError {
     }
 }
 
-/// Receives the progress of the daemon's work.
+/// A function that receives the progress of the daemon's work.
 pub type Hear<'a> = &'a mut dyn FnMut(StepProgress);
 
-/// A daemon that answers.
+/// A connection to a daemon that has answered.
 #[derive(Debug)]
 pub struct Client {
     socket: PathBuf,
     timeouts: Timeouts,
     hello: Hello,
-    /// The connection of the hello line, until the first request takes it.
+    /// The connection on which the hello line arrived, until the first request uses it.
     ready: RefCell<Option<LineReader<Connection>>>,
 }
 
 impl Client {
-    /// Connects and reads the hello line. `ssh://HOST` instead of a socket connects to the daemon
-    /// of another machine: see [`crate::remote`].
+    /// Connects and reads the hello line. If `socket` is `ssh://HOST`, connects to the daemon of
+    /// that machine: see [`crate::remote`].
     ///
     /// # Errors
     ///
-    /// [`ClientError::NoDaemon`] if no socket exists, no process listens, or no hello line arrives.
-    /// [`ClientError::Failed`] if the daemon refuses, for example because it is another user's.
-    /// [`ClientError::Protocol`] if the daemon has another version of the protocol.
+    /// Fails with [`ClientError::NoDaemon`] if there is no socket, no process listens, or no hello
+    /// line arrives. Fails with [`ClientError::Failed`] if the daemon refuses, for example because
+    /// it is another user's. Fails with [`ClientError::Protocol`] if the daemon has another version
+    /// of the protocol.
     pub fn connect(socket: &Path, timeouts: Timeouts) -> Result<Self, ClientError> {
         let (ready, hello) = greet(socket, timeouts)?;
         Ok(Self {
@@ -154,23 +156,23 @@ impl Client {
         })
     }
 
-    /// Returns whether the daemon runs on another machine, where the same path is another file.
+    /// Returns whether the daemon runs on another machine. The same path is then another file.
     pub fn is_remote(&self) -> bool {
         is_remote(&self.socket)
     }
 
-    /// Returns the daemon's hello line.
+    /// Returns the hello line of the daemon.
     pub const fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    /// Returns the parameters of the daemon's index. Bytes for the daemon must be digested with
-    /// these.
+    /// Returns the parameters of the daemon's index. Bytes that are sent to the daemon must be
+    /// digested with these parameters.
     pub fn params(&self) -> Result<Params, BadParams> {
         Params::try_from(&self.hello.params)
     }
 
-    /// Asks a question without a time limit. `hear` receives the progress.
+    /// Asks a question without a time limit. `hear` receives the progress of the daemon's work.
     pub fn ask<Q: Question>(
         &self,
         question: Q,
@@ -198,27 +200,29 @@ impl Client {
         self.one(&Request::Status)
     }
 
-    /// Waits until every change made before the call is in the index. `hear` receives the progress.
+    /// Waits until the index has every change that was made before the call. `hear` receives the
+    /// progress of the daemon's work.
     ///
     /// # Errors
     ///
-    /// [`ClientError::Failed`] with [`FailureKind::Timeout`] if that took longer than `timeout`.
+    /// Fails with [`ClientError::Failed`] and [`FailureKind::Timeout`] if that takes longer than
+    /// `timeout`.
     pub fn sync(&self, timeout: Option<Duration>, hear: Hear<'_>) -> Result<(), ClientError> {
         let timeout_ms = timeout.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
-        // The daemon enforces the time limit. The client's own limit only detects a daemon that
-        // hangs.
+        // The daemon enforces the time limit. The client has a longer limit, which only detects a
+        // daemon that hangs.
         let limit = timeout.and_then(|t| t.checked_add(self.timeouts.connect));
         self.stream_heard::<()>(&Request::Sync { timeout_ms }, limit, Some(hear))?
             .collect_answer()
             .map(drop)
     }
 
-    /// Returns the canonical dump of these roots, or of all roots if none is named.
+    /// Returns a dump in the canonical form. It has these roots, or all roots if the list is empty.
     pub fn dump(&self, roots: Vec<PathText>) -> Result<Rows<DumpRow>, ClientError> {
         self.stream(&Request::Dump { roots }, None)
     }
 
-    /// Returns a dump in any form of these roots, or of all roots if none is named.
+    /// Returns a dump in this form. It has these roots, or all roots if the list is empty.
     pub fn dump_as(
         &self,
         roots: Vec<PathText>,
@@ -230,7 +234,7 @@ impl Client {
         self.stream(&Request::DumpAs { roots, form }, None)
     }
 
-    /// Adds a root.
+    /// Makes the daemon watch a folder.
     pub fn watch_add(
         &self,
         path: PathText,
@@ -249,7 +253,7 @@ impl Client {
         self.one(&Request::Import { path, label })
     }
 
-    /// Removes a root or a catalogue, and deletes its content from the index.
+    /// Stops watching a root, or removes a catalogue. Deletes its files from the index.
     pub fn watch_remove(&self, path: PathText) -> Result<(), ClientError> {
         self.order(&Request::WatchRemove { path })
     }
@@ -267,14 +271,14 @@ impl Client {
         })
     }
 
-    /// Returns the alerts after this number. The rows continue until the connection closes.
+    /// Returns the alerts after this number. The rows go on until the connection closes.
     pub fn follow_alerts(&self, after: u64) -> Result<Rows<AlertRow>, ClientError> {
         let follow = true;
         self.stream(&Request::Alerts { follow, after }, None)
     }
 
-    /// Marks two files as seen together, or a file and all that it resembles. Returns the new
-    /// marks.
+    /// Marks two files as seen together. If only one is given, marks it together with every file
+    /// that it resembles. Returns the new marks.
     pub fn ack(
         &self,
         a: PathText,
@@ -285,12 +289,12 @@ impl Client {
             .map(|answer| answer.rows)
     }
 
-    /// Lists the marks.
+    /// Lists the marks that [`Self::ack`] made.
     pub fn ack_list(&self) -> Result<Vec<AckRow>, ClientError> {
         self.short(&Request::AckList).map(|answer| answer.rows)
     }
 
-    /// Removes marks, and returns them.
+    /// Removes marks that [`Self::ack`] made, and returns them.
     pub fn ack_undo(&self, a: PathText, b: Option<PathText>) -> Result<Vec<AckRow>, ClientError> {
         self.short(&Request::AckUndo { a, b })
             .map(|answer| answer.rows)
@@ -305,13 +309,13 @@ impl Client {
         self.one(&Request::Mount { path, view })
     }
 
-    /// Unmounts the overlay, and returns its state before.
+    /// Unmounts the overlay. Returns the state that it had before.
     pub fn unmount(&self, path: Option<PathText>) -> Result<MountRow, ClientError> {
         self.one(&Request::Unmount { path })
     }
 
-    /// Returns whether the daemon watches every one of these paths. With `whole`, it must also
-    /// leave out nothing below them.
+    /// Returns whether the daemon watches every one of these paths. If `whole` is true, it must
+    /// also watch everything below them.
     pub fn covers_all(&self, paths: Vec<PathText>, whole: bool) -> Result<bool, ClientError> {
         let asked = paths.len();
         let rows = self
@@ -333,7 +337,7 @@ impl Client {
         self.short::<serde::de::IgnoredAny>(request).map(drop)
     }
 
-    /// Sends any request and reads the header of its answer. `limit` is the time for each line.
+    /// Sends a request and reads the header of its answer. `limit` is the time limit for each line.
     pub fn stream<R: DeserializeOwned>(
         &self,
         request: &Request,
@@ -342,7 +346,8 @@ impl Client {
         self.stream_heard(request, limit, None)
     }
 
-    /// Like [`Self::stream`], but `hear` receives the progress until the header arrives.
+    /// Does the same as [`Self::stream`], but passes the progress to `hear` until the header
+    /// arrives.
     fn stream_heard<R: DeserializeOwned>(
         &self,
         request: &Request,
@@ -358,7 +363,8 @@ impl Client {
             Err(FrameError::TooLong { limit }) => return Err(ClientError::TooLarge { limit }),
             Err(error) => return Err(ClientError::Frame(error)),
         };
-        // The daemon closes an idle connection after a while. Then a new one is made.
+        // The daemon closes an idle connection after a while. In this case, a new connection is
+        // made.
         let ready = self.ready.borrow_mut().take();
         let lines = match ready.filter(|lines| is_quiet(&lines.get_ref().stream)) {
             Some(lines) => lines,
@@ -369,8 +375,8 @@ impl Client {
         stream.set_read_timeout(limit).map_err(io)?;
         match stream.write_all(&line) {
             Ok(()) => {}
-            // The daemon may have refused the request before it read all of it. Its answer says
-            // why.
+            // The daemon may have refused the request before it had read all of it. Its answer
+            // gives the reason.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Err(error) => return Err(io(error)),
         }
@@ -378,18 +384,18 @@ impl Client {
     }
 }
 
-/// The first line of the daemon.
+/// The first line that the daemon sends.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Greeting {
     Hello(Hello),
-    /// The daemon answers nothing: its first line is that of [`Reply::Failed`].
+    /// The daemon refuses every request. The line has the form of [`Reply::Failed`].
     Refused {
         failed: Failure,
     },
 }
 
-/// Returns whether the daemon is still connected and has sent nothing since its greeting.
+/// Returns whether the daemon is still connected, and has sent nothing since its first line.
 fn is_quiet(stream: &UnixStream) -> bool {
     let at_once = Timespec {
         tv_sec: 0,
@@ -409,7 +415,7 @@ fn greet(
         reason: reason.to_string(),
     };
     let connection = match Host::of(socket) {
-        // This has no time limit, because the user may have to type a password for ssh.
+        // This connection has no time limit, because the user may have to type a password for ssh.
         Some(host) => host
             .connect()
             .map_err(|error| none(&format!("cannot run ssh: {}", reason(&error))))?,
@@ -437,7 +443,8 @@ fn greet(
     }
 }
 
-/// Calls `connect(2)` with a time limit: a hung daemon with a full backlog would block it for ever.
+/// Calls `connect(2)` with a time limit. Without it, a daemon that hangs and has a full backlog
+/// would block the call for ever.
 fn connect(socket: &Path, limit: Duration) -> io::Result<UnixStream> {
     let fd = rustix::net::socket_with(
         AddressFamily::UNIX,
@@ -454,8 +461,8 @@ fn connect(socket: &Path, limit: Duration) -> io::Result<UnixStream> {
 
 /// The rows of an answer as they arrive.
 ///
-/// The iterator ends after the last row. A failure or a truncated answer is its last item. Soft
-/// errors are collected for [`Self::errors`].
+/// The iterator ends after the last row. If the daemon fails or the answer is truncated, the last
+/// item is an error. Soft errors are collected; [`Self::errors`] returns them.
 #[derive(Debug)]
 pub struct Rows<R> {
     lines: LineReader<Connection>,
@@ -498,12 +505,12 @@ impl<R: DeserializeOwned> Rows<R> {
         self.header.clone()
     }
 
-    /// Returns the soft errors. They are complete when the rows have ended.
+    /// Returns the soft errors so far. They are complete when the iterator has ended.
     pub fn errors(&self) -> &[SoftError] {
         &self.errors
     }
 
-    /// Collects all rows and errors.
+    /// Reads all rows, and returns them with the header and the soft errors.
     pub fn collect_answer(mut self) -> Result<Answer<R>, ClientError> {
         let rows = self.by_ref().collect::<Result<_, _>>()?;
         Ok(Answer {

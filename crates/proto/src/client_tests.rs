@@ -1,4 +1,4 @@
-//! The client against correct and faulty daemons.
+//! Tests the client against correct and faulty daemons.
 
 use super::*;
 use crate::message::{IndexStatus, ProcessStatus, SoftErrorKind, WatchStatus};
@@ -6,8 +6,9 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
 
-/// Starts a daemon that plays one script per connection. It sends the lines of the script, and at
-/// `<` it waits for a line of the client. The thread returns the lines that it read.
+/// Starts a daemon that plays one script per connection. For each `<` in the script, it reads a
+/// line from the client. Otherwise it sends the line of the script. The thread returns the lines
+/// that were read.
 fn daemon(scripts: Vec<Vec<String>>) -> (tempfile::TempDir, PathBuf, JoinHandle<Vec<String>>) {
     let temp = tempfile::tempdir().unwrap();
     let socket = temp.path().join("socket");
@@ -125,8 +126,7 @@ fn who_asks_hears_how_far_the_work_is() {
             HEADER,
             r#"{"end":{"rows":0,"errors":0}}"#,
         ]),
-        // Progress must not follow the header: a client that follows the protocol would take it for
-        // a row.
+        // Progress must not follow the header, because a client would take such a line for a row.
         script(&[
             HEADER,
             r#"{"progress":{"step":1,"doing":"comparing","done":3,"all":8}}"#,
@@ -167,7 +167,7 @@ fn nobody_there() {
         assert!(matches!(error, ClientError::NoDaemon { .. }), "{error}");
         error.to_string()
     };
-    // The path is absent, a plain file, a socket without a listener, or too long for a socket.
+    // These paths are absent, a plain file, a socket without a listener, and too long for a socket.
     none(&temp.path().join("absent"));
     let file = temp.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -176,11 +176,11 @@ fn nobody_there() {
     drop(UnixListener::bind(&dead).unwrap());
     none(&dead);
     none(&temp.path().join("x".repeat(200)));
-    // A listener that never accepts.
+    // This listener never accepts a connection.
     let deaf = temp.path().join("deaf");
     let _listener = UnixListener::bind(&deaf).unwrap();
     assert!(none(&deaf).contains("says nothing"));
-    // A peer that hangs up, or sends something other than a hello line.
+    // The peer closes the connection, or sends something that is not a hello line.
     for words in ["", "220 mail.example.org\n", "{\"resemble\":1"] {
         let (_temp, socket, thread) = daemon(vec![vec![words.to_owned()]]);
         none(&socket);
@@ -188,7 +188,7 @@ fn nobody_there() {
     }
 }
 
-/// A daemon that is busy or denies access is reported as such, not as absent.
+/// Checks that a daemon that is busy or denies access is reported as such, and not as absent.
 #[test]
 fn a_daemon_that_refuses_is_told_from_none() {
     for kind in [FailureKind::Busy, FailureKind::Denied] {
@@ -229,7 +229,7 @@ fn failures_and_half_answers() {
         (&[r#"{"end":{"rows":0,"errors":0}}"#], |e| {
             matches!(e, ClientError::CutOff)
         }),
-        // The end counts a row that was not sent.
+        // The last line counts a row that was not sent.
         (&[HEADER, r#"{"end":{"rows":1,"errors":0}}"#], |e| {
             matches!(e, ClientError::CutOff)
         }),

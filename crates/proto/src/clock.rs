@@ -1,25 +1,27 @@
-//! The present time, and the rule by which dates decide which file is the newest.
+//! Returns the present time, and decides by dates which file is the newest.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Returns the seconds since 1970; 0 if the clock shows an earlier time.
+/// Returns the number of seconds since 1970, or 0 if the clock shows an earlier time.
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }
 
-/// Returns the latest date that counts, in seconds since 1970: one day from now, because clocks and
-/// time zones differ by up to a day. A later date is in the future, so it counts as unknown.
+/// Returns the latest date that counts, in seconds since 1970. It is one day from now, because
+/// clocks and time zones differ by up to a day. A later date is in the future, so it is treated as
+/// unknown.
 pub fn latest_date() -> i64 {
     i64::try_from(now()).map_or(i64::MAX, |now| now.saturating_add(24 * 60 * 60))
 }
 
-/// Returns whether a date counts: see [`latest_date`].
+/// Returns whether a date counts, that is, is not after [`latest_date`].
 pub fn is_past(date: &i64) -> bool {
     *date <= latest_date()
 }
 
-/// Returns the index of the newest time, unless there are several. Times in the future are ignored.
+/// Returns the index of the newest time, if there are several times and only one is the newest.
+/// Times in the future are ignored.
 pub fn newest_of(times: &[i64]) -> Option<usize> {
     let past = || times.iter().filter(|time| is_past(time));
     let newest = past().max()?;

@@ -1,18 +1,17 @@
-//! The documents of reports: the JSON output of `compare`, `covered`, `dirs`, `groups`, `find` and
-//! `pairs`.
+//! The documents that `compare`, `covered`, `dirs`, `groups`, `find` and `pairs` print as JSON.
 //!
 //! A [`Document`] is an entire report: the question, the limits of the answer, the answer, and the
 //! unreadable files. It is written as JSON, and reading it back gives an equal document. So a
-//! report can be saved, filtered, and printed in any other format after the files are gone. Every
-//! printer works on one type, whatever the age of the answer.
+//! report can be saved, filtered, and printed in any other format after the files are gone. A
+//! printer needs only this type, whether the answer is new or was saved.
 //!
 //! 1. Documents are written by hand, not by a derived `Serialize`. Each row has its own line (see
 //!    [`crate::report`]), totals precede the lists, and errors and the digest are last. `json` and
-//!    `jsonl` share the walk over the lists ([`Body::lists`]).
+//!    `jsonl` pass over the lists by the same function, [`Body::lists`].
 //! 2. A line of `jsonl` must name its list, because `covered` has several lists of rows with the
-//!    same fields. So in documents of more than one list the first field of a line is `"row"`.
-//! 3. Reading is derived. Unknown fields are ignored, and absent fields with a default are allowed.
-//!    So an older program can read a newer report of the same schema.
+//!    same fields. So if a document has more than one list, the first field of a line is `"row"`.
+//! 3. Documents are read by a derived `Deserialize`. Unknown fields are ignored, and fields with a
+//!    default may be absent. So an older program can read a newer report of the same schema.
 
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -44,36 +43,36 @@ pub type FindDocument = Document<SimilarFiles>;
 /// The report of `pairs`.
 pub type PairsDocument = Document<SimilarPairs>;
 
-/// Totals and lists of an answer, between the head of a document and its errors.
+/// The totals and the lists of an answer. In a document, they are between the head and the errors.
 pub trait Body {
-    /// The verb; `"command"` in the document.
+    /// The verb of the question. It is the field `"command"` of the document.
     const COMMAND: &'static str;
-    /// True if lines of `jsonl` name their list.
+    /// True if each line of `jsonl` names its list.
     const TAGGED: bool;
     /// The parameters of the question.
     type Parameters: Clone + Debug + PartialEq + Serialize;
-    /// The type of the fields before the lists.
+    /// The type that has the fields before the lists.
     type Totals<'a>: Serialize
     where
         Self: 'a;
 
-    /// Returns the totals, as fields of the document.
+    /// Returns the totals, whose fields become fields of the document.
     fn totals(&self) -> Self::Totals<'_>;
 
     /// Passes every list to `to`, in the order of the document.
     fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()>;
 }
 
-/// The body of a document that is one list.
+/// The body of a document that has a single list.
 pub trait ListBody: Body {
-    /// The type of its rows.
+    /// The type of the rows in the list.
     type Row;
 
     /// Returns the list.
     fn rows(&self) -> &[Self::Row];
 }
 
-/// A body that is one list, with its verb and the type of its parameters.
+/// Defines a body that has a single list, with the verb and the type of its parameters.
 #[macro_export]
 macro_rules! list_body {
     (
@@ -114,7 +113,7 @@ macro_rules! list_body {
     };
 }
 
-/// The body of a report that can be read back.
+/// The body of a report that can be read back from JSON.
 pub trait SavedBody: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned {}
 
 impl<B: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned> SavedBody for B {}
@@ -147,7 +146,7 @@ pub struct Document<B: Body> {
 }
 
 impl<B: Body> Document<B> {
-    /// Creates the report of this program on an answer.
+    /// Creates the report that this program makes of an answer.
     pub fn new(parameters: B::Parameters, header: Header, body: B, errors: Vec<SoftError>) -> Self {
         Self {
             schema: crate::SCHEMA,
@@ -173,14 +172,14 @@ impl<B: Body> Document<B> {
         }
     }
 
-    /// Writes one object, with each row on its own line.
+    /// Writes the document as one JSON object, with each row on its own line.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = Writer::open(out, &self.head())?;
         self.body.lists(&mut writer)?;
         writer.close(&self.errors)
     }
 
-    /// Writes the head, each row and each error as an object on its own line.
+    /// Writes the head, then each row and each error, as JSON objects with a line each.
     pub fn write_jsonl(&self, out: &mut dyn Write) -> io::Result<()> {
         json_line(out, &self.head())?;
         self.body.lists(&mut Lines {
@@ -193,7 +192,7 @@ impl<B: Body> Document<B> {
     }
 }
 
-/// The head of a document with the totals of its body.
+/// The head of a document, followed by the totals of its body.
 #[derive(Serialize)]
 struct FullHead<'a, P: Serialize, T: Serialize> {
     #[serde(flatten)]
@@ -234,7 +233,7 @@ struct Tagged<'a, R> {
     fields: &'a R,
 }
 
-/// The totals of a document without totals.
+/// The totals of a body that has none.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct NoTotals {}
 
@@ -294,7 +293,7 @@ pub struct CoveredFilter {
 }
 
 impl CoveredFilter {
-    /// Returns whether nothing was filtered.
+    /// Returns whether the report is not filtered.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -366,21 +365,21 @@ list_body! {
     } of "pairs", PairsParameters
 }
 
-/// The fields before the lists of a compare or groups document.
+/// The fields before the lists of a document of `compare` or `groups`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Summary<'a, S> {
-    /// The totals.
+    /// The totals of the body.
     pub summary: &'a S,
 }
 
-/// The fields before the lists of a covered document.
+/// The fields before the lists of a document of `covered`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct CoveredTotals {
-    /// See [`Coverage`].
+    /// True if everything is covered: see [`Coverage`].
     pub covered: bool,
-    /// See [`Coverage`].
+    /// The number of entries that must be covered: see [`Coverage`].
     pub files: u64,
-    /// See [`Coverage`].
+    /// The number of bytes of regular files: see [`Coverage`].
     pub bytes: u64,
 }
 
@@ -422,7 +421,7 @@ impl Body for Coverage {
         to.list("near", "near", &self.near)?;
         to.list("linked", "linked", &self.linked)?;
         to.list("copies", "copy", &self.copies)?;
-        // Only a catalogue fills this list; without one the document omits it.
+        // The list is empty if no catalogue was used. Then the document omits it.
         if self.recorded.is_empty() {
             return Ok(());
         }
@@ -459,7 +458,7 @@ impl Body for Explanation {
     }
 
     fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
-        // Only archives have this list; other documents omit it.
+        // Only archives have members. If neither file is an archive, the document omits this list.
         if !self.members.is_empty() {
             to.list("members", "member", &self.members)?;
         }
@@ -471,7 +470,7 @@ impl Body for Explanation {
     }
 }
 
-/// Sends a body of one list as its rows only.
+/// Sends an answer with a single list as the rows of this list.
 macro_rules! one_list {
     ($($body:ident.$rows:ident: $row:ty;)*) => {$(
         impl Parts for $body {

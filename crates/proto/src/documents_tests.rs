@@ -1,4 +1,4 @@
-//! A document that is read back equals the one that was written.
+//! Tests that a document that is read back equals the one that was written.
 
 use super::*;
 use crate::message::{
@@ -261,7 +261,7 @@ fn jsonl<B: Body>(document: &Document<B>) -> Vec<serde_json::Value> {
         .collect()
 }
 
-/// Reading and writing again gives the same bytes; returns the JSON.
+/// Checks that reading and writing a document again gives the same bytes. Returns its JSON.
 #[track_caller]
 fn survives<B>(document: &Document<B>) -> serde_json::Value
 where
@@ -303,7 +303,8 @@ fn empty_documents_are_whole() {
     }
 }
 
-/// The fields are in the contract's order, and each row has its own line.
+/// Checks that the fields are in the order that the page about JSON promises, and that each row has
+/// its own line.
 #[test]
 fn the_order_of_a_comparison() {
     let text = json(&comparison());
@@ -342,7 +343,7 @@ fn lines_name_their_list_where_there_are_several() {
     assert_eq!(lines[1]["class"], "moved-edited");
 }
 
-/// An older program reads a newer report: unknown fields are ignored.
+/// Checks that unknown fields are ignored, so that an older program can read a newer report.
 #[test]
 fn unknown_fields_are_passed_over() {
     let text = json(&coverage()).replace(r#""covered":false"#, r#""new":[1],"covered":false"#);

@@ -1,46 +1,47 @@
-//! Lines of JSON with a hard size limit.
+//! Reads and writes lines of JSON, with a hard limit for their length.
 //!
-//! The reader is a state machine without I/O ([`LineBuffer`]), shared by the daemon's asynchronous
-//! loop and the blocking client. So every misbehaviour of a peer can be tested without a socket.
-//! Decoding is total: any bytes give a value or an error. It never panics, and never uses more
-//! memory than the limit.
+//! The daemon's asynchronous loop and the blocking client share the reader, [`LineBuffer`]. It is a
+//! state machine without I/O. So every misbehaviour of a peer can be tested without a socket. For
+//! any bytes, decoding gives a value or an error. It never panics, and it never uses more memory
+//! than the limit.
 
 use std::io::{self, Read};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The maximum length of a request: enough for the digest of about two gigabytes of standard input.
+/// The maximum length of a request in bytes. A digest of about two gigabytes of standard input fits
+/// into it.
 pub const MAX_REQUEST: usize = 64 << 20;
-/// The maximum length of a line of an answer. A row holds a few paths, each of at most a few
-/// kilobytes.
+/// The maximum length of a line of an answer in bytes. A row has a few paths, and each path has at
+/// most a few kilobytes.
 pub const MAX_ANSWER: usize = 16 << 20;
 
-/// The errors of a line.
+/// The reason why a line cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// The line is longer than allowed; the rest of the stream is unusable.
+    /// The line is longer than the limit. The rest of the stream cannot be read.
     #[error("a line of more than {limit} bytes")]
     TooLong {
-        /// The limit, in bytes.
+        /// The maximum length of a line in bytes.
         limit: usize,
     },
     /// The stream ended in the middle of a line.
     #[error("the connection was closed in the middle of a line")]
     Truncated,
-    /// The line is not the expected JSON.
+    /// The line is not JSON of the expected type.
     #[error("a line that cannot be understood: {0}")]
     Json(#[from] serde_json::Error),
-    /// Reading failed.
+    /// The stream could not be read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Encodes a value as a line, newline included. JSON text never contains a raw newline.
+/// Encodes a value as a line that ends in a newline. JSON text contains no other newline.
 ///
 /// # Errors
 ///
-/// [`FrameError::TooLong`] if the line exceeds `limit` bytes.
+/// Fails with [`FrameError::TooLong`] if the line exceeds `limit` bytes.
 pub fn encode<T: Serialize>(value: &T, limit: usize) -> Result<Vec<u8>, FrameError> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
@@ -51,20 +52,20 @@ pub fn encode<T: Serialize>(value: &T, limit: usize) -> Result<Vec<u8>, FrameErr
     }
 }
 
-/// Decodes one line, with or without its newline.
+/// Decodes one line. The newline at its end may be missing.
 pub fn decode<T: DeserializeOwned>(line: &[u8]) -> Result<T, FrameError> {
     Ok(serde_json::from_slice(line)?)
 }
 
 /// Splits a stream into lines. [`Self::push`] adds bytes, and [`Self::next_line`] returns lines.
-/// The buffer holds at most one unfinished line, which is not longer than the limit, and the bytes
-/// of one `push`.
+/// The buffer contains at most the bytes of one `push` and one unfinished line, which is not longer
+/// than the limit.
 #[derive(Debug)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
-    /// The start of the bytes that were not returned yet.
+    /// The start of the bytes that are not returned yet.
     start: usize,
-    /// The position before which the buffer was already searched for a newline.
+    /// The position up to which the buffer was searched for a newline.
     searched: usize,
     limit: usize,
 }
@@ -90,11 +91,11 @@ impl LineBuffer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Returns the next whole line without its newline; `None` until more is pushed.
+    /// Returns the next whole line without its newline. Returns `None` if more bytes are needed.
     ///
     /// # Errors
     ///
-    /// [`FrameError::TooLong`]; the buffer is unusable afterwards.
+    /// Fails with [`FrameError::TooLong`]. The buffer is unusable afterwards.
     pub fn next_line(&mut self) -> Result<Option<&[u8]>, FrameError> {
         let newline = self.bytes[self.searched..]
             .iter()
@@ -114,8 +115,8 @@ impl LineBuffer {
         Ok(Some(&self.bytes[line]))
     }
 
-    /// Returns whether every byte was returned. If not, at the end of a stream, its last line is
-    /// cut off.
+    /// Returns whether every byte was returned. At the end of a stream, remaining bytes are a line
+    /// that is cut off.
     pub fn is_empty(&self) -> bool {
         self.start == self.bytes.len()
     }
@@ -142,16 +143,17 @@ impl<S: Read> LineReader<S> {
         &self.stream
     }
 
-    /// Returns the stream for writing or closing.
+    /// Returns the stream, so that the caller can write to it or close it.
     pub const fn get_mut(&mut self) -> &mut S {
         &mut self.stream
     }
 
-    /// Returns the next line, decoded; `None` at the end of the stream.
+    /// Reads and decodes the next line. Returns `None` at the end of the stream.
     pub fn next_value<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let mut piece = [0; 16 * 1024];
         loop {
-            // The line is decoded at once, so that its borrow ends before the next `push`.
+            // The line is decoded here because it borrows from the buffer, and `push` below changes
+            // the buffer.
             if let Some(value) = self.buffer.next_line()?.map(decode) {
                 return value.map(Some);
             }

@@ -1,28 +1,28 @@
-//! `resemble-proto`: the protocol of the daemon and the command line.
+//! `resemble-proto`: the protocol between the daemon and the command line.
 //!
-//! A question may be answered by the daemon over its socket or by the command itself from its own
-//! cache. Scripts must not be able to distinguish the two. So the *answers* are types of this
-//! crate. The daemon and the command build the same types, and only one piece of code prints them.
-//! The modules:
+//! Either the daemon answers a question over its socket, or the command itself answers it from its
+//! own cache. Scripts must not be able to distinguish the two. So the *answers* are types of this
+//! crate. The daemon and the command build the same types, and the same code prints them. The
+//! modules:
 //!
-//! * [`number`] and [`path`]: the two values that JSON lacks, a share with six decimals and a name
-//!   of any bytes;
+//! * [`number`] and [`path`]: two values that JSON lacks, a share with six decimals and a name of
+//!   any bytes;
 //! * [`message`]: requests and answers as plain data;
-//! * [`report`]: the writing of JSON documents, for `--format json` and for the overlay's
-//!   `.report.json`;
-//! * [`documents`]: the document of each report, which can be read back, too;
-//! * [`question`]: the mapping of requests to answers;
-//! * [`frame`]: lines with a hard size limit and a total decoder;
+//! * [`report`]: writes JSON documents, for `--format json` and for the overlay's `.report.json`;
+//! * [`documents`]: the document of each report, which can also be read back;
+//! * [`question`]: the type of the answer to each request;
+//! * [`frame`]: lines with a hard limit for their length, and a decoder that accepts any bytes;
 //! * [`client`]: the blocking client;
-//! * [`remote`]: the daemon of another machine, through ssh;
-//! * [`catalogued`]: the paths of files that only a catalogue has;
-//! * [`pattern`]: the meaning of the globs of a request;
-//! * [`places`]: the places of socket, state and cache, from an explicit environment;
+//! * [`remote`]: the connection to the daemon of another machine through ssh;
+//! * [`catalogued`]: the paths of files that are only in a catalogue;
+//! * [`pattern`]: the meaning of the globs in a request;
+//! * [`places`]: the paths of the socket, the state and the cache, computed from a given
+//!   environment;
 //! * [`clock`]: the present time, and which dates count.
 //!
-//! The crate opens files and sockets in `client` and `places` only, and starts ssh in `remote`. It
-//! reads no environment variable and prints nothing. `docs/protocol.md` describes the protocol
-//! itself, with an example.
+//! Only `client` and `places` open files and sockets, and only `remote` starts ssh. The crate reads
+//! no environment variable and prints nothing. `docs/protocol.md` describes the protocol, with an
+//! example.
 #![forbid(unsafe_code)]
 
 pub mod catalogued;
@@ -42,13 +42,13 @@ pub mod report;
 mod schema;
 pub mod seal;
 
-/// The number of the protocol, the `resemble` field of [`message::Hello`]. It increases only when
-/// an old client would misread a new daemon. New optional fields do not count.
+/// The number of the protocol. It is the field `resemble` of [`message::Hello`]. It increases only
+/// if an old client would misread a new daemon. A new optional field does not increase it.
 pub const PROTOCOL: u32 = 1;
 
-/// The number of the JSON documents' layout, the `schema` field of every document. Additive
-/// changes keep it.
+/// The number of the layout of the JSON documents. It is the field `schema` of every document.
+/// Additions do not change it.
 pub const SCHEMA: u32 = 1;
 
-/// The version of resemble, printed by `--version` and in every document.
+/// The version of `resemble`. `--version` prints it, and every document has it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

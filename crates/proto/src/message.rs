@@ -1,6 +1,6 @@
-//! Requests and answers, as plain data.
+//! Requests and answers as plain data.
 //!
-//! A conversation is lines of JSON:
+//! A conversation consists of lines of JSON:
 //!
 //! ```text
 //! server   {"resemble":1,"version":"0.1.0","params":{…},"pid":4711}   Hello, at once
@@ -13,18 +13,17 @@
 //! or       {"failed":{"kind":"not-watched","message":"…"}}            Reply::Failed, at any point
 //! ```
 //!
-//! and then the server closes the connection. The reasons:
+//! Then the server closes the connection. The reasons for this form:
 //!
-//! 1. **One question for each connection.** A Unix socket costs microseconds; in return no answer
-//!    can be mistaken for that of another question, and closing the connection cancels the
-//!    question.
-//! 2. **The end is a line.** A stream that stops without it was cut off, and the client reports
-//!    that instead of a partial answer.
+//! 1. **One question for each connection.** A Unix socket costs only microseconds. No answer can be
+//!    mistaken for that of another question, and closing the connection cancels the question.
+//! 2. **The end is a line.** If a stream stops without this line, it was cut off. The client then
+//!    reports that instead of a partial answer.
 //! 3. **Soft errors follow the rows.** An unreadable file does not make the answer invalid, and the
-//!    client still learns that it is incomplete.
-//! 4. **Every path on the wire is absolute and free of symbolic links.** The command line alone
-//!    resolves its arguments, and it prints the names as typed.
-//! 5. **Unknown fields are ignored, absent ones have defaults**, so both sides may grow.
+//!    client still learns that the answer is incomplete.
+//! 4. **Every path on the wire is absolute and free of symbolic links.** Only the command line
+//!    resolves its arguments. It prints names as they were typed.
+//! 5. **Unknown fields are ignored, absent ones have defaults**, so both sides can get new fields.
 
 mod answer;
 mod compare;

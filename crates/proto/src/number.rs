@@ -1,4 +1,4 @@
-//! Shares in the form of every output: six decimals, or empty.
+//! Shares as every output has them: with six decimals, or empty.
 //!
 //! A [`Fraction`] is a whole number of millionths, not a float, for three reasons. It is `Eq`,
 //! `Ord` and `Hash`, so rows can be compared exactly. JSON preserves it exactly, so the daemon's
@@ -14,7 +14,7 @@ use serde::de::{self, Deserialize, Deserializer};
 use serde::ser::{self, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A share between 0 and 1 in millionths, or "too small to judge".
+/// A share between 0 and 1 in millionths, or no share because the content was too small to judge.
 ///
 /// In JSON it is a number with exactly six decimals (`0.970000`), or `null`. Serialising to
 /// anything but JSON text is not supported.
@@ -22,38 +22,38 @@ use serde_json::value::RawValue;
 pub struct Fraction(Option<u32>);
 
 impl Fraction {
-    /// Too small to judge: `null`.
+    /// No share, because the content was too small to judge. It is `null` in JSON.
     pub const NONE: Self = Self(None);
-    /// Nothing shared: `0.000000`.
+    /// The share `0.000000`: nothing is shared.
     pub const ZERO: Self = Self(Some(0));
-    /// Everything shared: `1.000000`.
+    /// The share `1.000000`: everything is shared.
     pub const ONE: Self = Self(Some(Self::MILLION));
 
     const MILLION: u32 = 1_000_000;
 
-    /// Returns the share as a score; `None` if it is too small to judge.
+    /// Returns the share as a score. Returns `None` if it is [`Self::NONE`].
     pub fn score(self) -> Option<Score> {
         self.0
             .map(|millionths| Score::new(f64::from(millionths) / f64::from(Self::MILLION)))
     }
 
-    /// Returns whether a score reaches this least share; every score reaches [`Self::NONE`].
+    /// Returns whether a score is at least this share. Every score is at least [`Self::NONE`].
     pub fn accepts(self, score: Score) -> bool {
         self.score().is_none_or(|least| score >= least)
     }
 
-    /// Returns whether the number is [`Self::NONE`].
+    /// Returns whether this is [`Self::NONE`].
     #[allow(clippy::trivially_copy_pass_by_ref)] // for serde
     pub const fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Returns the share in millionths, 0..=1,000,000.
+    /// Returns the share in millionths, from 0 to 1,000,000.
     pub const fn millionths(self) -> Option<u32> {
         self.0
     }
 
-    /// Returns the share in its written form: `0.970000`.
+    /// Returns the characters of the share, for example `0.970000`.
     pub fn digits(self) -> Option<[u8; 8]> {
         let mut rest = self.0?;
         let mut digits = *b"0.000000";
@@ -65,13 +65,13 @@ impl Fraction {
         Some(digits)
     }
 
-    /// Creates a share of this many millionths; more than a million counts as a million.
+    /// Creates a share of this many millionths. More than a million counts as a million.
     pub fn from_millionths(millionths: u32) -> Self {
         Self(Some(millionths.min(Self::MILLION)))
     }
 
-    /// Returns whole percents, rounded down; 100 only for `identical`. Equals [`Score::percent`] of
-    /// the score that this fraction was made of.
+    /// Returns whole percents, rounded down. 100 is returned only if `identical` is true. The
+    /// result equals [`Score::percent`] of the score from which this share was made.
     pub fn percent(self, identical: bool) -> Option<u8> {
         let percent = (self.0? / (Self::MILLION / 100)) as u8;
         Some(if identical { 100 } else { percent.min(99) })
@@ -80,8 +80,8 @@ impl Fraction {
 
 impl From<Score> for Fraction {
     fn from(score: Score) -> Self {
-        // A small amount is added before rounding down, so that the float 0.29 gives 290,000
-        // millionths. `Score::percent` adds the same amount.
+        // The float 0.29 is slightly too small. The added amount makes it 290,000 millionths after
+        // rounding down. `Score::percent` adds the same amount.
         Self::from_millionths((score.get() * f64::from(Self::MILLION) + 1e-3).floor() as u32)
     }
 }
@@ -92,7 +92,7 @@ impl From<Option<Score>> for Fraction {
     }
 }
 
-/// Formats six decimals, or nothing for "too small to judge".
+/// Writes the six decimals, or nothing for [`Fraction::NONE`].
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.digits().map_or(Ok(()), |digits| {
@@ -122,15 +122,16 @@ impl<'de> Deserialize<'de> for Fraction {
                 "{value} is not a share between 0 and 1"
             )));
         }
-        // A float distinguishes neighbouring millionths with ease, so rounding restores the written
-        // number.
+        // Neighbouring millionths are different floats, so rounding gives the number that was
+        // written.
         Ok(Self::from_millionths(
             (value * f64::from(Self::MILLION)).round() as u32,
         ))
     }
 }
 
-/// Parses a share: `70%`, `70` and `.7` are equal; a bare number up to 1 is a fraction.
+/// Parses a share. `70%`, `70` and `.7` are equal. A number up to 1 without a percent sign is a
+/// fraction.
 pub fn share(text: &str) -> Result<Fraction, String> {
     let (number, is_percent) = match text.strip_suffix('%') {
         Some(number) => (number, true),
@@ -149,7 +150,7 @@ pub fn share(text: &str) -> Result<Fraction, String> {
     Ok(Fraction::from_millionths(millionths.round() as u32))
 }
 
-/// Parses a duration: `30`, `30s`, `500ms`, `2m`, `1h`; `1.5s`.
+/// Parses a duration, such as `30`, `30s`, `500ms`, `2m`, `1h` or `1.5s`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -170,7 +171,8 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "not a time such as 30, 500ms or 2m".to_owned())
 }
 
-/// Parses a number of bytes: `4096`, `10K` and `10KiB` (1024), `10KB` (1000), up to T; `1.5M`.
+/// Parses a number of bytes, such as `4096`, `1.5M`, `10K` or `10KiB` (times 1024), or `10KB`
+/// (times 1000). Units go up to T.
 pub fn size(text: &str) -> Result<u64, String> {
     let wrong = "not a size such as 4096, 10K (10 x 1024) or 1.5MB (1,500,000)";
     let digits = text
@@ -197,7 +199,7 @@ pub fn size(text: &str) -> Result<u64, String> {
     Ok(bytes.round() as u64)
 }
 
-/// Parses digits with at most one decimal point; no sign, no exponent, no `inf`.
+/// Parses digits with at most one decimal point. Signs, exponents and `inf` are not allowed.
 pub fn decimal(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     if plain && text.bytes().any(|b| b.is_ascii_digit()) {

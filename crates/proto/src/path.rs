@@ -1,13 +1,13 @@
-//! Names of arbitrary bytes in JSON, which has only Unicode.
+//! Writes names of any bytes in JSON, which has only Unicode.
 //!
-//! A Unix name is bytes. A row has it as two fields. `path` is the text, with U+FFFD for bytes that
-//! are not UTF-8. It is enough for people and for nearly all scripts. `path_b64` is base64 of the
-//! true bytes, and is present only if the text differs from them. The wire uses the same two fields
-//! as the documents, so nothing is translated in between. Rows with other names for their paths
-//! (`a`, `b`, `file`) follow the same rule; see [`fields`].
+//! A Unix name is a sequence of bytes. A row has it as two fields. `path` is the text, with U+FFFD
+//! in place of bytes that are not UTF-8. It is enough for people and for nearly all scripts.
+//! `path_b64` is base64 of the true bytes, and is present only if the text differs from them. The
+//! wire uses the same two fields as the documents, so nothing is converted in between. Rows with
+//! other names for their paths (`a`, `b`, `file`) follow the same rule; see [`fields`].
 //!
-//! Other paths, such as those in a request's list of directories, are strings. A path that is not
-//! UTF-8 is an object `{"b64": …}`.
+//! Other paths, such as those in the list of directories of a request, are strings. If such a path
+//! is not UTF-8, it is an object `{"b64": …}`.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -22,11 +22,11 @@ use serde::de::{self, Deserializer};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
-/// A path or name: raw bytes, ordered by them. The rows of an answer share the bytes of a path: a
-/// clone copies none.
+/// A path or name as raw bytes. Paths are ordered by these bytes. A clone shares the bytes, so rows
+/// that have the same path share its bytes.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathText(
-    /// `None` is the empty path. There is no other way to store it.
+    /// The bytes; `None` if the path is empty. An empty path is never stored in another way.
     Option<Arc<[u8]>>,
 );
 
@@ -34,7 +34,7 @@ impl PathText {
     /// The empty path.
     pub const NOTHING: Self = Self(None);
 
-    /// Returns a path of these bytes.
+    /// Returns a path that has these bytes.
     pub fn from_bytes(bytes: impl AsRef<[u8]>) -> Self {
         let bytes = bytes.as_ref();
         Self((!bytes.is_empty()).then(|| bytes.into()))
@@ -45,17 +45,17 @@ impl PathText {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// Returns the bytes as a path of the file system.
+    /// Returns the bytes as a path for system calls.
     pub fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(self.as_bytes()))
     }
 
-    /// Returns the text; `None` if the bytes are not UTF-8.
+    /// Returns the path as text. Returns `None` if its bytes are not UTF-8.
     pub fn as_utf8(&self) -> Option<&str> {
         std::str::from_utf8(self.as_bytes()).ok()
     }
 
-    /// Returns the text, with U+FFFD for bytes that are not UTF-8.
+    /// Returns the path as text, with U+FFFD in place of bytes that are not UTF-8.
     pub fn lossy(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.as_bytes())
     }
@@ -149,11 +149,12 @@ impl<'de> Deserialize<'de> for PathText {
     }
 }
 
-/// Reads and writes a path as the two fields `NAME` and `NAME_b64`:
+/// Types that read and write a path as the two fields `NAME` and `NAME_b64`. They are used by
 /// `#[serde(flatten, with = "fields::NAME")]`.
 ///
-/// The types differ only in the names of the fields. They are types and not modules because
-/// `schemars` reads the same attribute, and finds the schema of the two fields by that name.
+/// These types differ only in the names of the fields. They are types and not modules because
+/// `schemars` also uses the attribute: it expects a type of this name, which has the schema of the
+/// two fields.
 #[allow(non_camel_case_types)] // named like the fields
 pub mod fields {
     use super::{Deserialize, Deserializer, PathText, SerializeMap, Serializer, de};
@@ -173,7 +174,7 @@ pub mod fields {
             }
 
             impl $module {
-                /// Writes the fields.
+                /// Writes the two fields.
                 pub fn serialize<S: Serializer>(
                     path: &PathText,
                     serializer: S,
@@ -181,7 +182,7 @@ pub mod fields {
                     path_entries(path, $text, $b64, serializer)
                 }
 
-                /// Reads the fields. The base64 takes precedence.
+                /// Reads the two fields. If they differ, the base64 counts.
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<PathText, D::Error> {
@@ -213,7 +214,7 @@ pub mod fields {
             }
 
             impl $module {
-                /// Writes the fields.
+                /// Writes the two fields.
                 #[allow(clippy::ref_option)] // the signature that serde's `with` asks for
                 pub fn serialize<S: Serializer>(
                     path: &Option<PathText>,
@@ -227,7 +228,7 @@ pub mod fields {
                     path_entries(path, $text, $b64, serializer)
                 }
 
-                /// Reads the fields. The base64 takes precedence.
+                /// Reads the two fields. If they differ, the base64 counts.
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<Option<PathText>, D::Error> {

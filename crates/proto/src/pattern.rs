@@ -1,10 +1,11 @@
-//! The meaning of the patterns of `--include` and `--exclude`.
+//! Interprets the patterns of `--include` and `--exclude`.
 //!
-//! They are those of ignore files: `vendor/` anywhere below, `/vendor` at the top only, `*.c` by
-//! the name. Two rules differ, because the user who gave the pattern waits for the answer. First,
-//! an invalid pattern is refused; in an ignore file, `[a` would be a name with a bracket in it.
-//! Second, a pattern that can match no file (an empty one, or a comment) is refused; an ignore file
-//! skips such a line. If these patterns were accepted, they would silently match nothing.
+//! The patterns have the syntax of ignore files: `vendor/` matches anywhere below, `/vendor` only
+//! at the top, `*.c` by the name. Two rules differ, because the user who gave the pattern waits for
+//! the answer. First, an invalid pattern is refused. In an ignore file, `[a` would be a name with a
+//! bracket in it. Second, a pattern that can match no file (an empty one, or a comment) is refused.
+//! An ignore file skips such a line. If these patterns were accepted, they would match nothing, and
+//! the user would not notice.
 
 use std::path::Path;
 
@@ -17,22 +18,23 @@ pub struct Patterns {
     exclude: Option<Gitignore>,
 }
 
-/// A pattern that is not valid.
+/// A pattern that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the pattern {pattern:?} cannot be understood: {reason}")]
 pub struct BadPattern {
-    /// The pattern as given.
+    /// The pattern as the user wrote it.
     pub pattern: String,
     /// The error, and how to fix it.
     pub reason: String,
 }
 
 impl Patterns {
-    /// Compiles the globs of `--include` (without any, all names take part) and of `--exclude`.
+    /// Compiles the globs of `--include` and `--exclude`. Without a glob of `--include`, all names
+    /// take part.
     ///
     /// # Errors
     ///
-    /// Names the first glob that is not valid.
+    /// Fails with the first glob that is not valid.
     pub fn new(include: &[String], exclude: &[String]) -> Result<Self, BadPattern> {
         Ok(Self {
             include: set(include)?,
@@ -40,14 +42,14 @@ impl Patterns {
         })
     }
 
-    /// Returns whether a file takes part. `below` is its path below the requested root or
-    /// directory.
+    /// Returns whether a file takes part in a question. `below` is the path of the file below the
+    /// requested root or directory.
     pub fn admit(&self, below: &Path) -> bool {
         let names = |set: &Gitignore| set.matched_path_or_any_parents(below, false).is_ignore();
         self.include.as_ref().is_none_or(names) && !self.exclude.as_ref().is_some_and(names)
     }
 
-    /// Returns whether all files take part.
+    /// Returns whether there are no patterns, so that all files take part.
     pub const fn is_empty(&self) -> bool {
         self.include.is_none() && self.exclude.is_none()
     }
@@ -58,11 +60,11 @@ impl Patterns {
     }
 }
 
-/// Checks one pattern before it becomes part of a question.
+/// Checks a single pattern, so that an error is reported before the question is asked.
 ///
 /// # Errors
 ///
-/// Returns the reason why the pattern is not valid.
+/// Fails with the reason why the pattern is not valid.
 pub fn check(pattern: &str) -> Result<(), BadPattern> {
     set(std::slice::from_ref(&pattern.to_owned())).map(drop)
 }
@@ -97,7 +99,7 @@ fn set(globs: &[String]) -> Result<Option<Gitignore>, BadPattern> {
     Ok(Some(built))
 }
 
-/// Returns the error in words, without the pattern.
+/// Returns the message of an error without the pattern.
 fn reason(error: ignore::Error) -> String {
     let wrong = match error {
         ignore::Error::Glob { err, .. } => err,

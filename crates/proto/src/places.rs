@@ -1,8 +1,8 @@
-//! Finds the places of the socket, the view, the state and the cache.
+//! Finds the paths of the socket, the view, the state and the cache.
 //!
-//! Both programs must find the same places, so the rules are here, once. They are pure functions of
-//! an [`Env`] that `main` fills in. XDG variables count only if they are absolute, as the XDG base
-//! directory specification demands. A relative one would mean another place in each working
+//! Both programs must find the same paths, so the rules are only here. They are pure functions of
+//! an [`Env`], which `main` fills in. XDG variables count only if they are absolute, as the XDG
+//! base directory specification demands. A relative one would mean a different path in each working
 //! directory.
 
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The parts of a process's environment that determine places.
+/// The parts of a process's environment from which paths are computed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Env {
     /// `HOME`.
@@ -32,12 +32,14 @@ pub struct Env {
     pub resemble_state: Option<PathBuf>,
     /// The effective user id.
     pub uid: u32,
-    /// The system's folder of users' runtime folders: `/run/user`, or another folder in tests.
+    /// The folder with the runtime folders of all users. It is `/run/user`, or another folder in
+    /// tests.
     pub run_user: PathBuf,
 }
 
 impl Env {
-    /// Reads each variable through `variable`, which is `std::env::var_os` in a program.
+    /// Collects the variables. `variable` returns one of them; in a program it is
+    /// `std::env::var_os`.
     pub fn gather(variable: impl Fn(&str) -> Option<OsString>, uid: u32) -> Self {
         let path = |name| {
             variable(name)
@@ -60,18 +62,18 @@ impl Env {
     }
 }
 
-/// The socket of the system's daemon (`resembled --system`).
+/// The path of the socket of the system's daemon (`resembled --system`).
 pub const SYSTEM_SOCKET: &str = "/run/resemble/socket";
 
-/// The reason why a place cannot be used.
+/// The reason why a path cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// No variable names the place.
+    /// The environment lacks the variable from which the path is computed.
     #[error("no place for {what}: neither {variable} nor HOME is set to an absolute path")]
     Nowhere {
-        /// The purpose of the place.
+        /// The purpose of the path.
         what: &'static str,
-        /// The variable that would name the place.
+        /// The name of the variable.
         variable: &'static str,
     },
     /// The folder belongs to another user.
@@ -80,31 +82,31 @@ pub enum PlaceError {
         path.display()
     )]
     NotOurs {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
-        /// Its owner.
+        /// The owner of the folder.
         owner: u32,
-        /// The present user.
+        /// The user of this process.
         uid: u32,
     },
-    /// Another entry at the place is not a folder.
+    /// Something that is not a folder is at the path.
     #[error("{} is not a folder", path.display())]
     NotAFolder {
-        /// The place.
+        /// The path that was to be used.
         path: PathBuf,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("cannot make the folder {}: {source}", path.display())]
     Io {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
-        /// The error.
+        /// The error of the system call.
         source: io::Error,
     },
 }
 
-/// Returns the state folder: `explicit` (`--state`), `RESEMBLE_STATE`, `$XDG_STATE_HOME/resemble`,
-/// `~/.local/state/resemble`.
+/// Returns the state folder. It is `explicit` (`--state`) or, in this order, `RESEMBLE_STATE`,
+/// `$XDG_STATE_HOME/resemble` or `~/.local/state/resemble`.
 pub fn state_dir(env: &Env, explicit: Option<&Path>) -> Result<PathBuf, PlaceError> {
     if let Some(dir) = explicit.or(env.resemble_state.as_deref()) {
         return Ok(dir.to_owned());
@@ -120,19 +122,20 @@ pub fn state_dir(env: &Env, explicit: Option<&Path>) -> Result<PathBuf, PlaceErr
     })
 }
 
-/// Returns the log of alerts in the state folder.
+/// Returns the path of the log of alerts, which is in the state folder.
 pub fn alerts_file(state: &Path) -> PathBuf {
     state.join("alerts.jsonl")
 }
 
-/// Returns the folder of imported catalogues in the state folder.
+/// Returns the folder of imported catalogues, which is in the state folder.
 pub fn catalogues_dir(state: &Path) -> PathBuf {
     state.join("catalogues")
 }
 
-/// Returns the socket. It is `explicit` (`--socket`), `RESEMBLE_SOCKET`,
-/// `$XDG_RUNTIME_DIR/resemble/socket`, `/run/user/UID/resemble/socket` if that runtime folder is
-/// the user's, else `socket` in the state folder. `state` is the value of `--state`.
+/// Returns the path of the socket. It is `explicit` (`--socket`) or, in this order,
+/// `RESEMBLE_SOCKET`, `$XDG_RUNTIME_DIR/resemble/socket`, or `/run/user/UID/resemble/socket` if
+/// that runtime folder belongs to the user. Otherwise it is `socket` in the state folder. `state`
+/// is the value of `--state`.
 pub fn socket_path(
     env: &Env,
     explicit: Option<&Path>,
@@ -156,8 +159,8 @@ fn runtime_dir(env: &Env) -> Option<PathBuf> {
     })
 }
 
-/// Returns whether a path lies in a trash of the desktop: `.local/share/Trash` of a home, or
-/// `.Trash` or `.Trash-1000` on another disk. Files in a trash may vanish at any moment.
+/// Returns whether a path is in a trash of the desktop. A trash is `.local/share/Trash` in a home,
+/// or `.Trash` or `.Trash-1000` on another disk. Files in a trash may vanish at any moment.
 pub fn is_in_trash(path: &Path) -> bool {
     let is_uid = |uid: &[u8]| !uid.is_empty() && uid.iter().all(u8::is_ascii_digit);
     let mut above = [&[][..]; 2];
@@ -169,20 +172,21 @@ pub fn is_in_trash(path: &Path) -> bool {
     })
 }
 
-/// Returns the default mount point of the view: `resemble/view` in the runtime folder (found as for
-/// the socket). Runtime folders are not backed up or searched for duplicates.
+/// Returns the default mount point of the view: `resemble/view` in the runtime folder that
+/// [`socket_path`] also uses. Runtime folders are not backed up or searched for duplicates.
 pub fn view_dir(env: &Env) -> Option<PathBuf> {
     runtime_dir(env).map(|folder| folder.join("resemble/view"))
 }
 
-/// Returns the mount point of a requested view without a runtime folder: `view` in `resemble-UID`
-/// among the temporary files (`TMPDIR`, `/tmp`). Creates the folder `resemble-UID`, which must
-/// belong to the user.
+/// Returns the mount point of a requested view if there is no runtime folder. It is `view` in the
+/// folder `resemble-UID`, which is in the folder of temporary files (`TMPDIR` or `/tmp`). Creates
+/// `resemble-UID`, which must belong to the user.
 pub fn temporary_view_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     let temporary = env.tmpdir.as_deref().unwrap_or(Path::new("/tmp"));
     let folder = temporary.join(format!("resemble-{}", env.uid));
     private_dir(&folder, env.uid)?;
-    // The temporary folder is open to all users, so another user may have put a link there.
+    // All users can write to the folder of temporary files, so another user may have put a link at
+    // this path.
     if fs::symlink_metadata(&folder).is_ok_and(|m| m.is_dir()) {
         Ok(folder.join("view"))
     } else {
@@ -190,8 +194,8 @@ pub fn temporary_view_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     }
 }
 
-/// Returns the folder of the command's own cache: `$XDG_CACHE_HOME/resemble`, or
-/// `~/.cache/resemble` without the variable.
+/// Returns the folder of the command's own cache: `$XDG_CACHE_HOME/resemble`, or without that
+/// variable `~/.cache/resemble`.
 pub fn cache_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     base(env.xdg_cache_home.as_deref(), env.home.as_deref(), ".cache").ok_or(PlaceError::Nowhere {
         what: "the cache",
@@ -199,8 +203,8 @@ pub fn cache_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     })
 }
 
-/// Returns the folder of configuration files: `$XDG_CONFIG_HOME/resemble`, or `~/.config/resemble`
-/// without the variable.
+/// Returns the folder of configuration files: `$XDG_CONFIG_HOME/resemble`, or without that variable
+/// `~/.config/resemble`.
 pub fn config_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     let config = env.xdg_config_home.as_deref();
     base(config, env.home.as_deref(), ".config").ok_or(PlaceError::Nowhere {
@@ -209,9 +213,9 @@ pub fn config_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     })
 }
 
-/// Returns the command's own cache for these parameters: `cache.redb` in [`cache_dir`]. For other
-/// parameters than the default it is `cache-ID.redb`. With a single file, the cache would have to
-/// be rebuilt whenever the parameters change.
+/// Returns the file of the command's own cache for these parameters. It is in [`cache_dir`]:
+/// `cache.redb` for the default parameters, and `cache-ID.redb` for others. With a single file, the
+/// cache would have to be rebuilt whenever the parameters change.
 pub fn cache_file(env: &Env, params: &resemble_core::Params) -> Result<PathBuf, PlaceError> {
     let folder = cache_dir(env)?;
     Ok(if *params == resemble_core::Params::default() {
@@ -228,8 +232,8 @@ fn base(xdg: Option<&Path>, home: Option<&Path>, below_home: &str) -> Option<Pat
     Some(base.join("resemble"))
 }
 
-/// Creates a folder and those above it, with mode 0700. An existing folder must belong to the user.
-/// It keeps its mode, which the user may have chosen.
+/// Creates a folder and the folders above it, with mode 0700. An existing folder must belong to the
+/// user. Its mode is not changed, because the user may have chosen it.
 pub fn private_dir(path: &Path, uid: u32) -> Result<(), PlaceError> {
     let io = |source| PlaceError::Io {
         path: path.to_owned(),
@@ -400,7 +404,7 @@ mod tests {
         let folder = temp.path().join(format!("resemble-{uid}"));
         assert_eq!(temporary_view_dir(&of(uid)).unwrap(), folder.join("view"));
         assert!(folder.is_dir() && !folder.join("view").exists());
-        // A folder of another user: here the test's own folder under another user id.
+        // The folder belongs to another user: the test changes the user id, and not the owner.
         fs::create_dir(temp.path().join(format!("resemble-{}", uid + 1))).unwrap();
         assert!(temporary_view_dir(&of(uid + 1)).is_err());
         fs::remove_dir(&folder).unwrap();

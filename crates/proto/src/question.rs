@@ -1,9 +1,10 @@
-//! Maps requests to the types of their answers.
+//! Maps each request to the type of its answer.
 //!
 //! A question is a request that is answered from files. The daemon and the command answer it with a
-//! [`Whole`](crate::message::Whole) of the same body, row by row. All other requests are commands
-//! to the daemon, about its state, its roots or its mounts. They have methods of their own in
-//! [`crate::client`]. A dump may exceed the memory, so its pieces are passed on as they arrive.
+//! [`Whole`](crate::message::Whole) that has the same body and the same rows. All other requests
+//! are commands to the daemon, about its state, its roots or its mounts. They have methods of their
+//! own in [`crate::client`]. A dump may be larger than the memory, so its pieces are passed on as
+//! they arrive.
 
 use serde::Serialize;
 
@@ -14,20 +15,21 @@ use crate::message::{
     HoldersRequest, MarkRequest, OrderRow, PairsRequest, Parts, Request, TemplateRow,
 };
 
-/// A request, with the type of its answer.
+/// A request that is a question, with the type of its answer.
 pub trait Question: Sized {
-    /// Totals and lists of the answer.
+    /// The totals and the lists of the answer.
     type Body: Parts;
 
-    /// The request on the wire.
+    /// Returns the request as it is sent.
     fn into_request(self) -> Request;
 
-    /// Returns the row as a row of this question; `None` if it answers another one.
+    /// Returns `row` as a row of the answer to this question. Returns `None` if it is a row of
+    /// another answer.
     fn part(row: AnyRow) -> Option<<Self::Body as Parts>::Part>;
 }
 
-/// `groups --order`: all paths, with similar files side by side. Its parameters are those of
-/// `groups`.
+/// The request of `groups --order`, which lists all paths so that similar files are adjacent. It
+/// has the parameters of `groups`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderRequest(pub GroupsRequest);
 
@@ -39,7 +41,7 @@ impl From<OrderRequest> for GroupsRequest {
 
 macro_rules! questions {
     ($($request:ty => $word:ident, $body:ty;)*) => {
-        /// A row of the answer to any question, as on the wire.
+        /// A row of the answer to any question, as it is sent.
         #[derive(Clone, Debug, Serialize)]
         #[serde(untagged)]
         pub enum AnyRow {
@@ -48,7 +50,8 @@ macro_rules! questions {
         }
 
         impl Request {
-            /// Returns whether the request is answered from files, which may take a long time.
+            /// Returns whether the request is answered from files. Such a request may take a long
+            /// time.
             pub const fn is_question(&self) -> bool {
                 matches!(self, $(Self::$word(_) |)* Self::Dump { .. } | Self::DumpAs { .. })
             }

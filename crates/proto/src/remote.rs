@@ -1,9 +1,9 @@
-//! The daemon of another machine, through ssh.
+//! Connects to the daemon of another machine through ssh.
 //!
-//! `ssh://HOST` instead of a socket runs `resemble relay` on that host. The relay connects its
-//! standard input and output to the socket of the daemon. So no service listens on the network, and
-//! no further account or key is needed. The daemon sees the user whom ssh logged in. Each
-//! connection carries one question and runs one process of ssh.
+//! If the socket is given as `ssh://HOST`, ssh runs `resemble relay` on that host. The relay
+//! connects its standard input and output to the socket of the daemon. So no service listens on the
+//! network, and no further account or key is needed. For the daemon, the user is the one that ssh
+//! logged in. Each connection is for one question and runs one process of ssh.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -14,25 +14,26 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The prefix of such an address.
+/// The prefix of the address of another machine.
 const SCHEME: &[u8] = b"ssh://";
 
-/// A machine, and its socket if that is not the user's default.
+/// Another machine, and the path of its socket if that is not the default path of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
-    /// The form that ssh accepts: `ssh://[USER@]HOST[:PORT]`.
+    /// The address in the form that ssh accepts: `ssh://[USER@]HOST[:PORT]`.
     destination: OsString,
-    /// The absolute path of the socket.
+    /// The absolute path of the socket on that machine.
     socket: Option<OsString>,
 }
 
-/// Returns whether a socket is that of another machine.
+/// Returns whether `socket` is an address of another machine.
 pub fn is_remote(socket: &Path) -> bool {
     Host::of(socket).is_some()
 }
 
 impl Host {
-    /// Parses `ssh://[USER@]HOST[:PORT][/PATH/OF/SOCKET]`; `None` for the path of a local socket.
+    /// Parses `ssh://[USER@]HOST[:PORT][/PATH/OF/SOCKET]`. Returns `None` if `socket` is the path
+    /// of a local socket.
     pub(crate) fn of(socket: &Path) -> Option<Self> {
         let bytes = socket.as_os_str().as_bytes();
         let rest = bytes.strip_prefix(SCHEME)?;
@@ -46,7 +47,7 @@ impl Host {
 
     fn command(&self) -> Command {
         let mut ssh = Command::new("ssh");
-        // Ssh runs no terminal session.
+        // `-T`: ssh allocates no terminal.
         ssh.arg("-T").arg("--").arg(&self.destination);
         ssh.args(["resemble", "relay"]);
         if let Some(socket) = &self.socket {
@@ -55,7 +56,7 @@ impl Host {
         ssh
     }
 
-    /// Starts ssh. Messages of ssh and the machine go to standard error.
+    /// Starts ssh. Messages of ssh and of the other machine go to standard error.
     pub(crate) fn connect(&self) -> io::Result<Connection> {
         let (ours, theirs) = UnixStream::pair()?;
         let (input, output) = (OwnedFd::from(theirs.try_clone()?), OwnedFd::from(theirs));
@@ -84,7 +85,7 @@ fn for_shell(argument: &OsString) -> OsString {
     OsString::from_vec(quoted)
 }
 
-/// A connection to a daemon, and the process that carries it.
+/// A connection to a daemon. If it goes through ssh, it has the process of ssh.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) stream: UnixStream,
@@ -92,7 +93,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Waits for ssh to end, and returns why no hello line arrived.
+    /// Waits until ssh has ended. Returns the reason why no hello line arrived.
     pub(crate) fn end_of_ssh(&mut self) -> Option<String> {
         let mut ssh = self.ssh.take()?;
         self.stream.shutdown(Shutdown::Both).ok();
@@ -120,7 +121,7 @@ impl Read for Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         if let Some(mut ssh) = self.ssh.take() {
-            // Nothing more is sent or read, so ssh can end at once.
+            // The connection is not used any more, so ssh can be ended at once.
             self.stream.shutdown(Shutdown::Both).ok();
             ssh.kill().ok();
             ssh.wait().ok();
@@ -158,7 +159,7 @@ mod tests {
             with_socket[5..],
             ["--socket", r"'/srv/o'\''clock; rm/socket'"]
         );
-        // `--` precedes the host, so ssh does not take it for an option.
+        // `--` precedes the host, so that ssh does not take the host for an option.
         assert_eq!(words("ssh://-oProxyCommand=x").unwrap()[1], "--");
         for here in ["/run/resemble/socket", "ssh:/x", "socket", "./ssh://x"] {
             assert_eq!(words(here), None, "{here}");

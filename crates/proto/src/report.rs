@@ -1,14 +1,14 @@
-//! The JSON documents: `--format json` and `jsonl`, and the overlay's `.report.json`.
+//! Writes the JSON documents: `--format json` and `jsonl`, and the overlay's `.report.json`.
 //!
-//! A document is one object. Its fields are the identity (`schema`, `version`, `command`), the
-//! question (`parameters`), and the limits of the answer (`fresh`, `pending`, `total`, `shown`).
-//! Then come the rows, and finally the errors and the digest of everything before
-//! ([`crate::seal`]). Each row is written on its own line. So `grep` and `diff` work on it, and a
-//! million pairs need no million rows in memory. `jsonl` lacks the brackets and the digest: it is
-//! the header object, then one row per line, then `{"error":…}` lines.
+//! A document is a single object. Its first fields are the identity (`schema`, `version`,
+//! `command`), the question (`parameters`), and the limits of the answer (`fresh`, `pending`,
+//! `total`, `shown`). Then the rows follow, and finally the errors and the digest of everything
+//! before ([`crate::seal`]). Each row is written on its own line. So `grep` and `diff` work on it,
+//! and a million pairs can be written without a million rows in memory. `jsonl` lacks the brackets
+//! and the digest: it is the header object, then one row per line, then `{"error":…}` lines.
 //!
-//! This module is in this crate because the daemon must print the same bytes as `resemble find FILE
-//! --format json`. It does so for readers of `.similar/.report.json`.
+//! This module is in this crate because the daemon must write the same bytes as `resemble find FILE
+//! --format json`. They are the content of `.similar/.report.json`.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ use crate::number::Fraction;
 use crate::path::PathText;
 use crate::seal::{self, Sealing};
 
-/// The name of the rows in a document: `"results"`, `"pairs"`, `"roots"` …
+/// The name of the rows in a document, for example `"results"`, `"pairs"` or `"roots"`.
 pub type RowsName = &'static str;
 
 /// The first fields of a document.
@@ -36,7 +36,7 @@ pub struct Head<'a, P> {
 }
 
 impl<'a, P: Serialize> Head<'a, P> {
-    /// Creates the head of the answer to `command` with these parameters.
+    /// Creates the head of a document of `command` with these parameters.
     pub const fn new(command: &'a str, parameters: P, header: Header) -> Self {
         Self {
             schema: crate::SCHEMA,
@@ -47,7 +47,7 @@ impl<'a, P: Serialize> Head<'a, P> {
         }
     }
 
-    /// Creates the head of a document that `version` of this program wrote.
+    /// Creates the head of a document that a program of version `version` wrote.
     pub(crate) const fn saved(
         schema: u32,
         version: &'a str,
@@ -136,10 +136,10 @@ pub struct CommonParameters {
 }
 
 impl CommonParameters {
-    /// The default of the least number of shared bytes of a relation.
+    /// The default minimum of the shared bytes of two files that have a relation.
     pub const MIN_SHARED: u64 = 256;
 
-    /// Returns the default parameters of a question.
+    /// Returns the default parameters, for an index with `params`.
     pub fn plain(params: &resemble_core::Params) -> Self {
         Self {
             min: Fraction::NONE,
@@ -154,7 +154,7 @@ impl CommonParameters {
     }
 }
 
-/// Writes an entire document of one list.
+/// Writes an entire document that has a single list.
 pub fn write_json<P: Serialize, R: Serialize>(
     out: &mut dyn Write,
     head: &Head<'_, P>,
@@ -186,18 +186,19 @@ pub fn write_error_line(out: &mut dyn Write, error: &SoftError) -> io::Result<()
     json_line(out, &ErrorLine { error })
 }
 
-/// A document being written: its head, its lists with each row on a line, its errors.
+/// A document that is being written: first the head, then the lists with each row on its own line,
+/// then the errors.
 pub(crate) struct Writer<'a> {
     out: Sealing<'a>,
     rows: bool,
 }
 
 impl<'a> Writer<'a> {
-    /// Writes the head, an object with at least one field.
+    /// Writes the head, which must be a JSON object with at least one field.
     pub(crate) fn open(out: &'a mut dyn Write, head: &impl Serialize) -> io::Result<Self> {
         let head = serde_json::to_vec(head)?;
         let mut out = Sealing::new(out);
-        // Writes everything but the closing brace.
+        // Leaves out the closing brace, so that the lists can follow.
         out.write_all(&head[..head.len() - 1])?;
         Ok(Self { out, rows: false })
     }
@@ -218,7 +219,7 @@ impl<'a> Writer<'a> {
         self.out.write_all(if self.rows { b"\n]" } else { b"]" })
     }
 
-    /// Writes the errors and the digest, which end the document.
+    /// Writes the errors and the digest. They end the document.
     pub(crate) fn close(mut self, errors: &[SoftError]) -> io::Result<()> {
         self.out.write_all(b",\"errors\":")?;
         serde_json::to_writer(&mut self.out, errors)?;
@@ -226,9 +227,9 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Receives the lists of a body one after the other.
+/// Receives the lists of a body one after another.
 pub trait Lists {
-    /// Receives a list: its name in the document, the word for one of its rows, and the rows.
+    /// Receives a list: its name in the document, the word for one of its rows, and its rows.
     fn list<R: Serialize>(&mut self, name: &str, word: &'static str, rows: &[R]) -> io::Result<()>;
 }
 
@@ -240,9 +241,9 @@ impl Lists for Writer<'_> {
     }
 }
 
-/// Returns the output of `resemble find FILE --format json` for one file and its answer from the
-/// entire index. These are the bytes of the overlay's `.report.json`. A cut answer is printed as
-/// with `--top`.
+/// Returns the output of `resemble find FILE --format json` for a file. `answer` is from the entire
+/// index. The result is also the content of the overlay's `.report.json`. If the answer is cut, the
+/// output is that with `--top`.
 pub fn find_json(
     file: &PathText,
     answer: &Answer<FindRow>,
@@ -263,7 +264,7 @@ pub fn find_json(
     let mut out = Vec::new();
     match write_json(&mut out, &head, "results", &answer.rows, &answer.errors) {
         Ok(()) => out,
-        // Writing to memory does not fail, and rows are maps with text keys.
+        // This is unreachable: writing to memory does not fail, and rows are maps with text keys.
         Err(error) => format!("{{\"errors\":[\"{error}\"]}}\n").into_bytes(),
     }
 }

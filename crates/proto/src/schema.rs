@@ -1,4 +1,4 @@
-//! Schemas of the types that are serialized by hand: shares, bare paths, relations.
+//! Defines the schemas of types that are serialized by hand: shares, bare paths, relations.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ schema_of!(
     json_schema!({ "type": ["number", "null"], "minimum": 0, "maximum": 1 })
 );
 
-// A path that is a value of its own, not two fields of a row; see [`crate::path`].
+// A path that is a single value, and not two fields of a row: see [`crate::path`].
 schema_of!(
     PathText,
     json_schema!({

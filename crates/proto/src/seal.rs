@@ -1,14 +1,14 @@
-//! The digest at the end of a report.
+//! Writes and checks the digest at the end of a report.
 //!
-//! A report may be read months later, from failing disks or truncated mails. Its last bytes are the
-//! digest of all bytes before them, so any changed byte is detected.
+//! A report may be read months later, from a failing disk or a truncated mail. It ends with the
+//! digest of all bytes before, so any change of these bytes is detected.
 //!
 //! ```text
 //! JSON  …],"errors":[…],"digest":"HEX"}\n
 //! page  …</html>\n<!-- digest HEX -->\n
 //! ```
 //!
-//! The digest is that of a content ([`resemble_core::hash::content`]).
+//! The digest is computed like that of a file's content ([`resemble_core::hash::content`]).
 
 use std::fmt;
 use std::io::{self, Write};
@@ -16,26 +16,26 @@ use std::io::{self, Write};
 use resemble_core::ContentDigest;
 use resemble_core::hash::content::{ContentHasher, digest};
 
-/// The text before and after the digest of one kind of report.
+/// The text before the digest and after it, for one kind of report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seal {
     before: &'static str,
     after: &'static str,
 }
 
-/// The last field of a JSON document.
+/// The text around the digest in a JSON document, where it is the last field.
 pub const JSON: Seal = Seal {
     before: ",\"digest\":\"",
     after: "\"}\n",
 };
 
-/// The last line of a page.
+/// The text around the digest in an HTML page, where it is the last line.
 pub const PAGE: Seal = Seal {
     before: "<!-- digest ",
     after: " -->\n",
 };
 
-/// The reason why a report is not in its written state.
+/// The reason why a report is not as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BrokenSeal {
     /// The file does not end with a digest.
@@ -45,7 +45,7 @@ pub enum BrokenSeal {
 }
 
 impl Seal {
-    /// Checks that a report ends with the digest of the bytes before.
+    /// Checks that a report ends with the digest of all bytes before it.
     pub fn check(self, report: &[u8]) -> Result<(), BrokenSeal> {
         let rest = report.strip_suffix(self.after.as_bytes());
         let (rest, stored) = rest
@@ -61,7 +61,7 @@ impl Seal {
     }
 }
 
-/// Passes bytes on, and digests them for the [`Seal`].
+/// Passes bytes on, and computes their digest for a [`Seal`].
 pub struct Sealing<'a> {
     out: &'a mut dyn Write,
     hasher: ContentHasher,
@@ -80,7 +80,7 @@ impl<'a> Sealing<'a> {
         Self { out, hasher }
     }
 
-    /// Writes the digest of all written bytes.
+    /// Writes the digest of all bytes that were written.
     pub fn seal(self, seal: Seal) -> io::Result<()> {
         let digest: ContentDigest = self.hasher.finish();
         write!(self.out, "{}{digest}{}", seal.before, seal.after)

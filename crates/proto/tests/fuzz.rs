@@ -1,4 +1,5 @@
-//! Random lines of the protocol. The samples are those of docs/protocol.md.
+//! Decodes lines of the protocol after random changes. The samples are the lines in
+//! docs/protocol.md.
 
 #![allow(clippy::unwrap_used)] // what fails here fails the test
 
@@ -10,7 +11,8 @@ use serde::de::DeserializeOwned;
 
 const PAGE: &str = include_str!("../../../docs/protocol.md");
 
-/// Returns the lines of one side in the page.
+/// Returns the lines of the page that begin with `side`: those of the client or those of the
+/// daemon.
 fn lines(side: &str) -> Vec<Vec<u8>> {
     let lines = PAGE.lines().filter_map(|line| line.strip_prefix(side));
     let lines: Vec<_> = lines.map(|line| line.as_bytes().to_vec()).collect();
@@ -18,7 +20,8 @@ fn lines(side: &str) -> Vec<Vec<u8>> {
     lines
 }
 
-/// Decodes a line; encoding the value and decoding it again must give the same value.
+/// Returns whether a line can be decoded. Checks that encoding the value and decoding it again
+/// gives the same value.
 fn takes<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(line: &[u8]) -> bool {
     let Ok(value) = decode::<T>(line) else {
         return false;
@@ -59,7 +62,8 @@ fn answers() {
     fuzz("answers", 20_000, samples, &mut takes);
 }
 
-/// The lines of a stream do not depend on its pieces, and none is longer than allowed.
+/// Checks that the lines of a stream do not depend on the pieces in which it arrives, and that none
+/// is longer than the limit.
 #[test]
 fn streams() {
     const LIMIT: usize = 300;

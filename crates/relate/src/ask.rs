@@ -1,4 +1,4 @@
-//! Errors of questions.
+//! The errors of questions.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use resemble_proto::pattern::BadPattern;
 
 use crate::given::ExternalError;
 
-/// The reasons why a question has no answer.
+/// The reason why a question has no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
@@ -21,15 +21,15 @@ pub enum AskError {
     /// The question was cancelled: the stop flag of the snapshot was set.
     #[error("the question was cancelled")]
     Cancelled,
-    /// The subject file cannot be read.
+    /// The file that the question is about cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The index does not have the file, or has not read it yet.
+    /// The index does not have the file, or the file was not read yet.
     #[error(
         "{} is not in the index (yet): there is no such file, or it was left out",
         .0.display()
@@ -38,16 +38,16 @@ pub enum AskError {
     /// The request is invalid.
     #[error("{0}")]
     BadRequest(String),
-    /// A change of the templates cannot be stored; the message has the reason.
+    /// A change of the templates cannot be stored. The message has the reason.
     #[error("{0}")]
     Refused(String),
-    /// Only a catalogue has the file: see [`resemble_proto::catalogued`].
+    /// The file is only in a catalogue: see [`resemble_proto::catalogued`].
     #[error("the bytes of {} are not here: only a catalogue has it", path.display())]
     Elsewhere {
-        /// The path as people write it.
+        /// The path in the form in which people write it.
         path: PathBuf,
     },
-    /// Data beyond the memory limit cannot be written to a disk.
+    /// Data that exceed the memory limit cannot be written to a disk.
     #[error(
         "cannot put what does not fit into memory into {}: {}; free some space there, name another \
          folder (TMPDIR), or give more memory (--memory)",
@@ -55,21 +55,21 @@ pub enum AskError {
         reason(source)
     )]
     Scratch {
-        /// Directory for scratch files.
+        /// The directory of the temporary files.
         dir: PathBuf,
-        /// The kernel's error.
+        /// The error of the system call.
         source: io::Error,
     },
     /// A pattern of `--include` or `--exclude` is invalid.
     #[error(transparent)]
     Pattern(#[from] BadPattern),
-    /// The external candidates cannot be used.
+    /// The candidate pairs of an external engine cannot be used.
     #[error(transparent)]
     Given(#[from] ExternalError),
 }
 
 impl AskError {
-    /// Returns whether the error says that a file no longer exists.
+    /// Returns whether the error means that a file no longer exists.
     pub fn means_vanished(&self) -> bool {
         let Self::Unreadable { source, .. } = self else {
             return false;
@@ -99,10 +99,11 @@ impl From<Stopped> for AskError {
     }
 }
 
-/// The reason why a file of a catalogue cannot be read. Messages put it after the file's name.
+/// The reason why a file of a catalogue cannot be read. In messages it follows the name of the
+/// file.
 pub(crate) const NOT_HERE: &str = "its bytes are not here: only a catalogue has it";
 
-/// Returns the error row of a file that could not be read.
+/// Returns the soft error for a file that could not be read.
 pub fn soft_error(path: &Path, error: &AskError) -> SoftError {
     let kind = match error {
         AskError::Unreadable { source, .. } if source.kind() == io::ErrorKind::NotFound => {

@@ -1,22 +1,23 @@
-//! `resemble-relate`: decides which contents are related, how much and with what certainty.
+//! `resemble-relate`: decides which contents are related, how closely, and how certain that is.
 //!
 //! ```text
 //! snapshot ─► scope ─► renditions ─► nominate ─► prove ─► judge
 //! ```
 //!
-//! * [`scope`]: the files that a question is about; other files do not even count as holders of
-//!   common pieces;
-//! * [`renditions`]: the contents that a file is compared by, and the places of a content;
-//! * [`nominate`]: the pairs with enough in common to be compared, from postings of the index or
-//!   from a block in memory;
-//! * [`prove`]: measures of the files themselves, read by `resemble-scan` with all its care;
-//! * [`judge`]: estimates, the best match of two files, the choice of listed files;
+//! * [`scope`]: the files that a question is about. Other files do not even count when the
+//!   frequency of a piece is computed;
+//! * [`renditions`]: the contents by which a file is compared, and the places that have a content;
+//! * [`nominate`]: finds the pairs that have enough in common to be compared, by postings of the
+//!   index or of a block in memory;
+//! * [`prove`]: measures files by reading them, with the precautions of `resemble-scan`;
+//! * [`judge`]: estimates pairs, chooses the best match of two files, and chooses the files to
+//!   list;
 //! * [`given`] and [`listed`]: candidates and measures from another engine;
-//! * [`sort`]: sorting of data that does not fit into memory.
+//! * [`sort`]: sorts data that do not fit into memory.
 //!
-//! This crate has no verb, no request and no printer: `resemble-query` asks and makes rows of the
-//! results. From `resemble-proto` it uses only values: paths, shares, patterns and read errors
-//! (docs/decisions/0011-one-engine-for-pairs.md).
+//! This crate has no verb, no request and no printer: `resemble-query` asks questions and makes
+//! rows from the results. Of `resemble-proto` it uses only values: paths, shares, patterns and read
+//! errors (docs/decisions/0011-one-engine-for-pairs.md).
 #![forbid(unsafe_code)]
 
 mod ask;

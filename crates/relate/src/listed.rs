@@ -1,7 +1,8 @@
-//! Measures listed pairs of files for the workers of an engine (docs/scale.md).
+//! Measures pairs of files from a list, for the workers of an external engine (docs/scale.md).
 //!
-//! There is no index here: a pair is two digests and two files. A file counts only if its bytes
-//! have the digest. So the measures depend only on the two contents, and any question can use them.
+//! A worker has no index: a pair consists of two digests and two files. A file is used only if its
+//! bytes have the digest. So the measures depend only on the two contents, and any question can use
+//! them.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -18,30 +19,31 @@ use crate::parallel::ordered;
 use crate::prove::many::LARGE;
 use crate::prove::read::{LARGEST_READ, bytes_if};
 
-/// Bytes of memory for contents that are ready to be measured.
+/// The number of bytes of memory for contents that are prepared for measuring.
 const ROOM: usize = 64 << 20;
 
-/// Bytes of memory for each byte of a prepared content. A text takes so much because it is cut into
-/// words.
+/// The number of bytes of memory for each byte of a prepared content. It is this large because a
+/// text is cut into words.
 const FOR_A_BYTE: usize = 6;
 
-/// Number of first contents of pairs that stay in memory while their partners are read.
+/// The number of contents that stay in memory while their partners are read.
 const BLOCK: u32 = 64;
 
-/// A content and a file that has it.
+/// A content, and a file that should have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedFile {
-    /// Digest of the content.
+    /// The digest of the content.
     pub digest: ContentDigest,
-    /// Path of the file.
+    /// The path of the file.
     pub path: PathBuf,
 }
 
-/// Measures listed pairs. Files of consecutive pairs are read once.
+/// Measures the pairs of a list. If consecutive pairs have the same file, it is read once.
 #[derive(Debug)]
 pub struct ListedProver {
     ready: Mutex<Recent<ContentDigest, Option<Arc<Provable>>>>,
-    /// This lock is held while a content of more than [`LARGE`] bytes is read.
+    /// Held while a content of more than [`LARGE`] bytes is read, so that only one such content is
+    /// read at a time.
     large: Mutex<()>,
 }
 
@@ -55,8 +57,9 @@ impl Default for ListedProver {
 }
 
 impl ListedProver {
-    /// Measures each pair, on all processors: in words if both are texts, else in bytes. `None` if
-    /// one file cannot be read, has changed, or has more bytes than [`crate::LARGEST_READ`].
+    /// Measures the pairs on all processors. Two texts are measured in words, others in bytes. The
+    /// result of a pair is `None` if one of its files cannot be read, has changed, or has more than
+    /// [`crate::LARGEST_READ`] bytes.
     pub fn measure(&self, pairs: &[[ListedFile; 2]]) -> Vec<Option<Proven>> {
         let order = few_readings(pairs);
         let measure = |at: usize, (): &mut ()| {
@@ -97,8 +100,8 @@ impl ListedProver {
     }
 }
 
-/// Orders pairs so that few contents are read twice. A block of first contents stays in memory, and
-/// each of their partners is read once for the whole block.
+/// Orders the pairs so that few contents are read twice. The first contents of a block of pairs
+/// stay in memory. Each of their partners is read once for the whole block.
 fn few_readings(pairs: &[[ListedFile; 2]]) -> Vec<usize> {
     let mut numbers = [HashMap::new(), HashMap::new()];
     let mut number = |side: usize, file: &ListedFile| {

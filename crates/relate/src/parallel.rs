@@ -1,4 +1,4 @@
-//! Spreads work over the processor's cores, and reports its progress.
+//! Spreads work over several processor cores, and reports its progress.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Numbers that a thread takes at once if the work for each is short.
+/// The number of items that a thread takes at once if the work for each item is short.
 const BLOCK: usize = 32;
 
-/// The maximum number of threads; more would only wait for memory.
+/// The maximum number of threads. More threads would only wait for memory.
 const MOST: usize = 8;
 
-/// Returns the number of worker threads. The system is asked only once: it reads half a dozen files
-/// for the answer, which takes 2 % of the time of a listing.
+/// Returns the number of worker threads. The system is asked only once, because it reads half a
+/// dozen files for the answer, which takes 2 % of the time of a listing.
 pub fn threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(|| {
@@ -24,8 +24,8 @@ pub fn threads() -> usize {
     })
 }
 
-/// Runs `work` on several threads; returns their results, or the failure of one. A panic is resumed
-/// in the caller.
+/// Runs `work` on several threads. Returns their results, or the failure of one of them. If a
+/// thread panics, the panic is resumed in the caller.
 pub fn on_threads<S: Send, E: Send>(
     threads: usize,
     work: impl Fn() -> Result<S, E> + Sync,
@@ -48,7 +48,8 @@ pub fn on_threads<S: Send, E: Send>(
     })
 }
 
-/// Runs two closures at once, the second on a thread of its own. A panic is resumed in the caller.
+/// Runs two closures at the same time, the second one on a new thread. If it panics, the panic is
+/// resumed in the caller.
 pub fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> (A, B) {
     std::thread::scope(|scope| {
         let b = scope.spawn(b);
@@ -60,11 +61,11 @@ pub fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> 
     })
 }
 
-/// Calls `work` once for each of `0..count`, in any order. Each thread has a state of its own.
-/// Returns the states, or the first failure, which ends the work.
+/// Calls `work` once for each number in `0..count`, in any order. Each thread has its own state.
+/// Returns all states, or the first failure. A failure ends the work.
 ///
-/// No answer may depend on which thread did what. So callers that need an order use [`ordered`] or
-/// sort the results.
+/// Answers must not depend on which thread did what. So callers that need an order use [`ordered`]
+/// or sort the results.
 pub fn in_parallel<S: Send, E: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
@@ -73,8 +74,8 @@ pub fn in_parallel<S: Send, E: Send>(
     in_blocks(threads(), BLOCK, count, state, work)
 }
 
-/// Returns the results of `work` for `0..count`, in this order. Each thread takes one number at a
-/// time, since the work for some may be long.
+/// Returns the results of `work` for each number in `0..count`, in this order. Each thread takes
+/// one number at a time, because the work for some numbers may be long.
 pub fn ordered<S: Send, T: Send, E: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
@@ -83,7 +84,7 @@ pub fn ordered<S: Send, T: Send, E: Send>(
     ordered_on(threads(), count, state, work)
 }
 
-/// Like [`ordered`], on at most this many threads.
+/// Does the same as [`ordered`], but on at most this many threads.
 pub fn ordered_on<S: Send, T: Send, E: Send>(
     threads: usize,
     count: usize,
@@ -105,15 +106,15 @@ pub fn ordered_on<S: Send, T: Send, E: Send>(
     Ok(all.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Progress of a question, for display. A question runs in steps, and each step has a number of
-/// items.
+/// The progress of a question, for display. A question consists of steps, and each step has a
+/// number of items.
 #[derive(Debug, Default)]
 pub struct Steps {
     step: Mutex<RunningStep>,
     done: AtomicU64,
 }
 
-/// The step under way, without its progress.
+/// The step that is running, without its progress.
 #[derive(Clone, Debug, Default)]
 struct RunningStep {
     number: u64,
@@ -121,21 +122,21 @@ struct RunningStep {
     all: u64,
 }
 
-/// A step under way, with its progress.
+/// The step that is running, with its progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentStep {
-    /// Number of the step, from 1; it changes when another step begins.
+    /// The number of the step, counted from 1. A new number means that another step has begun.
     pub number: u64,
-    /// Name of the step, for people.
+    /// The name of the step, for people.
     pub doing: Cow<'static, str>,
-    /// Number of items done.
+    /// The number of items that are done.
     pub done: u64,
-    /// Number of all items.
+    /// The number of all items.
     pub all: u64,
 }
 
 impl CurrentStep {
-    /// Returns a step without items.
+    /// Returns a step that has no items.
     pub const fn none() -> Self {
         Self {
             number: 0,
@@ -147,7 +148,8 @@ impl CurrentStep {
 }
 
 impl Steps {
-    /// Returns the step under way; `None` between two steps, and in a step of unknown length.
+    /// Returns the step that is running. Returns `None` between two steps, and during a step of
+    /// unknown length.
     pub fn now(&self) -> Option<CurrentStep> {
         let step = self.step.lock();
         let step = CurrentStep {
@@ -159,7 +161,7 @@ impl Steps {
         (step.all > 0 && step.done <= step.all).then_some(step)
     }
 
-    /// Shows a step of another process.
+    /// Shows the progress of a step that another process runs.
     pub fn relay(&self, now: CurrentStep) {
         let mut step = self.step.lock();
         self.done.store(now.done, Ordering::Relaxed);
@@ -184,14 +186,14 @@ impl Steps {
 }
 
 thread_local! {
-    /// Receives the progress of the question that this thread asks, so that it need not be a
-    /// parameter of every function. A step within a step reports nothing.
+    /// Receives the progress of the question that this thread asks. Because it is here, it need not
+    /// be a parameter of every function. A step within a step reports nothing.
     static WATCHED: RefCell<Option<Arc<Steps>>> = const { RefCell::new(None) };
-    /// The name of this thread's steps.
+    /// The name of the steps that this thread begins.
     static DOING: Cell<&'static str> = const { Cell::new("comparing") };
 }
 
-/// Names the steps of `work`, for people.
+/// Calls `work`. The steps that it begins get this name, which is for people.
 pub fn named<T>(doing: &'static str, work: impl FnOnce() -> T) -> T {
     let before = DOING.replace(doing);
     let result = work();
@@ -199,7 +201,7 @@ pub fn named<T>(doing: &'static str, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Asks a question whose progress `steps` records.
+/// Calls `ask`, which answers a question, and records its progress in `steps`.
 pub fn watched<T>(steps: &Arc<Steps>, ask: impl FnOnce() -> T) -> T {
     let before = WATCHED.replace(Some(Arc::clone(steps)));
     let answer = ask();
@@ -207,7 +209,7 @@ pub fn watched<T>(steps: &Arc<Steps>, ask: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Shows a step of another process as this thread's progress.
+/// Shows the progress of another process's step as the progress of this thread.
 pub fn relay(now: CurrentStep) {
     WATCHED.with_borrow(|steps| {
         if let Some(steps) = steps {
@@ -228,7 +230,8 @@ fn in_blocks<S: Send, E: Send>(
     })
 }
 
-/// Runs work on `count` items as a step. `work` gets a callback that adds to the items done.
+/// Runs `work` on `count` items as one step. `work` gets a function to which it passes the number
+/// of items that it has done.
 pub fn in_a_step<T>(count: usize, work: impl FnOnce(&(dyn Fn(usize) + Sync)) -> T) -> T {
     let Some(steps) = WATCHED.take() else {
         return work(&|_| ());
@@ -276,7 +279,7 @@ fn in_blocks_of<S: Send, E: Send>(
 /// Time between two reports of progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Tasks that may add further tasks, on a stack that several threads share.
+/// Tasks on a stack that several threads share. A task may add further tasks.
 #[derive(Debug)]
 pub struct Tasks<T> {
     stack: Mutex<TaskStack<T>>,
@@ -286,12 +289,12 @@ pub struct Tasks<T> {
 #[derive(Debug)]
 struct TaskStack<T> {
     tasks: Vec<T>,
-    /// Number of tasks that were taken and are not done.
+    /// The number of tasks that were taken and are not done.
     busy: usize,
 }
 
 impl<T: Send> Tasks<T> {
-    /// Starts with these tasks; the last one is taken first.
+    /// Makes a stack of these tasks. The last one is taken first.
     pub const fn new(tasks: Vec<T>) -> Self {
         Self {
             stack: Mutex::new(TaskStack { tasks, busy: 0 }),
@@ -299,7 +302,8 @@ impl<T: Send> Tasks<T> {
         }
     }
 
-    /// Takes the next task; waits for running tasks, and returns `None` when all are done.
+    /// Takes the next task. If none is left, waits until a running task adds one. Returns `None`
+    /// when all tasks are done.
     pub fn take(&self) -> Option<Taken<'_, T>> {
         let mut stack = self.stack.lock();
         loop {
@@ -317,14 +321,14 @@ impl<T: Send> Tasks<T> {
         }
     }
 
-    /// Adds tasks; the last one is taken first.
+    /// Adds tasks. The last one is taken first.
     pub fn give(&self, tasks: impl IntoIterator<Item = T>) {
         self.stack.lock().tasks.extend(tasks);
         self.changed.notify_all();
     }
 
-    /// Runs numbered workers, each on a thread of its own; returns their results. `report` is
-    /// called at intervals, and at the end. A panic is resumed in the caller.
+    /// Runs numbered workers, each on its own thread, and returns their results. `report` is called
+    /// at intervals and at the end. If a worker panics, the panic is resumed in the caller.
     pub fn work<S: Send>(
         &self,
         worker: impl Fn(u32) -> S + Sync,
@@ -349,7 +353,7 @@ impl<T: Send> Tasks<T> {
         done
     }
 
-    /// Waits at most this long; returns whether tasks are left.
+    /// Waits at most this long for the end of all tasks. Returns whether some are left.
     fn wait(&self, at_most: Duration) -> bool {
         let is_done = |stack: &TaskStack<T>| stack.tasks.is_empty() && stack.busy == 0;
         let mut stack = self.stack.lock();
@@ -359,7 +363,7 @@ impl<T: Send> Tasks<T> {
     }
 }
 
-/// A task that a thread works on. Dropping it, even in a panic, marks the task as done.
+/// A task that a thread works on. When it is dropped, even by a panic, the task counts as done.
 #[derive(Debug)]
 pub struct Taken<'a, T: Send> {
     task: Option<T>,
@@ -367,7 +371,7 @@ pub struct Taken<'a, T: Send> {
 }
 
 impl<T: Send> Taken<'_, T> {
-    /// Returns the task; `None` if it was taken already.
+    /// Returns the task. Returns `None` if it was already returned.
     pub const fn task(&mut self) -> Option<T> {
         self.task.take()
     }
@@ -409,7 +413,7 @@ mod tests {
                 assert!(step.done < all);
             }
         }
-        // Outside of `watched`, steps are not recorded.
+        // No steps are recorded outside of `watched`.
         ordered(5, || (), |_, (): &mut ()| Ok::<_, ()>(())).unwrap();
         assert_eq!((steps.now(), steps.step.lock().number), (None, 2));
     }

@@ -1,8 +1,8 @@
 //! The files that take part in a question.
 //!
-//! A question that names directories is answered from the files under them alone. They are the
-//! candidates, and boilerplate is counted among them. So the daemon, whose index holds more, and
-//! the command line, which reads only these, give the same answer.
+//! A question that names directories is answered only from the files below them. Only these files
+//! are candidates, and boilerplate is counted only among them. So the daemon, whose index has more
+//! files, gives the same answer as the command line, which reads only these files.
 
 use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{HashMap, HashSet};
@@ -21,23 +21,23 @@ use resemble_proto::pattern::Patterns;
 use crate::ask::AskError;
 use crate::parallel::{named, ordered};
 
-/// One file that takes part. Hard links are one file.
+/// A file that takes part in a question. All hard links of a file are one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScopedFile {
-    /// Its id.
+    /// The id of the file.
     pub file: FileId,
-    /// The least of its paths in the scope, by raw bytes.
+    /// The least of the file's paths in the scope, in the order of raw bytes.
     pub path: PathBuf,
-    /// Its content.
+    /// The content of the file.
     pub content: ContentId,
-    /// Its size.
+    /// The size of the file in bytes.
     pub size: ByteLen,
-    /// The time of its last change, in seconds since 1970.
+    /// The time of the last change, in seconds since 1970.
     pub mtime: i64,
 }
 
-/// Returns whether `scope` includes all that the index has, and all was read. A question about such
-/// a scope needs no list of files.
+/// Returns whether `scope` includes everything that the index has, and everything was read. A
+/// question about such a scope needs no list of files.
 pub fn is_everything(snapshot: &Snapshot, scope: &Scope) -> Result<bool, ReadError> {
     let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
     if !is_plain || snapshot.is_partial() {
@@ -48,7 +48,7 @@ pub fn is_everything(snapshot: &Snapshot, scope: &Scope) -> Result<bool, ReadErr
     Ok(is_read && is_within(snapshot, Path::new("/"), &scope.within)?)
 }
 
-/// Returns whether all that the index has in this folder lies in one of `bases`.
+/// Returns whether everything that the index has in a folder is below one of `bases`.
 fn is_within(snapshot: &Snapshot, dir: &Path, bases: &[PathText]) -> Result<bool, ReadError> {
     let mut all = bases.iter().map(PathText::as_path);
     if all.clone().any(|base| dir.starts_with(base)) {
@@ -65,7 +65,7 @@ fn is_within(snapshot: &Snapshot, dir: &Path, bases: &[PathText]) -> Result<bool
     Ok(true)
 }
 
-/// Returns the totals of a question about the whole index; they are stored, so this costs nothing.
+/// Returns the totals of a question about the whole index. They are stored, so this costs nothing.
 pub fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
     let totals = snapshot.totals()?;
     let (unreadable, skipped) = (totals.unreadable_files, totals.skipped_files);
@@ -79,31 +79,33 @@ pub fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
     })
 }
 
-/// Returns the shortest length of a run that is certain to be found. A run of twice the largest
+/// Returns the minimum length of a common run that is certainly found. A run of twice the largest
 /// chunk contains a whole chunk.
 pub fn least_run(params: &Params) -> u64 {
     u64::from(params.chunk.max) * 2
 }
 
-/// The files of a scope.
+/// The files that take part in a question.
 #[derive(Debug, Default)]
 pub struct ScopedFiles {
-    /// Sorted by the raw bytes of their paths.
+    /// The files, sorted by the raw bytes of their paths.
     pub files: Vec<ScopedFile>,
-    /// Files in the scope that could not be read.
+    /// The files in the scope that could not be read.
     pub errors: Vec<SoftError>,
-    /// Files in the scope's directories that a pattern, the least size or the index excluded.
+    /// The number of files in the directories of the scope that were excluded by a pattern, by the
+    /// minimum size or by the index.
     pub skipped: u64,
     by_content: ByContent,
-    /// The other paths in the scope of files with hard links, sorted by file, then path.
+    /// The further paths of files with hard links, if these paths are in the scope. They are sorted
+    /// by file, then by path.
     further: Vec<(FileId, PathBuf)>,
-    /// For [`Self::knows`]: the stored samples of a content that has more postings than these.
-    /// `None`: its postings are its stored samples.
+    /// The samples that the index stores of a content, for [`Self::knows`]. It is `None` if the
+    /// content has no postings of other samples.
     coarse: Mutex<HashMap<ContentId, Option<Vec<Fingerprint>>>>,
 }
 
 impl ScopedFiles {
-    /// Finds the files of `scope`, which names at least one path.
+    /// Finds the files of `scope`, which must name at least one path.
     pub fn of(snapshot: &Snapshot, scope: &Scope) -> Result<Self, AskError> {
         let mut found: HashMap<FileId, ScopedFile> = HashMap::new();
         let mut errors: HashMap<FileId, SoftError> = HashMap::new();
@@ -128,7 +130,8 @@ impl ScopedFiles {
             let rows = rows(snapshot, &paths)?;
             for ((file, path), row) in paths.into_iter().zip(rows) {
                 if let Some(scoped) = found.get_mut(&file) {
-                    // Paths of the scope may lie inside one another, so a file may be found twice.
+                    // A file may be found twice, because one path of the scope may be below
+                    // another.
                     if scoped.path != path {
                         let (least, other) = in_order(std::mem::take(&mut scoped.path), path);
                         scoped.path = least;
@@ -197,7 +200,8 @@ impl ScopedFiles {
         }
     }
 
-    /// Removes the paths that are not wanted. A file stays while one of its paths is wanted.
+    /// Removes the paths that are not wanted. A file remains if at least one of its paths is
+    /// wanted.
     pub fn retain(&mut self, wanted: impl Fn(&Path) -> bool) {
         self.further.retain(|(_, path)| wanted(path));
         let further = &self.further;
@@ -224,7 +228,7 @@ impl ScopedFiles {
         self.by_content = ByContent::of(&self.files);
     }
 
-    /// Returns the files that hold one of these contents.
+    /// Returns only those files that have one of these contents.
     #[must_use]
     pub fn with_contents(&self, contents: &HashSet<ContentId>) -> Self {
         let mut files = self.files.clone();
@@ -236,7 +240,8 @@ impl ScopedFiles {
         }
     }
 
-    /// Includes the parts of the files from now on, so that [`Self::has`] is true for them, too.
+    /// Includes the parts of the files in the scope, so that [`Self::has`] returns true for their
+    /// contents, too.
     pub fn know_parts(&mut self, snapshot: &Snapshot) -> Result<(), ReadError> {
         for content in self.contents() {
             let row = snapshot.content(content)?;
@@ -260,15 +265,15 @@ impl ScopedFiles {
         !self.by_content.holders(content).is_empty()
     }
 
-    /// Returns whether a file of the scope has this content, or a part with it after
-    /// [`Self::know_parts`].
+    /// Returns whether a file of the scope has this content. After [`Self::know_parts`], returns
+    /// true for the content of a part, too.
     pub fn has(&self, content: ContentId) -> bool {
         self.by_content.held.has(content.0)
     }
 
-    /// Returns whether this piece of a content counts in the scope. If the scope has the content
-    /// only from a catalogue, only the samples in the catalogue count. The index may have more
-    /// pieces of it, if a file outside of the scope has the same content.
+    /// Returns whether a piece of a content counts in the scope. If only files of a catalogue have
+    /// the content in the scope, only the samples in the catalogue count. The index may have more
+    /// samples of it, because a file outside of the scope has the same content.
     pub fn knows(
         &self,
         snapshot: &Snapshot,
@@ -294,7 +299,8 @@ impl ScopedFiles {
         Ok(samples.is_none_or(|samples| samples.binary_search(&Fingerprint(key)).is_ok()))
     }
 
-    /// Like [`Snapshot::postings`], but only with contents and pieces that count in the scope.
+    /// Does the same as [`Snapshot::postings`], but passes only the contents and pieces that count
+    /// in the scope.
     pub fn postings(
         &self,
         snapshot: &Snapshot,
@@ -317,21 +323,21 @@ impl ScopedFiles {
         failed
     }
 
-    /// Returns the files of the scope that hold this content, in path order.
+    /// Returns the files of the scope that have this content, in the order of their paths.
     pub fn holders(&self, content: ContentId) -> impl Iterator<Item = &ScopedFile> {
         let holders = self.by_content.holders(content).iter();
         holders.map(|&(_, at)| &self.files[at as usize])
     }
 
-    /// Returns the contents that several files of the scope have, each with the indexes of its
-    /// files in [`Self::files`], ascending.
+    /// Returns the contents that several files of the scope have. Each has the indices of these
+    /// files in [`Self::files`], in ascending order.
     pub fn copies(&self) -> impl Iterator<Item = (ContentId, Vec<u32>)> {
         let holders = self.by_content.holders.chunk_by(|a, b| a.0 == b.0);
         let several = holders.filter(|holders| holders.len() > 1);
         several.map(|holders| (holders[0].0, holders.iter().map(|&(_, at)| at).collect()))
     }
 
-    /// Returns all paths of a file in the scope, the least first.
+    /// Returns all paths that a file has in the scope, the least one first.
     pub fn paths<'a>(&'a self, scoped: &'a ScopedFile) -> impl Iterator<Item = &'a Path> {
         let from = self.further.partition_point(|other| other.0 < scoped.file);
         let others = self.further[from..].iter();
@@ -339,7 +345,7 @@ impl ScopedFiles {
         std::iter::once(scoped.path.as_path()).chain(others.map(|other| other.1.as_path()))
     }
 
-    /// Returns the distinct contents, ascending.
+    /// Returns the distinct contents of all files in ascending order.
     pub fn contents(&self) -> Vec<ContentId> {
         let holders = self.by_content.holders.iter();
         let mut contents: Vec<ContentId> = holders.map(|&(content, _)| content).collect();
@@ -351,7 +357,7 @@ impl ScopedFiles {
 /// The number of files whose rows a thread reads at a time.
 const BATCH: usize = 1024;
 
-/// Returns the rows of files, in their order.
+/// Returns the rows of these files in their order.
 fn rows(
     snapshot: &Snapshot,
     files: &[(FileId, PathBuf)],
@@ -366,12 +372,13 @@ fn rows(
     Ok(parts.into_iter().flatten().collect())
 }
 
-/// The files by content. It takes a few bytes a file, because there may be millions.
+/// The files by their contents. It takes only a few bytes per file, because there may be millions
+/// of files.
 #[derive(Debug, Default)]
 struct ByContent {
-    /// Sorted. The second number is the index of the file in [`ScopedFiles::files`].
+    /// The contents, sorted, each with the index of a file in [`ScopedFiles::files`] that has it.
     holders: Vec<(ContentId, u32)>,
-    /// The contents that take part. Nomination looks each posting up here.
+    /// The contents that take part. Each content in a posting list is looked up here.
     held: BitSet,
     /// The contents in `held` that a file outside of catalogues has.
     live: BitSet,
@@ -415,7 +422,7 @@ fn in_order(a: PathBuf, b: PathBuf) -> (PathBuf, PathBuf) {
     if raw(&b) < raw(&a) { (b, a) } else { (a, b) }
 }
 
-/// Returns the error row of a folder or file that could not be read.
+/// Returns the soft error for a folder or file that could not be read.
 pub fn unreadable(path: &Path, errno: i32) -> SoftError {
     SoftError {
         path: PathText::from(path),
@@ -424,7 +431,7 @@ pub fn unreadable(path: &Path, errno: i32) -> SoftError {
     }
 }
 
-/// The patterns of a scope below one of its paths.
+/// The patterns of a scope, for paths below one path of the scope.
 #[derive(Debug)]
 pub struct Rules {
     base: PathBuf,
@@ -440,17 +447,17 @@ impl Rules {
         })
     }
 
-    /// Returns the path below which they apply.
+    /// Returns the path below which the patterns apply.
     pub fn base(&self) -> &Path {
         &self.base
     }
 
-    /// Returns whether the patterns include a path at or below the base.
+    /// Returns whether the patterns include this path, which is at or below the base.
     pub fn admit(&self, path: &Path) -> bool {
         if self.patterns.is_empty() {
             return true;
         }
-        // A scope may name the file itself; then the patterns match its name.
+        // A scope may name the file itself. Then the patterns are matched with its name.
         let below = match path.strip_prefix(&self.base) {
             Ok(below) if !below.as_os_str().is_empty() => below,
             _ => Path::new(path.file_name().unwrap_or_default()),

@@ -1,9 +1,9 @@
-//! Sorts more records than memory holds (the "disk-based sort" of Forman, Eshghi & Chiocchetti
+//! Sorts more records than fit into memory (the "disk-based sort" of Forman, Eshghi & Chiocchetti
 //! 2005, section 2.5, step 2).
 //!
-//! Records are collected into runs that fit. Each run is sorted and written, and the runs are
-//! merged while they are read. Without a memory limit the runs stay in memory; nothing else
-//! differs.
+//! Records are collected into runs that fit into memory. Each run is sorted and written to disk,
+//! and the runs are merged while they are read. Without a memory limit, the runs stay in memory,
+//! and nothing else differs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,28 +19,28 @@ pub mod scratch;
 
 /// A value of fixed size that can be sorted.
 pub trait Record: Copy + Ord + Send {
-    /// Number of bytes on disk.
+    /// The number of bytes of a record on disk.
     const BYTES: usize;
-    /// Writes itself. `out` has [`Self::BYTES`] bytes.
+    /// Writes the record to `out`, which has [`Self::BYTES`] bytes.
     fn put(&self, out: &mut [u8]);
-    /// Reads the bytes that [`Self::put`] wrote.
+    /// Reads a record from the bytes that [`Self::put`] wrote.
     fn take(bytes: &[u8]) -> Self;
 
-    /// Merges the following record into this one if both form one; returns whether it did. By
-    /// default records are never merged.
+    /// Merges the next record into this one, if the two belong together. Returns whether it did. By
+    /// default records are not merged.
     fn absorb(&mut self, _other: &Self) -> bool {
         false
     }
 }
 
-/// Writes numbers one after the other, for [`Record::put`].
+/// Writes numbers one after another, to implement [`Record::put`].
 pub fn put_words(words: &[u32], out: &mut [u8]) {
     for (word, out) in words.iter().zip(out.as_chunks_mut().0) {
         *out = word.to_le_bytes();
     }
 }
 
-/// Reads the bytes that [`put_words`] wrote; 0 for missing numbers.
+/// Reads the numbers that [`put_words`] wrote. A missing number is 0.
 pub fn take_words<const COUNT: usize>(bytes: &[u8]) -> [u32; COUNT] {
     let words = bytes.as_chunks().0;
     std::array::from_fn(|at| words.get(at).copied().map_or(0, u32::from_le_bytes))
@@ -59,34 +59,34 @@ impl Record for u32 {
     }
 }
 
-/// The number of records of a run if memory is not limited.
+/// The number of records of a run if the memory is not limited.
 const UNBOUNDED_RUN: usize = 1 << 20;
 
-/// The minimum number of records of a run, whatever the memory limit. Shorter runs would be so
-/// numerous that merging them takes more memory than they save.
+/// The minimum number of records of a run, even if the memory limit is lower. There would be too
+/// many shorter runs: merging them takes more memory than they save.
 const LEAST_RUN: usize = 1 << 10;
 
-/// Bytes read or written at once for each run.
+/// The number of bytes that are read or written at once for each run.
 const PIECE: usize = 16 << 10;
 
-/// Sorted records.
+/// Records in ascending order.
 #[derive(Debug)]
 pub enum SortedRun<R> {
-    /// Records in memory.
+    /// The records are in memory.
     Memory(Vec<R>),
-    /// Records in a scratch file.
+    /// The records are in a scratch file.
     Disk {
-        /// The file.
+        /// The scratch file that has the records.
         scratch: Arc<Scratch>,
-        /// Position of the first record.
+        /// The position of the first record in the file.
         at: u64,
-        /// Number of records.
+        /// The number of records.
         records: u64,
     },
 }
 
 impl<R: Record> SortedRun<R> {
-    /// Returns the number of bytes on disk.
+    /// Returns the number of bytes that the run takes on disk.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Memory(_) => 0,
@@ -107,7 +107,7 @@ impl<R: Record> SortedRun<R> {
         self.len() == 0
     }
 
-    /// Appends the records of a range to `into`.
+    /// Appends the records with these indices to `into`.
     pub fn read(&self, range: Range<u64>, into: &mut Vec<R>) -> Result<(), AskError> {
         match self {
             Self::Memory(all) => {
@@ -133,16 +133,17 @@ impl<R: Record> SortedRun<R> {
     }
 }
 
-/// Writes ascending records as one run.
+/// Writes records, which must be in ascending order, as one run.
 #[derive(Debug)]
 pub struct RunWriter<R> {
     run: SortedRun<R>,
-    /// Bytes that are not yet in the scratch file.
+    /// The bytes that are not yet in the scratch file.
     bytes: Vec<u8>,
 }
 
 impl<R: Record> RunWriter<R> {
-    /// Writes to a file in `dir` if `room` bounds the memory, and else to memory.
+    /// Makes a writer. It writes to a file in `dir` if `room` limits the memory, and otherwise to
+    /// memory.
     pub fn new(room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
         let scratch = room.map(|_| Scratch::new(dir)).transpose()?;
         Ok(Self::to(scratch.map(Arc::new)))
@@ -158,7 +159,7 @@ impl<R: Record> RunWriter<R> {
         Self { run, bytes }
     }
 
-    /// Appends a record.
+    /// Appends a record, which must not be less than the one before.
     pub fn push(&mut self, record: R) -> Result<(), AskError> {
         match &mut self.run {
             SortedRun::Memory(all) => all.push(record),
@@ -189,7 +190,7 @@ impl<R: Record> RunWriter<R> {
         Ok(())
     }
 
-    /// Completes the run.
+    /// Writes the last bytes and returns the run.
     pub fn finish(mut self) -> Result<SortedRun<R>, AskError> {
         self.flush()?;
         Ok(self.run)
@@ -206,8 +207,8 @@ pub struct Sorter<R> {
 }
 
 impl<R: Record> Sorter<R> {
-    /// Holds at most about `room` bytes, and the rest in a file in `dir`. If `room` is `None`,
-    /// everything is in memory.
+    /// Makes a sorter that keeps at most about `room` bytes in memory, and the rest in a file in
+    /// `dir`. If `room` is `None`, everything is in memory.
     pub fn new(room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
         let most = room.map_or(UNBOUNDED_RUN, |room| {
             (room as usize / size_of::<R>()).max(LEAST_RUN)
@@ -227,7 +228,8 @@ impl<R: Record> Sorter<R> {
             self.end_run()?;
         }
         if self.records.capacity() == 0 && self.scratch.is_some() {
-            // Doubling the capacity would leave up to half of it unused.
+            // Without this, the vector would double its capacity, and up to half of it would be
+            // unused.
             self.records.reserve_exact(self.most);
         }
         self.records.push(record);
@@ -254,20 +256,20 @@ impl<R: Record> Sorter<R> {
         Ok(())
     }
 
-    /// Returns the runs.
+    /// Sorts the last records and returns all runs.
     pub fn finish(mut self) -> Result<Vec<SortedRun<R>>, AskError> {
         self.end_run()?;
         Ok(self.runs)
     }
 }
 
-/// Reads one run.
+/// Reads the records of one run.
 #[derive(Debug)]
 struct Source<R> {
     run: SortedRun<R>,
-    /// Number of records that were read.
+    /// The number of records that were read.
     done: u64,
-    /// Records read from disk but not yet returned, the next one last.
+    /// The records that were read from disk but not yet returned. The next one is last.
     ready: Vec<R>,
 }
 
@@ -296,8 +298,8 @@ pub struct Merge<R> {
 }
 
 impl<R: Record> Merge<R> {
-    /// Merges runs. If their buffers would exceed `room`, some runs are merged into longer ones
-    /// first.
+    /// Merges runs. If the buffers for all runs would exceed `room`, some runs are first merged
+    /// into longer ones.
     pub fn new(
         mut runs: Vec<SortedRun<R>>,
         room: Option<u64>,
@@ -343,7 +345,7 @@ impl<R: Record> Merge<R> {
         Ok(merge)
     }
 
-    /// Returns the next record; `None` at the end.
+    /// Returns the next record. Returns `None` at the end.
     #[allow(clippy::should_implement_trait)] // it may fail
     pub fn next(&mut self) -> Result<Option<R>, AskError> {
         let Some(mut record) = self.step()? else {
@@ -367,7 +369,7 @@ impl<R: Record> Merge<R> {
         if let Some(next) = self.sources[source].next()? {
             *head = Reverse((next, source));
         } else {
-            // An exhausted run needs no buffer.
+            // A run without further records needs no buffer.
             self.sources[source].ready = Vec::new();
             PeekMut::pop(head);
         }
@@ -416,8 +418,8 @@ mod tests {
             let records: Vec<u64> = (0..count).map(|_| random.draw() >> 50).collect();
             let mut expected = records.clone();
             expected.sort_unstable();
-            // Memory limits that cause a merge in two rounds, a single merge, and a merge in
-            // memory.
+            // The first limit causes a merge in two rounds, the second one a single merge. `None`
+            // causes a merge in memory.
             for room in [Some(1), Some(40_000), None] {
                 prop_assert!(sorted(&records, room) == expected, "{room:?}");
             }

@@ -1,7 +1,9 @@
-//! Takes a file apart and prints its parts: for tests, and to see what resemble reads.
+//! Takes a file apart and prints its parts. It is for tests, and to see what resemble reads of a
+//! file.
 //!
-//! `resemble-extract FILE` prints a line for each part and for everything that was skipped. With
-//! `--text` it prints the texts themselves. Without arguments of its own it is the worker.
+//! `resemble-extract FILE` prints one line for each part and for everything that was skipped. With
+//! `--text` it prints the texts themselves. With the hidden argument `--worker` it runs as the
+//! worker.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -11,10 +13,10 @@ use std::process::ExitCode;
 use resemble_core::date::DocumentDate;
 use resemble_extract::{Extractor, HEAD, Limits, Part, Role, Sink, Workers};
 
-/// The hidden argument that makes this the worker.
+/// The hidden argument that makes this program run as the worker.
 const WORKER: &str = "--worker";
 
-/// Prints parts.
+/// Prints each part that it receives.
 struct Printer {
     out: std::io::Stdout,
     texts: bool,
@@ -36,8 +38,7 @@ impl Sink for Printer {
             .as_ref()
             .is_some_and(|part| part.role == Role::Text);
         if self.texts && is_text {
-            // A failure to print does not matter, because the reader of this output may have closed
-            // it.
+            // The reader of this output may have closed it, so a failure to print is ignored.
             drop(self.out.write_all(bytes));
         }
     }

@@ -1,6 +1,6 @@
 //! Code pages of DOS, which the Encoding Standard does not have.
 
-/// A code page: ASCII, and 128 further characters.
+/// A code page: it has the characters of ASCII, and 128 further ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodePage {
     /// The code page of the first PCs.
@@ -13,7 +13,7 @@ pub(crate) enum CodePage {
     Of855,
 }
 
-/// The code pages with their numbers.
+/// The code pages with the numbers in their names.
 const ALL: [(CodePage, &str); 4] = [
     (CodePage::Of850, "850"),
     (CodePage::Of437, "437"),
@@ -22,12 +22,12 @@ const ALL: [(CodePage, &str); 4] = [
 ];
 
 impl CodePage {
-    /// Returns all code pages; if two fit equally well, the first is used.
+    /// Returns all code pages. If two of them fit equally well, the caller uses the first.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         ALL.into_iter().map(|(page, _)| page)
     }
 
-    /// Returns the code page for a name in markup: `cp850`, `IBM-850`.
+    /// Returns the code page that markup names, for example `cp850` or `IBM-850`.
     pub(super) fn for_label(label: &[u8]) -> Option<Self> {
         let label = std::str::from_utf8(label).ok()?;
         let number = label.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -76,7 +76,7 @@ mod tests {
             characters.dedup();
             assert_eq!(characters.len(), 128, "{page:?}");
         }
-        // The expected characters are from Python's codecs.
+        // The expected characters were decoded with Python's codecs.
         assert_eq!(CodePage::Of850.upper_half()[0x81 - 128], 'ü');
         assert_eq!(CodePage::Of437.upper_half()[0xe1 - 128], 'ß');
         assert_eq!(CodePage::Of852.upper_half()[0x88 - 128], 'ł');

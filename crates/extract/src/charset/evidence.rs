@@ -1,28 +1,29 @@
-//! Judges how well bytes read as text in a single-byte encoding.
+//! Judges how well bytes read as text in a given single-byte encoding.
 //!
-//! A wrong encoding is revealed by the non-ASCII characters of words. It produces signs and
-//! capitals within words, neighbouring letters of different scripts, and letters that are rare in
-//! every language. Each such character is judged by its neighbours and its frequency, from about -2
-//! to 1. The sum is the evidence for an encoding.
+//! The non-ASCII characters of words reveal a wrong encoding. It produces signs and capitals within
+//! words, neighbouring letters of different scripts, and letters that are rare in every language.
+//! Each such character gets points for its neighbours and its frequency, from about -2 to 1. The
+//! sum of the points is the evidence for an encoding.
 
 use super::{Charset, CodePage};
 use encoding_rs::{MACINTOSH, WINDOWS_1258, X_MAC_CYRILLIC};
 
-/// The maximum number of bytes that are judged, from the first non-ASCII byte on.
+/// The maximum number of bytes that are judged. The first of them is near the first non-ASCII byte.
 const JUDGED: usize = 16 << 10;
 
-/// The least lead over the guessed encoding, for each character that differs, with which another
-/// one replaces it. If few characters differ, the lead must be larger.
+/// The evidence by which another encoding must exceed the guessed one to replace it, for each
+/// character that they decode differently. If few characters differ, more is required per
+/// character.
 const MARGIN: f64 = 0.2;
 
-/// The least evidence for each non-ASCII character. Below it, another encoding is not used.
+/// The minimum evidence per non-ASCII character for replacing the guessed encoding.
 const LEAST: f64 = 0.4;
 
-/// Returns the encoding with the most evidence: the guessed one, or one that the guesser does not
-/// know.
+/// Returns the encoding with the most evidence. It is the guessed one, or one that the guesser
+/// (chardetng) does not know.
 pub(super) fn best(guessed: Charset, bytes: &[u8]) -> Charset {
     let start = bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or(0);
-    // Starts two characters earlier, because characters are judged by their neighbours.
+    // Starts two bytes earlier, because characters are judged by their neighbours.
     let judged = &bytes[start.saturating_sub(2)..];
     let judged = &judged[..judged.len().min(JUDGED)];
     let others = CodePage::all()
@@ -44,7 +45,8 @@ pub(super) fn best(guessed: Charset, bytes: &[u8]) -> Charset {
         .iter()
         .filter(|character| !character.is_ascii())
         .count();
-    // Texts of different lengths cannot be compared character by character.
+    // Texts of different lengths cannot be compared character by character. Then every non-ASCII
+    // character counts as different.
     let differing = if text.len() == of_guessed.len() {
         text.iter()
             .zip(&of_guessed)
@@ -65,7 +67,7 @@ pub(super) fn best(guessed: Charset, bytes: &[u8]) -> Charset {
     }
 }
 
-/// Sums the evidence of all non-ASCII characters.
+/// Sums the evidence of all non-ASCII characters in a text.
 fn evidence(text: &[char]) -> f64 {
     let at = |at: Option<usize>| at.and_then(|at| text.get(at)).copied().unwrap_or(' ');
     let beyond = text
@@ -96,13 +98,13 @@ fn script(character: char) -> Option<Script> {
     })
 }
 
-/// Judges a non-ASCII character between its neighbours.
+/// Judges a non-ASCII character by the characters before and after it.
 fn judged(before: char, character: char, after: char) -> f64 {
     let beside = [before, after];
     let letters = beside.iter().filter(|c| c.is_alphabetic()).count();
     match character {
         '\u{80}'..='\u{9f}' | '\u{fffd}' | '\u{e000}'..='\u{f8ff}' => -4.0,
-        // Combining marks, which follow their letter.
+        // Combining marks are expected only after Vietnamese vowels.
         '\u{300}'..='\u{36f}' => {
             if "aăâeêioôơuưyAĂÂEÊIOÔƠUƯY".contains(before) {
                 1.0
@@ -121,7 +123,7 @@ fn judged(before: char, character: char, after: char) -> f64 {
             2 => -1.5,
             _ => 0.4,
         },
-        // Box-drawing characters have no letters beside them.
+        // Box-drawing characters usually have no letters beside them.
         '\u{2500}'..='\u{259f}' => match letters {
             0 => 0.3,
             _ => -1.0,
@@ -133,11 +135,12 @@ fn judged(before: char, character: char, after: char) -> f64 {
     }
 }
 
-/// Judges a letter between its neighbours.
+/// Judges a letter by the characters before and after it.
 fn letter(before: char, (letter, of): (char, Script), after: char) -> f64 {
     let mut sum = commonness(letter);
     let differs = |c: char| script(c).is_some_and(|script| script != of);
-    // Only texts of East Asia mix scripts; their letters have no case.
+    // Only texts of East Asia mix scripts within words, and their letters have no case. So a letter
+    // with case is judged harder.
     let mixed = if letter.is_lowercase() || letter.is_uppercase() {
         2.0
     } else {
@@ -150,7 +153,7 @@ fn letter(before: char, (letter, of): (char, Script), after: char) -> f64 {
     if letter.is_lowercase() && after.is_uppercase() {
         sum -= 1.5;
     }
-    // Few letters are words by themselves.
+    // A letter without neighbours is a word by itself, and few letters are.
     if !before.is_alphabetic() && !after.is_alphabetic() {
         sum -= if "àèéóòíоиваяускійуÀÈÉÓОИВАЯУСКІ".contains(letter) {
             0.2
@@ -158,14 +161,14 @@ fn letter(before: char, (letter, of): (char, Script), after: char) -> f64 {
             1.0
         };
     }
-    // A digit directly before a small letter.
+    // A small letter rarely follows a digit directly.
     if letter.is_lowercase() && before.is_ascii_digit() {
         sum -= 0.5;
     }
     sum
 }
 
-/// Returns how common a letter is in the languages that have it.
+/// Judges how common a letter is in the languages that have it.
 fn commonness(letter: char) -> f64 {
     let small = letter.to_lowercase().next().unwrap_or(letter);
     let common = match small {

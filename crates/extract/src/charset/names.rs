@@ -1,21 +1,22 @@
-//! Decodes the member names of an archive that does not state their encoding.
+//! Decodes the member names of an archive that does not state the encoding of its names.
 
 use super::{Charset, legacy};
 
-/// The names of one archive so far. Together they reveal the encoding better than one name does.
+/// The names of one archive that were seen so far. All names together reveal the encoding better
+/// than a single one.
 #[derive(Debug, Default)]
 pub(crate) struct MemberNames {
     seen: Vec<u8>,
     charset: Option<Charset>,
-    /// The number of bytes from which the encoding was last detected.
+    /// The length of `seen` when `charset` was last detected.
     judged: usize,
 }
 
-/// The maximum number of bytes of names that are examined.
+/// The length of `seen` in bytes at which no further names are added.
 const SEEN: usize = 16 << 10;
 
 impl MemberNames {
-    /// Adds a name to the evidence.
+    /// Adds a name to those from which the encoding is detected.
     pub(crate) fn see(&mut self, name: &[u8]) {
         if self.seen.len() < SEEN && std::str::from_utf8(name).is_err() {
             self.seen.extend_from_slice(name);
@@ -28,7 +29,7 @@ impl MemberNames {
         if std::str::from_utf8(name).is_ok() {
             return name.to_vec();
         }
-        // The encoding is detected again each time the number of bytes has doubled.
+        // Detects the encoding again each time the length of `seen` has doubled.
         if self.judged == 0 || self.seen.len() >= 2 * self.judged {
             self.judged = self.seen.len().max(1);
             self.charset = legacy(&self.seen);
@@ -75,13 +76,14 @@ mod tests {
                 .collect();
             assert_eq!(decoded(&bytes), names, "{}", encoding.name());
         }
-        // Info-ZIP writes code page 850, PKZIP 437. These letters have the same bytes in both.
+        // Info-ZIP writes names in code page 850, PKZIP in 437. The letters of these names have the
+        // same bytes in both.
         let names = [
             b"Gr\x81\xe1e an alle.txt".to_vec(),
             b"B\x84ume/\x99l.txt".to_vec(),
         ];
         assert_eq!(decoded(&names), ["Grüße an alle.txt", "Bäume/Öl.txt"]);
-        // UTF-8 stays unchanged, and so do bytes that are not text.
+        // A name in UTF-8 stays unchanged, and so does one that is not text.
         let mut all = MemberNames::default();
         let odd = b"\xff\xfe/../x";
         all.see(odd);

@@ -50,7 +50,7 @@ fn encodings_are_told_apart() {
         };
         let (decoded, _, _) = found.decode(&bytes);
         assert_eq!(decoded, text.repeat(3), "{}", encoding.name());
-        // The head may be cut anywhere.
+        // The head may end within a character.
         for cut in bytes.len() - 6..bytes.len() {
             assert!(of(&bytes[..cut]).is_some(), "{} {cut}", encoding.name());
         }
@@ -170,7 +170,7 @@ fn utf_16_without_a_mark_is_known_in_every_script() {
             let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
             assert_eq!(of(&little), Some(Charset::Listed(UTF_16LE)), "{text}");
             assert_eq!(of(&big), Some(Charset::Listed(UTF_16BE)), "{text}");
-            // The head may be cut anywhere.
+            // The head may end within a character.
             for cut in little.len() - 3..little.len() {
                 assert_eq!(
                     of(&little[..cut]),
@@ -211,7 +211,7 @@ fn utf_16_and_32_are_known_with_and_without_a_mark() {
         of(&[b"\xff\xfe", &japanese[..]].concat()),
         Some(Charset::Listed(UTF_16LE))
     );
-    // A mark alone is not a text, nor is a mark before other data.
+    // A byte order mark alone is not a text, nor is a mark before data that is not text.
     assert_eq!(of(b"\xff\xfe"), None);
     assert_eq!(of(b"\xff\xfe\x00\x00\x01\x00\x00\x00"), None);
     assert_eq!(of(&[b"\xff\xfb\x90\x00", &[0; 64][..]].concat()), None);
@@ -261,8 +261,8 @@ fn binaries_are_no_text() {
     }
 }
 
-/// Real programs, libraries and images of this machine: a file with the mark of a binary is not
-/// text.
+/// Checks real programs, libraries and images of this machine: no file with the magic number of a
+/// binary format is taken for text.
 #[test]
 fn no_binary_of_this_machine_is_taken_for_text() {
     let marks = [
@@ -315,8 +315,8 @@ fn utf16(text: &str) -> Vec<u8> {
     [0xff, 0xfe].into_iter().chain(units).collect()
 }
 
-/// Unicode does not count combining signs as letters, but they are half of the text in some
-/// scripts.
+/// Unicode does not count combining signs as letters, but in some scripts every second character is
+/// one.
 #[test]
 fn scripts_with_many_marks_are_recognised() {
     let khmer = concat!(

@@ -1,23 +1,24 @@
-//! UTF-16 without a byte order mark, in any script.
+//! Detects UTF-16 without a byte order mark, in any script.
 //!
-//! Units of 16 bits are taken as text only if three conditions hold. All are assigned characters.
-//! Blanks and punctuation are as frequent as in texts. Nearly all letters are of one script. The
-//! high bytes of texts have few values; those of other data have many.
+//! Units of 16 bits are taken as text only if three conditions hold. All of them are assigned
+//! characters. Blanks and punctuation are as frequent as in texts. Nearly all letters belong to one
+//! script: the high bytes of a text have few values, those of other data have many.
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
 use super::is_control;
 
-/// Texts have a blank or a punctuation mark at least once in this many characters.
+/// The maximum number of characters per blank or punctuation mark in a text.
 const APART: usize = 100;
 
-/// Returns the number of blanks and punctuation marks, if the units are text in the byte order in
-/// which they were read.
+/// Returns the number of blanks and punctuation marks if the units are a text. Returns `None` if
+/// they are not, for example because their bytes were read in the wrong order.
 pub(super) fn evidence(units: impl Iterator<Item = u16>) -> Option<usize> {
     let (mut all, mut apart, mut letters) = (0usize, 0usize, 0usize);
     let mut scripts: Vec<(u32, usize)> = Vec::new();
     for character in char::decode_utf16(units) {
-        // Half of a surrogate pair shows that the byte order is wrong.
+        // A surrogate without its other half shows that this is not text, or has the other byte
+        // order.
         let character = character.ok()?;
         let code = u32::from(character);
         if is_control(code) || matches!(code, 0x80..=0x9f | 0xfff0..=0xffff) {
@@ -27,7 +28,8 @@ pub(super) fn evidence(units: impl Iterator<Item = u16>) -> Option<usize> {
         let is_sign = character.is_ascii_punctuation()
             || matches!(code, 0x2010..=0x201f | 0x2026 | 0x3001..=0x3011)
             || matches!(code, 0xff01..=0xff0f | 0xff1a..=0xff1f);
-        // U+2000 is no blank here: it is a blank whose two bytes were read in the wrong order.
+        // U+2000 does not count as a blank here. A blank (U+0020) becomes U+2000 if its two bytes
+        // are read in the wrong order.
         let is_blank = matches!(character, ' ' | '\t' | '\n' | '\r' | '\u{a0}' | '\u{3000}');
         apart += usize::from(is_sign || is_blank);
         let category = character.general_category();
@@ -63,10 +65,11 @@ fn is_letter(character: char) -> bool {
     )
 }
 
-/// Returns a number for the script of a letter: scripts are in blocks of 128.
+/// Returns a number that identifies the script of a letter. For most scripts it is the number of
+/// the block of 128 characters in which the letter is.
 fn script(code: u32) -> u32 {
     match code {
-        // Chinese and Japanese.
+        // The ideographs and syllables of Chinese and Japanese.
         0x2e80..=0x9fff | 0xf900..=0xfaff | 0xff66..=0xff9f | 0x2_0000..=0x3_ffff => 0x4e00,
         0x1100..=0x11ff | 0xac00..=0xd7ff => 0xac00,
         0x80..=0x24f | 0x300..=0x36f | 0x1e00..=0x1eff => 0x80,

@@ -1,8 +1,8 @@
-//! Compressed files: gz, bz2, xz, zst; and their decoders, which zip uses, too.
+//! Reads compressed files (gz, bz2, xz, zst). Zips use these decoders, too.
 //!
-//! A file may be several consecutive streams (`cat a.gz b.gz`), which are one content. Zeros
+//! A file may consist of several consecutive streams (`cat a.gz b.gz`). They are one content. Zeros
 //! between and after them are padding. Other bytes after the last stream, and a truncated last
-//! stream, are reported. The content up to there is kept.
+//! stream, are reported. The content before them is kept.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -29,7 +29,7 @@ pub(super) fn unpack(
     walk.unpacked(name, &open, place)
 }
 
-/// Makes a decoder with its bounds.
+/// Makes a decoder that stays within the limits.
 fn decoder<'a>(kind: Kind, source: Source<'a>, limits: &Limits) -> Box<dyn Unpacking + 'a> {
     let taken = Rc::new(Cell::new(0));
     let streams = Streams {
@@ -54,7 +54,7 @@ pub(super) fn xz<R: Read>(from: R, limits: &Limits) -> lzma_rust2::XzReader<R> {
     lzma_rust2::XzReader::new_mem_limit(from, true, decoder_memory(limits))
 }
 
-/// The error at the end of a compressed file.
+/// The error at the end of a compressed file, after content that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     /// The last stream is truncated.
@@ -68,19 +68,20 @@ struct Streams<'a> {
     source: Source<'a>,
     kind: Kind,
     limits: Limits,
-    /// `None` before the first stream, between two streams and after the last one.
+    /// The current stream. It is `None` before the first stream, between two streams and after the
+    /// last one.
     stream: Option<Box<dyn Read + 'a>>,
-    /// The number of bytes that were decoded or skipped.
+    /// The number of bytes of the file that were decoded or skipped.
     taken: Rc<Cell<u64>>,
-    /// True if the current stream has returned a byte.
+    /// True if the current stream has returned at least a byte.
     gave: bool,
-    /// The number of streams that began.
+    /// The number of streams that have begun.
     count: u64,
     ending: Option<Ending>,
 }
 
 impl Streams<'_> {
-    /// Begins the next stream; returns `false` at the end.
+    /// Begins the next stream. Returns `false` if no stream follows.
     fn next_stream(&mut self) -> io::Result<bool> {
         let at = self.after_padding()?;
         let mut head = [0; 16];
@@ -106,7 +107,8 @@ impl Streams<'_> {
         Ok(true)
     }
 
-    /// Returns the offset of the next byte that is not zero.
+    /// Returns the offset of the next byte that is not zero. Before the first stream, no byte is
+    /// skipped.
     fn after_padding(&self) -> io::Result<u64> {
         let mut at = self.taken.get();
         if self.count == 0 {
@@ -146,7 +148,7 @@ impl Read for Streams<'_> {
                     self.stream = None;
                     self.ending = Some(Ending::Cut);
                 }
-                // The bytes only looked like the start of a stream.
+                // These bytes only looked like the start of another stream.
                 Err(_) if self.count > 1 && !self.gave => {
                     self.stream = None;
                     self.ending = Some(Ending::Followed);
@@ -167,7 +169,7 @@ impl Unpacking for Bounded<Streams<'_>> {
     }
 }
 
-/// Counts the consumed bytes. Seeking back does not change the count.
+/// Counts the bytes that a decoder consumed. Seeking back does not change the count.
 #[derive(Debug)]
 pub(super) struct Counted<R> {
     inner: BufReader<R>,
@@ -196,7 +198,7 @@ impl<R: Read + Seek> Seek for Counted<R> {
         let SeekFrom::Start(to) = to else {
             return self.inner.seek(to);
         };
-        // Keeps the buffer if possible.
+        // Seeks within the buffer if possible, so that the buffer is not read again.
         let at = self.inner.stream_position()?;
         match to.checked_signed_diff(at) {
             Some(by) => self.inner.seek_relative(by).map(|()| to),
@@ -216,7 +218,7 @@ impl<R: Read> BufRead for Counted<R> {
     }
 }
 
-/// Fails if the output exceeds the allowed ratio to the input.
+/// Fails if the ratio of output to input exceeds the limit.
 #[derive(Debug)]
 pub(super) struct Bounded<R> {
     inner: R,
@@ -248,14 +250,14 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// The frames of Zstandard that are read.
+/// The number of Zstandard frames that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frames {
     One,
     All,
 }
 
-/// Reads consecutive Zstandard frames, without skippable ones.
+/// Reads consecutive Zstandard frames, and passes over skippable ones.
 pub(super) struct Zstd<R> {
     from: R,
     decoder: FrameDecoder,
@@ -277,7 +279,7 @@ impl<R: BufRead> Zstd<R> {
         }
     }
 
-    /// Begins the next frame; returns `false` at the end.
+    /// Begins the next frame. Returns `false` if no frame follows.
     fn next_frame(&mut self) -> io::Result<bool> {
         while !self.ended && !self.from.fill_buf()?.is_empty() {
             self.ended = self.frames == Frames::One;
@@ -325,7 +327,7 @@ fn of_zstd(error: FrameDecoderError) -> io::Error {
     }
 }
 
-/// Returns whether an error means that the bytes end too early.
+/// Returns whether an error means that the input ends too early.
 fn is_cut(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

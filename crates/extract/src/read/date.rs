@@ -9,10 +9,10 @@ use super::xml::{Node, Xml, local};
 use super::zip::Archive;
 use crate::read::{Stop, Take};
 
-/// The maximum number of bytes of a part that are searched for dates.
+/// The number of bytes of a part in which a date is searched for.
 const MOST_READ: u64 = 64 << 10;
 
-/// Parses a date in the form of XML (the W3C's profile of ISO 8601).
+/// Parses a date in the form that XML uses (the W3C's profile of ISO 8601).
 pub(super) fn of_xml(text: &str, source: DateSource) -> Option<DocumentDate> {
     let text = text.trim();
     let at_midnight = || DateTime::parse_rfc3339(&format!("{text}T00:00:00"));
@@ -20,8 +20,8 @@ pub(super) fn of_xml(text: &str, source: DateSource) -> Option<DocumentDate> {
     of_parsed(&date, source)
 }
 
-/// Parses a date of a web page. It is in the form of XML, perhaps with a blank instead of the T, or
-/// in that of mails and HTTP.
+/// Parses a date of a web page. It has the form of XML, perhaps with a blank instead of the `T`, or
+/// the form of mails and HTTP.
 pub(super) fn of_page(text: &str, source: DateSource) -> Option<DocumentDate> {
     let text = text.trim();
     of_xml(text, source)
@@ -47,8 +47,8 @@ pub(super) fn of_parsed(date: &DateTime, source: DateSource) -> Option<DocumentD
     })
 }
 
-/// Returns the date in a part of a package; `None` if the part is missing or unreadable: see
-/// [`in_xml`].
+/// Returns the date in a part of a package. Returns `None` if the part is missing or unreadable.
+/// See [`in_xml`].
 pub(super) fn in_part(
     zip: &Archive<'_>,
     name: &[u8],
@@ -58,8 +58,8 @@ pub(super) fn in_part(
     part.map_or(Ok(None), |part| in_xml(part, wanted))
 }
 
-/// Returns the date of the first of these properties that has one, as an element or an attribute.
-/// Prefixes of names are ignored.
+/// Searches for these properties, as elements or attributes. Returns the date of the first property
+/// in the list that has one. Prefixes of names are ignored.
 pub(super) fn in_xml(from: impl Read, wanted: &[DateSource]) -> Take<Option<DocumentDate>> {
     let names: Vec<&str> = wanted.iter().map(|source| local(source.name())).collect();
     let mut xml = Xml::new(from.take(MOST_READ))?;
@@ -87,7 +87,7 @@ pub(super) fn in_xml(from: impl Read, wanted: &[DateSource]) -> Take<Option<Docu
                 }
             }
             Ok(Node::Other) => {}
-            // Damage here costs only the date, not the document.
+            // If the part is damaged here, only the date is lost, and not the document.
             Ok(Node::End) | Err(Stop::This(_)) => break,
             Err(stop) => return Err(stop),
         }

@@ -1,12 +1,13 @@
-//! Joins words that are divided at the ends of lines.
+//! Joins words that are divided at line ends.
 //!
-//! A page is compared with its source document by words. So a word that is divided at the end of a
-//! line is joined. But a hyphen there may belong to the word (`thirty-four`). So words are joined
-//! only if the document divides words: more than one line in fifty ends with a hyphen.
+//! A page is compared by words with the document from which it was made. So a word that is divided
+//! at the end of a line must be joined. But a hyphen there may belong to the word (`thirty-four`).
+//! So words are joined only if the document divides words, that is, if more than one line in fifty
+//! ends with a hyphen.
 
 use crate::read::Take;
 
-/// Passes on the text with its divided words joined.
+/// Passes the text to `to`, with divided words joined.
 pub(super) fn joined(text: &str, mut to: impl FnMut(&str) -> Take) -> Take {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let (mut all, mut divided) = (0usize, 0usize);
@@ -40,7 +41,7 @@ fn is_hyphen(character: char) -> bool {
     matches!(character, '-' | '\u{2010}' | '\u{ad}')
 }
 
-/// Returns whether a word may continue from one line to the next.
+/// Returns whether a word may continue from the end of `line` to the beginning of `next`.
 fn is_divided(line: &str, next: &str) -> bool {
     let mut end = line.trim_end().chars().rev();
     end.next().is_some_and(is_hyphen)

@@ -1,4 +1,4 @@
-//! The worker's side of the pipe, and the reasons to stop.
+//! Writes the output of the worker, and defines the reasons to stop reading.
 
 use std::error::Error;
 use std::io;
@@ -13,15 +13,15 @@ use crate::{Bound, Limits, Role, Skipped};
 /// The reason why reading stops.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The reading of this file or member cannot continue.
+    /// This file or member cannot be read further. The others can.
     This(Skipped),
-    /// The reading of the whole file cannot continue, because one of its bounds was reached.
+    /// Nothing more can be read of the whole file, because it has reached one of its limits.
     All(Skipped),
     /// The parent has closed the pipe.
     Gone,
 }
 
-/// The result of reading something.
+/// The result of a reader.
 pub(crate) type Take<T = ()> = Result<T, Stop>;
 
 impl From<Bound> for Stop {
@@ -30,9 +30,9 @@ impl From<Bound> for Stop {
     }
 }
 
-/// Returns the reason in an error of reading. Our readers pass their reasons through libraries as
-/// input errors. If a library calls a form unsupported or too large for its memory, that is no
-/// damage.
+/// Returns the reason that an I/O error carries. Readers of this crate pass their reasons through
+/// libraries as I/O errors. If a library calls a form unsupported or too large for its memory, that
+/// is not damage, either.
 pub(crate) fn passed_on(error: &io::Error) -> Option<Skipped> {
     if let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
         return Some(Skipped::clone(why));
@@ -44,8 +44,8 @@ pub(crate) fn passed_on(error: &io::Error) -> Option<Skipped> {
     }
 }
 
-/// Converts an error of a library. It is either a reason of our readers that the library passed on,
-/// or it means that the file is damaged.
+/// Converts an error of a library. The library either passed on a reason of a reader of this crate,
+/// or found that the file is damaged.
 pub(crate) fn damaged(error: impl Error + 'static) -> Stop {
     let mut next: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(error) = next {
@@ -62,7 +62,7 @@ pub(crate) fn damaged(error: impl Error + 'static) -> Stop {
     Stop::This(Skipped::Damaged(error.to_string()))
 }
 
-/// Makes the error for a form that is not read.
+/// Makes the error for a form that this crate does not read.
 pub(crate) fn unsupported(form: impl Into<String>) -> Stop {
     Stop::This(Skipped::Unsupported(form.into()))
 }
@@ -76,12 +76,12 @@ impl From<io::Error> for Stop {
 /// The maximum number of skipped parts that are reported by name.
 const MOST_SKIPS: u32 = 1000;
 
-/// Writes frames.
+/// Writes the frames of the worker's output.
 #[derive(Debug)]
 pub(crate) struct Out {
     budget: Budget,
     buffer: Vec<u8>,
-    /// True if frames stay in the buffer, because their reader is this process.
+    /// True if frames stay in the buffer, because this process reads them itself.
     stays: bool,
     open: bool,
     skips: u32,
@@ -98,7 +98,7 @@ impl Out {
         }
     }
 
-    /// Makes an output that keeps frames in memory.
+    /// Makes an output that keeps its frames in memory.
     pub(crate) fn in_memory(limits: Limits, size: u64) -> Self {
         Self {
             stays: true,
@@ -135,7 +135,7 @@ impl Out {
         Ok(())
     }
 
-    /// Begins a part; returns its number.
+    /// Begins a part and returns its number.
     pub(crate) fn begin(&mut self, role: Role, parent: Option<u32>, name: &[u8]) -> Take<u32> {
         let number = self
             .budget
@@ -181,8 +181,8 @@ impl Out {
         Ok(())
     }
 
-    /// Announces that a reader starts. Flushes all output before it, in case the reader crashes.
-    /// Item 0, the reader of the file itself, needs no flush: if it crashes, nothing of the file is
+    /// Announces that a reader starts. Flushes all earlier output, in case the reader crashes. Item
+    /// 0, the reader of the file itself, needs no flush: if it crashes, nothing of the file is
     /// kept.
     pub(crate) fn enter(&mut self, item: u32, path: &[u8]) -> Take {
         self.frame(&Frame::Enter { item, path })?;

@@ -1,8 +1,8 @@
-//! Mails and mailboxes.
+//! Reads mails and mailboxes.
 //!
-//! The text of a mail is its subject and its decoded text parts. Of alternative parts with the same
-//! text, the plain one is used. Attachments are members with their original bytes. The headers are
-//! not part of the text, because they differ between two copies of a mail.
+//! The text of a mail is its subject and its decoded text parts. If several parts are alternatives
+//! with the same text, the plain one is used. Attachments are members with their original bytes.
+//! The headers are not part of the text, because they differ between two copies of a mail.
 
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
@@ -59,8 +59,8 @@ pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) ->
     Ok(())
 }
 
-/// Returns the attached bytes. The library converts texts to UTF-8, so these are decoded from the
-/// raw mail.
+/// Returns the bytes of an attachment. The library converts text attachments to UTF-8, so these are
+/// decoded from the raw mail instead.
 fn bytes<'m>(message: &'m Message<'_>, part: &'m MessagePart<'_>) -> Cow<'m, [u8]> {
     if !matches!(part.body, PartType::Text(_) | PartType::Html(_)) {
         return part.contents().into();
@@ -75,9 +75,9 @@ fn bytes<'m>(message: &'m Message<'_>, part: &'m MessagePart<'_>) -> Cow<'m, [u8
     decoded.unwrap_or_else(|| part.contents().into())
 }
 
-/// Reads the mails of a mailbox, named by their numbers from 1 and their subjects. Each has the
-/// bytes of a separate file: without the line before it, the blank line after it, and the quoting
-/// of `From`.
+/// Reads the mails of a mailbox as members. The name of a mail is its number, counted from 1, and
+/// its subject. Each member has the bytes of a separate file: without the `From ` line before it,
+/// without the blank line after it, and without the quoting of `From `.
 pub(super) fn mbox(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut from = BufReader::new(from);
     let (mut mail, mut number, mut too_large) = (Vec::new(), 0u64, false);
@@ -116,16 +116,16 @@ pub(super) fn mbox(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     }
 }
 
-/// The maximum number of characters of a subject in a mail's name.
+/// The maximum number of characters of the subject in the name of a mail.
 const MAX_SUBJECT: usize = 80;
 
-/// Returns the name of a mail in a mailbox: `12 Re: offer`. The number makes it unique. Without a
-/// subject it is only the number.
+/// Returns the name of a mail in a mailbox, such as `12 Re: offer`. The number makes the name
+/// unique. A mail without a subject is named by its number only.
 fn name_of(number: u64, mail: &[u8]) -> String {
     let head = MessageParser::default().parse_headers(mail);
     let subject = head.as_ref().and_then(Message::subject).unwrap_or_default();
     let words: Vec<&str> = subject.split_whitespace().collect();
-    // A name must be one component of a path, on one line.
+    // A name must be a single component of a path, on one line.
     let plain = |letter: char| match letter {
         '/' | '!' => '_',
         letter if letter.is_control() => '_',
@@ -144,7 +144,8 @@ fn name_of(number: u64, mail: &[u8]) -> String {
     format!("{number} {subject}")
 }
 
-/// Returns whether a line begins a mail: `From`, the sender, and a time with a colon.
+/// Returns whether a line begins a mail in a mailbox: it has `From`, the sender, and a time with a
+/// colon.
 fn is_from(line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"From ") else {
         return false;
@@ -154,7 +155,7 @@ fn is_from(line: &[u8]) -> bool {
     rest.windows(3).any(is_time)
 }
 
-/// Removes one `>` from a line of a mailbox in which a mail's own `From ` was quoted.
+/// Removes one `>` from a line of a mailbox that quotes a `From ` of the mail.
 fn unquoted(line: &[u8]) -> &[u8] {
     let quotes = line.iter().take_while(|&&byte| byte == b'>').count();
     if quotes > 0 && line[quotes..].starts_with(b"From ") {

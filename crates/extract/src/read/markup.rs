@@ -1,15 +1,15 @@
 //! Converts the HTML of mails and books to text.
 //!
-//! A tag ends at the next `>`, as everywhere in resemble. This module differs in three ways from
-//! the comparison of markup files. Here tags within a line do not separate letters (`<b>W</b>ord`
-//! is a word). Entities become their characters (`caf&eacute;`). Titles are left out, because the
+//! A tag ends at the next `>`, as everywhere in `resemble`. In three points, this module differs
+//! from the comparison of markup files. Tags within a line do not separate letters (`<b>W</b>ord`
+//! is one word). Entities become their characters (`caf&eacute;`). Titles are left out, because the
 //! page does not show them.
 
 use quick_xml::escape::resolve_predefined_entity;
 
 use crate::read::{Take, Text};
 
-/// Elements within a line, which do not separate words.
+/// Elements within a line. Their tags do not separate words.
 const INLINE: [&str; 30] = [
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font",
     "i", "ins", "kbd", "label", "mark", "q", "ruby", "s", "samp", "small", "span", "strong", "sub",
@@ -35,8 +35,8 @@ pub(super) fn text_of(html: &str, to: &mut Text<'_>) -> Take {
     to.push("\n")
 }
 
-/// Resolves the entity that the text begins with, and appends its character. If there is no entity,
-/// appends `&`. Returns the rest of the text.
+/// Resolves the entity at the beginning of the text, and appends its character. If this is not an
+/// entity, appends `&`. Returns the rest of the text.
 fn entity<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     let name = &text.as_bytes()[1..text.len().min(34)];
     let resolved = memchr::memchr(b';', name).and_then(|end| {
@@ -62,8 +62,8 @@ fn entity<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     Ok(&text[1..])
 }
 
-/// Processes the tag at the start of the text; returns the text after it, or after everything
-/// that it hides.
+/// Processes the tag at the beginning of the text. Returns the text after the tag, or, if the tag
+/// hides its element, the text after the element.
 fn tag<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     let after = |what: &str| match memchr::memmem::find(text.as_bytes(), what.as_bytes()) {
         Some(at) => &text[at + what.len()..],
@@ -80,7 +80,7 @@ fn tag<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     let name = text[1..].trim_start_matches('/');
     let is_tag = |first: char| first.is_ascii_alphabetic() || matches!(first, '!' | '?');
     if !name.starts_with(is_tag) {
-        // This is a less-than sign, and not a tag.
+        // This `<` is a less-than sign, because no tag follows.
         to.push("<")?;
         return Ok(&text[1..]);
     }

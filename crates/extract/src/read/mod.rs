@@ -1,4 +1,4 @@
-//! The formats. Each reader passes parts to [`Walk`], and converts faults to a [`Stop`].
+//! Readers of the formats. Each reader passes parts to [`Walk`], and converts errors to a [`Stop`].
 
 mod cells;
 mod compressed;
@@ -44,8 +44,8 @@ pub(crate) fn ends_in_zip(file: BorrowedFd<'_>) -> bool {
     Source::file(file).is_ok_and(|source| has_zip_at_end(&source))
 }
 
-/// Returns the format of a file that has no parts but may state a date. It is not used for members,
-/// because only the date of a file itself is stored.
+/// Returns the format of a file that has no parts but may state a date. Members are not checked,
+/// because a date is stored only for the file itself.
 pub(crate) fn dated(head: &[u8]) -> Option<Kind> {
     match head.first()? {
         0 | 0x89 | 0xff | b'I' | b'M' => picture::may_have_exif(head).then_some(Kind::Picture),
@@ -58,7 +58,7 @@ pub(crate) fn dated(head: &[u8]) -> Option<Kind> {
     }
 }
 
-/// Takes apart a source with random access.
+/// Takes apart a source that can be read at any offset.
 pub(crate) fn whole(
     walk: &mut Walk,
     source: Source<'_>,
@@ -111,7 +111,7 @@ pub(crate) fn stream(walk: &mut Walk, from: &mut dyn Read, kind: Kind, place: Pl
             let place = walk.deeper(place, true)?;
             tar::ar(walk, from, place)
         }
-        // A mailbox adds no level of nesting to that of its mails.
+        // The mails of a mailbox are not nested deeper than the mailbox itself.
         Kind::Mbox => mail::mbox(walk, from, place),
         _ => {
             let place = walk.deeper(place, true)?;

@@ -1,8 +1,8 @@
-//! Open Document (odt, ods, odp) and EPUB: zips whose first entry states their type.
+//! Reads Open Document (odt, ods, odp) and EPUB: zips whose first entry states their type.
 //!
 //! The text of an Open Document file is in one part, in reading order. But notes and comments are
-//! at their references, in the middle of sentences. They are moved to the end, where other formats
-//! have them. Hidden text is left out and reported.
+//! where they are referred to, in the middle of sentences. They are moved to the end, where other
+//! formats have them. Hidden text is left out and reported.
 
 mod body;
 mod styles;
@@ -100,7 +100,7 @@ fn open_document(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     walk.left_out(hidden)
 }
 
-/// Reads the pages of a book in the order of its spine.
+/// Reads the pages of a book in the order that its package document gives.
 fn epub(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     if zip.find(b"META-INF/encryption.xml").is_some() && zip.find(b"META-INF/rights.xml").is_some()
     {
@@ -113,7 +113,7 @@ fn epub(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     };
     let mut text = walk.text(place);
     for page in spine(zip, &package)? {
-        // Other pages are still read if one is missing.
+        // If a page is missing, the others are still read.
         if let Some(page) = zip.whole(&page)? {
             markup::text_of(&decode(&page), &mut text)?;
         }
@@ -129,7 +129,7 @@ fn decode(page: &[u8]) -> String {
     }
 }
 
-/// Returns the path of the package document.
+/// Returns the path of the package document, which lists the pages of the book.
 fn package(zip: &Archive<'_>) -> Take<Option<Vec<u8>>> {
     let Some(entry) = zip.find(b"META-INF/container.xml") else {
         return Ok(None);
@@ -146,7 +146,7 @@ fn package(zip: &Archive<'_>) -> Take<Option<Vec<u8>>> {
     }
 }
 
-/// Returns the names of the pages, in order.
+/// Returns the names of the pages in reading order.
 fn spine(zip: &Archive<'_>, package: &[u8]) -> Take<Vec<Vec<u8>>> {
     let Some(entry) = zip.find(package) else {
         return Ok(Vec::new());

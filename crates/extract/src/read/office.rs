@@ -1,8 +1,8 @@
 //! Documents of Microsoft Office since 2007 (ISO 29500): docx, pptx, xlsx.
 //!
-//! The text is what the author wrote: the body with its tables and boxes, then notes and comments.
-//! Headers and footers, deleted text and copies for older programs are left out. Hidden text is
-//! left out as well, and reported.
+//! The text is what the author wrote: first the body with its tables and boxes, then notes and
+//! comments. Headers and footers, deleted text, and copies for older programs are left out. Hidden
+//! text is left out, too, and reported.
 
 use resemble_core::date::DateSource;
 
@@ -22,13 +22,13 @@ enum OfficeKind {
     Sheets,
 }
 
-/// A recognised package.
+/// An Office document that was recognised.
 #[derive(Debug)]
 pub(super) struct OfficeDocument {
     kind: OfficeKind,
-    /// The main part.
+    /// The name of the main part.
     main: Vec<u8>,
-    /// The part that states its dates.
+    /// The name of the part that states the dates of the document.
     core: Option<Vec<u8>>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<OfficeDocument>> {
     if main.ends_with(b".bin") {
         return Err(unsupported("a binary workbook"));
     }
-    // The outermost element states the type of the document.
+    // The outermost element of the main part states the type of the document.
     let Some(entry) = zip.find(&main) else {
         return Ok(None);
     };

@@ -1,11 +1,12 @@
-//! Packages of Microsoft Office (ISO 29500, part 2): parts, and the relationships that locate them.
-//! No part is found by its name.
+//! Reads packages of Microsoft Office (ISO 29500, part 2). Relationships say where the parts of a
+//! package are, so no part is found by a fixed name.
 
 use super::xml::{Node, Xml};
 use super::zip::Archive;
 use crate::read::Take;
 
-/// A relationship: its id, the last component of its type, its target.
+/// A relationship: its id, the last component of its type, and the name of the part that it refers
+/// to.
 #[derive(Debug)]
 pub(super) struct Relation {
     id: String,
@@ -13,7 +14,7 @@ pub(super) struct Relation {
     pub(super) target: Vec<u8>,
 }
 
-/// Returns the relationships of a part; those of the package for the empty name.
+/// Returns the relationships of a part. The empty name means the package itself.
 pub(super) fn relations(zip: &Archive<'_>, of: &[u8]) -> Take<Vec<Relation>> {
     let (folder, file) = match memchr::memrchr(b'/', of) {
         Some(slash) => of.split_at(slash + 1),
@@ -45,7 +46,7 @@ pub(super) fn relations(zip: &Archive<'_>, of: &[u8]) -> Take<Vec<Relation>> {
     }
 }
 
-/// Resolves a reference to a part relative to a folder.
+/// Resolves a reference to a part. `folder` is the folder to which it is relative.
 pub(super) fn target(folder: &[u8], reference: &str) -> Vec<u8> {
     if let Some(absolute) = reference.strip_prefix('/') {
         return absolute.as_bytes().to_vec();
@@ -62,7 +63,8 @@ pub(super) fn target(folder: &[u8], reference: &str) -> Vec<u8> {
     names.join("/").into_bytes()
 }
 
-/// Returns the parts that elements of this name in the main part refer to, in order.
+/// Returns the parts to which the elements of this name in the main part refer, in the order of the
+/// elements.
 pub(super) fn in_order(
     zip: &Archive<'_>,
     main: &[u8],

@@ -1,8 +1,8 @@
-//! The date that a web page states in the `meta` elements of its head.
+//! Reads the date that a web page states in the `meta` elements of its head.
 //!
 //! The first 4 KiB of every file that begins like markup are scanned. So the scan is a single pass
-//! over the bytes, and allocates only for a date. Encodings do not matter: names and dates are
-//! ASCII.
+//! over the bytes, and allocates memory only for a date. The encoding does not matter, because
+//! names and dates are ASCII.
 
 use std::io::Read;
 
@@ -14,7 +14,7 @@ use crate::read::{Place, Source, Take, Walk};
 /// The maximum number of bytes of a page that are read. Most heads are shorter.
 pub(super) const MOST_READ: u64 = 64 << 10;
 
-/// Elements that belong to the head of a page, even if the tag `head` is missing.
+/// Elements that belong to the head of a page, even if the page has no `head` tag.
 const OF_HEAD: [&[u8]; 8] = [
     b"base",
     b"link",
@@ -29,13 +29,13 @@ const OF_HEAD: [&[u8]; 8] = [
 /// Elements whose content is not markup.
 const RAW: [&[u8]; 3] = [b"script", b"style", b"title"];
 
-/// The properties of a web page in the first bytes of a file.
+/// The result of scanning the first bytes of a file for the head of a web page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PageHead {
     pub(crate) is_page: bool,
-    /// True if its head ends within these bytes.
+    /// True if the head of the page ends within the bytes.
     pub(crate) is_over: bool,
-    /// The best of the dates that it states.
+    /// The date with the best source, of all dates that the head states.
     pub(crate) date: Option<DocumentDate>,
 }
 
@@ -89,7 +89,8 @@ impl PageHead {
         page
     }
 
-    /// Takes the date of an element `meta`, if its source is better than that of the date so far.
+    /// Takes the date of a `meta` element if its source is better than that of the date found
+    /// before.
     fn meta(&mut self, attributes: &[u8]) {
         const NAMES: [&[u8]; 4] = [b"name", b"property", b"itemprop", b"http-equiv"];
         let (mut source, mut content) = (None, None);
@@ -110,7 +111,7 @@ impl PageHead {
     }
 }
 
-/// Returns the source of a property with this name. `DC.date.modified` is equivalent to
+/// Returns the source of the date in a property of this name. `DC.date.modified` counts as
 /// `dcterms.modified`.
 fn source_of(name: &[u8]) -> Option<DateSource> {
     if is(name, b"DC.date.modified") {
@@ -130,7 +131,7 @@ fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'!' | b'/' | b'-' | b':')
 }
 
-/// Returns whether a document type is that of HTML.
+/// Returns whether a document type declares HTML.
 fn is_html(doctype: &[u8]) -> bool {
     let kind = doctype.trim_ascii_start();
     kind.get(..4).is_some_and(|kind| is(kind, b"html"))
@@ -149,7 +150,7 @@ fn tag_of(text: &[u8]) -> (&[u8], &[u8]) {
             None => break,
         }
     }
-    // The tag is longer than the bytes that were read.
+    // The tag does not end within the bytes that were read.
     (b"", b"")
 }
 

@@ -1,8 +1,8 @@
-//! The date that a picture states in Exif (JEITA CP-3451). Nothing is decoded.
+//! Reads the date that a picture states in Exif (JEITA CP-3451). Pictures are not decoded.
 //!
 //! The date is read in the caller's process, because starting a worker takes longer than digesting
-//! most pictures. So the cost of a hostile picture is bounded here: at most two directories of
-//! [`MAX_ENTRIES`] entries are read in place, and no other reference is followed.
+//! most pictures. So the cost of a hostile picture must be bounded here. At most two directories of
+//! [`MAX_ENTRIES`] entries each are read, and no other reference is followed.
 
 use mail_parser::DateTime;
 use rawzip::ReaderAt;
@@ -11,25 +11,25 @@ use resemble_core::date::{DateSource, DocumentDate};
 use super::date::of_parsed;
 use crate::read::{Place, Source, Take, Walk};
 
-/// The maximum number of entries of a directory that are read. Cameras write up to a hundred.
+/// The maximum number of entries that are read of a directory. Cameras write up to a hundred.
 const MAX_ENTRIES: usize = 512;
 
-/// The maximum number of bytes of the box `meta`, which locates all items of a HEIC.
+/// The number of bytes of a HEIC that are read to find its items. The box `meta` lists them.
 const MAX_META: usize = 64 << 10;
 
-/// The tag that locates the directory of Exif.
+/// The tag whose value is the offset of the Exif directory.
 const EXIF_DIRECTORY: u16 = 0x8769;
 
-/// The tags that state a date, the best first: `DateTime`, which is that of the last change,
-/// `DateTimeOriginal` and `DateTimeDigitized`; each with the tag of its zone.
+/// The tags that state a date, each with the tag of its time zone. The best tag is the first:
+/// `DateTime` is the date of the last change. `DateTimeOriginal` and `DateTimeDigitized` follow.
 const TAGS: [(u16, u16, DateSource); 3] = [
     (0x0132, 0x9010, DateSource::ExifModified),
     (0x9003, 0x9011, DateSource::ExifTaken),
     (0x9004, 0x9012, DateSource::ExifDigitized),
 ];
 
-/// Reports the date of a picture. If the picture is damaged, it has no date. Damage is not
-/// reported, because nothing else is read of a picture.
+/// Reports the date of a picture. A damaged picture has no date. The damage is not reported,
+/// because nothing but the date is read of a picture.
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let mut head = vec![0; crate::HEAD];
     let read = source.read_at(&mut head, 0)?;
@@ -38,12 +38,12 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     walk.date(place, date)
 }
 
-/// Returns whether a file with these first bytes is a picture that may have Exif.
+/// Returns whether a file with these first bytes is a picture of a format that may contain Exif.
 pub(crate) fn may_have_exif(head: &[u8]) -> bool {
     exif_in_head(head).is_some() || is_heif(head)
 }
 
-/// Returns whether the file is a picture in the container that HEIC and AVIF share with films.
+/// Returns whether these are the first bytes of a HEIC or AVIF. Films use the same container.
 fn is_heif(head: &[u8]) -> bool {
     const BRANDS: [&[u8]; 7] = [
         b"avif", b"heic", b"heim", b"heis", b"heix", b"mif1", b"msf1",
@@ -51,7 +51,8 @@ fn is_heif(head: &[u8]) -> bool {
     head.get(4..8) == Some(b"ftyp") && head.get(8..12).is_some_and(|brand| BRANDS.contains(&brand))
 }
 
-/// Returns where Exif begins in a TIFF, a JPEG or a PNG; it is near the beginning there.
+/// Returns the offset of Exif in a TIFF, a JPEG or a PNG. In these formats, it is near the
+/// beginning of the file.
 fn exif_in_head(head: &[u8]) -> Option<u64> {
     let mut rest = Fields(head);
     if head.starts_with(b"II*\0") || head.starts_with(b"MM\0*") {
@@ -64,7 +65,8 @@ fn exif_in_head(head: &[u8]) -> Option<u64> {
             if marker == 0xffe1 && rest.0.starts_with(b"Exif\0\0") {
                 return Some((head.len() - rest.0.len() + 6) as u64);
             }
-            // After the start of a scan, the picture itself follows, which is not a segment.
+            // After the marker 0xffda (start of scan) the data of the picture follow, and no
+            // further segments.
             let is_segment = marker > 0xff00 && marker != 0xffda;
             rest.bytes(len.checked_sub(2).filter(|_| is_segment)? as usize)?;
         }
@@ -82,8 +84,8 @@ fn exif_in_head(head: &[u8]) -> Option<u64> {
     None
 }
 
-/// Returns where Exif begins in a picture of boxes (ISO 23008-12): `iinf` has the number of its
-/// item, and `iloc` its place.
+/// Returns the offset of Exif in a HEIC or AVIF, which consists of boxes (ISO 23008-12). The box
+/// `iinf` has the number of the Exif item, and `iloc` has the offset of each item.
 fn exif_by_boxes(source: Source<'_>, head: &[u8]) -> Option<u64> {
     if !is_heif(head) {
         return None;
@@ -111,7 +113,7 @@ fn exif_by_boxes(source: Source<'_>, head: &[u8]) -> Option<u64> {
     at.checked_add(4 + u64::from(u32::from_be_bytes(before)))
 }
 
-/// Returns the kind of a box, the available part of its body, and the bytes after it.
+/// Returns the kind of a box, as much of its body as is in `bytes`, and the bytes after the box.
 fn next_box(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let mut fields = Fields(bytes);
     let (len, kind) = (fields.number(4)? as usize, fields.bytes(4)?);
@@ -120,7 +122,7 @@ fn next_box(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((kind, body, rest))
 }
 
-/// Returns the number of the Exif item.
+/// Returns the number of the item that has Exif.
 fn exif_item(infos: &[u8]) -> Option<u64> {
     let version = *infos.first()?;
     let mut entries = infos.get(if version == 0 { 6 } else { 8 }..)?;
@@ -138,7 +140,8 @@ fn exif_item(infos: &[u8]) -> Option<u64> {
     None
 }
 
-/// Returns the place of an item that is stored unchanged and in one piece.
+/// Returns the offset of an item. Returns `None` if the item is not stored unchanged and in one
+/// piece.
 fn place_of(item: u64, places: &[u8]) -> Option<u64> {
     let mut fields = Fields(places);
     let version = fields.number(1)?;
@@ -164,7 +167,7 @@ fn place_of(item: u64, places: &[u8]) -> Option<u64> {
     None
 }
 
-/// Reads big-endian numbers, one after another.
+/// Reads a sequence of big-endian numbers.
 struct Fields<'b>(&'b [u8]);
 
 impl<'b> Fields<'b> {
@@ -174,7 +177,7 @@ impl<'b> Fields<'b> {
         Some(bytes)
     }
 
-    /// Reads a number of up to eight bytes.
+    /// Reads a number of at most eight bytes.
     fn number(&mut self, bytes: usize) -> Option<u64> {
         let bytes = self.bytes(bytes).filter(|bytes| bytes.len() <= 8)?;
         Some(
@@ -185,7 +188,7 @@ impl<'b> Fields<'b> {
     }
 }
 
-/// Exif, as a TIFF at an offset.
+/// The Exif data of a picture: a TIFF that begins at an offset of `source`.
 struct Exif<'s> {
     source: Source<'s>,
     at: u64,
@@ -208,7 +211,7 @@ impl<'s> Exif<'s> {
         }
     }
 
-    /// Returns the date of the first tag that states one.
+    /// Returns the date of the first of [`TAGS`] that states one.
     fn date(&self) -> Option<DocumentDate> {
         let first = self.number(&self.bytes(4, 4)?)?;
         let mut entries = self.directory(first)?;
@@ -223,14 +226,14 @@ impl<'s> Exif<'s> {
         })
     }
 
-    /// Returns the available entries of a directory.
+    /// Returns the entries of a directory, as many as the file has.
     fn directory(&self, at: u32) -> Option<Vec<[u8; 12]>> {
         let count = self.number(&self.bytes(at, 2)?)? as usize;
         let entries = self.bytes(at.checked_add(2)?, 12 * count.min(MAX_ENTRIES))?;
         Some(entries.as_chunks().0.to_vec())
     }
 
-    /// Returns the text of a tag, up to the length of a date.
+    /// Returns the text of a tag. It is cut to the length of a date.
     fn text(&self, entries: &[[u8; 12]], tag: u16) -> Option<Vec<u8>> {
         let entry = self.entry(entries, tag)?;
         (self.number(&entry[2..4])? == 2).then_some(())?;
@@ -249,7 +252,7 @@ impl<'s> Exif<'s> {
         Some(bytes)
     }
 
-    /// Reads a number of up to four bytes.
+    /// Reads a number of at most four bytes in the byte order of this TIFF.
     fn number(&self, bytes: &[u8]) -> Option<u32> {
         let add = |number, &byte: &u8| number << 8 | u32::from(byte);
         let is_one = matches!(bytes.len(), 1..=4);
@@ -268,14 +271,14 @@ impl<'s> Exif<'s> {
     }
 }
 
-/// Parses a date of Exif: `2024:03:05 10:22:33`. Without a zone it is taken as UTC.
+/// Parses a date in the form of Exif: `2024:03:05 10:22:33`. The result is in UTC.
 fn parsed(text: &[u8]) -> Option<DateTime> {
     let text = std::str::from_utf8(text.first_chunk::<19>()?).ok()?;
     let (date, time) = text.split_once(' ')?;
     DateTime::parse_rfc3339(&format!("{}T{time}", date.replace(':', "-")))
 }
 
-/// Applies a zone of Exif to a date: `+01:00`.
+/// Applies a time zone in the form of Exif (`+01:00`) to a date.
 fn in_zone(date: DateTime, zone: &[u8]) -> Option<DateTime> {
     let zone = std::str::from_utf8(zone.first_chunk::<6>()?).ok()?;
     let (hour, minute) = zone.split_once(':')?;
@@ -307,7 +310,7 @@ mod tests {
         for picture in [exif.clone(), jpeg(&exif, b""), png(&exif), heic(&exif, 9)] {
             assert_eq!(stated(&picture), Some(1_709_630_553));
             for end in 0..picture.len() {
-                // A zone that is cut off is not a zone.
+                // A time zone that is cut off is ignored.
                 let found = stated(&picture[..end]);
                 let is_possible = [None, Some(1_709_634_153), Some(1_709_630_553)];
                 assert!(is_possible.contains(&found), "{end}: {found:?}");
@@ -320,7 +323,7 @@ mod tests {
         let mut exif = tiff(&[(MODIFIED.0, "2024:03:05 10:22:33")], 0);
         exif[8..10].copy_from_slice(&u16::MAX.to_le_bytes());
         assert_eq!(stated(&exif), Some(1_709_634_153));
-        // The reference to the Exif directory points at the first directory again.
+        // Makes the reference to the Exif directory point at the first directory again.
         let pointer = 8 + 2 + 12 + 8;
         exif[pointer..pointer + 4].copy_from_slice(&8u32.to_le_bytes());
         assert_eq!(stated(&exif), Some(1_709_634_153));

@@ -1,9 +1,10 @@
-//! Rich Text Format: the text between control words.
+//! Reads Rich Text Format: the text is between control words.
 //!
-//! The format is a tree of groups. Groups that open with a destination are not text (fonts, styles,
-//! pictures). Groups that open with `\*` are not text, either: readers must skip them if they do
-//! not know the word after it. Notes go to the end. Bytes are in the code page of the document or
-//! of the current font. They may be spread over several escapes.
+//! The format is a tree of groups. A group that begins with a destination (fonts, styles, pictures)
+//! is not text. A group that begins with `\*` is not text, either: readers must skip it if they do
+//! not know the word after the `\*`. The text of notes is written at the end. Text is in the code
+//! page of the document or of the current font, and the bytes of one character may be in several
+//! escapes.
 
 use encoding_rs::{
     BIG5, EUC_KR, Encoding, GBK, MACINTOSH, SHIFT_JIS, WINDOWS_874, WINDOWS_1250, WINDOWS_1251,
@@ -13,7 +14,7 @@ use encoding_rs::{
 
 use crate::read::{Place, Source, Take, Text, Walk};
 
-/// Destinations without text of the document.
+/// The destinations whose text is not part of the document.
 const NO_TEXT: [&[u8]; 26] = [
     b"fonttbl",
     b"colortbl",
@@ -43,18 +44,18 @@ const NO_TEXT: [&[u8]; 26] = [
     b"filetbl",
 ];
 
-/// The maximum nesting of groups; files with deeper nesting count as damaged.
+/// The maximum nesting of groups. A file with deeper nesting counts as damaged.
 const DEEPEST: usize = 10_000;
 
-/// The settings within a group.
+/// The settings that apply within a group.
 #[derive(Clone, Copy, Debug)]
 struct Group {
-    /// The destination of its text.
+    /// The destination of the text in the group.
     to: To,
-    /// The number of characters that follow each `\u` for older readers.
+    /// The number of characters after each `\u` that replace it for older readers.
     skip: usize,
     encoding: &'static Encoding,
-    /// True within the table of fonts.
+    /// True if the group is within the table of fonts.
     fonts: bool,
     hidden: bool,
     deleted: bool,
@@ -67,7 +68,7 @@ enum To {
     Nowhere,
 }
 
-/// A token of the source.
+/// A token of the file.
 #[derive(Debug, PartialEq, Eq)]
 enum Token<'a> {
     Open,
@@ -85,7 +86,7 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     while let Some((token, left)) = next(rest) {
         rest = left;
         if let Token::Word(b"bin", Some(length)) = token {
-            // Skips this many bytes of binary data.
+            // The number after this control word is the length of binary data, which are skipped.
             let length = usize::try_from(length).unwrap_or(0);
             rest = rest.get(length..).unwrap_or_default();
             continue;
@@ -114,7 +115,7 @@ fn next(bytes: &[u8]) -> Option<(Token<'_>, &[u8])> {
     }
 }
 
-/// Reads the token after a backslash.
+/// Reads the token that begins with a backslash. `bytes` are the bytes after it.
 fn control(bytes: &[u8]) -> (Token<'_>, &[u8]) {
     let letters = bytes
         .iter()
@@ -154,26 +155,26 @@ fn control(bytes: &[u8]) -> (Token<'_>, &[u8]) {
 
 struct RtfReader<'w> {
     text: Text<'w>,
-    /// The text of notes.
+    /// The text of notes, which is written at the end.
     aside: String,
     groups: Vec<Group>,
-    /// Bytes of a run. Their encoding is known when the run ends.
+    /// The bytes of text since the last change of the encoding. They are decoded together.
     run: Vec<u8>,
-    /// The characters still to be left out after a `\u`.
+    /// The number of characters that are still to be left out after a `\u`.
     left_out: usize,
-    /// The first half of a surrogate pair.
+    /// The first half of a surrogate pair, until the second half is read.
     high: Option<u16>,
-    /// True if the group has just opened: a destination may follow.
+    /// True if the group has just begun, so that a destination may follow.
     opened: bool,
-    /// True after `\*`.
+    /// True directly after `\*`.
     optional: bool,
     fonts: std::collections::BTreeMap<i32, &'static Encoding>,
-    /// The font that is being listed.
+    /// The number of the font whose entry in the table of fonts is being read.
     font: i32,
     document: &'static Encoding,
-    /// Counts the pieces of hidden text.
+    /// The number of pieces of hidden text.
     hidden: u64,
-    /// True if the last text was hidden.
+    /// True if the text read last was hidden. Text that follows then belongs to the same piece.
     hiding: bool,
 }
 
@@ -346,7 +347,8 @@ impl<'w> RtfReader<'w> {
         self.put(put)
     }
 
-    /// Takes a character by its number: 16 bits with a sign, or two of them as a surrogate pair.
+    /// Adds the character with this number. It has 16 bits and is signed. Two such numbers may be a
+    /// surrogate pair.
     fn unicode(&mut self, value: i32) -> Take {
         let unit = value as u16;
         self.left_out = self.top().skip;
@@ -359,7 +361,7 @@ impl<'w> RtfReader<'w> {
                     return self.put(character.encode_utf8(&mut [0; 4]));
                 }
             }
-            // Symbol fonts use the private area, which has no letters.
+            // Symbol fonts use characters for private use, which are not letters.
             (0xf000..=0xf0ff, _) => return self.put(" "),
             _ => {
                 if let Some(character) = char::from_u32(u32::from(unit)) {
@@ -413,7 +415,7 @@ impl<'w> RtfReader<'w> {
         }
     }
 
-    /// Decodes the bytes of the run.
+    /// Decodes the bytes in `run` and adds their text.
     fn end_run(&mut self) -> Take {
         if self.run.is_empty() {
             return Ok(());
@@ -454,7 +456,7 @@ fn code_page(number: i32) -> Option<&'static Encoding> {
     })
 }
 
-/// Returns the encoding of a font, by the number of its alphabet in Windows.
+/// Returns the encoding of a font from the number of its Windows character set.
 fn charset(number: i32) -> Option<&'static Encoding> {
     code_page(match number {
         0 => 1252,

@@ -1,7 +1,8 @@
-//! 7z archives.
+//! Reads 7z archives.
 //!
-//! Each block is decoded in one pass. A member is decoded after all earlier members of its block.
-//! So if one is damaged, those after it are lost.
+//! Members are compressed together in blocks, and each block is decoded in one pass. A member is
+//! decoded after all earlier members of its block. So if a member is damaged, the later ones of its
+//! block are lost.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -13,7 +14,7 @@ use super::compressed::{Bounded, Counted, decoder_memory};
 use crate::read::{Place, Source, Stop, Take, Walk, damaged, unsupported};
 use crate::{Bound, Skipped};
 
-/// Reads the members of an archive: the blocks in order, then the empty members.
+/// Reads the members of an archive: first those in blocks, in order, then the empty ones.
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let place = walk.deeper(place, true)?;
     let memory = decoder_memory(&walk.limits) as usize;
@@ -47,7 +48,7 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     Ok(())
 }
 
-/// Passes on the members of one block.
+/// Passes the members of blocks to the walk.
 struct Members<'w> {
     walk: &'w mut Walk,
     place: Place,
@@ -97,7 +98,7 @@ impl Members<'_> {
         Ok(())
     }
 
-    /// Passes on a member; returns whether it was read to its end.
+    /// Passes on a member. Returns whether it was read to its end.
     fn member(&mut self, entry: &ArchiveEntry, from: &mut dyn Read) -> (bool, Take) {
         self.passed += 1;
         if !is_file(entry) {
@@ -115,7 +116,7 @@ impl Members<'_> {
     }
 }
 
-/// A reader that records whether reading failed.
+/// Reads from `inner`, and records whether that failed.
 struct Failing<R> {
     inner: R,
     failed: bool,
@@ -129,8 +130,8 @@ impl<R: Read> Read for Failing<R> {
     }
 }
 
-/// Returns whether an entry is a regular file. Folders, anti-items and symbolic links are not. Unix
-/// marks a link in the upper half of the attributes.
+/// Returns whether an entry is a regular file. Folders, anti-items and symbolic links are not. An
+/// archive made on Unix marks a link in the upper half of the attributes.
 fn is_file(entry: &ArchiveEntry) -> bool {
     const HAS_MODE: u32 = 0x8000;
     const KIND: u32 = 0o170_000;
@@ -142,7 +143,7 @@ fn is_file(entry: &ArchiveEntry) -> bool {
     !(entry.is_directory || entry.is_anti_item || is_link)
 }
 
-/// Converts an error of the library.
+/// Converts an error of the 7z library.
 fn of_library(error: Error) -> Stop {
     match error {
         Error::PasswordRequired => Stop::This(Skipped::Encrypted),

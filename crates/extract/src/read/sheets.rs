@@ -1,7 +1,7 @@
-//! Sheets of workbooks, row by row, each cell as it is shown.
+//! Reads the sheets of workbooks row by row, and each cell as it is shown.
 //!
-//! Formulas are left out: their values are stored. Hidden rows, columns and sheets are read:
-//! formulas use their cells, and every user of the file can show them.
+//! Formulas are left out, because their values are stored, too. Hidden rows, columns and sheets are
+//! read, because formulas use their cells, and every user of the file can show them.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,17 +13,17 @@ use super::xml::{Element, Node, Xml};
 use super::zip::Archive;
 use crate::read::{Take, Text};
 
-/// The data that the cells of a workbook refer to.
+/// The parts of a workbook that its cells refer to.
 #[derive(Debug, Default)]
 struct Workbook {
     strings: Vec<String>,
-    /// The number of the format of each style.
+    /// The number of the number format of each style.
     styles: Vec<u32>,
     formats: BTreeMap<u32, NumberFormat>,
     epoch: Epoch,
 }
 
-/// Reads the sheets in their order, each followed by its comments.
+/// Reads the sheets in the order of the workbook. The comments of a sheet follow it.
 pub(super) fn read(
     zip: &Archive<'_>,
     main: &[u8],
@@ -48,7 +48,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Returns the day from which a workbook counts.
+/// Returns the day from which the workbook counts days.
 fn epoch(zip: &Archive<'_>, main: &[u8]) -> Take<Epoch> {
     let Some(entry) = zip.find(main) else {
         return Ok(Epoch::Of1900);
@@ -105,7 +105,8 @@ impl Workbook {
         Ok(())
     }
 
-    /// Returns the format of cells with this style; `None`: they are shown unchanged.
+    /// Returns the number format of cells with this style. Returns `None` if numbers are shown
+    /// unchanged.
     fn format(&self, style: Option<usize>) -> Option<&NumberFormat> {
         let number = self
             .styles
@@ -115,7 +116,7 @@ impl Workbook {
     }
 }
 
-/// Returns the texts that cells refer to by number.
+/// Returns the shared texts. Cells refer to them by their index.
 fn shared_strings(zip: &Archive<'_>, relations: &[Relation]) -> Take<Vec<String>> {
     let part = relations.iter().find(|part| part.kind == "sharedStrings");
     let Some(entry) = part.and_then(|part| zip.find(&part.target)) else {
@@ -128,7 +129,7 @@ fn shared_strings(zip: &Archive<'_>, relations: &[Relation]) -> Take<Vec<String>
         match xml.next()? {
             Node::Open(element) => match element.name() {
                 "t" => in_text = true,
-                // Leaves out the pronunciation.
+                // `rPh` is the pronunciation, which is left out.
                 "rPh" => xml.skip()?,
                 _ => {}
             },
@@ -144,10 +145,10 @@ fn shared_strings(zip: &Archive<'_>, relations: &[Relation]) -> Take<Vec<String>
     }
 }
 
-/// The current cell.
+/// A cell that has begun and not ended.
 #[derive(Debug, Default)]
 struct Cell {
-    /// The type of the cell: a letter or a word; empty for a number.
+    /// The type of the value: a letter or a word. It is empty for a number.
     kind: String,
     style: Option<usize>,
     value: String,
@@ -199,7 +200,7 @@ fn cells(zip: &Archive<'_>, name: &[u8], book: &Workbook, to: &mut Text<'_>) -> 
                     }
                 }
                 "v" | "t" => in_value = true,
-                // Leaves out the pronunciation, and the formula.
+                // `rPh` is the pronunciation and `f` the formula. Both are left out.
                 "rPh" | "f" => xml.skip()?,
                 _ => {}
             },

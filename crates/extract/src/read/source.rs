@@ -1,16 +1,17 @@
-//! Bytes with random access: an open file, or memory.
+//! Gives random access to the bytes of an open file, or to bytes in memory.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::BorrowedFd;
 
 use rawzip::ReaderAt;
 
-/// A source of bytes.
+/// Bytes that a reader can read at any offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
-    /// An open file of this size. It is only read at offsets, because its own offset may be shared.
+    /// An open file and its size. Reads give an offset, because other processes may share the
+    /// offset of the file.
     File(BorrowedFd<'a>, u64),
-    /// Memory.
+    /// Bytes in memory.
     Held(&'a [u8]),
 }
 
@@ -43,7 +44,7 @@ impl<'a> Source<'a> {
 
 impl ReaderAt for Source<'_> {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        // Never read beyond the initial length, even if the file grows.
+        // Bytes after the initial length are never read, even if the file grows.
         let left = self.len().saturating_sub(offset);
         let most = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let buf = &mut buf[..most];
@@ -58,7 +59,7 @@ impl ReaderAt for Source<'_> {
     }
 }
 
-/// Reads a source.
+/// Reads a source from an offset to its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     source: Source<'a>,

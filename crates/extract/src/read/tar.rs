@@ -1,4 +1,4 @@
-//! Archives that are read from start to end: tar and `ar`.
+//! Reads archives that are read from start to end: tar and `ar`.
 
 use std::io::{self, Read};
 
@@ -6,7 +6,7 @@ use crate::Skipped;
 use crate::charset::MemberNames;
 use crate::read::{Place, Stop, Take, Walk};
 
-/// Reads the members of a tar that are regular files. Links and devices have no content.
+/// Reads the regular files in a tar. Links and devices have no content.
 pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut archive = tar::Archive::new(from);
     let mut names = MemberNames::default();
@@ -17,7 +17,7 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
             continue;
         }
         let name = entry.path_bytes().into_owned();
-        // The oldest tars mark folders only by their names.
+        // The oldest tars mark a folder only by the `/` at the end of its name.
         if name.ends_with(b"/") {
             continue;
         }
@@ -53,10 +53,10 @@ impl<R: Read> Read for Whole<R> {
     }
 }
 
-/// Bytes of the header of a member.
+/// The size in bytes of the header of a member.
 const AR_HEADER: usize = 60;
 
-/// Reads the members of an `ar` archive, with the long names of GNU and BSD.
+/// Reads the members of an `ar` archive. Long names may be stored as by GNU or as by BSD.
 pub(super) fn ar(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut magic = [0; 8];
     from.read_exact(&mut magic)?;

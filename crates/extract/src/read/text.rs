@@ -1,4 +1,4 @@
-//! Plain text and markup in other encodings, converted to UTF-8. Markup keeps its tags.
+//! Converts plain text and markup in other encodings to UTF-8. Markup keeps its tags.
 
 use std::io::Read;
 
@@ -10,7 +10,7 @@ use crate::read::{Place, Stop, Take, Text, Walk};
 /// The number of bytes at the start of a text from which its encoding is detected.
 const SAMPLE: u64 = 256 << 10;
 
-/// Decodes a text, unless its rest shows that it is not a text.
+/// Decodes a text. Gives it up if a later byte shows that this is not a text.
 pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut sample = Vec::new();
     Read::take(&mut *from, SAMPLE).read_to_end(&mut sample)?;
@@ -34,7 +34,7 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     walk.date(place, date)
 }
 
-/// Decodes a text in another encoding than UTF-8; `None`: it is not a text after all.
+/// Decodes a text in another encoding than UTF-8. Returns `None` if this is not a text after all.
 pub(crate) fn decoded(bytes: &[u8]) -> Option<String> {
     let sample = &bytes[..bytes.len().min(SAMPLE as usize)];
     let text = charset::of(sample)?.decode(bytes);
@@ -42,12 +42,12 @@ pub(crate) fn decoded(bytes: &[u8]) -> Option<String> {
     (!is_no_text(odd, text.chars().count() as u64)).then_some(text)
 }
 
-/// Returns whether texts do not have this character.
+/// Returns whether this character does not occur in texts.
 fn is_odd(character: char) -> bool {
     matches!(character, '\0'..='\x08' | '\u{fffd}')
 }
 
-/// Returns whether this many odd characters among `characters` are too many for a text.
+/// Returns whether `odd` of the `characters` are too many odd ones for a text.
 fn is_no_text(odd: u64, characters: u64) -> bool {
     odd > 16 && odd * 50 > characters
 }
@@ -125,11 +125,11 @@ fn utf32(little: bool, from: &mut dyn Read, to: &mut Checked<'_>) -> Take {
     }
 }
 
-/// A text that is being decoded. It is given up once the bytes turn out not to be text.
+/// A text that is being decoded. It is given up when the bytes turn out not to be text.
 struct Checked<'w> {
     text: Text<'w>,
     characters: u64,
-    /// Counts the characters that texts do not have.
+    /// The number of characters that do not occur in texts.
     odd: u64,
 }
 

@@ -1,16 +1,17 @@
-//! Walks a file and the members in it.
+//! Takes apart a file, the members in it, and the members of those.
 //!
 //! # Memory
 //!
-//! A member is passed on while it is decompressed, and held only if it is taken apart as well. All
-//! held bytes together take at most a quarter of the worker's memory. The content of a compressed
-//! file is decompressed a second time instead, if it can be read in one pass. So a tar of any size
-//! needs no memory.
+//! A member is passed on while it is decompressed. It is kept in memory only if it is taken apart,
+//! too. All bytes kept in memory are together at most a quarter of the worker's memory. The content
+//! of a compressed file is decompressed a second time instead, if its format can be read in one
+//! pass. So a tar.gz of any size is not kept in memory.
 //!
 //! # Errors
 //!
-//! Every error ends only the member that is being read. It is reported under the path of that
-//! member, and the archive around it continues. Only the bounds of the whole file end everything.
+//! An error ends only the member that is being read. It is reported under the path of that member,
+//! and the next member of the archive is read. Only if the whole file exceeds a limit, its reading
+//! ends.
 
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,14 +22,14 @@ use crate::format::{self, Kind};
 use crate::read::{self, Out, Source, Stop, Take};
 use crate::{Bound, HEAD, Limits, Role, Skipped};
 
-/// The place of a part in the file.
+/// The position of a part in the tree of parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// The number of the part; `None`: the file itself.
+    /// The number of the part, or `None` if this is the file itself.
     pub(crate) part: Option<u32>,
-    /// The number of archives around it.
+    /// The number of archives that contain the part.
     depth: u32,
-    /// True if the file is the content of a compressed file.
+    /// True if the part is the content of a compressed file.
     unpacked: bool,
 }
 
@@ -42,18 +43,18 @@ impl Place {
     }
 }
 
-/// The readers and members that are left out of a walk.
+/// The readers and the members that this run leaves out.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOut {
-    /// Readers that crashed before, by their number.
+    /// The numbers of the readers that crashed in earlier runs.
     pub(crate) readers: Vec<u32>,
-    /// Endings of the names of members that the parent converts.
+    /// The endings of the names of members that converters read, which the parent runs.
     pub(crate) endings: Vec<String>,
 }
 
-/// The content of a compressed file, while it is unpacked.
+/// A reader of the content of a compressed file.
 pub(crate) trait Unpacking: Read {
-    /// Returns the error at the end of the file, if all data before it was read and is usable.
+    /// Returns the error at the end of the file, if the content before it was read and is usable.
     fn fault(&self) -> Option<Skipped>;
 }
 
@@ -61,12 +62,13 @@ pub(crate) trait Unpacking: Read {
 pub(crate) struct Walk {
     out: Out,
     pub(crate) limits: Limits,
-    /// The number of bytes that are held now.
+    /// The number of bytes of members that are in memory now.
     held: u64,
-    /// Counts the calls of readers.
+    /// The number of readers that were called so far. It is the number of the next reader.
     items: u32,
     left_out: LeftOut,
-    /// Names from the file to here, with `!` between them.
+    /// The names of the current member and of everything that contains it, from the outside in,
+    /// with `!` between them.
     path: Vec<u8>,
 }
 
@@ -82,7 +84,7 @@ impl Walk {
         }
     }
 
-    /// Takes a whole file apart, and ends the output with the error, if there was one.
+    /// Takes a whole file apart. If that fails, the last frame before the end reports the error.
     pub(crate) fn take_file(mut self, source: Source<'_>, kind: Kind) -> Take<Out> {
         let place = Place::of_file();
         let result = catch_unwind(AssertUnwindSafe(|| self.take(source, kind, b"", place)));
@@ -100,7 +102,7 @@ impl Walk {
         Ok(self.out)
     }
 
-    /// Takes something apart under its own name.
+    /// Takes apart `source`, which is at `place` and has the name `name`.
     pub(crate) fn take(
         &mut self,
         source: Source<'_>,
@@ -111,7 +113,8 @@ impl Walk {
         self.guarded(|walk| read::whole(walk, source, kind, name, place))
     }
 
-    /// Calls a reader, unless it crashed before. Announces it to the parent, and catches a panic.
+    /// Calls a reader, unless it crashed in an earlier run. Announces it to the parent first, and
+    /// catches a panic.
     fn guarded(&mut self, reader: impl FnOnce(&mut Self) -> Take) -> Take {
         let item = self.items;
         self.items += 1;
@@ -132,13 +135,13 @@ impl Walk {
         result
     }
 
-    /// Passes on a member and takes it apart. A fault of it is reported and does not stop the
-    /// archive.
+    /// Passes on a member and takes it apart. A fault of the member is reported, and the archive
+    /// continues.
     pub(crate) fn member(&mut self, name: &[u8], from: &mut dyn Read, place: Place) -> Take {
         self.member_as(name, None, from, place)
     }
 
-    /// Like [`Self::member`], if the kind of the member is known.
+    /// Does the same as [`Self::member`] for a member whose kind is known.
     pub(crate) fn member_as(
         &mut self,
         name: &[u8],
@@ -151,7 +154,8 @@ impl Walk {
         })
     }
 
-    /// Runs `then` under a name; reports its error, and continues.
+    /// Calls `then` with `name` appended to the path. Reports an error of `then` under this path,
+    /// and continues.
     pub(crate) fn within(&mut self, name: &[u8], then: impl FnOnce(&mut Self) -> Take) -> Take {
         let path = self.path.len();
         if path > 0 {
@@ -170,7 +174,7 @@ impl Walk {
         result
     }
 
-    /// Reports the date that a document states, if it is the file itself.
+    /// Reports the date that a document states, if the document is the file itself.
     pub(crate) fn date(&mut self, place: Place, date: Option<DocumentDate>) -> Take {
         match date.filter(|_| place.part.is_none()) {
             Some(date) => self.out.date(date),
@@ -178,7 +182,8 @@ impl Walk {
         }
     }
 
-    /// Reports a part that could not be read, after its text.
+    /// Reports that text at `place` of the current part could not be read. The text of the part
+    /// must have been passed on.
     pub(crate) fn unread(&mut self, place: String, reason: String) -> Take {
         self.out.skip(&self.path, Skipped::Unread { place, reason })
     }
@@ -217,7 +222,8 @@ impl Walk {
         };
         let Some(held) = held else {
             return match kind {
-                // Nothing is reported, because most programs are no archives.
+                // The program is too large to be kept in memory. This is not reported, because most
+                // programs contain no archive.
                 Kind::SelfExtracting => Ok(()),
                 _ => Err(Bound::Memory.into()),
             };
@@ -229,7 +235,7 @@ impl Walk {
         result
     }
 
-    /// Returns the kind of a member, if it is to be taken apart here.
+    /// Returns the kind of a member. Returns `None` if it has no parts, or if a converter reads it.
     fn kind(&self, name: &[u8], head: &[u8]) -> Option<Kind> {
         let dot = memchr::memrchr(b'.', name).map_or(name.len(), |dot| dot + 1);
         let mut not_these = self.left_out.endings.iter();
@@ -239,7 +245,8 @@ impl Walk {
         format::of(name, head)
     }
 
-    /// Passes bytes of the open part on, and holds them if they fit.
+    /// Passes on bytes of the open part. Appends them to `held`, or, if they do not fit in memory,
+    /// sets `held` to `None`.
     fn pass(&mut self, bytes: &[u8], held: &mut Option<Vec<u8>>) -> Take {
         self.out.bytes(bytes)?;
         if let Some(all) = held {
@@ -252,13 +259,13 @@ impl Walk {
         Ok(())
     }
 
-    /// Returns whether `more` further bytes may be held.
+    /// Returns whether `more` further bytes may be kept in memory.
     pub(crate) fn fits(&self, more: u64) -> bool {
         self.held + more <= self.limits.memory / 4
     }
 
-    /// Passes on the content of a compressed file, and takes it apart. `open` returns a reader at
-    /// its start.
+    /// Passes on the content of a compressed file, and takes it apart. Each call of `open` returns
+    /// a reader that begins at the start of the content.
     pub(crate) fn unpacked<'a>(
         &mut self,
         name: &[u8],
@@ -301,7 +308,7 @@ impl Walk {
         })
     }
 
-    /// Reports a fault that does not end the reading. No part may be open.
+    /// Reports a fault after which reading goes on. No part may be open.
     fn report(&mut self, why: Option<Skipped>) -> Take {
         match why {
             Some(why) => self.out.skip(&self.path, why),
@@ -309,15 +316,16 @@ impl Walk {
         }
     }
 
-    /// Reports how many pieces of hidden text were left out.
+    /// Reports the number of pieces of hidden text that were left out.
     pub(crate) fn left_out(&mut self, count: u64) -> Take {
         let pieces = if count == 1 { "piece" } else { "pieces" };
         let why = format!("hidden text, {count} {pieces}");
         self.report((count > 0).then_some(Skipped::LeftOut(why)))
     }
 
-    /// Returns the place of the members of an archive, unless it is too deep. A compressed file
-    /// counts (`counts`) only inside another one: a `tar.gz` is one archive.
+    /// Returns the place for the members of an archive, which is one level deeper. Fails if that is
+    /// too deep. If `counts` is false, the level stays the same: a compressed file counts only
+    /// inside another one, so a `tar.gz` is one archive.
     pub(crate) fn deeper(&self, place: Place, counts: bool) -> Take<Place> {
         if !counts {
             return Ok(place);
@@ -332,7 +340,7 @@ impl Walk {
         })
     }
 
-    /// Reads a source whole, if it fits into the held bytes.
+    /// Reads a whole source into memory. Fails if it does not fit.
     pub(crate) fn all(&self, source: &Source<'_>) -> Take<Vec<u8>> {
         if !self.fits(source.len()) {
             return Err(Bound::Memory.into());
@@ -342,7 +350,7 @@ impl Walk {
         Ok(all)
     }
 
-    /// Begins a text that represents what is at this place.
+    /// Begins the text of the document at this place.
     pub(crate) fn text(&mut self, place: Place) -> Text<'_> {
         Text {
             walk: self,
@@ -353,7 +361,8 @@ impl Walk {
     }
 }
 
-/// A text that is being passed on. It becomes a part only if it has anything but blanks.
+/// The text of a document, which is passed on in pieces. It becomes a part only if it contains more
+/// than blanks.
 #[derive(Debug)]
 pub(crate) struct Text<'w> {
     walk: &'w mut Walk,
@@ -362,7 +371,7 @@ pub(crate) struct Text<'w> {
     begun: bool,
 }
 
-/// The bytes of text that are passed on at once.
+/// The number of bytes of text that are passed on at once.
 const PIECE: usize = 32 << 10;
 
 impl Text<'_> {
@@ -392,7 +401,7 @@ impl Text<'_> {
             self.begun = true;
         }
         let mut bytes = std::mem::take(&mut self.buffer).into_bytes();
-        // A text has no NUL, whatever it was made from.
+        // Texts must not contain NUL, so it becomes a blank.
         for byte in &mut bytes {
             if *byte == 0 {
                 *byte = b' ';

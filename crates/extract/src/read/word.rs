@@ -1,7 +1,9 @@
-//! Extracts text of word processors and slides: paragraphs of runs.
+//! Extracts the text of word processor documents and slides. It consists of paragraphs, and these
+//! of runs.
 //!
-//! A run is hidden by its own properties. Without these, the style of its paragraph or that of its
-//! characters hides it. If both styles hide text, it is shown (ISO 29500, part 1, 17.7.3).
+//! A property of the run itself decides whether the run is hidden. Without this property, either
+//! the style of its paragraph or its character style hides it. If both styles hide text, the run is
+//! shown (ISO 29500, part 1, 17.7.3).
 
 use std::collections::BTreeMap;
 
@@ -10,16 +12,17 @@ use super::xml::{Element, Node, Xml};
 use super::zip::Archive;
 use crate::read::{Take, Text};
 
-/// The styles that hide text, and the count of hidden pieces.
+/// The styles that hide text, and the number of hidden pieces of text.
 #[derive(Debug, Default)]
 pub(super) struct Hiding {
-    /// For each style, whether it hides text, and the style that it is based on.
+    /// By the name of a style: whether it hides text, and the name of the style that it is based
+    /// on.
     styles: BTreeMap<String, (Option<bool>, Option<String>)>,
     /// The number of pieces of text that were left out.
     pub(super) count: u64,
 }
 
-/// The maximum number of ancestors of a style.
+/// The maximum number of ancestors of a style that are searched.
 const DEEPEST: usize = 16;
 
 impl Hiding {
@@ -52,7 +55,8 @@ impl Hiding {
                             style.0 = Some(is_on(&element));
                         }
                     }
-                    // Skips properties of table rows and columns, and properties before a change.
+                    // These are properties of table rows and columns, and properties before a
+                    // tracked change. They are skipped.
                     "tblStylePr" | "rPrChange" | "pPrChange" => xml.skip()?,
                     _ => {}
                 },
@@ -65,7 +69,8 @@ impl Hiding {
                 _ => {}
             }
         }
-        // Most documents have hundreds of styles, none of which hides text.
+        // Most documents have hundreds of styles, and none of them hides text. Then no style needs
+        // to be kept.
         if hiding.styles.values().all(|(hides, _)| hides.is_none()) {
             hiding.styles.clear();
         }
@@ -89,18 +94,18 @@ impl Hiding {
     }
 }
 
-/// Returns whether a property is on; without a value it is.
+/// Returns whether a property is on. A property without a value is on.
 fn is_on(element: &Element<'_>) -> bool {
     let value = element.attribute("val");
     value.is_none_or(|value| !matches!(value.as_str(), "0" | "false" | "off"))
 }
 
-/// An open run.
+/// A run that has begun and not ended.
 #[derive(Debug, Default)]
 struct WordRun {
     style: Option<String>,
     vanish: Option<bool>,
-    /// True if some of its text was left out.
+    /// True if some text of the run was left out.
     hid: bool,
 }
 
@@ -116,7 +121,7 @@ pub(super) fn paragraphs(
     };
     let mut xml = Xml::new(zip.reader(entry)?)?;
     let mut in_text = false;
-    // Text boxes have paragraphs within runs.
+    // The text boxes within a run have paragraphs with runs of their own, so both are stacks.
     let (mut runs, mut styles) = (Vec::<WordRun>::new(), Vec::<Option<String>>::new());
     let mut of_paragraph = false;
     loop {
@@ -143,7 +148,7 @@ pub(super) fn paragraphs(
                         run.style = element.attribute("val");
                     }
                 }
-                // The property of a paragraph applies only to its end mark.
+                // This property of a paragraph hides only the mark at its end.
                 "vanish" if !of_paragraph => {
                     if let Some(run) = runs.last_mut() {
                         run.vanish = Some(is_on(&element));
@@ -152,7 +157,8 @@ pub(super) fn paragraphs(
                 "tab" | "br" | "cr" if !of_paragraph => to.push_char(' ')?,
                 "noBreakHyphen" => to.push_char('\u{2011}')?,
                 "softHyphen" => to.push_char('\u{ad}')?,
-                // Skips deleted text, and copies for older programs.
+                // These elements are deleted text, properties before a change, and copies for older
+                // programs. They are skipped.
                 "del" | "moveFrom" | "Fallback" | "rPrChange" | "pPrChange" => xml.skip()?,
                 _ => {}
             },

@@ -1,6 +1,7 @@
-//! Reads the XML of documents: elements by their local names, text with entities resolved.
+//! Reads the XML of documents. Elements have their local names, and entities in text are resolved.
 //!
-//! Entities that a document defines itself are not resolved, so they cannot expand.
+//! Entities that a document defines are not resolved, so a small document cannot expand to a large
+//! text.
 
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Cursor, Read};
@@ -17,7 +18,7 @@ pub(super) enum Node<'a> {
     Open(Element<'a>),
     Close(Closed<'a>),
     Text(Cow<'a, str>),
-    /// Comments and similar items.
+    /// A comment, or another item that readers ignore.
     Other,
     End,
 }
@@ -27,22 +28,22 @@ pub(super) enum Node<'a> {
 pub(super) struct Element<'a>(BytesStart<'a>);
 
 impl Element<'_> {
-    /// Returns its name without prefix.
+    /// Returns the name of the element without its prefix.
     pub(super) fn name(&self) -> &str {
         local(self.0.name().into_inner())
     }
 
-    /// Returns its name with prefix.
+    /// Returns the name of the element with its prefix.
     pub(super) fn full_name(&self) -> &str {
         self.0.name().into_inner()
     }
 
-    /// Returns the value of the attribute with this local name.
+    /// Returns the value of the attribute whose name without prefix is `name`.
     pub(super) fn attribute(&self, name: &str) -> Option<String> {
         self.value(|of| local(of) == name)
     }
 
-    /// Returns the value of the attribute with this name, including the prefix.
+    /// Returns the value of the attribute whose name with prefix is `name`.
     pub(super) fn prefixed(&self, name: &str) -> Option<String> {
         self.value(|of| of == name)
     }
@@ -63,7 +64,7 @@ impl Element<'_> {
 pub(super) struct Closed<'a>(BytesEnd<'a>);
 
 impl Closed<'_> {
-    /// Returns its name without prefix.
+    /// Returns the name of the element without its prefix.
     pub(super) fn name(&self) -> &str {
         local(self.0.name().into_inner())
     }
@@ -127,7 +128,7 @@ impl<'a> Xml<'a> {
         })
     }
 
-    /// Skips the element that was opened last, with everything in it.
+    /// Skips the element that was opened last, and everything within it.
     pub(super) fn skip(&mut self) -> Take {
         let mut depth = 1u64;
         while depth > 0 {
@@ -144,7 +145,8 @@ impl<'a> Xml<'a> {
 
 fn of_xml(error: quick_xml::Error) -> Stop {
     match &error {
-        // The I/O error is behind a shared pointer, so `damaged` cannot find it among the sources.
+        // `damaged` cannot find this I/O error among the sources, because it is in a shared
+        // pointer.
         quick_xml::Error::Io(inner) => match passed_on(inner) {
             Some(why) => Stop::This(why),
             None => damaged(error),

@@ -1,8 +1,8 @@
-//! Zip archives, and the documents that are zips.
+//! Reads zip archives, and gives access to the parts of documents that are zips.
 //!
-//! The central directory lists the entries in order; equal names are all read. The content of an
-//! entry is checked against its length and check sum. Entries may overlap, and a large one may be
-//! listed many times; the bounds of the whole file limit that.
+//! Entries are read in the order of the central directory, even if several have the same name. The
+//! content of an entry is checked against its length and check sum. Entries may overlap, and a
+//! large one may be listed many times. Only the limits of the whole file bound that.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -35,11 +35,11 @@ pub(super) fn read(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     Ok(())
 }
 
-/// The size in bytes of the record that ends a zip, without its comment.
+/// The size in bytes of the record at the end of a zip, without its comment.
 const END_RECORD: usize = 22;
 
-/// Returns whether a source ends with a zip, after any other bytes. It must have the end record,
-/// and the directory (or its locator) must be where the record says.
+/// Returns whether a source ends with a zip. Any bytes may precede the zip. It must have an end
+/// record, and the directory (or its locator) must be where the end record says.
 pub(super) fn has_zip_at_end(source: &Source<'_>) -> bool {
     let longest = END_RECORD as u64 + u64::from(u16::MAX);
     let start = source.len().saturating_sub(longest);
@@ -54,7 +54,8 @@ pub(super) fn has_zip_at_end(source: &Source<'_>) -> bool {
             return false;
         };
         let length = u32::from_le_bytes([a, b, c, d]);
-        // A large zip has a locator before the end record. Any other has its directory there.
+        // In a large zip, the locator of the directory is before the end record. In any other zip,
+        // the directory itself is.
         let (mark, back) = match length {
             u32::MAX => (b"PK\x06\x07", 20),
             _ => (b"PK\x01\x02", u64::from(length)),
@@ -67,17 +68,17 @@ pub(super) fn has_zip_at_end(source: &Source<'_>) -> bool {
     })
 }
 
-/// An open zip.
+/// A zip whose directory was read.
 #[derive(Debug)]
 pub(super) struct Archive<'a> {
     zip: ZipArchive<Source<'a>>,
     entries: Vec<Entry>,
-    /// True if there are more entries than a file may have parts.
+    /// True if the zip has more entries than a file may have parts.
     more: bool,
     pub(super) limits: Limits,
 }
 
-/// An entry of the directory.
+/// An entry of the central directory.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: Vec<u8>,
@@ -162,7 +163,8 @@ impl<'a> Archive<'a> {
         Ok(Box::new(local.verifying_reader(bounded)))
     }
 
-    /// Returns the whole content of the entry with this name; `None` if it does not exist.
+    /// Returns the whole content of the entry with this name. Returns `None` if there is no such
+    /// entry.
     pub(super) fn whole(&self, name: &[u8]) -> Take<Option<Vec<u8>>> {
         let Some(entry) = self.find(name) else {
             return Ok(None);
@@ -177,7 +179,8 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// Returns the UTF-8 name in an extra field of Info-ZIP, if the field is for this name.
+/// Returns the UTF-8 name that Info-ZIP stores in an extra field. Returns `None` if the field was
+/// written for another name than `name`.
 fn unicode_path(name: &[u8], mut fields: ExtraFields<'_>) -> Option<Vec<u8>> {
     const UNICODE_PATH: ExtraFieldId = ExtraFieldId::new(0x7075);
     let (_, field) = fields.find(|(id, _)| *id == UNICODE_PATH)?;
@@ -190,11 +193,12 @@ fn unicode_path(name: &[u8], mut fields: ExtraFields<'_>) -> Option<Vec<u8>> {
     (is_of_name && !unicode.is_empty()).then(|| unicode.to_vec())
 }
 
-/// Makes an LZMA decoder for zips, where the properties of the stream come first.
+/// Makes a decoder for LZMA in a zip. The stream begins with its properties there.
 fn lzma<R: Read>(mut from: R, size: u64, limits: &Limits) -> Take<lzma_rust2::LzmaReader<R>> {
     let mut head = [0; 9];
     from.read_exact(&mut head)?;
-    // Version of the tool (2), length of the properties (2), the properties (5).
+    // The header has the version of the tool (2 bytes), the length of the properties (2), and the
+    // properties (5).
     let [_, _, 5, 0, props, a, b, c, d] = head else {
         return Err(io::Error::from(io::ErrorKind::InvalidData).into());
     };

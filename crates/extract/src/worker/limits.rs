@@ -1,15 +1,16 @@
-//! The restrictions that the worker sets for itself before it reads a byte.
+//! Sets the restrictions of the worker, before the worker reads a byte.
 //!
 //! There are four restrictions. Each of them is enough against accidents; together they protect
-//! against malice. First, the process gets no new privileges. Second, limits of resources: no
+//! against malice. First, the process gets no new privileges. Second, resource limits: no
 //! descriptor can be opened, no file written, and memory and processor time are bounded. Third,
 //! Landlock: no call can open, execute or connect to anything. Fourth, a filter of system calls: it
-//! allows only reading the file, writing the pipe and allocating memory.
+//! allows only reading the file, writing to the pipes and allocating memory.
 //!
-//! A restriction that cannot be set ends the worker before it has read a byte: the file is left out
-//! with the reason, and tried again later. There is one exception: a kernel may be built or started
-//! without Landlock. Then the filter must be enough, because it refuses every call that Landlock
-//! would check, and `resemble doctor` reports it.
+//! If a restriction cannot be set, the worker ends before it has read a byte. The file is then
+//! skipped with the reason, and tried again later. There is one exception: a kernel may have no
+//! Landlock, or may have been started without it. Then the filter must be enough, and it is,
+//! because it refuses every call that Landlock would check. `resemble doctor` reports a kernel
+//! without Landlock.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +26,8 @@ use seccompiler::{
 
 use crate::{Fences, Limits};
 
-/// Requests that this process is killed when the parent ends. Fails if the parent has already
-/// ended.
+/// Requests that the kernel kills this process when its parent ends. Fails if the parent has
+/// already ended.
 pub(crate) fn end_with_parent(parent: u32) -> Result<(), String> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("death signal: {error}"))?;
@@ -43,7 +44,7 @@ fn limit(resource: Resource, most: u64) -> Result<(), String> {
         current: Some(most),
         maximum: Some(most),
     };
-    // A lower limit is kept, because it may not be raised.
+    // If a lower limit is already set, it is kept, because a process must not raise it.
     let maximum = rustix::process::getrlimit(resource).maximum;
     let most = maximum.map_or(most, |maximum| maximum.min(most));
     rustix::process::setrlimit(resource, limit(most))
@@ -54,13 +55,13 @@ fn common(limits: &Limits) -> Result<(), String> {
     limit(Resource::As, limits.memory)?;
     limit(Resource::Cpu, limits.time.as_secs() + 1)?;
     limit(Resource::Core, 0)?;
-    // Gives other processes priority. A failure does not matter.
+    // A low priority is a courtesy to other processes, so a failure does not matter.
     let _ = rustix::process::nice(10);
     rustix::thread::set_no_new_privs(true).map_err(|error| format!("no new privileges: {error}"))
 }
 
-/// Sets the limits of a command that the user named: it may open files and write small ones for its
-/// own use.
+/// Sets the limits of a command that the user named. It may open files, and write small ones for
+/// its own use.
 pub(crate) fn for_converter(limits: &Limits) -> Result<(), String> {
     limit(Resource::Fsize, limits.memory)?;
     common(limits)
@@ -70,9 +71,10 @@ pub(crate) fn for_converter(limits: &Limits) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// Fails with the reason why one of them cannot be set: nothing may be read then.
+/// Fails with the reason if one of them cannot be set. The caller must read nothing then.
 pub(crate) fn for_reader(limits: &Limits) -> Result<Fences, String> {
-    // Landlock precedes the limit of descriptors, because its set of rules is a descriptor.
+    // Sets up Landlock before the limit of descriptors, because its set of rules needs a
+    // descriptor.
     let landlock = landlocked().map_err(|error| format!("Landlock: {error}"))?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::Nofile, 0)?;
@@ -81,8 +83,9 @@ pub(crate) fn for_reader(limits: &Limits) -> Result<Fences, String> {
     Ok(Fences { landlock })
 }
 
-/// Forbids everything that Landlock can forbid, without exception. Returns its version; `None` if
-/// the kernel has none. The filter covers whatever an older version does not know.
+/// Forbids everything that Landlock can forbid, without exception. Returns the version of Landlock,
+/// or `None` if the kernel has no Landlock. An older version does not know some of this; the filter
+/// of system calls forbids that, too.
 fn landlocked() -> Result<Option<u32>, RulesetError> {
     const NEWEST: ABI = ABI::V6;
     let status = Ruleset::default()
@@ -103,10 +106,10 @@ fn filtered() -> Result<(), seccompiler::Error> {
     seccompiler::apply_filter(&filter()?)
 }
 
-/// Makes the filter of system calls: every other call fails with `EPERM`.
+/// Makes the filter of system calls. A call that it does not allow fails with `EPERM`.
 fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
     let any = Vec::new;
-    // Allows a call only if its first argument is this descriptor.
+    // Makes the rule that allows a call only if its first argument is this descriptor.
     let on = |descriptor: u64| {
         let is = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, descriptor)?;
         SeccompRule::new(vec![is])
@@ -157,10 +160,12 @@ mod tests {
 
     use super::*;
 
-    /// Marks a test process as the child, and names a folder that it may use.
+    /// Names the variable that is set only in the child process of a test. Its value is a folder
+    /// that the child may use.
     const CHILD: &str = "RESEMBLE_EXTRACT_FENCED";
 
-    /// Runs a test of this module in a process of its own.
+    /// Runs a test of this module in a separate process, because a restriction cannot be removed
+    /// again.
     fn in_child(test: &str) -> std::process::Output {
         let folder = tempfile::tempdir().unwrap();
         Command::new(std::env::current_exe().unwrap())
@@ -178,7 +183,8 @@ mod tests {
         std::env::var_os(CHILD).is_some()
     }
 
-    /// Tries everything that a reader must not do, and returns which attempts succeeded.
+    /// Tries everything that a reader must not be able to do. Returns for each attempt whether it
+    /// succeeded.
     fn attempts(tcp: SocketAddr, unix: &Path) -> Vec<(&'static str, bool)> {
         let folder = unix.parent().unwrap();
         let made = folder.join("made");
@@ -201,7 +207,8 @@ mod tests {
         ]
     }
 
-    /// Runs in the child: all attempts succeed before the restriction, and only `left` after it.
+    /// Runs in the child process. Checks that all attempts succeed before `fence` sets a
+    /// restriction, and that only those in `left` succeed after it.
     fn only(left: &[&str], fence: impl FnOnce()) {
         let folder = PathBuf::from(std::env::var_os(CHILD).unwrap());
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -217,7 +224,7 @@ mod tests {
         assert_eq!(able(attempts(tcp, &unix)).len(), 6, "a fence was up before");
         fence();
         assert_eq!(able(attempts(tcp, &unix)), left);
-        // Exits at once, because the folder cannot be removed any more.
+        // Exits at once, because cleaning up would fail: the folder can no longer be removed.
         std::process::exit(42);
     }
 
@@ -234,7 +241,8 @@ mod tests {
         only(&[], || filtered().unwrap());
     }
 
-    /// Landlock does not restrict Unix sockets that have a path; the filter does.
+    /// Landlock does not restrict Unix sockets that have a path, so one attempt succeeds. The
+    /// filter prevents it.
     #[test]
     fn landlock_alone_lets_nothing_be_opened_reached_or_started() {
         if !is_child() {
@@ -269,12 +277,12 @@ mod tests {
                 "another descriptor"
             );
             assert!(rustix::process::test_kill_process(parent).is_err());
-            // The file, the pipe and memory are still allowed.
+            // Memory can still be allocated.
             drop(vec![1u8; 64 << 20]);
         });
     }
 
-    /// A regression test: a reader once continued without a filter.
+    /// Prevents a regression: a reader once went on when it could not set the filter.
     #[test]
     fn a_reader_without_a_filter_reads_nothing() {
         if !is_child() {
@@ -286,7 +294,7 @@ mod tests {
         std::process::exit(42);
     }
 
-    /// Simulates a kernel without filters for this process and its children.
+    /// Makes filters impossible in this process and its children, as on a kernel without them.
     fn refuse_filters() {
         let set = |call| {
             let is = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, call);

@@ -1,11 +1,11 @@
-//! The process that reads formats.
+//! The worker: a process that reads formats.
 //!
-//! It is started for one file, with the file as its standard input. It gives up every right, takes
-//! the file apart and ends. It can reach only the pipe that it writes to, and no part of it
-//! survives.
+//! A worker is started for one file, which is its standard input. It gives up every right, takes
+//! the file apart and ends. It can reach only the pipes that it writes to, and it leaves nothing
+//! behind.
 //!
-//! A panic of a library is caught; only the member that it was reading is lost. Everything worse
-//! ends the process, and the parent handles the rest.
+//! If a library panics, the worker catches the panic, and only the member that was being read is
+//! lost. Anything worse ends the process, and the parent handles that.
 
 mod limits;
 mod order;
@@ -20,14 +20,15 @@ pub(crate) use order::{Order, Task};
 use crate::format::Kind;
 use crate::read::{LeftOut, Out, Source, Walk};
 
-/// The exit code of a worker that could not run. The reason is on its standard error, after
-/// [`CANNOT_BECAUSE`].
+/// The exit code of a worker that could not read anything. It writes the reason to standard error,
+/// after [`CANNOT_BECAUSE`].
 const CANNOT: u8 = 3;
 
-/// Distinguishes the worker's own message from that of a converter, which may end with any code.
+/// The prefix of the worker's own messages. A converter runs in the same process and may end with
+/// any exit code, so the prefix distinguishes the two.
 const CANNOT_BECAUSE: &str = "resemble-extract: ";
 
-/// Returns the reason why a worker with this end could not run.
+/// Returns the reason if a worker with this exit status and message could not read anything.
 pub(crate) fn cannot_because(status: ExitStatus, message: &str) -> Option<&str> {
     let because = message.strip_prefix(CANNOT_BECAUSE)?;
     (status.code() == Some(i32::from(CANNOT))).then_some(because)
@@ -38,7 +39,8 @@ pub(crate) fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            // Only the parent reads it; a failure to write has no remedy.
+            // Only the parent reads this message. A failure to write it is ignored, because there
+            // is no other way to report it.
             drop(std::io::stderr().write_all(format!("{CANNOT_BECAUSE}{why}").as_bytes()));
             ExitCode::from(CANNOT)
         }
@@ -72,7 +74,8 @@ fn run() -> Result<(), String> {
     }
 }
 
-/// Takes the file apart. If the parent has closed the pipe, no report is possible.
+/// Takes the file apart. A failure is not reported here: it occurs only if the parent has closed
+/// the pipe.
 fn read(order: &Order, kind: Kind, source: Source<'_>) {
     let out = Out::new(order.limits, source.len());
     let left_out = LeftOut {

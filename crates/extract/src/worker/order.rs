@@ -1,4 +1,4 @@
-//! The order that the parent passes to the worker on its command line.
+//! The order that the parent passes to the worker as a command line argument.
 
 use std::ffi::OsString;
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::Limits;
 use crate::format::Kind;
 
-/// The prefix of the argument that has the order.
+/// The prefix of the argument that is the order.
 const MARK: &str = "resemble-extract:";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Task {
     Read(Kind),
-    /// Become the command that follows.
+    /// Executes the command in the arguments after the order.
     Convert,
-    /// Read nothing, and report the isolation.
+    /// Reads nothing, and reports the isolation.
     Probe,
 }
 
@@ -25,20 +25,21 @@ pub(crate) struct Order {
     pub(crate) limits: Limits,
     /// The parent's process id.
     pub(crate) parent: u32,
-    /// Readers that crashed before, by their number.
+    /// The numbers of the readers that crashed in earlier runs.
     pub(crate) leave_out: Vec<u32>,
-    /// Endings of the names of members that the parent converts.
+    /// The endings of the names of members that converters read, which the parent runs.
     pub(crate) not_these: Vec<String>,
 }
 
 impl Order {
     /// Returns the order as one argument.
     pub(crate) fn to_arg(&self) -> String {
-        // Serialising numbers and texts never fails.
+        // Numbers and texts can always be serialised, so the default is never used.
         format!("{MARK}{}", serde_json::to_string(self).unwrap_or_default())
     }
 
-    /// Returns the order among the arguments of this process, and the arguments after it.
+    /// Finds the order among the arguments of this process. Returns the order and the arguments
+    /// after it.
     pub(crate) fn from_args(
         args: impl Iterator<Item = OsString>,
     ) -> Result<(Self, Vec<OsString>), String> {
@@ -50,7 +51,7 @@ impl Order {
         Ok((order, args.collect()))
     }
 
-    /// Reads an order that [`Self::to_arg`] wrote.
+    /// Parses an order that [`Self::to_arg`] wrote.
     pub(crate) fn from_arg(arg: &str) -> Option<Self> {
         serde_json::from_str(arg.strip_prefix(MARK)?).ok()
     }

@@ -1,4 +1,4 @@
-//! Archives, compressed files, and nested ones.
+//! Tests archives, compressed files, and nested ones.
 
 use std::io::Write;
 
@@ -39,14 +39,15 @@ fn compressed_files_hold_one_thing() {
         let pieces = take("a.x", &bytes).unwrap();
         assert_eq!(pieces.paths(), ["[]"], "{name}");
         assert_eq!(pieces.bytes_of("[]"), TEXT, "{name}");
-        // Consecutive streams are one content.
+        // Several consecutive streams are one content.
         let twice = [&bytes[..], &bytes].concat();
         let pieces = take("a.x", &twice).unwrap();
         assert_eq!(pieces.bytes_of("[]"), TEXT.repeat(2), "{name}");
     }
 }
 
-/// Returns a short file of each compressed format, and one of several blocks.
+/// Returns the name, the bytes and the content of compressed files: for each format, a short one
+/// and one of several blocks.
 fn compressed() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
     let long = resemble_testutil::random::noise(5, 300_000);
     [TEXT, &long]
@@ -77,7 +78,7 @@ fn what_is_cut_off_counts_up_to_there_and_is_reported() {
                         "{what}"
                     );
                 }
-                // Nothing was unpacked.
+                // So much is missing that nothing was unpacked.
                 Err(why) => {
                     assert!(missing > 3 || name != "gz", "{what}: {why}");
                     assert!(matches!(why, Skipped::Damaged(_)), "{what}: {why}");
@@ -85,13 +86,13 @@ fn what_is_cut_off_counts_up_to_there_and_is_reported() {
             }
         }
     }
-    // The last eight bytes of gzip are only a check, so nothing is lost without them.
+    // The last eight bytes of a gzip are only for checking, so without them no content is lost.
     let bytes = gzip(TEXT);
     for missing in 1..=8 {
         let pieces = take("a.gz", &bytes[..bytes.len() - missing]).unwrap();
         assert_eq!(pieces.bytes_of("[]"), TEXT, "{missing}");
     }
-    // If a gz with a tar is truncated, the complete members of the tar are read.
+    // If a `tar.gz` is truncated, the tar's members that are complete are read.
     let tar_bytes = tar(&[
         (b"a", TEXT),
         (b"b", &resemble_testutil::random::noise(1, 9000)),
@@ -112,12 +113,12 @@ fn what_follows_the_last_stream_is_left_out() {
         let pieces = take("a.x", &padded).unwrap();
         assert_eq!(pieces.bytes_of("[]"), content, "{name}");
         assert_eq!(pieces.skipped, [], "{name}");
-        // Streams continue after padding.
+        // A stream after padding belongs to the content.
         let twice = [&bytes[..], &[0; 8], &bytes].concat();
         let pieces = take("a.x", &twice).unwrap();
         assert_eq!(pieces.bytes_of("[]"), content.repeat(2), "{name}");
         assert_eq!(pieces.skipped, [], "{name}");
-        // Any other bytes are reported, even if they begin like a stream.
+        // Other bytes are reported, even if they begin like a stream.
         let like = [&bytes[..10], &[0xff; 20]].concat();
         for more in [&b"junk"[..], b"\n", b"\0\0signature", &like] {
             let followed = [&bytes[..], more].concat();
@@ -126,7 +127,7 @@ fn what_follows_the_last_stream_is_left_out() {
             assert_eq!(pieces.skipped.len(), 1, "{name} {more:?}");
         }
     }
-    // Skippable frames between others are passed over.
+    // Skippable frames between the others are skipped.
     let skipped = b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec();
     let frames = [skipped.clone(), zstd(TEXT), skipped, zstd(TEXT)].concat();
     assert_eq!(
@@ -202,8 +203,7 @@ fn zips_have_their_members_in_the_order_of_the_directory() {
 
 #[test]
 fn zips_that_other_programs_wrote_are_read() {
-    // The archives were written by Python and by Info-ZIP: with zip64, LZMA, bzip2, and output to a
-    // pipe.
+    // Python and Info-ZIP wrote these archives. They have zip64, LZMA, bzip2, and output to a pipe.
     for name in ["zip64.zip", "lzma.zip", "bzip2.zip", "piped.zip"] {
         let pieces = take(name, &sample(name)).unwrap();
         assert_eq!(pieces.paths(), ["water.txt"], "{name}");
@@ -228,7 +228,8 @@ fn names_are_read_in_the_code_page_of_the_archive() {
     let pieces = take("x", &zip(&names.map(named))).unwrap();
     let expected = ["Grüße/an alle.txt", "Öl und Bäume.txt", "plain.txt"];
     assert_eq!(pieces.paths(), expected);
-    // The UTF-8 name in Info-ZIP's extra field counts only if it has the check sum of this name.
+    // Info-ZIP's extra field has a UTF-8 name. It counts only if it has the check sum of the name
+    // in the entry.
     let mut sum = flate2::Crc::new();
     sum.update(names[0]);
     let mut extra = b"\x75\x70\x10\0\x01".to_vec();
@@ -244,7 +245,7 @@ fn names_are_read_in_the_code_page_of_the_archive() {
     };
     let pieces = take("x", &zip(&[with, without])).unwrap();
     assert_eq!(pieces.paths(), ["Łódź.txt", "other.txt"]);
-    // Names in a tar may be in Windows-1251.
+    // This name in a tar is in Windows-1251.
     let name = b"\xc4\xee\xea\xf3\xec\xe5\xed\xf2\xfb/\xcf\xe8\xf1\xfc\xec\xee.txt";
     let pieces = take("x", &tar(&[(name, TEXT)])).unwrap();
     assert_eq!(pieces.paths(), ["Документы/Письмо.txt"]);
@@ -273,7 +274,7 @@ fn zips_behind_programs_and_scripts_are_read() {
             if !relative {
                 shift(&mut bytes, stub.len());
             }
-            // A signature may follow the zip in a program.
+            // In a program, a signature may follow the zip.
             for end in [&b""[..], b"\0certificate"] {
                 let bytes = [&bytes[..], end].concat();
                 let pieces = take(what, &bytes).unwrap();
@@ -282,7 +283,7 @@ fn zips_behind_programs_and_scripts_are_read() {
                 assert_eq!(pieces.skipped, [], "{what} {relative}");
             }
         }
-        // Most programs have no archive, even if they contain the marks of one.
+        // Most programs contain no archive, even if the marks of a zip occur in them.
         let without = [&stub[..], b"PK\x03\x04 PK\x01\x02 PK\x05\x06", &[7; 90]].concat();
         let pieces = take(what, &without).unwrap();
         assert_eq!(
@@ -294,7 +295,7 @@ fn zips_behind_programs_and_scripts_are_read() {
             assert_eq!(applies(what, bytes), expected, "{what}");
         }
     }
-    // A program in an archive is searched for a zip, too.
+    // A program that is a member of an archive is searched for a zip, too.
     let bytes = [&b"MZ\x90\0"[..], &vec![2; 9000], &zip].concat();
     let pieces = take(
         "x",
@@ -311,7 +312,7 @@ fn zips_behind_programs_and_scripts_are_read() {
     assert_eq!(pieces.skipped, []);
 }
 
-/// Shifts all offsets of a zip by the length of the bytes before it.
+/// Adds the length of the bytes before a zip to all offsets in the zip.
 fn shift(bytes: &mut [u8], by: usize) {
     for at in 0..bytes.len() - 20 {
         let at = match &bytes[at..at + 4] {
@@ -332,7 +333,7 @@ fn what_is_not_supported_is_not_called_damaged() {
     let pieces = take("x", &zip(&[stored("a.rar", rar), stored("b", TEXT)])).unwrap();
     assert_eq!(pieces.paths(), ["a.rar", "b"]);
     assert_eq!(pieces.skips(), ["a.rar: unsupported: rar"]);
-    // A frame that refers to a dictionary is unsupported.
+    // A frame that needs a dictionary is unsupported.
     let frame = b"\x28\xb5\x2f\xfd\x21\x07\x04\x21\0\0text";
     let why = take("x.zst", frame).unwrap_err();
     assert!(matches!(why, Skipped::Unsupported(_)), "{why}");
@@ -354,10 +355,10 @@ fn tars_have_their_regular_files() {
     let mut tar_bytes = builder.into_inner().unwrap();
     let pieces = take("x", &tar_bytes).unwrap();
     assert_eq!(pieces.paths(), [long]);
-    // Names are arbitrary bytes.
+    // Names of members may be any bytes.
     let odd = tar(&[(b"\xff\xfe/../x", TEXT)]);
     assert_eq!(take("x", &odd).unwrap().all[0].part.name, b"\xff\xfe/../x");
-    // A truncated archive has all members before the end.
+    // Of a truncated archive, all members before the cut are read.
     tar_bytes = tar(&[(b"a", TEXT), (b"b", &[b'x'; 2000])]);
     let pieces = take("x", &tar_bytes[..2200]).unwrap();
     assert_eq!(pieces.paths(), ["a"]);
@@ -407,7 +408,7 @@ fn static_libraries_and_packages_are_archives() {
     assert_eq!(pieces.bytes_of("a_very_long_name.txt"), TEXT);
 }
 
-/// A mail with one attachment.
+/// Makes a mail that has one attachment.
 fn mail(name: &str, bytes: &[u8]) -> Vec<u8> {
     let hex: String = bytes
         .iter()
@@ -498,7 +499,8 @@ fn depth_is_a_bound_and_what_lies_deeper_is_told() {
         .unwrap_err(),
         Skipped::TooMuch(Bound::Depth)
     );
-    // A tar.gz is one archive; a file that is compressed twice counts twice.
+    // The two levels of a `tar.gz` count as one archive. A file that is compressed twice counts as
+    // two.
     let one = Limits {
         depth: 1,
         ..limits()
@@ -578,7 +580,8 @@ fn any_cut_and_any_flipped_bit_is_survived() {
             let mut flipped = bytes.clone();
             flipped[at] ^= 1 << random.below(8);
             for bytes in [&bytes[..at], &flipped] {
-                // Every result arrives in time and in order, and no reader crashes.
+                // Damaged bytes may give an error, but no reader may crash, run out of time or send
+                // frames out of order.
                 if let Err(why) = take("x", bytes) {
                     assert!(
                         matches!(

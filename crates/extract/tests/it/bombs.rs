@@ -1,4 +1,5 @@
-//! Malicious files: all end soon, within their bounds, with the reason.
+//! Tests malicious files. Reading each of them must end soon and within its limits, with the
+//! reason.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use resemble_extract::{Bound, Limits, Skipped};
 
 const RATIO: Skipped = Skipped::TooMuch(Bound::Ratio);
 
-/// Runs `work` and checks that it takes only seconds.
+/// Runs `work` and checks that it takes only a few seconds.
 fn soon<T>(work: impl FnOnce() -> T) -> T {
     let started = Instant::now();
     let result = work();
@@ -24,9 +25,10 @@ fn zeros(megabytes: usize) -> Vec<u8> {
     vec![0; megabytes << 20]
 }
 
-/// Makes a frame of run-length blocks: each takes four bytes and decodes to 128 KiB of zeros.
+/// Makes a Zstandard frame of run-length blocks. Each block takes four bytes and decodes to 128 KiB
+/// of zeros.
 fn zstd_bomb(blocks: u32) -> Vec<u8> {
-    // The header states no check sum, no size, and a window of 1 MiB.
+    // The header states that there is no check sum and no size, and that the window is 1 MiB.
     let mut bomb = b"\x28\xb5\x2f\xfd\x00\x50".to_vec();
     for block in 0..blocks {
         let header = u32::from(block + 1 == blocks) | 1 << 1 | (128 << 10) << 3;
@@ -67,7 +69,8 @@ fn a_bomb_among_others_costs_itself_alone() {
 
 #[test]
 fn zips_of_zips_of_zips_end_within_the_bounds() {
-    // The structure of 42.zip: sixteen archives in each, four levels deep, all equal.
+    // This is the structure of 42.zip: four levels of archives, each with sixteen equal archives in
+    // it.
     let mut bomb = zip(&[deflated("0.dll", &zeros(20))]);
     for _ in 0..4 {
         let entries: Vec<_> = (0..16)
@@ -89,7 +92,8 @@ fn zips_of_zips_of_zips_end_within_the_bounds() {
 
 #[test]
 fn entries_that_lie_over_one_another_are_bounded_together() {
-    // Each member is within the ratio, but the same megabyte occurs five thousand times.
+    // Each member has an allowed ratio. But the directory lists the same megabyte five thousand
+    // times.
     let text: Vec<u8> = (0u32..150_000)
         .flat_map(|at| format!("{} ", at % 977).into_bytes())
         .collect();
@@ -135,7 +139,7 @@ fn a_document_that_expands_too_much_is_skipped() {
         stored("mimetype", b"application/vnd.oasis.opendocument.text"),
         deflated("content.xml", body.as_bytes()),
     ]);
-    // The limit is low, because some compressors reach only a ratio of a hundred.
+    // The limit is low, because some compressors achieve only a ratio of a hundred.
     let strict = Limits {
         ratio: 40,
         ..limits()
@@ -144,7 +148,7 @@ fn a_document_that_expands_too_much_is_skipped() {
         soon(|| take_within(strict, "x.odt", &odt)).err(),
         Some(RATIO)
     );
-    // Every cell refers to the same long text, so that little XML makes much text.
+    // Every cell refers to the same long text, so a small XML file makes much text.
     let relations = "<Relationships>\
                      <Relationship Id=\"r\" Type=\"x/officeDocument\" Target=\"w.xml\"/>\
                      </Relationships>";
@@ -221,7 +225,8 @@ fn pages_that_contain_themselves_are_survived() {
         ("dictionaries", dictionaries),
     ] {
         let alone = soon(|| take("x.pdf", &bomb));
-        // Alone the file may crash its reader. In an archive, only the file itself is lost.
+        // If the file is read alone, its reader may crash. In an archive, only this member may be
+        // lost.
         let entries = [
             stored("a.txt", b"one"),
             stored("x.pdf", &bomb),
@@ -250,7 +255,7 @@ fn memory_is_bounded() {
         ratio: 100_000,
         ..limits()
     };
-    // A content stream that takes more memory than allowed.
+    // The content stream takes more memory than is allowed.
     let stream = |bytes: Vec<u8>| {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
         encoder.write_all(&bytes).unwrap();
@@ -288,7 +293,7 @@ fn memory_is_bounded() {
     let why = soon(|| take_within(tight, "x.pdf", &file)).unwrap_err();
     let said = "page 1 could not be read: it exceeds the drawing limit";
     assert_eq!(why.to_string(), said);
-    // In an archive, the rest is still read.
+    // If the file is in an archive, the other members are still read.
     let entries = [stored("x.pdf", &file), stored("b.txt", b"two")];
     let pieces = soon(|| take_within(tight, "x", &zip(&entries))).unwrap();
     assert_eq!(pieces.paths(), ["x.pdf", "b.txt"]);
@@ -301,7 +306,7 @@ fn memory_is_bounded() {
     let pieces = soon(|| take_within(tight, "x", &nested)).unwrap();
     assert_eq!(pieces.paths(), ["big.zip", "b.txt"]);
     assert_eq!(pieces.skips(), ["big.zip: needed too much memory"]);
-    // A member that is read in one pass needs no memory, however large.
+    // A member that is read in one pass is not kept in memory, so its size does not matter.
     let tgz = gzip(&crate::pieces::tar(&[(b"a", &vec![7; 100 << 20])]));
     let pieces = soon(|| take_within(tight, "x", &tgz)).unwrap();
     assert_eq!(pieces.paths(), ["[]", "[]!a"]);

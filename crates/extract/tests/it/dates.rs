@@ -1,4 +1,4 @@
-//! The dates that documents state, as the programs wrote them.
+//! Tests the dates that documents state, as other programs wrote them.
 
 use resemble_core::date::DateSource::{
     ExifDigitized, ExifModified, ExifTaken, MailDate, OfficeModified, OpenModified, PdfCreated,
@@ -11,7 +11,7 @@ use resemble_testutil::{fuzz, office};
 
 use crate::pieces::{gzip, limits, page, program, sample, stored, take, take_with, zip};
 
-/// Returns the date of a file; nothing of it may be skipped.
+/// Returns the date that a file states. Checks that nothing of the file was skipped.
 fn date(name: &str, bytes: &[u8]) -> Option<DocumentDate> {
     let pieces = take(name, bytes).unwrap_or_else(|why| panic!("{name}: {why}"));
     assert_eq!(pieces.skipped, [], "{name}");
@@ -54,8 +54,8 @@ fn a_packet_states_the_date_where_the_dictionary_does_not() {
             packet.len()
         )],
     );
-    // Makes the catalogue refer to the XMP packet. This shifts the offsets, but objects are found
-    // anyway.
+    // Makes the catalogue of the document refer to the XMP packet. This shifts the offsets of
+    // objects, but the library finds them anyway.
     let (from, to) = (
         &b"<</Type/Catalog/Pages 2 0 R>>"[..],
         &b"<</Pages 2 0 R/Metadata 6 0 R>>"[..],
@@ -100,7 +100,7 @@ fn odd_dates_cost_nothing_but_the_date() {
     }
 }
 
-/// Returns the date that a picture or a page states.
+/// Returns the date that a picture or a page states, and the source of the date.
 fn stated(name: &str, bytes: &[u8]) -> Option<(DateSource, i64)> {
     date(name, bytes).map(|date| (date.source, date.seconds))
 }
@@ -114,7 +114,7 @@ fn pictures_state_the_date_of_exif() {
     assert_eq!(stated("a", &png(&exif)), expected);
     assert_eq!(stated("a", &exif), expected);
     assert_eq!(stated("a.heic", &heic(&exif, 0)), expected);
-    // Directories may be anywhere behind the picture data.
+    // The directory may be anywhere after the picture data.
     assert_eq!(stated("a.tif", &tiff(&texts, 300_000)), expected);
     assert_eq!(stated("a.heic", &heic(&exif, 300_000)), expected);
 }
@@ -128,7 +128,7 @@ fn the_last_change_of_a_picture_counts_in_its_own_zone() {
     let expected = Some((ExifModified, 1_709_720_553));
     assert_eq!(of(&[changed, taken, digitized]), expected);
     assert_eq!(of(&[digitized]), Some((ExifDigitized, 1_709_547_753)));
-    // A date that is blank or invalid is skipped.
+    // A blank or invalid date is passed over.
     let blank = (MODIFIED.0, "    :  :     :  :  ");
     let zero = (MODIFIED.0, "0000:00:00 00:00:00");
     for odd in [blank, zero, (MODIFIED.0, "soon")] {
@@ -159,19 +159,19 @@ fn pages_state_a_date_in_their_head_alone() {
         )
     };
     let expected = Some((TermsModified, 1_709_596_800));
-    // The date may also be beyond the first 4 KiB.
+    // The date may also be after the first 4 KiB. A date after 64 KiB is not found.
     for before in [0, 5_000] {
         assert_eq!(stated("a.html", page(before).as_bytes()), expected);
     }
     assert_eq!(stated("a.html", page(70_000).as_bytes()), None);
-    // A page in another encoding has an extracted text as well.
+    // A page in another encoding than UTF-8 has an extracted text as well as a date.
     let latin = [
         page(0).as_bytes(),
         &b"\xe9t\xe9 caf\xe9 d\xe9j\xe0 ".repeat(9),
     ]
     .concat();
     assert_eq!(stated("a.html", &latin), expected);
-    // Pages in UTF-16, with and without a byte order mark.
+    // The page is also stored in UTF-16, with and without a byte order mark.
     let units: Vec<u16> = page(0).encode_utf16().collect();
     let little: Vec<u8> = units.iter().copied().flat_map(u16::to_le_bytes).collect();
     let big: Vec<u8> = units.iter().copied().flat_map(u16::to_be_bytes).collect();

@@ -1,11 +1,11 @@
-//! Documents that other programs made have the text that their author wrote. The samples' README
-//! names the programs.
+//! Tests documents that other programs made: the extracted text must be what their author wrote.
+//! The README of the samples names the programs.
 
 use crate::pieces::{Pieces, page, sample, take};
 use resemble_core::words::canonical;
 use resemble_extract::{Role, Skipped};
 
-/// Returns the one text of a sample.
+/// Returns the text of a sample. Checks that it has no other part, and that nothing was skipped.
 fn text(name: &str) -> String {
     let pieces = take(name, &sample(name)).unwrap_or_else(|why| panic!("{name}: {why}"));
     assert_eq!(pieces.skipped, [], "{name}");
@@ -75,7 +75,7 @@ fn what_needs_a_password_is_encrypted() {
             "{name}"
         );
     }
-    // The password only protects the document against changes.
+    // The password of this document protects it only against changes.
     assert!(text("restricted.pdf").starts_with("The secret minutes of the meeting"));
 }
 
@@ -96,7 +96,7 @@ fn mails_give_their_text_and_what_is_attached() {
         words(pieces.bytes_of("*")),
         "abrechnung für märz nur html mit grüßen "
     );
-    // An attachment is a member with its own bytes, and with a text.
+    // An attachment is a member with its original bytes. If it is a text, its text is a part of it.
     assert_eq!(pieces.bytes_of("städte.txt"), b"Z\xfcrich\n");
     assert_eq!(pieces.bytes_of("städte.txt!*"), "Zürich\n".as_bytes());
     assert_eq!(
@@ -133,8 +133,8 @@ fn folders_of_mails_have_each_mail_with_the_bytes_of_its_own_file() {
     );
 }
 
-/// The subject of a mail may be any bytes. The name made from it is one component of a path, in one
-/// line, and bounded.
+/// The subject of a mail may be any bytes. The name made from it must be one component of a path,
+/// on one line and of bounded length.
 #[test]
 fn mails_of_a_folder_are_named_by_their_subjects() {
     let names = |subject: &str| -> String {
@@ -178,7 +178,7 @@ fn a_pdf_with_a_wrong_table_is_read_all_the_same() {
     ] {
         let whole = sample(name);
         let expected = words(text(name));
-        // Bytes are inserted at the beginning, or the end is missing.
+        // In one file, bytes were inserted at the beginning. In another one, the end is missing.
         let longer = [&whole[..9], b"% inserted on its way\n", &whole[9..]].concat();
         let late = [b"junk before the mark\n", &whole[..]].concat();
         for (how, bytes) in [("longer", longer), ("late", late)] {
@@ -277,7 +277,7 @@ fn texts_in_other_encodings_have_the_words_of_their_own() {
         let pieces = take(name, &bytes).unwrap();
         assert_eq!(pieces.bytes_of("*"), minutes.as_bytes(), "{name}");
     }
-    // The text is long enough to be decoded in several pieces.
+    // The text is so long that it is decoded in several pieces.
     let long: String = std::iter::repeat_n("Жили-были дед да баба. ", 40_000).collect();
     let (koi8, _, _) = encoding_rs::KOI8_R.encode(&long);
     assert_eq!(take("x", &koi8).unwrap().bytes_of("*"), long.as_bytes());

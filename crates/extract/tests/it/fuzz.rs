@@ -1,4 +1,4 @@
-//! Randomly changed samples of documents and archives.
+//! Takes apart samples of documents and archives after random changes.
 
 use std::fs;
 use std::path::Path;
@@ -8,14 +8,14 @@ use resemble_testutil::fuzz;
 
 use crate::pieces::{limits, program, take_with};
 
-/// Changes each sample alone, because a mixture of two formats is mostly of neither.
+/// Changes each sample alone. A mixture of two formats would mostly be neither of them.
 #[test]
 fn changed_samples_are_taken_apart_or_refused() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples");
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        // Texts are not taken apart.
+        // A sample that is a plain text is left out, because it is not taken apart.
         .filter(|name| {
             Path::new(name)
                 .extension()
@@ -30,12 +30,12 @@ fn changed_samples_are_taken_apart_or_refused() {
         let mut takes = |bytes: &[u8]| {
             let head = &bytes[..bytes.len().min(HEAD)];
             let is_any = extractor.format(name.as_bytes(), head).is_some();
-            // A file without parts is useless as a sample.
+            // A file that has no parts when it is unchanged is useless as a sample.
             is_any
                 && take_with(&extractor, &name, bytes)
                     .is_ok_and(|pieces| !pieces.all.is_empty() && pieces.skipped.is_empty())
         };
-        // A file that needs a password is never taken apart.
+        // A file that needs a password is left out, because it is never taken apart.
         let samples = vec![sample, Vec::new()];
         if takes(&samples[0]) {
             fuzz(&name, 40, samples, &mut takes);

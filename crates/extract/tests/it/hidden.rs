@@ -1,10 +1,10 @@
-//! Hidden text of documents is left out, and reported.
+//! Tests that hidden text of documents is left out and reported.
 
 use crate::pieces::{sample, take};
 use resemble_core::words::canonical;
 use resemble_testutil::pack;
 
-/// Returns the words of a document, and what was reported.
+/// Returns the words of a document, and the reports of what was skipped.
 fn words(bytes: &[u8]) -> (String, Vec<String>) {
     let pieces = take("x", bytes).unwrap();
     let words = canonical(pieces.bytes_of("*"));
@@ -70,12 +70,12 @@ fn hidden_runs_of_a_docx_are_left_out() {
             ]
             .concat(),
         ),
-        // Both styles hide the text, so it is shown.
+        // Both the style of the paragraph and that of the characters hide the text, so it is shown.
         paragraph(
             "Secret",
             &[run("", "hidden"), run(&of("Secret"), "five")].concat(),
         ),
-        // The text is in a box in a run.
+        // The text is in a text box, and the run that contains the box is hidden.
         format!(
             "<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:drawing><w:p>{}</w:p></w:drawing></w:r>{}\
              </w:p>",

@@ -1,5 +1,5 @@
-//! The dates, texts and members of files, through the worker: one binary, one module for each
-//! topic.
+//! Tests that files give the right dates, texts and members through the worker. All modules are in
+//! one binary; each has one topic.
 
 #![allow(clippy::unwrap_used)] // a failure here fails the test
 

@@ -1,4 +1,5 @@
-//! PDFs with one oddity each that could lose text: in the text of a page, or as damage.
+//! Tests PDFs that each have one oddity. The oddity could lose text of a page, or could wrongly
+//! count as damage.
 
 use resemble_core::words::canonical;
 use resemble_extract::Skipped;
@@ -13,11 +14,11 @@ pub(super) const LINES: [&str; 3] = [
 
 const FORM: &str = "/Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</Font<</F1 5 0 R>>>>";
 
-/// The variable parts of a test document. The objects in `more` are numbered from 6 on.
+/// The parts of a test document that a test can choose. Object 6 is the first one in `more`.
 #[derive(Clone, Default)]
 pub(super) struct Parts<'a> {
     pub(super) content: String,
-    /// The font object. If this is empty, the font is Helvetica.
+    /// The font object. If it is empty, the font is Helvetica.
     pub(super) font: String,
     pub(super) page: &'a str,
     pub(super) more: Vec<String>,
@@ -221,7 +222,7 @@ fn an_odd_token_costs_itself_alone() {
         let read = words(&taken(&pdf).all[0].bytes);
         assert!(read.ends_with(&all()), "{odd:?}: {read}");
     }
-    // The font is missing, or none is named.
+    // The content names a font that is missing, or names no font.
     for font in ["/F2", "/F1 11 0"] {
         let content = format!("BT {font} 11 Tf 50 700 Td (one two) Tj ET {text}");
         assert_eq!(
@@ -229,13 +230,13 @@ fn an_odd_token_costs_itself_alone() {
             "one two ".to_owned() + &all()
         );
     }
-    // The content lacks brackets, or required operands.
+    // The content lacks the brackets of an array, or operands that an operator requires.
     let content = format!("BT /F1 11 Tf 1 Tm (one) -300 (two) TJ ET {text}");
     assert_eq!(
         words_of(&made(&of_content(content))),
         "one two ".to_owned() + &all()
     );
-    // Many unterminated objects take no time.
+    // Many unterminated objects must not take much time.
     for odd in ["(<<[", "BI ", "BI ID ", "/P BMC "] {
         let pdf = made(&of_content(format!("{text}{}{text}", odd.repeat(100_000))));
         let read = words(&taken(&pdf).all[0].bytes);
@@ -299,7 +300,7 @@ fn forms_are_read_in_each_other_and_end() {
         ..of_content("/X Do")
     };
     assert_eq!(words_of(&made(&parts)), "once ");
-    // Each form draws the next one twice, which makes 2^30 in all.
+    // Each form draws the next one twice, so 2^30 forms would be drawn.
     let mut doubling: Vec<String> = (7..36)
         .map(|next| {
             stream(
@@ -358,7 +359,7 @@ fn of_damaged_content_is_kept_what_can_be_read() {
             [": page 1 could not be read: a part of the content is damaged"]
         );
     }
-    // None of its content can be read.
+    // The content stream is missing, so nothing can be read.
     let gone = String::from_utf8(made(&of_content(shown(&LINES)))).unwrap();
     let gone = gone.replace("/Contents 4 0 R", "/Contents 44 0 R");
     let reason = "a part of the content is damaged".to_owned();

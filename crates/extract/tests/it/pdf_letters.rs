@@ -1,4 +1,4 @@
-//! PDFs that are difficult for one reason each: the letters of glyphs, their widths, and their
+//! Tests PDFs that each have one difficulty in the letters of glyphs, their widths, or their
 //! reading order.
 
 use resemble_extract::Skipped;
@@ -16,7 +16,7 @@ fn composite(encoding: &str, ordering: &str, more: &str, to_unicode: &str) -> St
     )
 }
 
-/// Makes a map from codes to these letters, as object 6.
+/// Makes object 6, which maps codes to letters.
 fn to_unicode(codes: &[(u32, char)]) -> String {
     let mut map =
         "/CMapType 2 def 1 begincodespacerange <0000> <FFFF> endcodespacerange\n".to_owned();
@@ -30,8 +30,8 @@ fn to_unicode(codes: &[(u32, char)]) -> String {
     stream("", &map)
 }
 
-/// Numbers the letters of these lines. Returns the codes of each line, and the map from codes to
-/// letters.
+/// Gives a number to each letter of `lines`. Returns the numbers (codes) of each line, and the map
+/// from codes to letters.
 fn coded(lines: &[String]) -> (Vec<Vec<u32>>, String) {
     let mut letters: Vec<char> = lines.iter().flat_map(|line| line.chars()).collect();
     letters.sort_unstable();
@@ -52,7 +52,7 @@ fn widths_are_read_in_every_way_that_they_are_written() {
     let mut content = "BT /F1 10 Tf\n".to_owned();
     for (at, line) in codes.iter().enumerate() {
         content.extend([format!("1 0 0 1 10 {} Tm\n", 740 - 14 * at)]);
-        // A blank is drawn only as a gap.
+        // A blank is not drawn; it is only a gap.
         for code in line {
             let letter = format!("<{code:04x}> Tj ");
             content.extend([format!(
@@ -88,7 +88,7 @@ fn widths_are_read_in_every_way_that_they_are_written() {
 #[test]
 fn what_is_read_from_right_to_left_is_read_so() {
     let font = || composite("Identity-H", "Identity", "/DW 500", "/ToUnicode 6 0 R");
-    // Each text in reading order, and as the page has it from left to right.
+    // Each text is given in reading order, and as it is seen on the page from left to right.
     for (text, stands) in [
         ("מנהל הנמל רשם כל ספינה", "הניפס לכ םשר למנה להנמ"),
         ("كتب مدير الميناء", "ءانيملا ريدم بتك"),
@@ -98,7 +98,7 @@ fn what_is_read_from_right_to_left_is_read_so() {
             "the word שלום עולם in a line",
             "the word םלוע םולש in a line",
         ),
-        // The page has contextual letter forms here, and one form of two letters.
+        // On the page, these letters have contextual forms, and two of them share one form.
         ("سلام لا", "\u{fefb} \u{fee1}\u{fefc}\u{feb3}"),
     ] {
         let (codes, map) = coded(&[stands.to_owned()]);
@@ -123,7 +123,8 @@ fn what_is_read_from_right_to_left_is_read_so() {
 
 #[test]
 fn a_vowel_follows_the_letter_that_it_stands_under() {
-    // Each text, and its letters with their vowels as the page has them from left to right.
+    // Each text is given with its letters and vowels, as they are seen on the page from left to
+    // right.
     for (text, stands) in [
         ("שָׁלוֹם", ["ם", "וֹ", "ל", "שָׁ"].as_slice()),
         ("the word שָלֹ", &["the word ", "לֹ", "שָ"]),
@@ -214,7 +215,8 @@ fn east_asian_encodings_are_known_by_name() {
         let hex: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let hex = hex.concat();
         let content = format!("BT /F1 11 Tf 50 700 Td <{hex}> Tj ET");
-        // The font is embedded or not: an unreadable font program counts as missing.
+        // Without a descriptor the font is not embedded. With one, its font program is unreadable,
+        // so it counts as not embedded.
         for more in [
             "/DW 1000",
             "/DW 1000/FontDescriptor<</Type/FontDescriptor/FontFile2 4 0 R>>",
@@ -227,7 +229,7 @@ fn east_asian_encodings_are_known_by_name() {
             assert_eq!(words_of(&made(&parts)), words(text), "{encoding}");
         }
     }
-    // Here the codes are the numbers of the characters in their collection.
+    // In this font, the codes are the numbers of the characters in their collection.
     let font = composite(
         "Identity-H",
         "Japan1",
@@ -239,7 +241,7 @@ fn east_asian_encodings_are_known_by_name() {
         ..of_content("BT /F1 11 Tf 50 700 Td <034b> Tj ET")
     };
     assert_eq!(words_of(&made(&parts)), words("あ"));
-    // The codes are letters, because the map maps them to themselves or is empty.
+    // The codes are taken as letters, because the map to Unicode is the identity or is empty.
     for (map, more) in [
         ("/ToUnicode/Identity-H", Vec::new()),
         ("/ToUnicode 6 0 R", vec![stream("", "begincmap endcmap")]),
@@ -252,7 +254,7 @@ fn east_asian_encodings_are_known_by_name() {
         };
         assert_eq!(words_of(&made(&parts)), words("港"));
     }
-    // A map in the file that refers to a named map for the rest.
+    // This map is in the file, and refers to a named map for all codes that it lacks.
     let map = stream(
         "/Type/CMap/CMapName/Own",
         "/90ms-RKSJ-H usecmap begincmap endcmap",
@@ -288,7 +290,7 @@ fn fonts_of_drawings_have_letters_by_name_and_by_code() {
              <</a 6 0 R>>/FirstChar 97/LastChar 99/Widths[50 50 50]{encoding}>>"
         )
     };
-    // The units are large, so the font size is small.
+    // The font has large units, so the font size is small.
     let content = "BT .2 0 0 .2 50 700 Tm /F1 1 Tf (ab) Tj 104 0 Td (c) Tj 180 0 Td (a) Tj ET";
     let named = "/Encoding<</Differences[97/o/n/e]>>";
     for (encoding, expected) in [
@@ -322,7 +324,7 @@ fn a_page_whose_letters_nothing_tells_is_not_read_and_no_scan() {
             reason
         }
     );
-    // The damaged pages are between readable ones. Two consecutive ones are reported together.
+    // The first page is readable. The two pages after it are not, and are reported together.
     let objects = [
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
         "<</Type/Pages/Kids[3 0 R 6 0 R 7 0 R]/Count 3>>".to_owned(),

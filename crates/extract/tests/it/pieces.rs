@@ -1,4 +1,4 @@
-//! Helpers of the tests: take bytes apart and record the parts; make zips and PDFs.
+//! Helpers of the tests: they take bytes apart, record the parts, and make zips and PDFs.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use resemble_core::date::DocumentDate;
 use resemble_extract::{Converter, Extractor, HEAD, Limits, Part, Role, Sink, Skipped, Workers};
 
-/// A received part.
+/// A part that the sink received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) part: Part,
@@ -16,7 +16,7 @@ pub(crate) struct Piece {
     pub(crate) complete: bool,
 }
 
-/// All received parts, and what was skipped.
+/// All parts that the sink received, and everything that was skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     pub(crate) all: Vec<Piece>,
@@ -59,7 +59,8 @@ impl Sink for Pieces {
 }
 
 impl Pieces {
-    /// Returns the path of a part: names with `!` between them; a text ends in `*`.
+    /// Returns the path of a part: the names from the outside in, with `!` between them. The path
+    /// of a text ends in `*`.
     pub(crate) fn path(&self, at: usize) -> String {
         let part = &self.all[at].part;
         let name = match part.role {
@@ -87,7 +88,7 @@ impl Pieces {
         &self.all[at.unwrap_or_else(|| panic!("no {path} in {:?}", self.paths()))].bytes
     }
 
-    /// Returns what was skipped, as text.
+    /// Returns a line of text for everything that was skipped.
     pub(crate) fn skips(&self) -> Vec<String> {
         self.skipped
             .iter()
@@ -104,7 +105,7 @@ pub(crate) fn program() -> Vec<PathBuf> {
     ]
 }
 
-/// The default limits, with less time, so that a hanging test fails soon.
+/// Returns the default limits with less time, so that a test that hangs fails soon.
 pub(crate) fn limits() -> Limits {
     Limits {
         time: std::time::Duration::from_secs(30),
@@ -122,7 +123,7 @@ pub(crate) fn take_with(
     take_file(extractor, name, &file)
 }
 
-/// Takes an open file apart; its offset does not matter.
+/// Takes an open file apart. The offset of the file may be anywhere.
 pub(crate) fn take_file(extractor: &Extractor, name: &str, file: &File) -> Result<Pieces, Skipped> {
     let mut head = vec![0; HEAD];
     let read = std::os::unix::fs::FileExt::read_at(file, &mut head, 0).unwrap();
@@ -165,7 +166,7 @@ pub(crate) fn converting(extensions: &[&str], command: &[&str], limits: Limits) 
     Extractor::new(Workers::OfOurs(program()), limits, vec![converter])
 }
 
-/// Reads a sample; see the README beside them.
+/// Reads a sample. The README in the folder of the samples describes it.
 pub(crate) fn sample(name: &str) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
     std::fs::read(path.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -177,7 +178,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// An entry of a zip with its header fields.
+/// An entry of a zip, with the fields of its header.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) name: Vec<u8>,
@@ -186,13 +187,13 @@ pub(crate) struct Entry {
     pub(crate) crc: u32,
     pub(crate) size: u32,
     pub(crate) data: Vec<u8>,
-    /// True if size and check sum follow the data.
+    /// True if the size and the check sum are after the data instead of in the header.
     pub(crate) described: bool,
-    /// Extra fields of the directory.
+    /// The extra fields of the entry in the directory.
     pub(crate) extra: Vec<u8>,
 }
 
-/// Makes a deflated entry.
+/// Makes an entry that is compressed by deflate.
 pub(crate) fn deflated(name: &str, bytes: &[u8]) -> Entry {
     let mut encoder = flate2::read::DeflateEncoder::new(bytes, flate2::Compression::default());
     let mut data = Vec::new();
@@ -200,7 +201,7 @@ pub(crate) fn deflated(name: &str, bytes: &[u8]) -> Entry {
     entry(name, 8, bytes, data)
 }
 
-/// Makes a stored entry.
+/// Makes an entry that is not compressed.
 pub(crate) fn stored(name: &str, bytes: &[u8]) -> Entry {
     entry(name, 0, bytes, bytes.to_vec())
 }
@@ -220,7 +221,7 @@ pub(crate) fn entry(name: &str, method: u16, bytes: &[u8], data: Vec<u8>) -> Ent
     }
 }
 
-/// Makes a zip; each entry is listed `times` times in the directory.
+/// Makes a zip. Its directory lists each entry `times` times.
 pub(crate) fn zip_times(entries: &[Entry], times: usize) -> Vec<u8> {
     let (mut zip, mut directory, mut count) = (Vec::new(), Vec::new(), 0u16);
     for entry in entries {
@@ -279,7 +280,7 @@ pub(crate) fn zip(entries: &[Entry]) -> Vec<u8> {
     zip_times(entries, 1)
 }
 
-/// Makes a tar of files.
+/// Makes a tar of these names and contents.
 pub(crate) fn tar(files: &[(&[u8], &[u8])]) -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
     for (name, bytes) in files {
@@ -293,7 +294,7 @@ pub(crate) fn tar(files: &[(&[u8], &[u8])]) -> Vec<u8> {
     tar.into_inner().unwrap()
 }
 
-/// Makes a PDF of objects, numbered from 1; the first is the catalogue.
+/// Makes a PDF of these objects. They are numbered from 1, and the first one is the catalogue.
 pub(crate) fn pdf(objects: &[String]) -> Vec<u8> {
     let mut pdf = b"%PDF-1.4\n".to_vec();
     let mut offsets = Vec::new();
@@ -313,8 +314,8 @@ pub(crate) fn pdf(objects: &[String]) -> Vec<u8> {
     pdf
 }
 
-/// Makes the objects of a PDF with one page of this content. The objects `more` are numbered from 6
-/// on.
+/// Makes the objects of a PDF that has one page with this content. The objects in `more` are
+/// numbered from 6.
 pub(crate) fn page(content: &str, resources: &str, more: &[String]) -> Vec<u8> {
     let mut objects = vec![
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
@@ -333,7 +334,7 @@ pub(crate) fn page(content: &str, resources: &str, more: &[String]) -> Vec<u8> {
     pdf(&objects)
 }
 
-/// Prevents filters of system calls in this process and its children.
+/// Makes filters of system calls impossible in this process and its children.
 pub(crate) fn refuse_filters() {
     use seccompiler::{
         SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,

@@ -1,4 +1,4 @@
-//! 7z archives that the program 7-Zip made.
+//! Tests 7z archives that the program 7-Zip made.
 
 use resemble_extract::Skipped;
 
@@ -14,8 +14,8 @@ fn seven_zips_are_read_whatever_they_are_packed_with() {
     assert_eq!(pieces.bytes_of("water.txt"), sample("water.txt"));
     assert_eq!(pieces.bytes_of("d/zweí.txt"), "ünï\n".as_bytes());
     assert_eq!(pieces.skipped, []);
-    // The members are stored, or packed by deflate, bzip2, or LZMA with a filter. The link has no
-    // content.
+    // The members are stored, or compressed by deflate, bzip2, or LZMA with a filter. The link is
+    // not a part.
     let pieces = take("x", &sample("methods.7z")).unwrap();
     assert_eq!(
         pieces.paths(),
@@ -40,7 +40,8 @@ fn seven_zips_are_read_whatever_they_are_packed_with() {
 #[test]
 fn a_damaged_block_of_a_7z_costs_what_is_in_it() {
     let mut bytes = sample("methods.7z");
-    // The first byte of the last packed block.
+    // Each byte before this one is changed in turn. The bytes from here on are the header of the
+    // archive.
     let at = bytes.len() - 200;
     let whole = take("x", &bytes).unwrap();
     let mut lost = 0;

@@ -1,4 +1,4 @@
-//! Cells of spreadsheets have the text that programs show.
+//! Tests that cells of spreadsheets have the text that programs show.
 
 use crate::pieces::{sample, take};
 use resemble_core::words::canonical;
@@ -30,7 +30,7 @@ fn a_sheet_is_the_same_text_whatever_program_saved_it() {
 
 const MAIN: &str = "http://schemas.openxmlformats.org/";
 
-/// Makes a workbook of one sheet with these parts.
+/// Makes a workbook of one sheet from these pieces of XML.
 fn xlsx(properties: &str, styles: &str, strings: &str, rows: &str) -> Vec<u8> {
     let related = |kind: &str, to: &str| {
         format!("<Relationship Id=\"{kind}\" Type=\"{MAIN}x/{kind}\" Target=\"{to}\"/>")
@@ -106,7 +106,7 @@ fn cells_of_a_workbook_are_shown_by_their_kind_and_style() {
         );
         assert_eq!(text, expected);
     }
-    // Without styles and strings, numbers are unchanged.
+    // If the workbook lacks styles and strings, numbers are shown unchanged.
     let rows = "<row><c s=\"1\"><v>1.5</v></c></row>";
     let bare = text("x", &xlsx("", "<styleSheet/>", "<sst/>", rows));
     assert_eq!(bare, "1.5\t\ntoo much\n");
@@ -167,7 +167,7 @@ fn cells_of_open_document_are_shown_by_their_style() {
         &with("b"),
         &with("c"),
         "</table:table-row><table:table-row>",
-        // The third cell has the style of its column.
+        // The third cell has no style of its own, so it has the style of its column.
         &cell(
             &format!("{float} table:number-columns-repeated=\"2\""),
             "1,23",
@@ -198,7 +198,7 @@ fn what_repeats_without_end_is_bounded() {
         "</table:table-row>",
     ]
     .concat();
-    // Rows within a cell of a row, each repeated.
+    // The rows are nested in cells of rows, and each is repeated.
     let mut table = inner.clone();
     for _ in 0..5 {
         table = [

@@ -1,4 +1,4 @@
-//! Workers that another process starts.
+//! Tests workers that are started by another process, the starter.
 
 use std::fs::File;
 use std::io::{IoSlice, Read, Write};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::pieces::{gzip, limits, program, sample, take, take_with};
 
-/// Runs a starter of workers with this program. Returns the folder of its socket, and the socket.
+/// Runs a starter whose workers run this program. Returns the folder of its socket, and the socket.
 pub(crate) fn starter(program: Vec<PathBuf>) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("starter");
@@ -28,7 +28,7 @@ pub(crate) fn starter(program: Vec<PathBuf>) -> (TempDir, PathBuf) {
     (folder, socket)
 }
 
-/// Makes an extractor with the workers of a starter.
+/// Makes an extractor whose workers are started by the starter at this socket.
 fn of(socket: &Path, limits: Limits) -> Extractor {
     Extractor::new(Workers::Of(socket.to_owned()), limits, Vec::new())
 }
@@ -103,7 +103,7 @@ fn a_starter_that_is_not_there_or_cannot_is_told_of() {
     );
 }
 
-/// Sends an order as a client does; returns the number of bytes in the reply.
+/// Sends an order as a client does. Returns the number of bytes of the reply.
 fn answered(socket: &Path, order: &[u8], length: u32, descriptors: usize) -> usize {
     let mut connection = UnixStream::connect(socket).unwrap();
     let files: Vec<File> = (0..descriptors)
@@ -118,7 +118,7 @@ fn answered(socket: &Path, order: &[u8], length: u32, descriptors: usize) -> usi
     let length = length.to_le_bytes();
     let data = [IoSlice::new(&length)];
     rustix::net::sendmsg(&connection, &data, &mut control, SendFlags::NOSIGNAL).unwrap();
-    // The starter may have closed the connection.
+    // A failure does not matter, because the starter may have closed the connection.
     drop(connection.write_all(order));
     drop(connection.shutdown(std::net::Shutdown::Write));
     let mut answer = Vec::new();
@@ -161,7 +161,7 @@ fn nothing_that_is_sent_is_executed() {
             "{order:.60} {descriptors}"
         );
     }
-    // As a control, a complete order is executed.
+    // Checks that a complete order is executed, so that the refusals above mean something.
     let begun = Instant::now();
     while !made.exists() {
         answered(&socket, read.as_bytes(), length(read), 3);

@@ -1,4 +1,4 @@
-//! The protocol between parent and worker, with misbehaving workers; and converters.
+//! Tests the protocol between parent and worker with workers that misbehave, and tests converters.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use crate::pieces::{Pieces, converting, gzip, limits, program, stored, take_with
 use crate::starter::starter;
 use resemble_extract::{Bound, Extractor, Limits, Skipped, Workers};
 
-/// Runs a shell script as the worker, by every way of starting it.
+/// Runs a shell script as the worker, once for each way in which a worker can be started.
 fn with_script(script: &str, limits: Limits) -> Result<Pieces, Skipped> {
     let program: Vec<PathBuf> = ["/bin/sh", "-c", script].iter().map(Into::into).collect();
     let take = |workers| {
@@ -44,7 +44,7 @@ fn a_worker_that_does_not_end_is_killed_with_all_it_started() {
         assert_eq!(why, Skipped::TooMuch(Bound::Time), "{script}");
         assert!(started.elapsed() < Duration::from_secs(5), "{script}");
     }
-    // A process that the worker leaves behind does not keep the pipes open.
+    // The worker ends and leaves a child running. The child must not keep the pipes open.
     let started = Instant::now();
     assert_eq!(
         with_script("sleep 100 & exit 0", limits()).unwrap_err(),
@@ -124,10 +124,11 @@ fn a_worker_that_cannot_be_run_is_told_with_the_reason() {
     }
 }
 
-/// The end of an order that leaves nothing out, and has no converters.
+/// The end of the order of a first run. It leaves out nothing, and no converter is configured.
 const NOTHING_BEFORE: &str = r#""leave_out":[],"not_these":[]}"#;
 
-/// Makes an extractor with the real worker, which crashes after this many bytes the first time.
+/// Makes an extractor that uses the real worker. In the first run, the worker crashes after writing
+/// this many bytes.
 fn crashing_after(bytes: usize) -> Extractor {
     let real = program()[0].to_string_lossy().into_owned();
     let cut = format!("{real} --worker \"${{1/:$PPID,/:$$,}}\" | head -c {bytes}; kill -SEGV $$");
@@ -188,7 +189,7 @@ fn a_crash_costs_what_crashed_and_at_worst_the_file() {
 
 #[test]
 fn a_document_that_hangs_costs_itself_alone() {
-    // The real worker, which becomes silent after this many bytes.
+    // In the first run, the real worker writes 6500 bytes and then nothing more.
     let real = program()[0].to_string_lossy().into_owned();
     let cut = format!("{real} --worker \"${{1/:$PPID,/:$$,}}\" | head -c 6500; exec sleep 100");
     let whole = format!("exec {real} --worker \"$1\"");
@@ -218,7 +219,7 @@ fn converters_make_text_of_what_nothing_else_reads() {
     let pieces = take_with(&extractor, "Letter.DOC", b"\xd0\xcf\x11\xe0hello").unwrap();
     assert_eq!(pieces.paths(), ["*"]);
     assert!(pieces.bytes_of("*").ends_with(b"HELLO"));
-    // This converter gets the path of the file, and not standard input.
+    // This converter reads the path in its arguments, and not its standard input.
     let by_path = converting(&["doc"], &["cat", "{}"], limits());
     assert_eq!(
         take_with(&by_path, "a.doc", b"as it is")
@@ -226,8 +227,8 @@ fn converters_make_text_of_what_nothing_else_reads() {
             .bytes_of("*"),
         b"as it is"
     );
-    // A converter also applies to members of archives with this ending. No other reader then takes
-    // the member.
+    // A converter also reads the members of archives that have its ending. No other reader then
+    // takes such a member apart.
     let docx = crate::pieces::sample("minutes.docx");
     let archive = zip(&[
         stored("b.doc", b"deep"),
@@ -245,7 +246,7 @@ fn converters_make_text_of_what_nothing_else_reads() {
         ["b.doc", "b.doc!*", "c.doc", "c.doc!*", "d.txt"]
     );
     assert_eq!(pieces.bytes_of("b.doc!*"), b"deep");
-    // An empty text is not a part.
+    // A converter that writes nothing makes no part.
     assert!(
         take_with(&converting(&["doc"], &["true"], limits()), "a.doc", b"x")
             .unwrap()
@@ -278,7 +279,7 @@ fn converters_are_bounded_and_their_faults_told() {
         ..limits()
     };
     assert_eq!(fault(&["yes"], little), Skipped::TooMuch(Bound::Bytes));
-    // In an archive only the text of the failed member is lost.
+    // If the file is in an archive, only the text of this member is lost.
     let archive = zip(&[stored("b.doc", b"x"), stored("c.txt", b"y")]);
     let pieces = take_with(
         &converting(&["doc"], &["false"], limits()),
@@ -322,7 +323,7 @@ fn the_worker_says_which_fences_are_up() {
     assert_eq!(none, Err(Skipped::Crashed));
 }
 
-/// A regression test: a worker without a filter of system calls once read files.
+/// Prevents a regression: a worker without a filter of system calls once read files.
 #[test]
 fn without_a_filter_of_system_calls_no_document_is_read() {
     const CHILD: &str = "RESEMBLE_WITHOUT_FILTERS";
@@ -330,7 +331,8 @@ fn without_a_filter_of_system_calls_no_document_is_read() {
     let docx = crate::pieces::sample("minutes.docx");
     let extractor = Extractor::new(Workers::OfOurs(program()), limits(), Vec::new());
     if std::env::var_os(CHILD).is_none() {
-        // As a control, the file is read with filters.
+        // Checks that the file is read if filters are possible, so that the failure below means
+        // something.
         let pieces = take_with(&extractor, "minutes.docx", &docx).unwrap();
         assert_eq!(pieces.paths(), ["*"]);
         let output = std::process::Command::new(std::env::current_exe().unwrap())

@@ -1,4 +1,4 @@
-//! Answers of the daemon, or of the command in its place.
+//! Answers, which the daemon sends or the command itself makes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -14,25 +14,25 @@ use crate::message::{
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
-/// The first line of a connection.
+/// The first line that the daemon sends on a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// [`crate::PROTOCOL`] of the server.
+    /// The number of the server's protocol, [`crate::PROTOCOL`].
     pub resemble: u32,
-    /// Its version, for people.
+    /// The version of the server, for people.
     pub version: String,
-    /// The parameters of its index: a client that sends a digest must use the same.
+    /// The parameters of the server's index. A client that sends a digest must use the same.
     pub params: WireParams,
-    /// Its process id.
+    /// The process id of the server.
     pub pid: u32,
-    /// Its state folder. If a client was started with a state folder, it recognises its daemon by
-    /// this.
+    /// The state folder of the server. A client that was started with a state folder compares it
+    /// with this one, to know whether this is its daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<PathText>,
 }
 
 impl Hello {
-    /// Returns the hello line of this process, for an index with these parameters.
+    /// Returns the hello line of this process, whose index has these parameters.
     pub fn new(params: &resemble_core::Params) -> Self {
         Self {
             resemble: crate::PROTOCOL,
@@ -44,40 +44,41 @@ impl Hello {
     }
 }
 
-/// One line of an answer. `R` is the type of the request's rows.
+/// A line of an answer. `R` is the type of the rows of the answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply<R> {
-    /// The progress of the work. Sent before the header, any number of times, and only on request.
+    /// The progress of the work. Lines of this kind precede the header, and are sent only on
+    /// request.
     Progress(StepProgress),
-    /// The first line of the answer itself, exactly once.
+    /// The first line of the answer itself. There is exactly one.
     Header(Header),
-    /// A row.
+    /// A row of the answer. Rows follow the header.
     Row(R),
-    /// A path that could not be checked; after the rows.
+    /// A path that could not be checked. Lines of this kind follow the rows.
     Error(SoftError),
-    /// The last line, unless the answer failed.
+    /// The last line of an answer that has not failed.
     End(End),
-    /// The last line instead of `End`: the answer failed, or is incomplete.
+    /// The last line of an answer that has failed or is incomplete. It replaces `End`.
     Failed(Failure),
 }
 
-/// The progress of the work that an answer waits for. The work is a sequence of steps.
+/// The progress of the work before an answer. The work is a sequence of steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepProgress {
-    /// The number of the step, from 1. A new number means that another step has begun.
+    /// The number of the step, counted from 1. A new number means that another step has begun.
     pub step: u64,
-    /// The action, for people.
+    /// The action of this step, for people.
     pub doing: String,
-    /// Finished items. They are files if `bytes` is present.
+    /// The number of finished items. The items are files if `bytes` is present.
     pub done: u64,
-    /// All items, if their number is known.
+    /// The number of all items, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<u64>,
-    /// Bytes of the finished items.
+    /// The number of bytes of the finished items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// All bytes, if their number is known.
+    /// The number of bytes of all items, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_bytes: Option<u64>,
 }
@@ -111,8 +112,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Merges the headers of two answers about the same files. Numbers of rows are added up;
-    /// `looked` and `left_out` are taken from the first answer that has them.
+    /// Merges the headers of two answers about the same files. The numbers of rows are added up.
+    /// `looked` and `left_out` are those of the first answer that has them.
     #[must_use]
     pub fn and(self, next: Self) -> Self {
         Self {
@@ -168,13 +169,13 @@ pub enum LeftOutWord {
 }
 
 impl LeftOutWord {
-    /// The word in every output.
+    /// Returns the word for the rule in every output.
     pub fn word(self) -> &'static str {
         self.into()
     }
 }
 
-/// Adds two numbers, if both exist.
+/// Adds two numbers if both exist. If only one exists, returns it.
 fn sum(ours: Option<u64>, theirs: Option<u64>) -> Option<u64> {
     match (ours, theirs) {
         (Some(ours), Some(theirs)) => Some(ours + theirs),
@@ -200,29 +201,28 @@ pub struct Looked {
     pub least_run: u64,
 }
 
-/// The last line of a complete answer, which distinguishes it from a truncated one.
+/// The last line of a complete answer. An answer without it is truncated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// Rows that were sent.
+    /// The number of rows that were sent.
     pub rows: u64,
-    /// Soft errors that were sent.
+    /// The number of soft errors that were sent.
     pub errors: u64,
 }
 
-/// A complete answer in memory, which a question returns and the daemon turns into lines.
+/// A complete answer in memory. A question returns it, and the daemon sends it as lines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer<R> {
-    /// The header, which holds for all rows.
+    /// The header, which applies to all rows.
     pub header: Header,
-    /// The rows, in the order of the request.
+    /// The rows, in the order that the request demands.
     pub rows: Vec<R>,
     /// The paths that could not be checked, in order.
     pub errors: Vec<SoftError>,
 }
 
 impl<R> Answer<R> {
-    /// Returns an answer of these rows, with a header that says that it is fresh and shows all of
-    /// them.
+    /// Returns an answer that has all these rows. Its header says that the answer is fresh.
     pub fn fresh(rows: Vec<R>, errors: Vec<SoftError>) -> Self {
         let count = rows.len() as u64;
         let header = Header {
@@ -239,7 +239,7 @@ impl<R> Answer<R> {
         }
     }
 
-    /// Keeps the first `top` rows and counts them in the header.
+    /// Keeps only the first `top` rows, and updates the number of rows in the header.
     #[must_use]
     pub fn cut(mut self, top: Option<u64>) -> Self {
         if let Some(top) = top {
@@ -250,7 +250,7 @@ impl<R> Answer<R> {
         self
     }
 
-    /// Returns the lines of the answer, in order.
+    /// Returns the lines of the answer in the order in which they are sent.
     pub fn into_replies(self) -> impl Iterator<Item = Reply<R>> {
         let end = End {
             rows: self.rows.len() as u64,
@@ -321,12 +321,13 @@ pub struct FindRow {
 }
 
 impl FindRow {
-    /// Returns whether both have equal bytes.
+    /// Returns whether the two files have equal bytes.
     pub fn is_identical(&self) -> bool {
         self.relation == Some(Relation::Identical)
     }
 
-    /// Returns the score by which rows are sorted and which `min` bounds: the larger containment.
+    /// Returns the larger containment. Rows are sorted by this score, and `min` is compared with
+    /// it.
     pub fn score(&self) -> Fraction {
         self.a_in_b.max(self.b_in_a)
     }
@@ -380,36 +381,36 @@ pub struct PairRow {
     pub discount: Discount,
 }
 
-/// Reports whether the daemon can answer for a path.
+/// The answer to the question whether the daemon can answer for a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoverRow {
-    /// The requested path.
+    /// The path that was asked about.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// True if the path is below an existing root, and not left out by a rule.
+    /// True if the path is below an existing root and no rule leaves it out.
     pub covered: bool,
 }
 
-/// A piece of a dump. All pieces joined are the dump. Pieces are not lines: a line of the dump has
-/// any length, but lines of the protocol are limited.
+/// A piece of a dump. All pieces joined are the dump. A piece is not a line: a line of the dump may
+/// be longer than a line of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DumpRow {
-    /// ASCII with the dump's own newlines, or base64 if the dump is binary.
+    /// The text of the piece with its newlines, all ASCII. If the dump is binary, it is base64.
     pub text: String,
 }
 
 impl DumpRow {
-    /// The size of a piece in bytes, at most.
+    /// The maximum size of a piece in bytes.
     pub const PIECE: usize = 64 * 1024;
 
-    /// Returns a row for a binary piece, as base64.
+    /// Returns the row of a binary piece, which becomes base64.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self {
             text: BASE64.encode(bytes),
         }
     }
 
-    /// Returns the bytes of a binary piece; `None` if it is not base64.
+    /// Returns the bytes of a binary piece. Returns `None` if the text is not base64.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         BASE64.decode(&self.text).ok()
     }

@@ -1,4 +1,4 @@
-//! Messages byte for byte: these tests define the protocol.
+//! Tests messages byte for byte. So these tests define the protocol.
 
 use std::io;
 
@@ -446,7 +446,8 @@ fn a_header_says_what_roots_leave_out() {
     }
     assert_eq!(serde_json::from_str::<Header>(&text).unwrap(), header);
     assert!(!json(&Header::default()).contains("left_out"));
-    // Both headers are about the same places, so their names are not counted twice.
+    // Both headers are about the same places, so the names that these leave out are not counted
+    // twice.
     let both = header.clone().and(header.clone());
     assert_eq!(both.left_out, header.left_out);
     let second = Header::default().and(header.clone());

@@ -1,4 +1,4 @@
-//! `compare`: two directories (or files) by content.
+//! `compare`: compares two directories (or two files) by content.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -7,14 +7,14 @@ use crate::message::{Discount, MeasureUnit, PairFigures, Parts, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
-/// `compare`: the question.
+/// The request of `compare`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CompareRequest {
-    /// One directory or file, absolute.
+    /// The absolute path of the first directory or file.
     pub a: PathText,
-    /// The other.
+    /// The absolute path of the second directory or file.
     pub b: PathText,
-    /// The choice of partners and the selection of rows.
+    /// The options: which files are partners, and which rows are sent.
     #[serde(flatten)]
     pub options: CompareOptions,
 }
@@ -24,38 +24,42 @@ pub struct CompareRequest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompareOptions {
-    /// Globs and least size; `within` is empty: the two directories are the scope.
+    /// The globs and the minimum size. `within` is empty: the two directories are the scope.
     #[serde(flatten)]
     pub scope: Scope,
-    /// The least ratio of the smaller to the larger size of partners with unequal content (sif,
-    /// section 4); 0: any sizes.
+    /// The minimum ratio of the smaller to the larger size of partners with unequal content (sif,
+    /// section 4). 0 allows any sizes.
     pub size_ratio: Fraction,
-    /// Files of unequal content are partners only if they have the same suffix (sif, section 4).
+    /// True if files of unequal content are partners only if they have the same suffix (sif,
+    /// section 4).
     pub same_suffix: bool,
     /// True if, among partners of equal score, the one with the same file name comes first (sif,
     /// section 6).
     pub names: bool,
-    /// Files of unequal content are partners only if the larger containment is at least this; 0: if
-    /// they have a relation.
+    /// The minimum of the larger containment of partners with unequal content. If it is absent,
+    /// they must have a relation.
     pub min: Fraction,
-    /// The least number of shared bytes of partners with unequal content; absent: 256.
+    /// The minimum number of shared bytes of partners with unequal content. The default is 256
+    /// bytes.
     pub min_shared: Option<u64>,
-    /// True to find further partners of every file, even if most of it is at its own path.
+    /// True to look for further partners of every file, even if most of its content is at its own
+    /// path.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
-    /// True to report files that cannot be measured on their bytes as errors.
+    /// True to report a file as an error if its bytes cannot be measured.
     pub exact: bool,
     /// True to compare the texts of documents and the members of archives, too.
     #[serde(default = "crate::message::scope::yes")]
     pub text: bool,
-    /// The unit of the measures of texts.
+    /// The unit in which texts are measured.
     pub unit: MeasureUnit,
-    /// Classes whose rows are sent (the summary counts all); empty: all.
+    /// The classes whose rows are sent. The summary counts all classes. If this is empty, all rows
+    /// are sent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<CompareClass>,
-    /// The number of rows to send, at most.
+    /// The maximum number of rows to send.
     pub top: Option<u64>,
-    /// The memory to use in bytes, at most. If it is not enough, all files are scanned several
+    /// The maximum memory to use, in bytes. If it is not enough, all files are scanned several
     /// times.
     pub memory: Option<u64>,
 }
@@ -100,7 +104,7 @@ impl CompareClass {
         Self::OnlyB,
     ];
 
-    /// Returns the word in the output.
+    /// Returns the word for the class in every output.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -235,7 +239,7 @@ pub struct CompareSummary {
 }
 
 impl CompareSummary {
-    /// Counts a file of one side: 0 is A, 1 is B.
+    /// Counts a file of one side. Side 0 is A, side 1 is B.
     pub fn count(&mut self, side: usize, class: CompareClass) {
         let counts = if side == 0 {
             &mut self.classes_a
@@ -248,7 +252,7 @@ impl CompareSummary {
         *most = (*most).max(*count);
     }
 
-    /// Returns whether there is no difference at all: exit code 0.
+    /// Returns whether nothing differs. The exit code is then 0.
     pub fn is_same(&self) -> bool {
         let same = self.classes.same;
         let only_same = ClassCounts {
@@ -327,17 +331,17 @@ pub struct Comparison {
     pub others: Vec<OtherRow>,
 }
 
-/// A row of a comparison on the wire.
+/// A row of the answer to `compare`, as it is sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComparePart {
-    /// Totals; first.
+    /// The totals. They are sent first.
     Summary(Box<CompareSummary>),
-    /// A sub-tree.
+    /// A sub-tree that moved as a whole.
     Tree(TreeRow),
-    /// A row.
+    /// A file of one side or of both.
     Entry(CompareRow),
-    /// A link, a special file or an unreadable one.
+    /// A link, a special file or an unreadable entry.
     Other(OtherRow),
 }
 

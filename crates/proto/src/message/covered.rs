@@ -6,18 +6,18 @@ use crate::message::{PairFigures, Parts};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
-/// `covered`: the question.
+/// The request of `covered`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoveredRequest {
-    /// The directory to be deleted, absolute.
+    /// The absolute path of the directory to be deleted.
     pub dir: PathText,
-    /// The directories that must hold equals of its files, absolute. Files inside `dir` do not
-    /// count.
+    /// The absolute paths of the directories that must contain an equal of each of its files. Files
+    /// inside `dir` do not count.
     pub by: Vec<PathText>,
-    /// True if an equal in a catalogue, identified by its digest, also covers a file.
+    /// True if an equal in a catalogue, which is found by its digest, also covers a file.
     #[serde(default)]
     pub by_digest: bool,
-    /// The maximum memory to use for near copies, in bytes. If it is too small, all files are
+    /// The maximum memory to use for near copies, in bytes. If it is not enough, all files are
     /// compared in several passes.
     #[serde(default)]
     pub memory: Option<u64>,
@@ -96,28 +96,28 @@ pub struct Coverage {
     pub recorded: Vec<CoverPair>,
 }
 
-/// A row of `covered` on the wire.
+/// A row of the answer to `covered`, as it is sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CoveredPart {
-    /// The totals; sent first.
+    /// The totals. They are sent first.
     Summary {
-        /// See [`Coverage`].
+        /// True if everything is covered: see [`Coverage`].
         covered: bool,
-        /// See [`Coverage`].
+        /// The number of entries that must be covered: see [`Coverage`].
         files: u64,
-        /// See [`Coverage`].
+        /// The number of bytes of regular files: see [`Coverage`].
         bytes: u64,
     },
     /// A file that is not covered.
     Missing(MissingRow),
-    /// A near copy.
+    /// A file that is not covered, but has a near copy.
     Near(NearRow),
     /// A file that is covered by a hard link.
     Linked(CoverPair),
     /// A file that is covered by another file.
     Copy(CoverPair),
-    /// A file whose only equal, by digest, is in a catalogue.
+    /// A file whose only equal is in a catalogue. Only the digests were compared.
     Recorded(CoverPair),
 }
 

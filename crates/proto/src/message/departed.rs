@@ -1,27 +1,28 @@
-//! `lost`: the removals that the daemon itself observed.
+//! `lost`: reports the removals that the daemon itself observed.
 
 use serde::{Deserialize, Serialize};
 
 use crate::path::{PathText, fields};
 
-/// Finds the present places of the former contents of these paths.
+/// Asks where the contents are now that these paths had before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepartedRequest {
     /// The absolute paths.
     pub paths: Vec<PathText>,
 }
 
-/// The record of a removed path. An unknown path has no row.
+/// The record of a removed path. A path of which nothing is recorded has no row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepartedRow {
     /// The path in question.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// When its removal was observed, in seconds since 1970.
+    /// The time at which its removal was observed, in seconds since 1970.
     pub gone: i64,
-    /// True if the file was renamed, and may have been edited since; else the places have exactly
-    /// its bytes.
+    /// True if the file was renamed; it may have been edited since. Otherwise the files at `places`
+    /// have exactly its bytes.
     pub renamed: bool,
-    /// The present places, by path: files, members of archives, or the renamed directory.
+    /// The paths where the content is now, in order: files, members of archives, or the renamed
+    /// directory.
     pub places: Vec<PathText>,
 }

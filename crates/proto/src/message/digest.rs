@@ -1,10 +1,10 @@
-//! A digest and its parameters on the wire.
+//! Converts a digest and its parameters to their form on the wire, and back.
 //!
-//! Standard input can be gigabytes, so a digest may have millions of chunks. Runs and fingerprints
-//! are packed as base64 of little-endian records of fixed width, about 40 characters per run. The
-//! decoder is total and validates everything: its results satisfy the invariants of
-//! [`resemble_core::Digest`] (lengths that add up to the size, distinct fingerprints of the stated
-//! level). So no question needs to check again.
+//! Standard input can have gigabytes, so a digest may have millions of chunks. Runs of chunks and
+//! fingerprints are packed as little-endian records of fixed width, in base64. A run has about 40
+//! characters. The decoder accepts any text and validates it. Its results satisfy the invariants of
+//! [`resemble_core::Digest`]: the lengths add up to the size, and the fingerprints are distinct and
+//! have the stated level. So no question needs to check them again.
 
 use std::collections::HashSet;
 
@@ -18,27 +18,27 @@ use resemble_core::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a run on the wire: hash, length, count, one byte of flags.
+/// The number of bytes of a run on the wire: hash, length, count, and one byte of flags.
 const RUN: usize = 16 + 4 + 8 + 1;
-/// Bytes of a fingerprint on the wire: its 32 bits.
+/// The number of bytes of a fingerprint on the wire. It has 32 bits.
 const FINGERPRINT: usize = 4;
-/// Flag of a run: all bytes of the chunk are equal.
+/// The flag of a run whose chunk consists of equal bytes.
 const CONSTANT: u8 = 1;
 
-/// [`Params`] on the wire: the figures to compute with, and the id that proves that they are
-/// complete.
+/// [`Params`] on the wire: the numbers with which a digest is computed, and the id of all
+/// parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireParams {
-    /// [`Params`] as it prints.
+    /// The text that [`Params`] is displayed as.
     pub id: String,
-    /// Tmin, Tmax, D and D' of TTTD.
+    /// The parameters of chunking by TTTD: Tmin, Tmax, D and D'.
     pub chunk: [u32; 4],
-    /// For samples of windows: the least level, the most fingerprints of a file at that level, and
-    /// the most at any level.
+    /// The parameters of sampling windows: the minimum level, the maximum number of fingerprints of
+    /// a file at that level, and the maximum number at any level.
     pub windows: (u8, u32, u32),
-    /// The same numbers for the stored word shingles.
+    /// The same parameters for the word shingles that are stored.
     pub shingles: (u8, u32, u32),
-    /// The same numbers for the word shingles by which texts are found.
+    /// The same parameters for the word shingles by which texts are found.
     pub posted: (u8, u32, u32),
 }
 
@@ -72,7 +72,7 @@ impl From<&Params> for WireParams {
     }
 }
 
-/// The other side uses digest rules that this build does not support.
+/// The other side digests files by rules that this build does not support.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the daemon digests files as `{0}`, which this version of resemble cannot; use the two \
@@ -96,7 +96,7 @@ impl TryFrom<&WireParams> for Params {
             shingles: sampling(wire.shingles),
             posted: sampling(wire.posted),
         };
-        // The id also covers what the figures omit: window, hash tables, formats.
+        // The id also covers what `wire` does not contain: window, hash tables, formats.
         if params.to_string() == wire.id && main_divisor > 0 && backup_divisor > 0 && min <= max {
             Ok(params)
         } else {
@@ -108,26 +108,26 @@ impl TryFrom<&WireParams> for Params {
 /// [`Digest`] on the wire.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireDigest {
-    /// The content digest, 64 hex digits.
+    /// The digest of the content, as 64 hex digits.
     pub content: String,
     /// The size in bytes.
     pub size: u64,
-    /// `empty`, `text`, `data` or `binary`.
+    /// The kind of the content: `empty`, `text`, `data` or `binary`.
     #[serde(with = "WireKind")]
     pub kind: ContentKind,
-    /// Base64 of the runs of chunks, 29 bytes each: MD5, length u32, count u64, flags.
+    /// The runs of chunks in base64. Each has 29 bytes: MD5, length (u32), count (u64), flags.
     pub chunks: String,
-    /// The sampling level.
+    /// The sampling level of the fingerprints.
     pub level: u8,
-    /// Base64 of the fingerprints, 4 bytes each.
+    /// The fingerprints in base64, 4 bytes each.
     pub fingerprints: String,
-    /// Base64 of the further fingerprints by which it is found, 4 bytes each.
+    /// The further fingerprints by which the content is found, in base64, 4 bytes each.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub besides: String,
-    /// The digest of its words, 32 hex digits, if it is a text of enough words.
+    /// The digest of the words, as 32 hex digits, if the content is a text with enough words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// The share of its shingles that repeat earlier ones of the text, in 255ths.
+    /// The share of the shingles of the text that repeat earlier ones, in 255ths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u8>,
 }
@@ -137,26 +137,26 @@ pub struct WireDigest {
 #[serde(remote = "ContentKind", rename_all = "kebab-case")]
 #[derive(Debug)]
 pub enum WireKind {
-    /// See [`ContentKind::Empty`].
+    /// An empty content: see [`ContentKind::Empty`].
     Empty,
-    /// See [`ContentKind::Text`].
+    /// A text: see [`ContentKind::Text`].
     Text,
-    /// See [`ContentKind::Data`].
+    /// Data: see [`ContentKind::Data`].
     Data,
-    /// See [`ContentKind::Binary`].
+    /// A binary: see [`ContentKind::Binary`].
     Binary,
 }
 
-/// Why a digest on the wire is not valid.
+/// The reason why a digest on the wire is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadDigest {
-    /// The number of hex digits is wrong, or base64 does not consist of whole records.
+    /// The number of hex digits is wrong, or the bytes in base64 are not a whole number of records.
     #[error("the {0} of the digest are malformed")]
     Malformed(&'static str),
-    /// The chunks do not add up to the size, or a chunk or count is zero.
+    /// The lengths of the chunks do not add up to the size, or a length or count is zero.
     #[error("the chunks of the digest do not add up to its size")]
     Size,
-    /// A fingerprint is repeated, or its level is lower than claimed.
+    /// A fingerprint occurs twice, or has a lower level than the stated one.
     #[error("the fingerprints of the digest do not fit its level")]
     Level,
 }
@@ -185,8 +185,8 @@ impl From<&Digest> for WireDigest {
 }
 
 impl WireDigest {
-    /// Returns the digest of a content without chunks, such as the joined members of an archive.
-    /// Fails if it has chunks.
+    /// Returns the digest of a content that has no chunks, such as the joined members of an
+    /// archive. Fails if it has chunks.
     pub fn sample(&self) -> Result<Digest, BadDigest> {
         if self.chunks.is_empty() {
             self.digest_with(Vec::new())
@@ -289,8 +289,8 @@ fn fingerprints(text: &str, level: u8) -> Result<Vec<Fingerprint>, BadDigest> {
     Ok(list)
 }
 
-/// Returns the next `N` bytes of a record. `N` and the width of a record are constants of this
-/// file, so the index is always in range.
+/// Returns the next `N` bytes of a record, and moves `at` behind them. All widths are constants of
+/// this file, so the index is always in range.
 fn take<const N: usize>(record: &[u8; RUN], at: &mut usize) -> [u8; N] {
     let from = *at;
     *at += N;

@@ -1,4 +1,4 @@
-//! `dirs`: similar directories.
+//! `dirs`: finds similar directories.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +6,22 @@ use crate::message::{EstimateInterval, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
-/// `dirs`: the question.
+/// The request of `dirs`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DirsRequest {
-    /// The files; `within` empty: all roots of the daemon.
+    /// The files to compare. If `within` is empty, they are those of all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
-    /// Only pairs with this directory.
+    /// A directory that must be in each pair.
     pub of: Option<PathText>,
-    /// Only pairs whose larger containment is at least this; absent: one half.
+    /// The minimum of the larger containment of a pair. If it is absent, one half.
     pub min: Fraction,
-    /// The least number of shared bytes; absent: 256.
+    /// The minimum number of shared bytes of a pair. The default is 256 bytes.
     pub min_shared: Option<u64>,
     /// The maximum number of rows to send.
     pub top: Option<u64>,
-    /// The maximum memory to use, in bytes; beyond that the disk is used.
+    /// The maximum memory to use, in bytes. More data are kept on disk.
     pub memory: Option<u64>,
 }
 

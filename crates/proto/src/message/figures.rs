@@ -1,4 +1,4 @@
-//! The figures of two files in rows: their relation and measures.
+//! The figures that rows have about two files: their relation and their measures.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub enum MeasureUnit {
 }
 
 impl MeasureUnit {
-    /// Returns the word for it: `words`, `bytes`.
+    /// Returns the word for the unit: `words` or `bytes`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Words => "words",
@@ -74,15 +74,15 @@ impl From<DocumentDate> for StatedDate {
 }
 
 impl StatedDate {
-    /// Returns whether it counts: see [`is_past`].
+    /// Returns whether the date counts: see [`is_past`].
     pub fn is_past(&self) -> bool {
         is_past(&self.time)
     }
 }
 
-/// Returns one time for each file, by which the newest is found. These are the stated dates if
-/// every file states one, else the times of the last changes. `files`: last change and stated date
-/// of each.
+/// Returns one time for each file, for finding the newest file. If every file states a date, the
+/// times are these dates. Otherwise they are the times of the last changes. `files` has the last
+/// change and the stated date of each file.
 pub fn times_of<'d>(files: impl IntoIterator<Item = (i64, Option<&'d StatedDate>)>) -> Vec<i64> {
     let files: Vec<_> = files.into_iter().collect();
     let stated = files.iter().map(|(_, stated)| {
@@ -93,19 +93,20 @@ pub fn times_of<'d>(files: impl IntoIterator<Item = (i64, Option<&'d StatedDate>
     stated.unwrap_or_else(|| files.iter().map(|(changed, _)| *changed).collect())
 }
 
-/// The last change of a file, and the date that it states: seconds since 1970, if known.
+/// The last change of a file and the date that it states, in seconds since 1970, if they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDates {
     /// The time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<i64>,
-    /// The date that it states.
+    /// The date that the file states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<i64>,
 }
 
 impl FileDates {
-    /// Returns the dates of an indexed file. A time of 1970 or before counts as unknown.
+    /// Returns the dates of an indexed file. A time of the last change that is not after 1970
+    /// counts as unknown.
     pub fn of(changed: i64, stated: Option<i64>) -> Self {
         Self {
             changed: Some(changed).filter(|&seconds| seconds > 0),
@@ -128,7 +129,7 @@ pub struct Newer {
 }
 
 impl Newer {
-    /// Compares the dates of two files. One that lies in the future is unknown.
+    /// Finds the newer of two files. A date in the future counts as unknown.
     pub fn of(a: FileDates, b: FileDates) -> Self {
         let both = |a: Option<i64>, b: Option<i64>| a.filter(is_past).zip(b.filter(is_past));
         let stated = both(a.stated, b.stated).map(|dates| (dates, DatedBy::Document));
@@ -183,14 +184,14 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Returns whether the unit is bytes. It takes a reference because `skip_serializing_if` passes
-    /// one.
+    /// Returns whether the unit is bytes. The parameter is a reference because
+    /// `skip_serializing_if` passes one.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub fn is_bytes(&self) -> bool {
         *self == Self::Bytes
     }
 
-    /// Returns the word in every output.
+    /// Returns the word for the layer in every output.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -226,7 +227,7 @@ pub struct EstimateInterval {
 }
 
 impl EstimateInterval {
-    /// Returns the same pair seen from b.
+    /// Returns the intervals of the pair with its two files swapped.
     #[must_use]
     pub const fn swapped(self) -> Self {
         Self {
@@ -271,7 +272,7 @@ pub struct PairFigures {
 }
 
 impl PairFigures {
-    /// Returns the same with the two files swapped.
+    /// Returns the figures of the pair with its two files swapped.
     #[must_use]
     pub fn swapped(self) -> Self {
         Self {
@@ -282,14 +283,14 @@ impl PairFigures {
     }
 }
 
-/// Serializes the text of a discount, which many rows share, as a plain string.
+/// Serializes the reason of a discount as a string. Many rows share one reason.
 mod shared_text {
     use std::sync::Arc;
 
     use serde::de::{Deserialize, Deserializer};
     use serde::ser::{Serialize, Serializer};
 
-    // The signature that serde's `with` requires.
+    // Writes the reason. serde's `with` requires this signature.
     #[allow(clippy::ref_option)]
     pub(super) fn serialize<S: Serializer>(
         text: &Option<Arc<str>>,
@@ -305,13 +306,13 @@ mod shared_text {
     }
 }
 
-/// Serializes a relation as its word in the contract, or `null`: `serde(with = "relation_word")`.
+/// Serializes a relation as its word in the JSON, or as `null`: `serde(with = "relation_word")`.
 #[allow(non_camel_case_types)] // named as a module would be; see [`crate::path::fields`]
 #[derive(Debug)]
 pub enum relation_word {}
 
 impl relation_word {
-    /// Writes the word.
+    /// Writes the word. serde's `with` requires this signature.
     // The signature that serde's `with` requires.
     #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)]
     pub fn serialize<S: Serializer>(

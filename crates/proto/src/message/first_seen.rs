@@ -1,4 +1,4 @@
-//! The first sightings of contents.
+//! Reports when contents were first seen.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct FirstSeen {
     pub path: PathText,
 }
 
-/// A file with a recorded first sighting. Other files have no row.
+/// A file of whose content the first sighting is recorded. Other files have no row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstSeenRow {
     /// The path in question.

@@ -1,4 +1,4 @@
-//! `groups`: identical sets and clusters of similar files.
+//! `groups`: finds sets of identical files and clusters of similar files.
 
 use std::collections::BTreeSet;
 
@@ -12,37 +12,40 @@ use crate::message::{
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
-/// `groups`: the question.
+/// The request of `groups`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GroupsRequest {
-    /// The files; `within` empty: all roots of the daemon.
+    /// The files to group. If `within` is empty, they are those of all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
-    /// The groups that are made. Others cost nothing.
+    /// The kinds of groups to make. The other kind is not computed.
     pub only: OnlyGroups,
-    /// Only links of these relations, in either direction, and sets of identical files if that is
-    /// one of them; empty: all.
+    /// The relations of the links to show, in either direction. Sets of identical files are shown
+    /// if that relation is among them. If this is empty, everything is shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
-    /// Only the cluster of this file.
+    /// The file whose cluster is shown, and no other cluster.
     pub of: Option<PathText>,
-    /// With `of`: follow chains to all earlier and later versions.
+    /// True to follow chains of versions from `of` to all earlier and later versions.
     pub family: bool,
-    /// Only links whose larger containment is at least this; absent: all links with a relation.
+    /// The minimum of the larger containment of a link. If it is absent, every link that has a
+    /// relation counts.
     pub min: Fraction,
-    /// The least number of shared bytes of a link; absent: 256.
+    /// The minimum number of shared bytes of a link. The default is 256 bytes.
     pub min_shared: Option<u64>,
-    /// The number of contents above which a chunk or fingerprint is ignored.
+    /// The maximum number of contents that may have a chunk or fingerprint. It is ignored if more
+    /// have it.
     pub degree: Degree,
-    /// The maximum memory to use, in bytes; beyond that the disk is used.
+    /// The maximum memory to use, in bytes. More data are kept on disk.
     pub memory: Option<u64>,
-    /// The maximum number of sets, and of clusters, to send.
+    /// The maximum number of sets to send, and that of clusters.
     pub top: Option<u64>,
-    /// Compare also the texts of documents and the members of archives, where the index has them.
+    /// True to compare also the texts of documents and the members of archives, if the index has
+    /// them.
     #[serde(default = "crate::message::scope::yes")]
     pub text: bool,
-    /// The unit of the measures of texts.
+    /// The unit in which texts are measured.
     pub unit: MeasureUnit,
 }
 
@@ -140,7 +143,8 @@ pub struct IdenticalSet {
 }
 
 impl IdenticalSet {
-    /// Returns the bytes of all files but one.
+    /// Returns the number of bytes that all files but one take. The one that takes most is left
+    /// out.
     pub fn overhead(&self) -> u64 {
         match self.allocated.iter().max() {
             Some(most) => self.allocated.iter().sum::<u64>() - most,
@@ -150,7 +154,7 @@ impl IdenticalSet {
         }
     }
 
-    /// Keeps the files at these places, in this order.
+    /// Keeps only the files with these indices, in this order.
     pub fn select(&mut self, places: &[usize]) {
         fn of<T: Clone>(list: &mut Vec<T>, places: &[usize]) {
             let kept = places.iter().filter_map(|&at| list.get(at).cloned());
@@ -163,7 +167,8 @@ impl IdenticalSet {
         of(&mut self.owners, places);
     }
 
-    /// Returns the bytes of files that share the blocks of another file of the set.
+    /// Returns the number of bytes of files whose blocks another file of the set shares. Of files
+    /// that share their blocks, one does not count.
     pub fn shared_blocks(&self) -> u64 {
         let mut seen = BTreeSet::new();
         let numbers = self.blocks.iter().enumerate();
@@ -172,7 +177,7 @@ impl IdenticalSet {
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// Returns the bytes that the file at position `at` of the set takes.
+    /// Returns the number of bytes that the file with index `at` takes.
     pub fn taken_by(&self, at: usize) -> u64 {
         self.allocated.get(at).copied().unwrap_or(self.size)
     }
@@ -197,7 +202,7 @@ pub enum ClusterKind {
 }
 
 impl ClusterKind {
-    /// Returns the word of the contract.
+    /// Returns the word for the kind in every output.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -235,7 +240,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Returns the shared bytes of each member that is linked with the centre.
+    /// Returns the members that are linked with the centre, each with the number of bytes that it
+    /// shares with it.
     pub fn shared_with_center(&self) -> impl Iterator<Item = (&PathText, u64)> {
         self.links.iter().filter_map(|link| {
             let other = match (link.a == self.center, link.b == self.center) {
@@ -307,8 +313,8 @@ pub struct Member {
 }
 
 impl Cluster {
-    /// Returns whether all members state a date. If so, these dates determine `newest` and the
-    /// order of `versions`; otherwise the times of the files do.
+    /// Returns whether all members state a date that counts. Then `newest` and the order of
+    /// `versions` follow these dates. Otherwise they follow the times of the files.
     pub fn has_stated_dates(&self) -> bool {
         let mut members = self.members.iter();
         members.all(|member| {
@@ -319,12 +325,13 @@ impl Cluster {
         })
     }
 
-    /// Marks members whose stated dates contradict the chain of versions. Of two linked members,
-    /// the one that holds the other whole, and more, states an older date.
+    /// Marks members whose stated dates contradict the chain of versions. If one of two linked
+    /// members contains the other whole, and more, it should be the newer one. It is marked if it
+    /// states an older date.
     #[must_use]
     pub fn with_contradictions(mut self) -> Self {
-        // Two files that are not identical never share 1.000000, so a file that is held whole has
-        // 0.999999.
+        // The shares of two files that are not identical are always below 1.000000. So a file that
+        // is wholly in another has a share of 0.999999.
         let is_whole = |share: Fraction| share.millionths() >= Some(999_999);
         for link in self.links.iter().filter(|link| !link.estimate) {
             let (held, holder) = match (is_whole(link.a_in_b), is_whole(link.b_in_a)) {
@@ -351,7 +358,7 @@ impl Cluster {
 }
 
 impl Member {
-    /// Returns the time of the last change of its file, and the date that it states.
+    /// Returns the time of the last change of the file, and the date that the file states.
     pub fn dates(&self) -> (i64, Option<&StatedDate>) {
         (self.mtime, self.document_date.as_ref())
     }
@@ -408,30 +415,29 @@ pub struct Groups {
     pub clusters: Vec<Cluster>,
 }
 
-/// A row of `groups` on the wire. A large set or cluster is sent in pieces.
+/// A row of the answer to `groups`, as it is sent. A large set or cluster is sent in pieces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupsPart {
-    /// The totals; sent first.
+    /// The totals. They are sent first.
     Summary(Box<GroupsSummary>),
-    /// A set, or its first files.
+    /// A set, or the first files of a large set.
     Identical(IdenticalSet),
-    /// Further files of the last set.
+    /// Further files of the set that was sent last.
     MoreIdentical(IdenticalSet),
-    /// A cluster without members and links.
+    /// A cluster without its members and links.
     Cluster(Box<Cluster>),
-    /// Members of the last cluster.
+    /// Members of the cluster that was sent last.
     Members(Vec<Member>),
-    /// Links of the last cluster.
+    /// Links of the cluster that was sent last.
     Links(Vec<Link>),
 }
 
-/// The maximum number of paths in one row of the wire. A path has at most 4,096 bytes, and at most
-/// eight times as many in JSON, escaped and as base64. So a row stays below
-/// [`crate::frame::MAX_ANSWER`].
+/// The maximum number of paths in one row. A path has at most 4,096 bytes. In JSON, escaped and as
+/// base64, it has at most eight times as many. So a row stays below [`crate::frame::MAX_ANSWER`].
 const PIECE: usize = 500;
 
-/// Returns the piece with number `at` of a list: its next [`PIECE`] items.
+/// Returns the `at`-th piece of a list. Each piece has [`PIECE`] items, the last one perhaps fewer.
 fn piece<T: Clone>(list: &[T], at: usize) -> Vec<T> {
     list.chunks(PIECE).nth(at).unwrap_or_default().to_vec()
 }
@@ -494,7 +500,7 @@ impl Parts for Groups {
                     .chunks(PIECE)
                     .map(|m| GroupsPart::Members(m.to_vec())),
             );
-            // A link has two paths, so half as many fit into a row.
+            // A link has two paths, so a row has half as many links as paths.
             let links = links.chunks(PIECE / 2);
             parts.extend(links.map(|l| GroupsPart::Links(l.to_vec())));
         }
@@ -510,8 +516,8 @@ mod tests {
 
     #[test]
     fn the_longest_paths_fit_into_the_rows() {
-        // Control characters are escaped, and the last byte is not UTF-8. No path is longer in
-        // JSON.
+        // This path has only control characters, which are escaped, and a byte that is not UTF-8.
+        // No path is longer in JSON.
         let path = PathText::from_bytes([&[1; 4095][..], b"\xff"].concat());
         let member = Member {
             estimate: false,

@@ -1,4 +1,4 @@
-//! `find --holders`: every file that holds a piece of a given one.
+//! `find --holders`: finds every file that contains a piece of a given one.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -6,19 +6,20 @@ use strum::IntoStaticStr;
 use crate::message::{Inode, Layer, Scope, WireDigest};
 use crate::path::{PathText, fields};
 
-/// `find --holders`: the question.
+/// The request of `find --holders`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HoldersRequest {
-    /// Digests of the bytes of the file and then of its text, if it has one. Their samples are
-    /// denser than those in the index.
+    /// The digest of the bytes of the file, and then that of its text, if it has one. They have
+    /// more samples than those in the index.
     pub digests: Vec<WireDigest>,
     /// The files to search.
     #[serde(flatten)]
     pub scope: Scope,
-    /// The file that the bytes were read from; it is left out.
+    /// The file from which the bytes were read. It is left out of the answer.
     #[serde(default)]
     pub inode: Option<Inode>,
-    /// True if every file of the scope is a candidate, even without a common chunk or sample.
+    /// True if every file of the scope is a candidate, even if it has no chunk or sample of the
+    /// file.
     #[serde(default)]
     pub all: bool,
 }
@@ -39,7 +40,7 @@ pub enum Proof {
 }
 
 impl Proof {
-    /// Returns the word in every output.
+    /// Returns the word for the evidence in every output.
     pub fn word(self) -> &'static str {
         self.into()
     }

@@ -1,27 +1,28 @@
-//! Answers with several lists.
+//! Answers that consist of several lists.
 //!
-//! `compare`, `covered` and `groups` answer with totals and more than one list. On the wire such an
-//! answer is a stream of tagged rows ([`Parts::Part`]), so no line grows with the collection. In
-//! memory it is the struct itself, which the JSON document shows, too.
+//! `compare`, `covered` and `groups` answer with totals and more than one list. On the wire, such
+//! an answer is a stream of rows that name their list ([`Parts::Part`]). So no line gets longer if
+//! the collection is larger. In memory, the answer is a struct, which becomes the JSON document,
+//! too.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::message::{Answer, Header, SoftError};
 
-/// An answer that is sent in tagged rows.
+/// An answer that is sent as rows that name their list.
 pub trait Parts: Default {
-    /// One row on the wire.
+    /// A row as it is sent.
     type Part: Serialize + DeserializeOwned;
 
-    /// Adds a row; rows arrive in the order of [`Self::into_parts`].
+    /// Adds a row. Rows arrive in the order of [`Self::into_parts`].
     fn add(&mut self, part: Self::Part);
 
-    /// Returns the rows, in order; none grows with the size of the collection.
+    /// Returns the rows in order. The size of a row does not depend on that of the collection.
     fn into_parts(self) -> Vec<Self::Part>;
 }
 
-/// An answer that is only a list has no totals: its items are the rows.
+/// An answer that is a single list has no totals, and its items are the rows.
 impl<R: Serialize + DeserializeOwned> Parts for Vec<R> {
     type Part = R;
 
@@ -34,12 +35,12 @@ impl<R: Serialize + DeserializeOwned> Parts for Vec<R> {
     }
 }
 
-/// An entire answer of several lists in memory.
+/// An entire answer in memory: the body, with the header and the errors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Whole<P> {
-    /// The facts that apply to the entire answer.
+    /// The header, which applies to the entire answer.
     pub header: Header,
-    /// Totals and lists.
+    /// The totals and the lists.
     pub body: P,
     /// The paths that could not be read, sorted.
     pub errors: Vec<SoftError>,
@@ -56,7 +57,7 @@ impl<R> From<Answer<R>> for Whole<Vec<R>> {
 }
 
 impl<P> Whole<P> {
-    /// Returns the same answer with its body converted by `form`.
+    /// Returns the answer with its body converted by `form`.
     pub fn map<Q>(self, form: impl FnOnce(P) -> Q) -> Whole<Q> {
         Whole {
             header: self.header,
@@ -81,8 +82,8 @@ impl<P: Default> Whole<P> {
 }
 
 impl<P: Parts> Whole<P> {
-    /// Returns the answer as rows for the wire. The header still counts the rows of the question,
-    /// not the parts.
+    /// Returns the answer in the rows that are sent. The header still counts the rows of the
+    /// question, and not the rows that are sent.
     pub fn into_answer(self) -> Answer<P::Part> {
         Answer {
             header: self.header,
@@ -91,7 +92,7 @@ impl<P: Parts> Whole<P> {
         }
     }
 
-    /// Joins the rows of the wire to an answer.
+    /// Assembles an answer from the rows that were sent.
     pub fn from_answer(answer: Answer<P::Part>) -> Self {
         let mut body = P::default();
         for part in answer.rows {

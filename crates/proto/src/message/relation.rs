@@ -1,4 +1,4 @@
-//! The relations that answers are filtered by.
+//! The relations by which answers are filtered.
 
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
@@ -24,12 +24,13 @@ pub enum PairRelation {
 }
 
 impl PairRelation {
-    /// Returns whether a row with this relation passes a filter. An empty filter accepts all.
+    /// Returns whether a filter accepts a row that has this relation. An empty filter accepts every
+    /// row.
     pub fn accept(filter: &[Self], relation: Option<Relation>) -> bool {
         filter.is_empty() || relation.is_some_and(|relation| filter.contains(&relation.into()))
     }
 
-    /// Like [`Self::accept`], for two files in either direction.
+    /// Does the same as [`Self::accept`], but the two files may be swapped.
     pub fn accept_either(filter: &[Self], relation: Option<Relation>) -> bool {
         Self::accept(filter, relation) || Self::accept(filter, relation.map(Relation::swapped))
     }

@@ -1,4 +1,4 @@
-//! The requests of a client.
+//! The requests that a client sends.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -20,102 +20,107 @@ use crate::path::PathText;
 #[serde(tag = "request", rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Request {
-    /// Finds files similar to one. Rows: [`crate::message::FindRow`], best first.
+    /// Finds the files similar to a given one. Rows: [`crate::message::FindRow`], best first.
     Find(FindRequest),
-    /// Finds every file that holds a piece of one. Rows: [`crate::message::HolderRow`], candidates.
+    /// Finds every file that contains a piece of a given one. Rows: [`crate::message::HolderRow`],
+    /// which are candidates.
     Holders(HoldersRequest),
-    /// Finds where the contents of paths went. Rows: [`crate::message::DepartedRow`].
+    /// Finds where the former contents of paths are now. Rows: [`crate::message::DepartedRow`].
     Departed(DepartedRequest),
     /// Reports when the contents of files were first seen. Rows: [`crate::message::FirstSeenRow`].
     FirstSeen(FirstSeenRequest),
-    /// Lists all pairs among files. Rows: [`crate::message::PairRow`], best first.
+    /// Finds all pairs of similar files. Rows: [`crate::message::PairRow`], best first.
     Pairs(PairsRequest),
     /// Compares two directories by content. Rows: [`crate::message::ComparePart`].
     Compare(CompareRequest),
-    /// Reports whether a directory can be deleted. Rows: [`crate::message::CoveredPart`].
+    /// Checks whether a directory can be deleted. Rows: [`crate::message::CoveredPart`].
     Covered(CoveredRequest),
-    /// Lists similar directories. Rows: [`crate::message::DirRow`], biggest saving first.
+    /// Finds similar directories. Rows: [`crate::message::DirRow`], the largest number of shared
+    /// bytes first.
     Dirs(DirsRequest),
-    /// Lists identical sets and clusters. Rows: [`crate::message::GroupsPart`].
+    /// Finds sets of identical files and clusters of similar ones. Rows:
+    /// [`crate::message::GroupsPart`].
     Groups(GroupsRequest),
-    /// Lists all paths with similar files side by side. Rows: [`crate::message::OrderRow`].
+    /// Lists all paths so that similar files are adjacent. Rows: [`crate::message::OrderRow`].
     Order(GroupsRequest),
-    /// Marks the common content of files as a template. One row: [`crate::message::TemplateRow`].
+    /// Makes a template of the common content of files. One row: [`crate::message::TemplateRow`].
     TemplatesMark(MarkRequest),
     /// Lists the templates. Rows: [`crate::message::TemplateRow`].
     TemplatesList,
-    /// Unmarks a template. One row: [`crate::message::TemplateRow`].
+    /// Removes a template. One row: [`crate::message::TemplateRow`].
     TemplatesUnmark {
-        /// Its id or name.
+        /// The id or the name of the template.
         which: String,
     },
     /// Returns the state of the daemon. One row: [`crate::message::StatusAnswer`].
     Status,
-    /// Waits until every earlier change is in the index, the overlay and the alert queue; no rows.
-    /// Fails with [`crate::message::FailureKind::Timeout`].
+    /// Waits until every earlier change is in the index, the overlay and the alert queue. There are
+    /// no rows. Fails with [`crate::message::FailureKind::Timeout`].
     Sync {
-        /// Milliseconds until it gives up; `None`: never.
+        /// The time limit in milliseconds, or `None` for no limit.
         #[serde(default)]
         timeout_ms: Option<u64>,
     },
-    /// Writes the canonical dump. Rows: [`crate::message::DumpRow`].
+    /// Dumps roots in the canonical form. Rows: [`crate::message::DumpRow`].
     Dump {
-        /// Directories to include; empty: all roots.
+        /// The directories to include. If there are none, all roots are included.
         #[serde(default)]
         roots: Vec<PathText>,
     },
-    /// Writes a dump in another form. Rows: [`crate::message::DumpRow`].
+    /// Dumps roots in another form. Rows: [`crate::message::DumpRow`].
     DumpAs {
-        /// Directories to include; empty: all roots.
+        /// The directories to include. If there are none, all roots are included.
         #[serde(default)]
         roots: Vec<PathText>,
-        /// The form.
+        /// The form of the dump.
         form: DumpForm,
     },
-    /// Adds a root, and keeps it across restarts. One row: [`crate::message::WatchRow`].
+    /// Adds a root that is also watched after a restart. One row: [`crate::message::WatchRow`].
     WatchAdd {
-        /// The directory, absolute.
+        /// The absolute path of the directory.
         path: PathText,
-        /// The rules of its scan.
+        /// The rules for its scan.
         #[serde(flatten)]
         rules: RootRules,
-        /// The rules of its alerts.
+        /// The rules for its alerts.
         #[serde(flatten)]
         alerts: AlertRules,
     },
     /// Imports a catalogue. It replaces any catalogue with the same label. One row:
     /// [`crate::message::WatchRow`].
     Import {
-        /// The file, absolute.
+        /// The absolute path of the file.
         path: PathText,
-        /// Its label: see [`crate::catalogued::is_label`].
+        /// The label of the catalogue: see [`crate::catalogued::is_label`].
         label: String,
     },
-    /// Removes a root or a catalogue, and deletes its content from the index; no rows.
+    /// Removes a root or a catalogue, and deletes its files from the index. There are no rows.
     WatchRemove {
-        /// The root, absolute; or the path of the catalogue ([`crate::catalogued::of_label`]).
+        /// The absolute path of the root, or the path of the catalogue
+        /// ([`crate::catalogued::of_label`]).
         path: PathText,
     },
     /// Lists the roots and the catalogues. Rows: [`crate::message::WatchRow`].
     WatchList,
     /// Lists the stored alerts, oldest first. Rows: [`crate::message::AlertRow`].
     Alerts {
-        /// Continue with new alerts until the connection is closed.
+        /// True to go on with new alerts until the connection is closed.
         #[serde(default)]
         follow: bool,
-        /// Only alerts with a greater number than this.
+        /// The number after which alerts are returned.
         #[serde(default)]
         after: u64,
     },
-    /// Marks two files as seen together, which ends alerts about their contents. Rows:
+    /// Marks two files as seen together, so that their contents raise no more alerts. Rows:
     /// [`crate::message::AckRow`], the new marks.
     Ack {
-        /// A file, absolute.
+        /// The absolute path of a file.
         a: PathText,
-        /// The other one; `None`: every file that `a` resembles enough for an alert.
+        /// The absolute path of the other file. `None` means every file that `a` resembles enough
+        /// for an alert.
         #[serde(default)]
         b: Option<PathText>,
-        /// True to mark `a` and all these files as one group: no two of them raise an alert.
+        /// True to mark `a` and all these files as one group. Then no two of them raise an alert.
         #[serde(default)]
         group: bool,
     },
@@ -123,47 +128,49 @@ pub enum Request {
     AckList,
     /// Removes marks. Rows: [`crate::message::AckRow`], the removed marks.
     AckUndo {
-        /// A file, absolute: all marks of its content.
+        /// The absolute path of a file. All marks of its content are removed.
         a: PathText,
-        /// Another file, absolute: only marks about both contents.
+        /// The absolute path of another file. If it is given, only the marks about both contents
+        /// are removed.
         #[serde(default)]
         b: Option<PathText>,
     },
     /// Mounts the overlay, and answers when the mount point responds. One row:
     /// [`crate::message::MountRow`].
     Mount {
-        /// The mount point, absolute; `None`: the configured one, with its link.
+        /// The absolute path of the mount point. `None` means the configured one, with its link.
         #[serde(default)]
         path: Option<PathText>,
-        /// The view; `None`: the configured one, or folders at any other mount point.
+        /// The view. `None` means the configured one, or, at any other mount point, folders.
         #[serde(default)]
         view: Option<MountView>,
     },
-    /// Unmounts the overlay. One row: its state before.
+    /// Unmounts the overlay. One row: the state that the overlay had before.
     Unmount {
-        /// The mount point; `None`: the only one.
+        /// The mount point. `None` means the only mounted overlay.
         #[serde(default)]
         path: Option<PathText>,
     },
-    /// Reports which paths are covered: below a root, not left out, and not below a directory that
-    /// could not be listed. One [`crate::message::CoverRow`] for each path, in the order of the
-    /// request.
+    /// Reports which paths are covered. A covered path is below a root, no rule leaves it out, and
+    /// it is not below a directory that could not be listed. One [`crate::message::CoverRow`] for
+    /// each path, in the order of the request.
     Covers {
-        /// Absolute paths.
+        /// The absolute paths to check.
         paths: Vec<PathText>,
-        /// True if nothing below them may be left out, either.
+        /// True if a path is covered only if nothing below it is left out, either.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         whole: bool,
     },
 }
 
-/// A request as a line, and whether to report progress. An older daemon ignores that field.
+/// A request as it is sent, with the wish for reports of progress. An older daemon ignores this
+/// field.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Asked<'a> {
-    /// The request.
+    /// The request itself.
     #[serde(flatten)]
     pub request: &'a Request,
-    /// True to send reports of progress ([`crate::message::StepProgress`]).
+    /// True if the daemon should report its progress ([`crate::message::StepProgress`]).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub progress: bool,
 }
@@ -181,7 +188,7 @@ impl Asked<'_> {
 }
 
 impl Request {
-    /// Returns the word on the wire and in logs.
+    /// Returns the word for the request on the wire and in logs.
     pub fn word(&self) -> &'static str {
         self.into()
     }
@@ -191,42 +198,42 @@ impl Request {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DumpForm {
-    /// One line for each path, with only the state of the tree.
+    /// One line for each path. The lines depend only on the state of the tree.
     #[default]
     Canonical,
-    /// One line for each chunk: length, MD5, number of the file.
+    /// One line for each chunk: its length, its MD5, and the number of the file.
     Chunks,
-    /// One line for each file: its number among the chunks, and its path.
+    /// One line for each file: its number in the dump of chunks, and its path.
     Files,
-    /// A catalogue. It is binary: each row carries a piece of it as base64.
+    /// A catalogue. It is binary, so each row has a piece of it as base64.
     Catalogue(CatalogueForm),
 }
 
-/// Contents and size limits of a catalogue.
+/// The contents of a catalogue, and the limits for its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CatalogueForm {
-    /// Its label: see [`crate::catalogued::is_label`].
+    /// The label of the catalogue: see [`crate::catalogued::is_label`].
     pub label: String,
-    /// Time of its export, in seconds since 1970.
+    /// The time of the export, in seconds since 1970.
     pub created: i64,
-    /// True if the answer includes names, times of change, directories and links.
+    /// True if the catalogue has names, times of change, directories and links.
     pub names: bool,
-    /// True if the answer includes the texts of documents and the members of archives.
+    /// True if the catalogue has the texts of documents and the members of archives.
     pub text: bool,
-    /// Largest size of the catalogue, as a share of the bytes of the contents. Samples are thinned
-    /// until it fits, see `resemble_catalogue`. 1: nothing is thinned.
+    /// The maximum size of the catalogue, as a share of the bytes of the contents. Samples are
+    /// thinned until it fits, see `resemble_catalogue`. If this is 1, nothing is thinned.
     pub within: Fraction,
-    /// A catalogue of at most this many bytes is never thinned.
+    /// The size in bytes up to which a catalogue is never thinned.
     #[serde(default)]
     pub small: u64,
 }
 
-/// `find`: one subject and the files it is compared with.
+/// The request of `find`: a file or content (the subject), and the files to compare it with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindRequest {
-    /// The file or content to find similar files of.
+    /// The file or content to which similar files are searched.
     pub subject: Subject,
-    /// The scope and the selection of rows.
+    /// The scope, and the rows to return.
     #[serde(flatten)]
     pub options: FindOptions,
 }
@@ -234,63 +241,68 @@ pub struct FindRequest {
 /// The options of a `find`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FindOptions {
-    /// The files to compare with. The subject itself need not be one of them.
+    /// The files to compare with the subject. The subject need not be one of them.
     #[serde(flatten)]
     pub scope: Scope,
-    /// Only rows whose larger containment is at least this; absent: those with a relation.
+    /// The minimum of the larger containment of a row. If it is absent, rows must have a relation.
     #[serde(default)]
     pub min: Fraction,
-    /// Only rows with at least this many shared bytes, identical files aside; absent: 256.
+    /// The minimum number of shared bytes of a row that is not an identical file. The default is
+    /// 256 bytes.
     #[serde(default)]
     pub min_shared: Option<u64>,
-    /// Only rows of these relations, seen from the subject; empty: every row, with or without a
-    /// relation.
+    /// The relations of the rows to return, seen from the subject. If this is empty, rows may have
+    /// any relation or none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
-    /// Include rows that the listing rule drops: many other files share their common content.
+    /// True to include rows that the listing rule drops because many other files share their common
+    /// content.
     #[serde(default)]
     pub all: bool,
-    /// Number of rows to return, from the first; the header still counts all.
+    /// The maximum number of rows to return. The header still counts all rows.
     #[serde(default)]
     pub top: Option<u64>,
-    /// Compute the measures from the bytes of both files, where they can be read.
+    /// True to measure the bytes of both files, if they can be read.
     #[serde(default)]
     pub exact: bool,
     /// The unit of the measures.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// Compare also the texts of documents and the members of archives, where the roots have
+    /// True to compare also the texts of documents and the members of archives, if the roots have
     /// extracted them.
     #[serde(default = "yes")]
     pub text: bool,
 }
 
-/// The file or content that others are compared with.
+/// The file or content with which other files are compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    /// An indexed file. Fails with [`crate::message::FailureKind::NotIndexed`] if it is not.
+    /// An indexed file. The request fails with [`crate::message::FailureKind::NotIndexed`] if the
+    /// index does not have it.
     File(PathText),
-    /// Bytes that the client has read: standard input, or a file outside the roots.
+    /// Bytes that the client has read, from standard input or from a file outside the roots.
     Content {
         /// The digest of the bytes, made with the parameters of [`crate::message::Hello`].
         digest: Box<WireDigest>,
-        /// The name that rows carry in `file`.
+        /// The name of the subject in the field `file` of the rows.
         name: PathText,
-        /// The file that the bytes were read from, if it was one. Files with its inode are left out
-        /// of the answer.
+        /// The file from which the bytes were read, if it was one. Files with its inode are left
+        /// out of the answer.
         #[serde(default)]
         inode: Option<Inode>,
-        /// The other renditions: the text of a document, the contents of an archive.
+        /// The other renditions of the subject: the text of a document, or the contents of an
+        /// archive.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         others: Vec<WireRendition>,
-        /// The members, if it is an archive or a mail, without chunks; at most 1,000.
+        /// The digests of the members if the subject is an archive or a mail. They have no chunks,
+        /// and there are at most 1,000.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         held: Vec<WireDigest>,
-        /// The absolute path where the bytes can be read again, for exact measures.
+        /// The absolute path at which the bytes can be read again for exact measures.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<PathText>,
-        /// The bytes, if they are few and cannot be read again.
+        /// The bytes of the subject, if they are few and cannot be read again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<Box<WireBytes>>,
         /// The last change of the file, and the date that it states.
@@ -299,7 +311,7 @@ pub enum Subject {
     },
 }
 
-/// Bytes; base64 on the wire.
+/// Bytes that are base64 on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireBytes(pub Vec<u8>);
 
@@ -316,72 +328,75 @@ impl<'de> Deserialize<'de> for WireBytes {
     }
 }
 
-/// A further rendition of a file, beyond its bytes.
+/// A rendition of a file other than its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireRendition {
-    /// The role of the content.
+    /// The role of the rendition.
     pub stands: StandsAs,
-    /// The digest of the content. The digest of a whole has no chunks.
+    /// The digest of the rendition. If several contents were joined, it has no chunks.
     pub digest: WireDigest,
 }
 
-/// The role of a content that represents a file.
+/// The role of a rendition of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StandsAs {
-    /// The only content packed in the file.
+    /// The only content in a compressed file.
     Unpacked,
     /// The text of the file.
     Text,
-    /// All texts in the archive, as one whole.
+    /// All texts in an archive, joined.
     WholeText,
-    /// All contents of the archive that are not texts, as one whole.
+    /// All contents in an archive that are not texts, joined.
     WholeBytes,
 }
 
-/// `pairs`: every pair among the files of some directories.
+/// The request of `pairs`: all pairs of similar files below some directories.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools)] // each is a switch of its own
 pub struct PairsRequest {
-    /// The files; `within` is not empty.
+    /// The files to compare. `within` is not empty.
     #[serde(flatten)]
     pub scope: Scope,
-    /// The score that rows are sorted by and `min` applies to.
+    /// The score by which rows are sorted, and with which `min` is compared.
     #[serde(default)]
     pub score: PairScore,
-    /// Only pairs whose score is at least this; absent: every pair with enough evidence.
+    /// The minimum score of a pair. If it is absent, every pair with enough evidence is returned.
     #[serde(default)]
     pub min: Fraction,
-    /// Only pairs with at least this many shared bytes, identical files aside; absent: 256.
+    /// The minimum number of shared bytes of a pair that is not identical. The default is 256
+    /// bytes.
     #[serde(default)]
     pub min_shared: Option<u64>,
-    /// Number of rows to return, from the first; the header still counts all.
+    /// The maximum number of rows to return. The header still counts all rows.
     #[serde(default)]
     pub top: Option<u64>,
-    /// Compute the measures from the bytes of both files.
+    /// True to measure the bytes of both files of each pair.
     #[serde(default)]
     pub exact: bool,
-    /// Read no file: all figures are estimates, except those of equal contents.
+    /// True to read no file. Then all figures are estimates, except those of files with equal
+    /// content.
     #[serde(default)]
     pub estimate: bool,
     /// The unit of the measures.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// Compare documents by their texts, where the roots have extracted them.
+    /// True to compare documents by their texts, if the roots have extracted them.
     #[serde(default = "yes")]
     pub text: bool,
-    /// With `text`, compare archives, mails and compressed files by their contents. Otherwise they
-    /// have rows only with identical files.
+    /// True to compare archives, mails and compressed files by their contents, if `text` is true.
+    /// Otherwise they have rows only with identical files.
     #[serde(default)]
     pub archives: bool,
-    /// One row for every two of several identical files; otherwise one for all of them.
+    /// True for a row for every two of several identical files. Otherwise there is one row for all
+    /// of them.
     #[serde(default)]
     pub all: bool,
-    /// Only pairs of these relations, in either direction; empty: every pair, with or without a
-    /// relation.
+    /// The relations of the pairs to return, in either direction. If this is empty, pairs may have
+    /// any relation or none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
-    /// The order of rows.
+    /// The order of the rows.
     #[serde(default, skip_serializing_if = "PairOrder::is_score")]
     pub order: PairOrder,
 }

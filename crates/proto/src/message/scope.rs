@@ -4,37 +4,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::PathText;
 
-/// The files that take part in a question. Only they are candidates, and only they count for what
-/// is boilerplate. So the daemon's index of more files gives the same answer as the command's own
-/// index.
+/// The files that take part in a question. Only they are candidates, and only they count when the
+/// question decides what is boilerplate. So the daemon, whose index may have more files, gives the
+/// same answer as the command with its own index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
-    /// Files at or below these paths, absolute. Empty: all roots of the daemon, unless the request
-    /// says otherwise.
+    /// The absolute paths at or below which the files are. If this is empty, the files are those of
+    /// all roots of the daemon, unless the request says otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<PathText>,
-    /// Only files whose path matches one of these globs; empty: all. Globs are those of ignore
-    /// files. They are matched below the path of `within` (or the root) that holds the file.
+    /// The globs of which one must match the path of a file. If this is empty, all files take part.
+    /// Globs have the syntax of ignore files. They are matched with the path below the path in
+    /// `within` (or the root) that contains the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
-    /// Leaves out files whose path matches one of these globs, included or not.
+    /// The globs of files that do not take part, even if `include` matches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
-    /// Only files of at least this many bytes.
+    /// The minimum size of a file in bytes.
     #[serde(default)]
     pub min_size: u64,
 }
 
-/// A file identified by `stat`, for two processes on one machine at one time.
+/// The identity of a file by `stat`. Two processes on one machine can compare it while the file
+/// exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Hash)]
 pub struct Inode {
-    /// `st_dev`.
+    /// The device, `st_dev`.
     pub dev: u64,
-    /// `st_ino`.
+    /// The inode number, `st_ino`.
     pub ino: u64,
 }
 
-/// The default of the field `text` of a request.
+/// Returns true, which is the default of the field `text` of a request.
 pub(crate) const fn yes() -> bool {
     true
 }

@@ -1,4 +1,4 @@
-//! Status of the daemon: its state, its roots and overlays, its alerts.
+//! The status of the daemon: its state, its roots, its overlays and its alerts.
 
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
@@ -130,13 +130,13 @@ pub struct Unopened {
 }
 
 impl StatusAnswer {
-    /// The maximum number of entries that [`Self::unopened`] names.
+    /// The maximum number of entries in [`Self::unopened`].
     pub const MOST_UNOPENED: usize = 100;
 
-    /// The maximum number of entries that [`Self::waits`] names.
+    /// The maximum number of entries in [`Self::waits`].
     pub const MOST_WAITS: usize = 10;
 
-    /// Returns whether everything is in order. Then `resemble status` ends with exit code 0.
+    /// Returns whether everything is in order. `resemble status` then exits with code 0.
     pub fn is_live(&self) -> bool {
         let is_well = |state| matches!(state, RootState::Live | RootState::Catalogue);
         self.degraded.is_empty() && self.roots.iter().all(|root| is_well(root.state))
@@ -200,23 +200,23 @@ pub struct AlertRules {
 }
 
 impl AlertRules {
-    /// The default share, in millionths.
+    /// The default of `min`, in millionths.
     const USUAL_SHARE: u32 = 800_000;
-    /// The default size.
+    /// The default of `min_size`, in bytes.
     pub const USUAL_SIZE: u64 = 1024;
 
-    /// Returns the least share of the smaller file.
+    /// Returns the minimum share of the smaller file that must be common.
     pub fn least_share(&self) -> Fraction {
         self.min
             .unwrap_or_else(|| Fraction::from_millionths(Self::USUAL_SHARE))
     }
 
-    /// Returns the least size of the changed file, in bytes.
+    /// Returns the minimum size of the changed file, in bytes.
     pub fn least_size(&self) -> u64 {
         self.min_size.unwrap_or(Self::USUAL_SIZE)
     }
 
-    /// Returns the same rules, with the defaults left out.
+    /// Returns the same rules, with values that are the default left out.
     #[must_use]
     pub fn spelt_short(self) -> Self {
         let usual = Self::default();
@@ -258,10 +258,10 @@ pub enum AlertWord {
 }
 
 impl AlertWord {
-    /// All words as written in a message.
+    /// The list of all words, as messages show it.
     pub const WORDS: &str = "identical, same-text, near, contains, contained, shares, tree";
 
-    /// The word in every output.
+    /// Returns the word in every output.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -281,7 +281,7 @@ impl From<Relation> for AlertWord {
 }
 
 impl AlertRow {
-    /// Returns its word; `None` for a summary.
+    /// Returns the word of the alert. Returns `None` if it is a summary.
     pub fn word(&self) -> Option<AlertWord> {
         match self.kind {
             AlertKind::File => self.relation.map(AlertWord::from),
@@ -346,7 +346,7 @@ pub enum RootState {
 }
 
 impl RootState {
-    /// The word in every output.
+    /// Returns the word for the state in every output.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -440,9 +440,9 @@ pub struct SeenRoot {
 /// The answer to a request to mount or to unmount.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountRow {
-    /// A warning about its place: one sentence for people.
+    /// A warning about the mount point, in one sentence for people.
     pub warning: Option<String>,
-    /// The overlay that is now, or was before, at the mount point.
+    /// The overlay that is now at the mount point, or that was there before it was unmounted.
     #[serde(default)]
     pub mount: Option<MountStatus>,
 }
@@ -544,7 +544,7 @@ pub enum WatchOrigin {
 }
 
 impl WatchOrigin {
-    /// The word in every output.
+    /// Returns the word for the origin in every output.
     pub fn word(self) -> &'static str {
         self.into()
     }

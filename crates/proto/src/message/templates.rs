@@ -1,4 +1,4 @@
-//! `templates`: text that the user declared to be no evidence.
+//! `templates`: manages texts that the user declared to be no evidence of resemblance.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,21 +6,22 @@ use crate::message::Scope;
 use crate::number::Fraction;
 use crate::path::PathText;
 
-/// `templates mark`: makes a template of the common content of a cluster or of these files.
+/// The request of `templates mark`: makes a template of the common content of a cluster or of these
+/// files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MarkRequest {
-    /// The files, absolute; empty if a cluster is named.
+    /// The absolute paths of the files. This is empty if a cluster is named.
     pub files: Vec<PathText>,
-    /// The id of a cluster that `groups` reports for the files of `scope`.
+    /// The id of a cluster that `groups` would report for the files in `scope`.
     pub cluster: Option<String>,
-    /// The scope of the cluster; `within` empty: all roots of the daemon.
+    /// The scope of the cluster. If `within` is empty, it is all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
-    /// A piece is part of the template if this share of the files has it; without a share, if all
-    /// have it.
+    /// The share of the files that must have a piece, so that the piece becomes part of the
+    /// template. If it is absent, all files must have it.
     pub share: Fraction,
-    /// Its name for people.
+    /// The name of the template, for people.
     pub name: Option<String>,
 }
 

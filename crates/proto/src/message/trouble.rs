@@ -1,4 +1,4 @@
-//! Errors: the paths that could not be read, and the reasons for a missing answer.
+//! Errors: paths that could not be read, and reasons why there is no answer.
 
 use std::io;
 
@@ -20,7 +20,7 @@ pub struct SoftError {
 }
 
 impl SoftError {
-    /// Returns the error of a path that vanished during a question.
+    /// Returns the error for a path that vanished while a question was answered.
     pub fn vanished(path: PathText) -> Self {
         Self {
             path,
@@ -29,7 +29,7 @@ impl SoftError {
         }
     }
 
-    /// Returns the error of an unreachable root, whose indexed files are kept.
+    /// Returns the error for a root that cannot be reached. The index keeps its files.
     pub fn unreachable(root: PathText) -> Self {
         Self {
             path: root,
@@ -38,12 +38,12 @@ impl SoftError {
         }
     }
 
-    /// Returns whether the answer may lack content because of it.
+    /// Returns whether the answer may lack content because of this error.
     pub fn is_trouble(&self) -> bool {
         self.kind != SoftErrorKind::LeftOut
     }
 
-    /// Returns the error of the system for a path.
+    /// Returns the error for a path at which a system call failed.
     pub fn of_io(path: PathText, error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::NotFound => SoftErrorKind::NotFound,
@@ -58,7 +58,7 @@ impl SoftError {
     }
 }
 
-/// Returns an error of the system in words, without the number that Rust adds.
+/// Returns the message of a system error without the number that Rust appends.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {
@@ -95,7 +95,7 @@ pub enum SoftErrorKind {
 pub struct Failure {
     /// The kind, for programs.
     pub kind: FailureKind,
-    /// One sentence for people, with the remedy if there is one.
+    /// The message for people, in one sentence, with a remedy if there is one.
     pub message: String,
 }
 
@@ -118,22 +118,22 @@ pub enum FailureKind {
     BadRequest,
     /// The client has no permission to ask.
     Denied,
-    /// Too many questions at once; ask again later.
+    /// Too many questions are being answered. The client may ask again later.
     Busy,
     /// A path lies under no root.
     NotWatched,
-    /// The subject of a find is not in the index.
+    /// The subject of a `find` is not in the index.
     NotIndexed,
     /// The time limit of a `sync` has passed.
     Timeout,
-    /// A command that cannot be executed in the present state. Examples are a root inside a root, a
-    /// mount point that is not empty, or no mount at all.
+    /// The present state does not allow the command. Examples are a root inside a root, a mount
+    /// point that is not empty, and an unmount without a mount.
     Refused,
     /// The daemon is shutting down.
     ShuttingDown,
     /// An internal error: the index cannot be read, or the disk is full.
     Internal,
-    /// Any kind that only a newer server knows.
+    /// Another reason, which only a newer server knows.
     #[serde(other)]
     Other,
 }

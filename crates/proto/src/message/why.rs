@@ -1,7 +1,7 @@
-//! The answer to `why`: where two files agree and differ.
+//! The answer to `why`: where two files agree, and where they differ.
 //!
-//! It is not part of the protocol of the daemon, because the command reads the two files itself. It
-//! is here because it is printed like the other documents.
+//! The answer is not part of the daemon's protocol, because the command reads the two files itself.
+//! It is in this crate because it is printed in the same way as the other documents.
 
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};

@@ -1,16 +1,19 @@
-//! Estimates the match of two archives or mails, if one of them cannot be read.
+//! Estimates the match of two archives or mails if one of them cannot be read.
 //!
 //! A measure of such a pair counts what each member shares with all members of the other archive
-//! together. The two wholes cannot show this: a whole that shares half of its members looks like a
-//! text with an edit in every line. So each member is compared like a single content
-//! ([`super::members`]), with the members of the other side that share a sample.
+//! together. The two wholes (all texts joined, and all other members joined) cannot show this: a
+//! whole that shares half of its members looks like a text with an edit in every line. So each
+//! member is compared, like a single content ([`super::members`]), with those members of the other
+//! archive that share a sample with it.
 //!
-//! * An equal member, or a text of the same words, lies in the other archive. For any other member,
-//!   the estimate is that of its best partner, and the upper end is the sum over all partners.
-//! * Shares are sums over the members, by their sizes.
+//! * If the other archive has an equal member, or a text of the same words, the member counts as
+//!   wholly shared. For any other member, the estimate is that of its best partner. The upper end
+//!   of its interval is the sum over all partners.
+//! * The share of an archive is the sum over its members, weighted by their sizes.
 //! * The resemblance counts the distinct samples of all members of one kind.
 //! * Members that are too small, or repeat another one, are assumed to be shared to the same extent
-//!   as the others. The lower end counts them as not shared, the upper end as shared.
+//!   as the others. The lower end of the interval counts them as not shared, the upper end as
+//!   shared.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -22,14 +25,15 @@ use crate::judge::matched::Match;
 use crate::judge::members::{ShownShare, is_text, sample_error, shown_match};
 use crate::renditions::{MOST_MEMBERS, WholeDigest, same_words};
 
-/// An archive: its wholes, and its first members without chunks.
+/// An archive: its two wholes (all texts joined, all other contents joined), and the digests of its
+/// first members. The digests have no chunks.
 pub type HeldSide<'a> = ([Option<WholeDigest>; 2], &'a [Digest]);
 
-/// The members of one side, each with the share of it that the other side has.
+/// The members of one archive. Each has the share of it that is in the other archive.
 struct JudgedSide<'a> {
     members: Vec<&'a Digest>,
     shares: Vec<ShownShare>,
-    /// The bytes of the archive: first of its texts, then of all its other members.
+    /// The number of bytes of the archive: first of its texts, then of all its other members.
     sizes: [f64; 2],
 }
 
@@ -50,7 +54,7 @@ impl<'a> JudgedSide<'a> {
         self.sizes.iter().sum()
     }
 
-    /// Maps each sample to the indexes of the members that have it.
+    /// Returns for each sample the indices of the members that have it.
     fn by_sample(&self) -> HashMap<Fingerprint, Vec<usize>> {
         let mut places: HashMap<Fingerprint, Vec<usize>> = HashMap::new();
         for (at, member) in self.members.iter().enumerate() {
@@ -61,7 +65,7 @@ impl<'a> JudgedSide<'a> {
         places
     }
 
-    /// Returns the share of the archive that the other one has.
+    /// Returns the share of this archive that is in the other one.
     fn share(&self, asked: Unit) -> ShownShare {
         let of_kind = |of_text: bool| {
             let mut sum = KindShare::default();
@@ -81,8 +85,8 @@ impl<'a> JudgedSide<'a> {
         }
     }
 
-    /// Returns the distinct samples of the members that `is_asked` selects, each with the least
-    /// level of a signature that has it.
+    /// Returns the distinct samples of the members that `is_asked` selects. If several signatures
+    /// have a sample, it gets the lowest of their levels.
     fn samples(&self, is_asked: impl Fn(&Digest) -> bool) -> HashMap<Fingerprint, u8> {
         let mut samples: HashMap<Fingerprint, u8> = HashMap::new();
         for member in self.members.iter().filter(|member| is_asked(member)) {
@@ -96,14 +100,14 @@ impl<'a> JudgedSide<'a> {
     }
 }
 
-/// The bytes that members of one kind share with the other archive.
+/// The sums over all members of one kind (texts, or all others).
 #[derive(Default)]
 struct KindShare {
     known: f64,
     shared: ShownShare,
-    /// Samples of the members that share something.
+    /// The number of samples of the members that share something.
     samples: usize,
-    /// The bytes and the samples of the members with nothing in common.
+    /// The bytes and the number of samples of the members of which no sample is shared.
     unseen: (f64, usize),
 }
 
@@ -122,10 +126,10 @@ impl KindShare {
         self.shared = self.shared.beside(share);
     }
 
-    /// Returns the shared bytes, with the ends of their interval. In words the ends are wider,
-    /// because only samples show how many words of a member are shared. Members without a common
-    /// sample may still share something. With a confidence of 95 % this is at most as much as three
-    /// of their samples represent.
+    /// Returns the number of shared bytes and its interval. For words, the interval is wider,
+    /// because only samples show how many words of a member are shared. A member without a shared
+    /// sample may still share something. With a confidence of 95 %, that is at most the part that
+    /// three of its samples represent.
     fn shown(&self, in_words: bool) -> ShownShare {
         let ShownShare { likely, low, high } = self.shared;
         let high = high + self.unseen.0 * 3.0 / self.unseen.1.max(3) as f64;
@@ -143,8 +147,8 @@ impl KindShare {
     }
 }
 
-/// Estimates the match of two archives. Returns `None` if not all members of both are known, or if
-/// the contents of both are equal.
+/// Estimates the match of two archives. Returns `None` if members of one of them are not known, or
+/// if both have equal contents.
 pub fn shown_of_archives(
     asked: Unit,
     a: HeldSide<'_>,
@@ -171,8 +175,8 @@ pub fn shown_of_archives(
     Some(shown_match(sizes, shares, shared_bytes, (unit, least)))
 }
 
-/// Sets the share of each member that lies in the other side. Returns the bytes of the members that
-/// both sides have.
+/// Computes for each member the share of it that is in the other archive. Returns the number of
+/// bytes of the members that both archives have.
 fn judge_members(asked: Unit, a: &mut JudgedSide<'_>, b: &mut JudgedSide<'_>) -> ByteLen {
     let by_sample = b.by_sample();
     let mut equal = ByteLen::ZERO;
@@ -186,7 +190,7 @@ fn judge_members(asked: Unit, a: &mut JudgedSide<'_>, b: &mut JudgedSide<'_>) ->
         partners.extend(equals);
         for other in partners {
             let theirs = b.members[other];
-            // Texts are measured in words and never against data.
+            // In words, a text is never compared with a member that is not a text.
             if asked == Unit::Words && is_text(one) != is_text(theirs) {
                 continue;
             }
@@ -212,8 +216,8 @@ fn judge_members(asked: Unit, a: &mut JudgedSide<'_>, b: &mut JudgedSide<'_>) ->
     equal
 }
 
-/// Computes the resemblance as a measurement does: for each kind by itself, weighed by the bytes of
-/// the kind.
+/// Estimates the resemblance in the same way as it is measured: separately for texts and for all
+/// others, weighted by their bytes.
 fn resemblance(asked: Unit, a: &JudgedSide<'_>, b: &JudgedSide<'_>) -> ShownShare {
     let of_kind = |at: usize| {
         let is_asked = |member: &Digest| is_text(member) == (at == 0);
@@ -230,7 +234,7 @@ fn resemblance(asked: Unit, a: &JudgedSide<'_>, b: &JudgedSide<'_>) -> ShownShar
     kinds[0].beside(kinds[1])
 }
 
-/// Estimates the resemblance of two sets of pieces by their samples.
+/// Estimates the resemblance of two sets of pieces from their samples.
 fn joined(a: &HashMap<Fingerprint, u8>, b: &HashMap<Fingerprint, u8>) -> ShownShare {
     let pieces = |level: u8| 2f64.powi(i32::from(level));
     let count = |samples: &HashMap<Fingerprint, u8>| -> f64 {

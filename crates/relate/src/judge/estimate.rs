@@ -1,4 +1,4 @@
-//! Estimates the measures of a pair from the sketches of both.
+//! Estimates the measures of a pair from the stored sketches of both contents.
 
 use resemble_core::similarity::proof::unit_of;
 use resemble_core::similarity::{
@@ -10,7 +10,8 @@ use resemble_proto::message::Layer;
 use crate::judge::matched::{Match, all_words};
 use crate::renditions::same_words;
 
-/// Estimates by shingles of words for two texts, and by windows for other kinds.
+/// Estimates the measures of two contents. Two texts are compared by shingles of words, other
+/// contents by windows.
 pub fn estimate(
     a: (&Sketch<'_>, ContentKind),
     b: (&Sketch<'_>, ContentKind),
@@ -19,7 +20,7 @@ pub fn estimate(
     estimate_in(Unit::Words, a, b, boilerplate)
 }
 
-/// Like [`estimate`], with two texts measured in this unit.
+/// Does the same as [`estimate`], but measures two texts in `unit`.
 pub fn estimate_in(
     unit: Unit,
     (a, a_kind): (&Sketch<'_>, ContentKind),
@@ -30,7 +31,7 @@ pub fn estimate_in(
     prepared_in(unit, (&a, a_kind), (&b, b_kind), boilerplate)
 }
 
-/// Like [`estimate_in`], for contents prepared with the same boilerplate.
+/// Does the same as [`estimate_in`], for contents that were prepared with the same boilerplate.
 pub fn prepared_in(
     unit: Unit,
     (a, a_kind): (&Prepared, ContentKind),
@@ -40,8 +41,8 @@ pub fn prepared_in(
     similarity::estimate_prepared(a, b, Compared::of(a_kind, b_kind, unit), boilerplate)
 }
 
-/// Estimates two contents that are not identical, for display. Like measures of read contents,
-/// these figures include boilerplate.
+/// Estimates the measures that a row shows for two contents that are not identical. These measures
+/// include boilerplate, as do those of contents that are read.
 pub fn shown_in(
     unit: Unit,
     (a, a_kind): (&Sketch<'_>, ContentKind),
@@ -54,7 +55,7 @@ pub fn shown_in(
     shown_prepared(unit, (&a, a_kind), (&b, b_kind))
 }
 
-/// Like [`shown_in`], for contents prepared without boilerplate.
+/// Does the same as [`shown_in`], for contents that were prepared without boilerplate.
 pub fn shown_prepared(
     unit: Unit,
     (a, a_kind): (&Prepared, ContentKind),
@@ -71,8 +72,8 @@ pub fn shown_prepared(
 /// A content that is estimated: its sketch, its kind, and the digest of its words.
 pub type Estimable<'a> = (&'a Sketch<'a>, ContentKind, Option<WordsDigest>);
 
-/// Returns the match of two contents that are not identical and were not read. If they have the
-/// same words, its shares are certain.
+/// Returns the match of two contents that are not identical and that were not read. If both have
+/// the same words, the shares are certain.
 pub fn estimated(
     unit: Unit,
     (a, b): (Estimable<'_>, Estimable<'_>),
@@ -95,7 +96,8 @@ pub fn estimated(
     }
 }
 
-/// Like [`shown_in`], for two wholes. Equal ones have exact figures.
+/// Does the same as [`shown_in`], for wholes of two archives. A whole is all texts of an archive
+/// joined, or all its other contents joined. If the wholes are equal, the measures are exact.
 pub fn shown_whole(
     unit: Unit,
     a: (&Sketch<'_>, ContentKind),
@@ -112,13 +114,15 @@ pub fn shown_whole(
     }
 }
 
-/// Returns the interval of an estimated share, by the content's samples of this level.
+/// Returns the interval of an estimated share of a content. Its width depends on the number of
+/// samples that the content has at this level.
 pub fn interval_at(share: Option<Score>, of: &Sketch<'_>, level: u8) -> Option<(Score, Score)> {
     let samples = of.signature.at_level(level).count() as u64;
     share.map(|share| similarity::interval(share, samples))
 }
 
-/// Returns whether a pair shares at least this many bytes, proven or estimated.
+/// Returns whether a pair shares at least `min_shared` bytes. Either the proven or the estimated
+/// number is enough.
 pub fn enough_shared((a, b): (ByteLen, ByteLen), measures: &Measures, min_shared: ByteLen) -> bool {
     let bytes = |score: Option<Score>, size: ByteLen| score.map_or(0.0, Score::get) * size.0 as f64;
     let estimated = bytes(measures.a_in_b, a).max(bytes(measures.b_in_a, b));

@@ -1,4 +1,4 @@
-//! Selects the rows of a file that the overlay and questions list.
+//! Decides which files are listed as similar to a file.
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{LEAST_JUDGED, Unit};
@@ -6,12 +6,12 @@ use resemble_core::{ByteLen, Measures, Relation, Score};
 
 use crate::judge::matched::{CommonPart, Match};
 
-/// The maximum number of entries of one `.similar` listing.
+/// The maximum number of entries in the `.similar` of one file.
 pub const LISTED: usize = 100;
 
-/// Returns whether a similar file is listed. Identical files and files of the same text are. Any
-/// other file is listed if it has a quarter of the subject (a), or if the subject has most of it.
-/// Common text does not count.
+/// Returns whether a file is listed as similar to the subject (a). An identical file, or one with
+/// the same text, is listed. Any other file is listed if it has a quarter of the subject, or if the
+/// subject has most of it. Common text is not counted.
 pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option<Rarity>) -> bool {
     let share = |score: Option<Score>| score.map_or(0.0, Score::get);
     let rare = |score: Score| rarity.map_or(score, |rarity| rarity.discounted(score));
@@ -22,13 +22,13 @@ pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option
     })
 }
 
-/// The common share and bytes from which on a file that is too small to judge counts as a
-/// quotation.
+/// The share and the number of bytes that a file must have in common to count as a quotation
+/// although it is too small to judge.
 const QUOTED_OF_SMALL: (f64, ByteLen) = (Relation::MOSTLY, ByteLen(64));
 
-/// Returns whether a pair without a relation is a text and its quotation: they share a rare
-/// passage. A question shows such a pair. The overlay does not, because its entries show shares,
-/// which are almost nothing here. `least` is the requested minimum of shared bytes.
+/// Returns whether two files without a relation share a rare passage, so that one quotes the other.
+/// A question shows such a pair. The overlay does not, because its entries show shares, and these
+/// are almost zero here. `least` is the requested minimum of shared bytes.
 pub fn is_quotation(found: &Match, least: Option<ByteLen>) -> bool {
     let smaller = found.sizes.0.min(found.sizes.1);
     let shared = found.measures.shared_bytes;

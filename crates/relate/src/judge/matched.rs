@@ -1,8 +1,9 @@
 //! Chooses the best of several pairs of renditions of two files.
 //!
-//! Two files can be compared by their bytes, their texts, their packed contents, or all that they
-//! hold. The row shows the strongest match: equal bytes, then equal texts, then the larger share.
-//! If figures are equal, it shows those of the bytes.
+//! Two files can be compared by their bytes, by their texts, by their packed contents, or by
+//! everything that they contain. A row shows the strongest match: equal bytes first, then equal
+//! texts, then the larger share. If two matches have equal measures, the row shows the match of the
+//! bytes.
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{self, Estimated, Interval, LEAST_JUDGED, Unit, too_small};
@@ -11,53 +12,55 @@ use resemble_proto::message::{Discount, Layer};
 
 use crate::renditions::{Named, Rendition, WholeDigest, layer, same_text};
 
-/// The form of the common part of two contents.
+/// The form of the part that two contents have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommonPart {
-    /// Runs of any form.
+    /// Runs that are neither a passage nor mostly repeated.
     Runs,
     /// A passage, even if it is a small part of both.
     Passage,
-    /// Mostly a few runs that are repeated, and no passage. No question lists such a pair.
+    /// Mostly a few runs that are repeated, and no passage. No question lists a pair with only that
+    /// in common.
     Repetition,
 }
 
-/// The measures of a pair of renditions.
+/// The measures of two renditions, one of each file.
 #[derive(Clone, Debug)]
 pub struct Match {
-    /// Relation of the two, if they are related.
+    /// The relation of the two renditions, if they have one.
     pub relation: Option<Relation>,
-    /// Layer of the measured renditions.
+    /// The layer of the renditions.
     pub layer: Layer,
-    /// Unit of the shares.
+    /// The unit of the shares.
     pub unit: Unit,
-    /// True if the measures are estimates. Otherwise the contents were read.
+    /// True if the measures are estimates, and false if the contents were read.
     pub is_estimate: bool,
-    /// Measures with the first file as a.
+    /// The measures. The first file is a, the second one b.
     pub measures: Measures,
-    /// The sizes of both renditions, in bytes.
+    /// The sizes of the two renditions in bytes.
     pub sizes: (ByteLen, ByteLen),
-    /// The shares after the discount for pieces that many files have.
+    /// The score after the discount for pieces that many files have.
     pub discount: Discount,
-    /// The larger containment and the resemblance of two texts that were read. They are set even if
+    /// The larger containment and the resemblance of two texts that were read. It is set even if
     /// the texts are too small to judge.
     pub read: Option<(Score, Score)>,
-    /// Intervals of the measures, if these are estimates of two contents.
+    /// The intervals of the measures, if these are estimates of two contents.
     pub interval: Option<Box<Interval>>,
-    /// The number of differing numbers, if the checked parts of two texts differ in nothing else.
+    /// The number of numbers that differ, if the two texts differ only in numbers where they were
+    /// checked.
     pub numbers: Option<u64>,
-    /// Larger discounted share, if requested.
+    /// The larger of the discounted shares, if it was requested.
     pub rare: Option<Score>,
-    /// The rarity of their shared pieces; `None` if none of these is common text.
+    /// The rarity of the shared pieces. It is `None` if none of these pieces is common text.
     pub rarity: Option<Rarity>,
-    /// Form of the common part.
+    /// The form of the common part.
     pub common: CommonPart,
-    /// True if the samples show rare text that both have.
+    /// True if the samples show that both have the same rare text.
     pub has_rare_text: bool,
 }
 
 impl Match {
-    /// Creates an estimate in bytes.
+    /// Creates a match whose measures are estimates in bytes.
     pub fn new(
         relation: Option<Relation>,
         layer: Layer,
@@ -82,7 +85,7 @@ impl Match {
         }
     }
 
-    /// Returns the same pair with its sides exchanged.
+    /// Returns the same match with the two files swapped.
     #[must_use]
     pub fn swapped(self) -> Self {
         Self {
@@ -94,7 +97,7 @@ impl Match {
         }
     }
 
-    /// Returns the lower ends of the measures, by which rows are ranked.
+    /// Returns the lower ends of the intervals of the measures. Rows are ranked by them.
     pub fn least(&self) -> Measures {
         let Self {
             interval, measures, ..
@@ -103,7 +106,7 @@ impl Match {
         interval.map_or(*measures, |interval| interval.least(measures))
     }
 
-    /// Returns the key by which the better of two matches is chosen.
+    /// Returns the values by which two matches are compared. The better match has the greater ones.
     fn rank(&self) -> (bool, bool, Score, &Measures, bool) {
         (
             self.relation == Some(Relation::Identical),
@@ -114,22 +117,24 @@ impl Match {
         )
     }
 
-    /// Returns whether this match is shown instead of the other one.
+    /// Returns whether this match is shown instead of `other`.
     pub fn is_better_than(&self, other: &Self) -> bool {
         let (a, b) = (self.rank(), other.rank());
         let order = (a.0, a.1).cmp(&(b.0, b.1));
-        // Then the better figures win, and of equal figures those of the bytes.
+        // Next, the better measures count. If these are equal, the match of the bytes is better.
         let order = order.then_with(|| rank::compare((b.2, b.3, &[]), (a.2, a.3, &[])));
         let order = order.then_with(|| a.4.cmp(&b.4));
-        // The sizes decide last, so that the result does not depend on the order of the matches.
+        // The sizes are compared last, so that the result does not depend on the order of the
+        // matches.
         order.then_with(|| self.sizes.cmp(&other.sizes)).is_gt()
     }
 }
 
-/// Combines the matches of the texts and of the other contents of two archives into one. Shares are
-/// weighted by bytes.
+/// Combines two matches of two archives into one: that of all texts joined, and that of all other
+/// contents joined (the wholes). Shares are weighted by bytes.
 ///
-/// A whole that is too small to judge does not count. A whole that only one side has is not shared.
+/// A whole that is too small to judge does not count. If only one archive has a whole, it is not
+/// shared.
 pub fn match_of_wholes(
     ours: [Option<WholeDigest>; 2],
     theirs: [Option<WholeDigest>; 2],
@@ -144,8 +149,8 @@ pub fn match_of_wholes(
     shown_wholes(ours, theirs, found, min_shared)
 }
 
-/// Like [`match_of_wholes`], with intervals. The lower ends of both wholes are added, and the upper
-/// ends, as if both errors had the same sign.
+/// Does the same as [`match_of_wholes`], for measures with intervals. The lower ends of both wholes
+/// are added up, and so are the upper ends, as if both errors had the same sign.
 pub fn shown_wholes(
     ours: [Option<WholeDigest>; 2],
     theirs: [Option<WholeDigest>; 2],
@@ -177,7 +182,8 @@ pub fn shown_wholes(
         if small(a) || small(b) {
             continue;
         }
-        // If only one side has a whole of this kind, it shares nothing, and that is certain.
+        // Only one archive has a whole of this kind. It is certain that nothing of this whole is
+        // shared.
         let nothing = (Some(Score::ZERO), Some((Score::ZERO, Score::ZERO)));
         let shares = found[at].map_or([nothing; 3], |Estimated { measures, interval }| {
             [
@@ -215,8 +221,8 @@ pub fn shown_wholes(
     })
 }
 
-/// Returns the measures of a single content, a, and an archive or mail, b. `measures` are those of
-/// a and one content in b, which has `part` bytes.
+/// Returns the measures of a single content (a) and an archive or mail (b). `measures` are those of
+/// a and one content in b. This content has `part` bytes.
 pub fn of_part(measures: Measures, part: ByteLen, sizes: (ByteLen, ByteLen)) -> Measures {
     let share = |score: Option<Score>| score.map_or(0.0, Score::get);
     let in_a = share(measures.b_in_a) * part.0 as f64 / sizes.1.0.max(1) as f64;
@@ -229,7 +235,7 @@ pub fn of_part(measures: Measures, part: ByteLen, sizes: (ByteLen, ByteLen)) -> 
     }
 }
 
-/// Sums up the weighted shares of several parts, and their intervals if all have one.
+/// The weighted sum of the shares of several parts. It has an interval if all parts have one.
 #[derive(Clone, Copy, Debug, Default)]
 struct JudgedShare {
     shared: f64,
@@ -264,8 +270,8 @@ impl JudgedShare {
     }
 }
 
-/// Returns the measures of two texts with the same words but different bytes: just below 1, so
-/// equal bytes are ranked first.
+/// Returns the measures of two texts that have the same words and different bytes. The shares are
+/// just below 1, so that a row with equal bytes is ranked first.
 pub fn all_words(measures: &Measures) -> Measures {
     let all = Some(Score::ALL_BUT_IDENTICAL);
     Measures {
@@ -276,9 +282,9 @@ pub fn all_words(measures: &Measures) -> Measures {
     }
 }
 
-/// Returns the relation, layer and measures of two renditions. Returns `None` if they are equal but
-/// have too few words to count as the same text. The same text is shared completely, even if the
-/// bytes differ.
+/// Returns the relation, the layer and the measures of two renditions. If both are the same text,
+/// it is shared completely, even if the bytes differ. Returns `None` if both are equal, but have
+/// too few words to count as the same text.
 pub fn relate(
     a: (Rendition, Named),
     b: (Rendition, Named),

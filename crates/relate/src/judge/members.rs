@@ -1,21 +1,22 @@
-//! Estimates the match of an archive or a mail and a single content, if one of them cannot be read.
+//! Estimates the match of an archive or a mail and a single content, if one of the two cannot be
+//! read.
 //!
-//! The measures of such a pair count the parts that all members together share with the content.
-//! They are estimated from each member's own estimate:
+//! The measures of such a pair count what all members together share with the single content. They
+//! are estimated from the estimates for the single members:
 //!
-//! * At least as much of the content is in the archive as in any member. The estimate is that of
-//!   the best member. The upper end is the sum over all members.
-//! * The shared part of the archive is the shared part of its members, by their sizes. In texts
-//!   words count, and only samples show how many of them a member has.
-//! * The resemblance counts all pieces of one kind. Their number, too, is estimated from samples.
-//! * Nothing is known of members that are left out because they are too many or too small. The
-//!   upper ends include them.
+//! * The archive has at least as much of the content as its best member. The estimate is that of
+//!   the best member. The upper end of the interval is the sum over all members.
+//! * The shared part of the archive is the sum of the shared parts of its members, weighted by
+//!   their sizes. For texts, words are counted, and only samples show how many words a member has.
+//! * The resemblance counts all pieces of one kind. Their number is estimated from samples, too.
+//! * Nothing is known of members that were left out because they are too many or too small. The
+//!   upper ends count them as shared.
 //!
-//! A pair has a relation only if the lower ends of its intervals have one. An unrelated content
-//! with few samples seems related by one common phrase, and nothing is read here that would
-//! disprove it.
+//! A pair has a relation only if the lower ends of the intervals are enough for it. Otherwise one
+//! common phrase would make an unrelated content with few samples seem related, and no file is read
+//! here that would disprove it.
 //!
-//! Only samples are used, so digests sent to a daemon give the same result as an index.
+//! Only samples are used. So digests that were sent to a daemon give the same result as an index.
 
 use resemble_core::similarity::{self, Interval, Unit, too_small};
 use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Score};
@@ -25,7 +26,7 @@ use crate::judge::estimate::shown_in;
 use crate::judge::matched::Match;
 use crate::renditions::WholeDigest;
 
-/// A share and its interval.
+/// An estimated share and its interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ShownShare {
     pub(super) likely: f64,
@@ -54,7 +55,7 @@ impl ShownShare {
         }
     }
 
-    /// Adds the share of a disjoint part.
+    /// Adds the share of a part that does not overlap this one.
     pub(super) fn beside(self, other: Self) -> Self {
         Self {
             likely: self.likely + other.likely,
@@ -63,7 +64,8 @@ impl ShownShare {
         }
     }
 
-    /// Adds the share of another part, which may be the same part.
+    /// Adds the share of a part that may overlap this one. The likely share is the larger of the
+    /// two, and the upper end is the sum.
     pub(super) fn within(self, other: Self) -> Self {
         Self {
             likely: self.likely.max(other.likely),
@@ -78,11 +80,11 @@ impl ShownShare {
     }
 }
 
-/// The number of distinct pieces of a content, estimated by its samples.
+/// The number of distinct pieces of a content, estimated from its samples.
 #[derive(Clone, Copy)]
 struct PieceCount {
     pieces: f64,
-    /// Two standard errors, as a share of `pieces`.
+    /// Two standard errors of the number, relative to `pieces`.
     error: f64,
 }
 
@@ -95,7 +97,7 @@ impl PieceCount {
         }
     }
 
-    /// Widens the interval of a count by the larger error of the two sides.
+    /// Widens the interval of a count by the larger of the errors of both sides.
     fn widened(self, other: Self, count: ShownShare) -> ShownShare {
         let error = self.error.max(other.error);
         ShownShare {
@@ -106,20 +108,21 @@ impl PieceCount {
     }
 }
 
-/// Sums over the members that share something with a single content.
+/// Sums over the members of an archive that is compared with a single content.
 #[derive(Default)]
 struct SharingMembers {
-    /// Bytes of the known members.
+    /// The number of bytes of the members that are known.
     known: f64,
-    /// Bytes and pieces of the members with which the content is compared.
+    /// The bytes and the pieces of the members with which the single content is compared.
     comparable: (f64, f64),
-    /// All samples of these members, each with the level of its signature.
+    /// All samples of these members. Each has the level of the signature that it is from.
     samples: Vec<(Fingerprint, u8)>,
-    /// For each member that shares something: its shared part, its bytes and its pieces.
+    /// For each member that shares something: the share of it that is common, its bytes, and its
+    /// number of pieces.
     shares: Vec<(ShownShare, f64, PieceCount)>,
-    /// Share of the content that the members have.
+    /// The share of the single content that is in the members.
     of_single: ShownShare,
-    /// Number of pieces that the content and the members have in common.
+    /// The number of pieces that both the single content and the members have.
     of_both: ShownShare,
     shared_bytes: ByteLen,
 }
@@ -132,7 +135,7 @@ impl SharingMembers {
         let (single, samples) = single;
         let bytes = member.size.0 as f64;
         self.known += bytes;
-        // Texts are measured in words, and never against data.
+        // In words, a text is never compared with a content that is not a text.
         if asked == Unit::Words && is_text(member) != is_text(single) {
             return;
         }
@@ -167,7 +170,8 @@ impl SharingMembers {
         self.of_both = self.of_both.within(count.widened(own, both));
     }
 
-    /// Returns the number of distinct pieces of all members. A licence in many of them counts once.
+    /// Returns the number of distinct pieces of all members. A licence that many members contain
+    /// counts once.
     fn distinct(&mut self) -> f64 {
         self.samples.sort_unstable();
         self.samples.dedup_by_key(|sample| sample.0);
@@ -178,8 +182,8 @@ impl SharingMembers {
         pieces.sum()
     }
 
-    /// Returns the shared bytes of the members. In words, the interval allows for the unknown
-    /// number of words of each member.
+    /// Returns the number of bytes of the archive that are shared. In words, the interval is wider,
+    /// because the number of words of each member is not known.
     fn shared(&self, in_words: bool) -> ShownShare {
         let bytes_of_piece = self.comparable.0 / self.comparable.1.max(1.0);
         let of_member = |&(share, bytes, count): &(ShownShare, f64, PieceCount)| {
@@ -200,14 +204,15 @@ impl SharingMembers {
     }
 }
 
-/// Returns two standard errors of a count that is estimated from this number of samples, as a share
-/// of the count.
+/// Returns two standard errors of a count that is estimated from this number of samples, relative
+/// to the count.
 pub(super) fn sample_error(samples: f64) -> f64 {
     2.0 / samples.max(1.0).sqrt()
 }
 
-/// Returns the match of two files of these sizes. `shares` are estimates: of a in b, of b in a, and
-/// the resemblance. The match has a relation only if the lower ends of the intervals have one.
+/// Returns the match of two files of these sizes. `shares` are the estimates for a in b, for b in
+/// a, and for the resemblance. The match has a relation only if the lower ends of the intervals are
+/// enough for it.
 pub(super) fn shown_match(
     sizes: (ByteLen, ByteLen),
     shares: [ShownShare; 3],
@@ -239,8 +244,9 @@ pub(super) fn is_text(content: &Digest) -> bool {
     content.kind == ContentKind::Text
 }
 
-/// Estimates the match of an archive (a), given by its wholes and members, and a single content
-/// (b). Returns `None` if no member shares anything with it. The digests have no chunks.
+/// Estimates the match of an archive (a) and a single content (b). The archive is given by its
+/// wholes and members. The digests have no chunks. Returns `None` if no member shares anything with
+/// the single content.
 pub fn shown_of_members<E>(
     asked: Unit,
     (wholes, members): (
@@ -270,8 +276,8 @@ pub fn shown_of_members<E>(
     let mut of_single = sharing.of_single;
     of_single.high += unknown / own;
 
-    // The resemblance is weighted as in a measurement: by all contents of the same kind as the
-    // single content.
+    // The resemblance is weighted as if it were measured: by the bytes of all contents that are of
+    // the same kind as the single content.
     let of_kind = match asked {
         Unit::Words => size(wholes[usize::from(!is_text(single))]),
         Unit::Bytes => all,
@@ -282,7 +288,8 @@ pub fn shown_of_members<E>(
     of_both.high += unknown;
     let count = PieceCount::of(single);
     let both = pieces + unknown + count.pieces;
-    // The number of the content's pieces is an estimate, too. No more than its upper end is shared.
+    // The number of pieces of the single content is an estimate, too. At most the upper end of this
+    // number can be shared.
     let most = count.pieces * (1.0 + count.error);
     let weight = (of_kind + own) / (all + own);
     let joined = |shared: f64| {

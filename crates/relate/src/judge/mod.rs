@@ -1,4 +1,4 @@
-//! Judges a pair: its measures, its relation, and which of several matches is reported.
+//! Judges a pair: computes its measures and its relation, and chooses the match that is reported.
 
 pub mod archives;
 pub mod estimate;

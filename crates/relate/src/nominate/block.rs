@@ -1,19 +1,21 @@
-//! Finds pairs of a block's contents that share pieces, in memory, for `pairs` and `groups`.
+//! Finds the pairs of contents in memory (a block) that share pieces, for `pairs` and `groups`.
 //!
-//! 1. For each kind of evidence the block's (key, content) pairs are sorted into posting lists.
-//! 2. For each content, the lists of its keys are read, with a counter for every later content.
-//!    Time is proportional to the sum of the squared list lengths, memory to the number of contents
-//!    (Forman, Eshghi & Chiocchetti 2005, section 2.3, step 4, on contents instead of files).
-//! 3. A pair with a chunk or two fingerprints in common is a candidate ([`Common::is_candidate`]).
-//!    One common window may be a phrase and is not enough.
+//! 1. For each kind of piece, the pairs (key of the piece, content) are sorted, which gives posting
+//!    lists.
+//! 2. For each content, the lists of its keys are read. A counter for every later content counts
+//!    the lists that also contain it. The time is proportional to the sum of the squared lengths of
+//!    the lists, the memory to the number of contents (Forman, Eshghi & Chiocchetti 2005, section
+//!    2.3, step 4, with contents instead of files).
+//! 3. Two contents that share a chunk or two fingerprints are a candidate pair
+//!    ([`Common::is_candidate`]). A single common window may be a phrase, so it is not enough.
 //!
-//! A piece is as common as the number of *otherwise different* contents that have it: a family of
-//! near-copies ([`Families`]) counts once. So a list may be longer than the limit, if most of its
-//! contents are near-copies. Such a list pairs each content only with the first one, which
-//! represents its family, and with its neighbours. So time stays linear.
+//! The frequency of a piece is the number of *otherwise different* contents that have it: a family
+//! of near-copies ([`Families`]) counts once. So a list may be longer than the limit if most of its
+//! contents are near-copies. In such a list, each content is paired only with the first one, which
+//! represents its family, and with its neighbours. So the time stays linear.
 //!
-//! If a collection is larger than memory, contents outside of the block are compared with it one by
-//! one ([`PostingBlock::against`]). That finds the same pairs.
+//! If a collection is larger than memory, contents outside of the block are compared with the block
+//! one by one ([`PostingBlock::against`]). This finds the same pairs.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +33,7 @@ use crate::nominate::levels::SignatureLevels;
 use crate::parallel::{in_a_step, on_threads};
 
 impl Common {
-    /// Counts the pieces of another content that are in `pieces`, without weights.
+    /// Counts the pieces of another content that are in `pieces`. The weights stay zero.
     pub fn of(pieces: &HashSet<u64>, other: &StoredSketch) -> Self {
         let count = |keys: Vec<u64>, kind: u64| {
             let common = keys.iter().filter(|&&key| pieces.contains(&(key | kind)));
@@ -44,7 +46,7 @@ impl Common {
         }
     }
 
-    /// Counts the nominating pieces that two contents share, without weights.
+    /// Counts the pieces by which two contents nominate each other. The weights stay zero.
     pub fn of_both(a: &StoredSketch, b: &StoredSketch, counts: &Counts) -> Self {
         let count = |kind| {
             let of_b = nominating_pieces(kind, b, counts);
@@ -60,10 +62,10 @@ impl Common {
     }
 }
 
-/// Contents in memory, with the posting lists over them.
+/// Contents in memory, with the posting lists of their pieces.
 #[derive(Debug)]
 pub struct PostingBlock {
-    /// The contents, addressed by their places.
+    /// The contents. The index of a content in this list is its place.
     pub kept: Vec<StoredSketch>,
     fingerprints: Lists,
     chunks: Lists,
@@ -71,8 +73,9 @@ pub struct PostingBlock {
 }
 
 impl PostingBlock {
-    /// Builds a block of all contents in question. Pieces of more than `limit` otherwise different
-    /// contents get no list. When `stop` is set, the search for candidates ends early.
+    /// Builds a block of all contents of a question. A piece that more than `limit` otherwise
+    /// different contents have gets no list. If `stop` is set, the search for candidates ends
+    /// early.
     pub fn counting(
         kept: Vec<StoredSketch>,
         families: &Families,
@@ -114,8 +117,8 @@ impl PostingBlock {
         (block, counts)
     }
 
-    /// Builds a block of some of the contents in question; `counts` has the common pieces. When
-    /// `stop` is set, the search for candidates ends early.
+    /// Builds a block of some of the contents of a question. `counts` has the pieces that are
+    /// common among all of them. If `stop` is set, the search for candidates ends early.
     pub fn of(kept: Vec<StoredSketch>, counts: &Counts, stop: &StopFlag) -> Self {
         let limits = (usize::MAX, counts.limit());
         let of_kind = |kind| {
@@ -132,7 +135,8 @@ impl PostingBlock {
         }
     }
 
-    /// Returns the fingerprints, ascending, with the places of their holders, without boilerplate.
+    /// Returns the fingerprints in ascending order, each with the places of the contents that have
+    /// it. Boilerplate is left out.
     pub(crate) fn lists_of_fingerprints(&self) -> impl Iterator<Item = (Fingerprint, &[u32])> + '_ {
         let lists = &self.fingerprints;
         (0..lists.keys.len()).map(|at| {
@@ -141,9 +145,10 @@ impl PostingBlock {
         })
     }
 
-    /// Calls `found` with each pair of places that share something, the lesser first. Each of
-    /// `threads` threads has a state of its own; returns the states, or the first failure. All
-    /// pairs with the same lesser place are found by one thread, one after the other.
+    /// Calls `found` with the places of each pair of contents that share something, the lesser
+    /// place first. Each of the `threads` threads has a state of its own. Returns all states, or
+    /// the first failure. A single thread finds all pairs that have the same lesser place, one
+    /// after another.
     pub fn nominees<S: Send, E: Send + From<Stopped>>(
         &self,
         threads: usize,
@@ -160,8 +165,8 @@ impl PostingBlock {
         })
     }
 
-    /// Like [`Self::nominees`], for these pairs only. `pairs` lists the later places of each place,
-    /// ascending.
+    /// Does the same as [`Self::nominees`], but only for these pairs. `pairs` has for each place
+    /// the later places in ascending order.
     pub fn among<S: Send, E: Send + From<Stopped>>(
         &self,
         pairs: &[Vec<u32>],
@@ -185,8 +190,8 @@ impl PostingBlock {
         })
     }
 
-    /// Runs [`Self::nominees`]; `later` counts the pieces that a content shares with later contents
-    /// of a list.
+    /// Does the work of [`Self::nominees`]. `later` counts the pieces that a content shares with
+    /// the later contents of a list.
     fn nominees_by<S: Send, E: Send + From<Stopped>>(
         &self,
         later: impl Fn(usize, &ListRest, &[u32], &mut Tally, PostingKind) + Sync,
@@ -217,7 +222,8 @@ impl PostingBlock {
                     found(&mut state, a, b, common)
                 });
                 if let Err(error) = drained {
-                    // With no contents left, the other threads end, too.
+                    // Sets `next` to the end, so that the other threads find no content left and
+                    // end, too.
                     next.store(self.kept.len(), Ordering::Relaxed);
                     return Err(error);
                 }
@@ -226,14 +232,14 @@ impl PostingBlock {
     }
 
     /// Calls `found` with the place of each content that shares something with `other`, in any
-    /// order. `other` is a content outside of the block.
+    /// order. `other` is not part of the block.
     pub fn against<E>(
         &self,
         other: &StoredSketch,
         tally: &mut Tally,
         found: impl FnMut(usize, Common) -> Result<(), E>,
     ) -> Result<(), E> {
-        // Boilerplate has no list, so it does not count.
+        // Boilerplate has no list, so it is not counted.
         for key in own_fingerprints(other) {
             for &a in self.fingerprints.of_key(key) {
                 tally.at(a).fingerprints += 1;
@@ -248,7 +254,7 @@ impl PostingBlock {
     }
 }
 
-/// Returns the pieces of a content that nominate others, ascending.
+/// Returns the pieces by which a content nominates others, in ascending order.
 pub fn nominating_pieces(kind: PostingKind, content: &StoredSketch, counts: &Counts) -> Vec<u64> {
     let keys = match kind {
         PostingKind::Fingerprint => own_fingerprints(content),
@@ -257,8 +263,8 @@ pub fn nominating_pieces(kind: PostingKind, content: &StoredSketch, counts: &Cou
     usable(keys, kind, counts)
 }
 
-/// Returns the fingerprints that nominate others. Of a family's member, these are only those that
-/// its leader does not have.
+/// Returns the fingerprints by which a content nominates others. For a member of a family, these
+/// are only the fingerprints that its leader lacks.
 fn own_fingerprints(content: &StoredSketch) -> Vec<u64> {
     let mut keys = fingerprint_keys(&content.sketch());
     if let Some(of_leader) = &content.of_leader {
@@ -267,7 +273,8 @@ fn own_fingerprints(content: &StoredSketch) -> Vec<u64> {
     keys
 }
 
-/// Returns the chunks that nominate others, like [`own_fingerprints`].
+/// Returns the chunks by which a content nominates others. For a member of a family, these are only
+/// the chunks that its leader lacks.
 fn own_chunks(content: &StoredSketch) -> Vec<u64> {
     let mut keys = chunk_keys(&content.sketch());
     if let Some(of_leader) = &content.of_leader {
@@ -284,32 +291,33 @@ fn usable(mut keys: Vec<u64>, kind: PostingKind, boilerplate: &Counts) -> Vec<u6
     keys
 }
 
-/// The part of a list after one of its contents.
+/// The contents that follow a given content in a posting list.
 #[derive(Clone, Copy, Debug, Default)]
 struct ListRest {
     from: u32,
     to: u32,
-    /// Weight of the list's key. It depends on the length of the whole list.
+    /// The weight of the key. It depends on the length of the whole list.
     worth: PieceWorth,
 }
 
-/// The posting lists of one kind of evidence over the contents of a block.
+/// The posting lists of one kind of piece for the contents of a block.
 #[derive(Debug)]
 struct Lists {
-    /// Keys with a list, ascending, and where the list begins in `contents`. It ends where the next
-    /// begins.
+    /// The keys that have a list, in ascending order, each with the index in `contents` at which
+    /// the list begins. It ends where the next one begins.
     keys: Vec<(u64, u32)>,
-    /// The contents (by place) of all lists, one list after the other, each ascending.
+    /// The lists, one after another. A list has the places of its contents in ascending order.
     contents: Vec<u32>,
-    /// Parts of lists after each content: `of[starts[i]..starts[i+1]]` are those of content `i`.
+    /// For each list and each content in it, the contents that follow it there. The entries of
+    /// content `i` are `of[starts[i]..starts[i+1]]`.
     of: Vec<ListRest>,
     starts: Vec<usize>,
 }
 
 impl Lists {
-    /// Builds the lists. Calls `count` with every key and the places of its contents; `count`
-    /// returns how many of these are otherwise different. Keys of more than `limit` have no list. A
-    /// key of more than `cutoff` contents has no weight.
+    /// Builds the lists. Calls `count` with every key and the places of its contents. `count`
+    /// returns the number of otherwise different contents among them. A key of more than `limit` of
+    /// these gets no list. A key of more than `cutoff` contents has no weight.
     fn new(
         kept: &[StoredSketch],
         (limit, cutoff): (usize, u32),
@@ -334,8 +342,8 @@ impl Lists {
             if count(list[0].0, &places) <= limit {
                 lists.keys.push((list[0].0, lists.contents.len() as u32));
                 lists.contents.extend(&places);
-                // A content is paired with later ones only, so the last content of a list has no
-                // pairs.
+                // A content is paired only with later ones, so the last content of a list has no
+                // entry.
                 for &(_, place) in &list[..list.len() - 1] {
                     lists.starts[place as usize + 1] += 1;
                 }
@@ -352,8 +360,9 @@ impl Lists {
             let worth = PieceWorth::of((end - begin) as u32, cutoff);
             for from in begin..end.saturating_sub(1) {
                 let next = &mut next[lists.contents[from] as usize];
-                // A list beyond the limit pairs only its first content with all others. The first
-                // one represents the family.
+                // In a list longer than the limit, only the first content is paired with all
+                // others. It represents the family. Each other content is paired with its
+                // neighbours.
                 let to = if end - begin > limit && from > begin {
                     end.min(from + 1 + NEIGHBOURS)
                 } else {
@@ -378,7 +387,7 @@ impl Lists {
         (self.keys[at].1 as usize, end)
     }
 
-    /// Returns the later contents of each list that this content is in.
+    /// Returns, for each list that contains this content, the contents that follow it there.
     fn later(&self, place: usize) -> impl Iterator<Item = (&ListRest, &[u32])> + '_ {
         let lists = &self.of[self.starts[place]..self.starts[place + 1]];
         lists.iter().map(|rest| {
@@ -396,7 +405,7 @@ impl Lists {
     }
 }
 
-/// Counters for one content against those of a block.
+/// Counts what one content shares with each content of a block.
 #[derive(Debug)]
 pub struct Tally {
     counts: Vec<Common>,
@@ -404,7 +413,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Starts at zero for a block of this many contents.
+    /// Makes counters for a block of this many contents. All are zero.
     pub fn new(contents: usize) -> Self {
         Self {
             counts: vec![Common::NONE; contents],
@@ -420,7 +429,7 @@ impl Tally {
         count
     }
 
-    /// Passes each content that shares something to `found`, and resets the counters.
+    /// Passes each content that shares something to `found`, and sets all counters to zero.
     fn drain<E>(&mut self, mut found: impl FnMut(usize, Common) -> Result<(), E>) -> Result<(), E> {
         let mut result = Ok(());
         for place in self.touched.drain(..) {
@@ -439,7 +448,7 @@ mod tests {
 
     use super::*;
 
-    /// Only the block checks the stop flag in this phase, since reading has ended.
+    /// Reading has ended in this phase, so only the block checks the stop flag.
     #[test]
     fn looking_for_pairs_ends_in_the_middle() {
         let alike = |id| StoredSketch {

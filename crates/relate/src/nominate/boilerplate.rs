@@ -1,4 +1,4 @@
-//! Decides which pieces are boilerplate in the index, or among the files of a question.
+//! Decides which pieces are boilerplate, in the whole index or among the files of a question.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,8 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 
 use crate::scope::ScopedFiles;
 
-/// Boilerplate as the index counts it, or as counted among the scoped files of a question.
+/// Answers whether a piece is boilerplate, either in the whole index or among the scoped files of a
+/// question.
 #[derive(Debug)]
 pub struct KnownBoilerplate<'a> {
     snapshot: &'a Snapshot,
@@ -19,7 +20,8 @@ pub struct KnownBoilerplate<'a> {
 }
 
 impl<'a> KnownBoilerplate<'a> {
-    /// Counts among these files, or in the whole index.
+    /// Counts the contents that have a piece among these files, or in the whole index if there are
+    /// none.
     pub fn new(snapshot: &'a Snapshot, scoped: Option<&'a ScopedFiles>) -> Self {
         Self {
             snapshot,
@@ -29,7 +31,8 @@ impl<'a> KnownBoilerplate<'a> {
         }
     }
 
-    /// Returns the failure of an earlier lookup. The methods of [`Boilerplate`] cannot return it.
+    /// Returns the failure of an earlier lookup, because the methods of [`Boilerplate`] cannot
+    /// return it.
     pub fn failure(&self) -> Result<(), ReadError> {
         self.failure.lock().take().map_or(Ok(()), Err)
     }
@@ -42,7 +45,7 @@ impl<'a> KnownBoilerplate<'a> {
     }
 
     fn look(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
-        // A piece that few contents of the index have is not common among the scoped files, either.
+        // If few contents of the index have a piece, few of the scoped files have it, too.
         if !self.snapshot.is_boilerplate(kind, key)? {
             return Ok(false);
         }

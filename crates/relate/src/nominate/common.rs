@@ -3,42 +3,43 @@
 use resemble_core::similarity::discount;
 use resemble_index::PostingKind;
 
-/// Numbers and weights of the pieces that two contents share.
+/// The numbers and the weights of the pieces that two contents share.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Common {
-    /// Number of distinct fingerprints.
+    /// The number of distinct fingerprints.
     pub fingerprints: u32,
-    /// Number of distinct chunks, by their posting keys.
+    /// The number of different chunks. Chunks with the same posting key count once.
     pub chunks: u32,
-    /// Sum of the weights of the fingerprints ([`discount::weight`]).
+    /// The sum of the weights of the fingerprints ([`discount::weight`]).
     pub rare: f32,
-    /// Sum of other weights of the fingerprints: 1 for up to `FEW` holders, and `FEW`/n for n
-    /// holders beyond that.
+    /// The sum of other weights of the fingerprints. The weight is 1 if at most `FEW` contents have
+    /// the fingerprint, and `FEW`/n if n contents have it.
     pub few: f32,
-    /// Sum over the fingerprints of 1/n², where n is the number of holders less one.
+    /// The sum of 1/n² over the fingerprints, if n + 1 contents have the fingerprint.
     pub own: f32,
     /// [`Self::own`] plus `CHUNK_TELLS` times the same sum over the chunks.
     pub told: f32,
 }
 
-/// The number of windows that count as much as a chunk. A chunk that only two contents have
-/// contains at least this many windows that only they have.
+/// The number of windows that are as much evidence as one chunk. A chunk that only two contents
+/// have contains at least this many windows that only these two have.
 const CHUNK_TELLS: f32 = 4.0;
 
-/// Holders up to which a piece counts fully in [`Common::few`].
+/// The number of contents up to which a piece counts fully in [`Common::few`].
 const FEW: f32 = 24.0;
 
-/// Weights of a piece, by how many contents have it.
+/// The weights of a piece, which depend on the number of contents that have it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PieceWorth {
-    /// See [`discount::weight`].
+    /// The weight in [`Common::rare`]: see [`discount::weight`].
     weight: f32,
-    /// The reciprocal of the number of holders less one.
+    /// 1/(n - 1), if n contents have the piece.
     of_others: f32,
 }
 
 impl PieceWorth {
-    /// Weighs a piece of `contents` holders; a piece of more than `limit` is boilerplate.
+    /// Weighs a piece that `contents` contents have. It is boilerplate if that is more than
+    /// `limit`.
     pub fn of(contents: u32, limit: u32) -> Self {
         Self {
             weight: discount::weight(contents, limit) as f32,
@@ -46,19 +47,20 @@ impl PieceWorth {
         }
     }
 
-    /// Returns the summand of [`Common::few`]. `of_others` is 1/(n - 1) for n holders.
+    /// Returns the weight of the piece in [`Common::few`], which is at most 1. If n contents have
+    /// the piece, `of_others` is 1/(n - 1), so this is `FEW`/n.
     fn few(self) -> f32 {
         (FEW * self.of_others / (1.0 + self.of_others)).min(1.0)
     }
 
-    /// Returns the summand of [`Common::own`], the evidence of kinship.
+    /// Returns the weight of the piece in [`Common::own`], which is the evidence of kinship.
     pub fn own(self) -> f64 {
         f64::from(self.of_others * self.of_others)
     }
 }
 
 impl Common {
-    /// Nothing in common.
+    /// Counts for two contents that share nothing.
     pub const NONE: Self = Self {
         fingerprints: 0,
         chunks: 0,
@@ -68,7 +70,7 @@ impl Common {
         told: 0.0,
     };
 
-    /// Adds one common piece.
+    /// Counts one more piece that both contents have.
     pub fn add(&mut self, kind: PostingKind, worth: PieceWorth) {
         match kind {
             PostingKind::Fingerprint => {
@@ -85,7 +87,7 @@ impl Common {
         }
     }
 
-    /// Returns whether two contents share enough for an estimate.
+    /// Returns whether two contents share enough to be worth an estimate.
     pub fn is_candidate(self) -> bool {
         self.fingerprints >= 2 || self.chunks >= 1
     }

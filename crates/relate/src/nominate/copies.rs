@@ -1,23 +1,23 @@
-//! Finds the near-copies of a subject, if there are many.
+//! Finds the near-copies of a subject if there are many of them.
 //!
 //! Posting lists of very common pieces are not read, and such pieces are discounted. If a page has
-//! 5,000 copies, all its pieces are very common. So if most samples of a subject are common, some
-//! of their lists are read whole. A content in most of these lists that has most of the subject's
-//! samples is a copy of it.
+//! 5,000 copies, all its pieces are very common, so no copy would be found by them. Therefore, if
+//! most samples of a subject are common, some of their lists are read whole. A content in most of
+//! these lists that has most of the subject's samples is a copy.
 //!
-//! The subject may also be an extract of the page. So contents in most of the lists count as copies
-//! as well if they are near-copies of each other. Files that only share a header are not: most of
-//! them differ from each other. Copies are left out when the *otherwise different* contents of a
-//! piece are counted.
+//! The subject may also be an extract of the page. So if the contents in most of the lists are
+//! near-copies of each other, they count as copies as well. Files that only share a header do not:
+//! most of them differ from each other. Copies are left out when the *otherwise different* contents
+//! that have a piece are counted.
 //!
-//! A near-copy is defined as in `families`, which visits all contents of a question. A question
-//! about one file needs only the family of its subject. The subject itself may not belong to that
-//! family: it may be text from a pipe, or an extract. A few posting lists and a sample of
-//! signatures decide, so this takes no longer than a listing may. No content is read. If most
-//! signatures in the sample are those of near-copies, all contents in most of the lists count as
-//! copies.
+//! A near-copy is defined as in `families`, which compares all contents of a question. A question
+//! about one file needs only the family of its subject. The subject need not belong to that family:
+//! it may be text from a pipe, or an extract. Some posting lists and a sample of signatures decide,
+//! and no content is read, so that a listing is not delayed. If most signatures of the sample are
+//! those of near-copies, all contents in most of the lists count as copies.
 //!
-//! Digests choose among equally good copies, because ids depend on the order of scans.
+//! If copies are equally good, their digests decide which are chosen. Their ids would depend on the
+//! order of scans.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -29,17 +29,19 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 use super::families::ALIKE;
 use crate::scope::ScopedFiles;
 
-/// Number of posting lists that are read whole.
+/// The number of posting lists that are read whole.
 const LISTS: usize = 12;
 
-/// The share of these lists that a copy must be in: two of three. A line of the copy's own may cost
-/// it several samples, so it may be missing in the others.
+/// The share of these lists that must contain a copy: two of three. A changed line may cost a copy
+/// several samples, so some lists lack it.
 const IN_LISTS: (usize, usize) = (2, 3);
 
-/// The maximum number of signatures that are read of the contents in most of the lists.
+/// The maximum number of signatures that are read to decide whether the contents in most of the
+/// lists are near-copies.
 const LOOKED_AT: usize = 32;
 
-/// Near-copies of a subject, ascending by id, with the digests that break ties.
+/// The near-copies of a subject in the order of their ids. Their digests decide between equally
+/// good ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SubjectCopies(Vec<(ContentId, ContentDigest)>);
 
@@ -49,23 +51,23 @@ impl SubjectCopies {
         self.0.len()
     }
 
-    /// Returns whether there are no near-copies, or too few to count.
+    /// Returns whether the subject has no near-copies, or too few to matter.
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns whether a content is a near-copy.
+    /// Returns whether a content is a near-copy of the subject.
     pub(crate) fn has(&self, content: ContentId) -> bool {
         self.digest(content).is_some()
     }
 
-    /// Returns all near-copies, ascending.
+    /// Returns all near-copies in the order of their ids.
     pub(crate) fn iter(&self) -> impl Iterator<Item = ContentId> + '_ {
         self.0.iter().map(|copy| copy.0)
     }
 
-    /// Returns the `most` copies that share most with the subject. The second value of each is the
-    /// number of common samples.
+    /// Returns the `most` copies in `of` that share most with the subject. Each has the number of
+    /// samples that it shares with the subject.
     pub(crate) fn best(&self, mut of: Vec<(ContentId, u32)>, most: usize) -> Vec<(ContentId, u32)> {
         if of.len() > most {
             of.sort_by_cached_key(|&(copy, common)| (Reverse(common), self.digest(copy)));
@@ -80,7 +82,7 @@ impl SubjectCopies {
     }
 }
 
-/// Returns the near-copies of a content with this signature; none if there are few.
+/// Returns the near-copies of a content that has this signature. Returns none if there are few.
 pub(crate) fn near_copies(
     snapshot: &Snapshot,
     signature: &Signature,
@@ -131,8 +133,8 @@ pub(crate) fn near_copies(
     Ok(SubjectCopies(copies))
 }
 
-/// Returns whether two signatures have three quarters of their samples in common, at the higher of
-/// their levels.
+/// Returns whether two signatures have three quarters of their samples in common. They are compared
+/// at the higher of their levels.
 fn are_alike(a: &Signature, b: &Signature) -> bool {
     let level = a.level.max(b.level);
     let sorted = |of: &Signature| {

@@ -1,8 +1,10 @@
-//! Nominates contents by their posting lists, and counts which pieces are boilerplate.
+//! Nominates the contents that share pieces with a subject, by posting lists, and counts how common
+//! these pieces are.
 //!
-//! A content is nominated by a chunk or by fingerprints that it shares with the subject. A piece of
-//! more contents than the limit (1,000) nominates none. It is also left out of both files when the
-//! pair is measured. So a licence header neither nominates a pair nor adds to its figures.
+//! A content is nominated if it shares a chunk or fingerprints with the subject. A piece that more
+//! contents have than the limit (1,000) is boilerplate, and nominates none of them. It is also left
+//! out of both files when the pair is measured. So a licence header neither nominates a pair nor
+//! adds to its measures.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -25,45 +27,45 @@ use crate::nominate::quotations::{Passage, RareSamples};
 use crate::nominate::windows::SubjectWindows;
 use crate::scope::ScopedFiles;
 
-/// A content that has something in common with the subject.
+/// A content that shares pieces with the subject.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nominee {
-    /// The content.
+    /// The id of the content.
     pub content: ContentId,
-    /// Common pieces of the content and the subject. The rarity fields are filled in only if the
+    /// The pieces that the content shares with the subject. The weights are filled in only if the
     /// subject is not a text.
     pub common: Common,
-    /// Number of common samples among the subject's additional ones ([`FoundBy::besides`]).
+    /// The number of additional samples of the subject ([`FoundBy::besides`]) that the content has.
     pub besides: u32,
-    /// The passage that the content may share with one place of the subject, if the question asked
-    /// for passages.
+    /// The passage of the subject that the content may have, too. It is set only if the question
+    /// asks for passages.
     pub passage: Passage,
 }
 
 impl Nominee {
-    /// Returns [`Self::besides`] if one of the two contents is a text, else 0. Two contents that
-    /// are not texts are compared only by their windows.
+    /// Returns [`Self::besides`] if one of the two contents is a text, and 0 otherwise. Two
+    /// contents that are not texts are compared only by their windows.
     pub fn besides_in(&self, kind: ContentKind, other: ContentKind) -> u32 {
         let is_text = kind == ContentKind::Text || other == ContentKind::Text;
         if is_text { self.besides } else { 0 }
     }
 }
 
-/// For each piece of more than [`FREE`] contents in question, the number of these contents. A piece
-/// of more than the limit is boilerplate.
+/// The number of contents that have a piece, for each piece that more than [`FREE`] contents of the
+/// question have. A piece of more than `limit` contents is boilerplate.
 #[derive(Clone, Debug)]
 pub struct Counts {
     limit: u32,
     chunks: HashMap<u64, u32>,
     fingerprints: HashMap<u64, u32>,
-    /// Fingerprints that would be boilerplate if the near-copies of the subject counted.
+    /// The fingerprints that would be boilerplate if the near-copies of the subject counted.
     of_copies: HashSet<u64>,
-    /// Near-copies of the subject, if there are many.
+    /// The near-copies of the subject, if there are many.
     copies: SubjectCopies,
 }
 
 impl Counts {
-    /// Returns empty counts; `limit` is [`Snapshot::boilerplate_limit`].
+    /// Makes empty counts. `limit` is [`Snapshot::boilerplate_limit`].
     pub fn new(limit: u32) -> Self {
         Self {
             limit,
@@ -85,13 +87,13 @@ impl Counts {
         !self.copies.is_empty()
     }
 
-    /// Returns whether a content is one of the subject's many near-copies.
+    /// Returns whether a content is a near-copy of the subject, if there are many near-copies.
     pub fn is_copy(&self, content: ContentId) -> bool {
         self.copies.has(content)
     }
 
-    /// Keeps only the `most` near-copies among the nominees, those that share most with the
-    /// subject. Returns all other near-copies.
+    /// Leaves only `most` near-copies in `nominees`: those that share most with the subject.
+    /// Returns all near-copies that are not among them.
     pub fn cut_copies(&self, nominees: &mut Vec<Nominee>, most: usize) -> Vec<ContentId> {
         let is_copy = |nominee: &Nominee| self.is_copy(nominee.content);
         let copies = nominees.iter().filter(|nominee| is_copy(nominee));
@@ -106,8 +108,9 @@ impl Counts {
         copies.filter(|copy| !left.contains(copy)).collect()
     }
 
-    /// Subtracts the near-copies of the subject from the counts. A piece may have been recorded
-    /// only as too common. Then `count` returns the number of its contents, if that is known.
+    /// Subtracts the number of near-copies from the counts. If the count of a piece is not known,
+    /// because the piece is too common, `count` is called. It returns the stored count if there is
+    /// one.
     fn leave_out_copies(
         &mut self,
         kind: PostingKind,
@@ -125,7 +128,7 @@ impl Counts {
                 None
             };
             let all = known.unwrap_or(*contents);
-            // An unknown number of contents stays unknown.
+            // If the count is still not known, it stays so.
             let others = match all {
                 u32::MAX => all,
                 _ => all.saturating_sub(copies),
@@ -138,12 +141,12 @@ impl Counts {
         counts.retain(|_, contents| *contents > FREE.min(self.limit));
     }
 
-    /// A piece of more contents than this is boilerplate.
+    /// Returns the number of contents above which a piece is boilerplate.
     pub const fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// Records that `contents` contents have a key.
+    /// Records that this number of contents have a key.
     pub fn note(&mut self, kind: PostingKind, key: u64, contents: usize) {
         let contents = u32::try_from(contents).unwrap_or(u32::MAX);
         if contents > FREE.min(self.limit) {
@@ -156,14 +159,15 @@ impl Counts {
         }
     }
 
-    /// Records how common the text in the chunks of a content is. A chunk of common text counts as
-    /// common, even if few contents have the same chunk.
+    /// Records the chunks of a content whose text is common. Such a chunk counts as common even if
+    /// few contents have exactly this chunk.
     pub fn note_passages(&mut self, sketch: &Sketch<'_>) {
         let passages = self.passages(sketch);
         self.raise(passages);
     }
 
-    /// Returns the chunks of a content that hold common text, and how many contents have that text.
+    /// Returns the chunks of a content whose text is common, each with the number of contents that
+    /// have the text.
     pub fn passages(&self, sketch: &Sketch<'_>) -> Vec<(u64, u32)> {
         if self.fingerprints.is_empty() {
             return Vec::new();
@@ -175,12 +179,13 @@ impl Counts {
             .collect()
     }
 
-    /// Adds the chunk counts of another collector.
+    /// Takes over the counts of chunks from `other`. If both count a chunk, the larger count is
+    /// kept.
     pub fn join(&mut self, other: Self) {
         self.raise(other.chunks);
     }
 
-    /// Raises the count of each chunk to the number of contents that have its text.
+    /// Takes over counts of chunks. If a chunk is already counted, the larger count is kept.
     pub fn raise(&mut self, chunks: impl IntoIterator<Item = (u64, u32)>) {
         for (key, contents) in chunks {
             let known = self.chunks.entry(key).or_default();
@@ -188,7 +193,8 @@ impl Counts {
         }
     }
 
-    /// Returns how rare the shared pieces of a pair are. `None` if none of them is common text.
+    /// Returns how rare the pieces are that two contents share, without boilerplate. Returns `None`
+    /// if none of these pieces is common.
     pub fn rarity(&self, a: &Sketch<'_>, b: &Sketch<'_>) -> Option<Rarity> {
         if self.chunks.is_empty() && self.fingerprints.is_empty() {
             return None;
@@ -196,8 +202,8 @@ impl Counts {
         Some(discount::rarity(a, b, self, self.limit)).filter(|rarity| rarity.weight < 1.0)
     }
 
-    /// Returns how rare the shared pieces are, boilerplate included; `None` if none of them is
-    /// common.
+    /// Returns how rare the pieces are that two contents share, with boilerplate. Returns `None` if
+    /// none of these pieces is common.
     pub fn rarity_of_all(&self, a: &Sketch<'_>, b: &Sketch<'_>) -> Option<Rarity> {
         if self.chunks.is_empty() && self.fingerprints.is_empty() {
             return None;
@@ -206,7 +212,7 @@ impl Counts {
         Some(rarity).filter(|rarity| rarity.weight < 1.0)
     }
 
-    /// Returns [`Self::rarity`] and [`Self::rarity_of_all`].
+    /// Returns the results of [`Self::rarity`] and [`Self::rarity_of_all`].
     pub fn rarities(&self, a: &Sketch<'_>, b: &Sketch<'_>) -> (Option<Rarity>, Option<Rarity>) {
         if self.chunks.is_empty() && self.fingerprints.is_empty() {
             return (None, None);
@@ -216,8 +222,8 @@ impl Counts {
         (common(evident), common(all))
     }
 
-    /// Returns how much weight each shared sample loses because other contents have it, too, and
-    /// the sum of the remaining weights. Samples of the frame lose all their weight.
+    /// Returns for each shared sample the weight that it loses because other contents have it, too.
+    /// A sample of the frame loses all its weight. Also returns the sum of the weights that remain.
     pub fn losses(
         &self,
         (a, b): (&Signature, &Signature),
@@ -233,7 +239,7 @@ impl Counts {
         (losses.collect(), left)
     }
 
-    /// Returns the sum of the weights of the shared samples; a frame is not considered.
+    /// Returns the sum of the weights of the shared samples, without regard to a frame.
     pub fn left(&self, a: &Signature, b: &Signature) -> f64 {
         self.weights(a, b).iter().map(|&(_, weight)| weight).sum()
     }
@@ -250,12 +256,13 @@ impl Counts {
         shared.map(|sample| (sample, weight(sample))).collect()
     }
 
-    /// Returns a discount with its reason in words.
+    /// Returns the discount from `raw` to `left`, with the reason in words.
     pub fn in_words(raw: Fraction, left: Fraction, contents: u32) -> Discount {
         Self::discount(raw, left, || Self::reason(raw, left, contents).into())
     }
 
-    /// Returns a discount with this reason, or none if the shares are equal.
+    /// Returns the discount from `raw` to `left` with this reason. If the two are equal, there is
+    /// no discount.
     pub fn discount(raw: Fraction, left: Fraction, reason: impl FnOnce() -> Arc<str>) -> Discount {
         if raw == left {
             return Discount::default();
@@ -266,15 +273,15 @@ impl Counts {
         }
     }
 
-    /// Returns why the discounted score is lower.
+    /// Returns the reason for a discount, in words.
     pub fn reason(raw: Fraction, left: Fraction, contents: u32) -> String {
         let percent = |share: Fraction| share.percent(false).unwrap_or(0);
         let (raw, left) = (percent(raw), percent(left));
-        // A piece of few contents loses weight only as part of a frame: text that otherwise
-        // different files share.
+        // A piece that few contents have loses weight only if it is part of a frame, which is text
+        // that otherwise different files share.
         let why = match contents {
             ..=FREE => format!("the frame that {contents} files share"),
-            // This piece has no count, because it is too common.
+            // The number of contents is not known, because it exceeds the limit.
             u32::MAX => "boilerplate".to_owned(),
             _ => format!("text found in {contents} files"),
         };
@@ -303,41 +310,43 @@ impl Frequency for Counts {
     }
 }
 
-/// The maximum number of samples of a subject that are looked up: all samples of a text up to about
-/// 1.5 MB.
+/// The maximum number of samples of a subject that are looked up. A text up to about 1.5 MB has no
+/// more.
 pub const LOOKED_UP: SamplingParams = SamplingParams::at(0, 1 << 14);
 
-/// The pieces by which a subject is found.
+/// The pieces of a subject by which contents are nominated.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundBy<'a> {
-    /// Samples and chunks of the subject.
+    /// The samples and the chunks of the subject.
     pub sketch: Sketch<'a>,
-    /// See [`Digest::besides`].
+    /// The additional samples of the subject: see [`Digest::besides`].
     pub besides: &'a [Fingerprint],
 }
 
-/// Selects the data that is recorded about nominees in addition to the number of common pieces.
+/// The choice of what is recorded about nominees, in addition to the numbers of common pieces.
 #[derive(Debug, Default)]
 pub struct NominationSettings {
-    /// Also nominates contents that share only a passage. Passages are found by samples of at least
-    /// this level.
+    /// The minimum level of the samples by which passages are found. If it is set, contents that
+    /// share only a passage are nominated, too.
     pub passages_at: Option<u8>,
-    /// Collects how rare the common windows and chunks are, if the subject is not a text.
+    /// Collects the contents that have the windows and chunks of the subject, if the subject is not
+    /// a text.
     pub windows: Option<SubjectWindows>,
 }
 
 /// The contents that share something with a subject.
 #[derive(Debug)]
 pub struct Nominees {
-    /// Nominees by content.
+    /// The nominees in the order of their content ids.
     pub all: Vec<Nominee>,
-    /// Counts of the subject's common pieces.
+    /// The counts of those pieces of the subject that are common.
     pub counts: Counts,
-    /// Rarity of the subject's pieces, if the subject is not a text.
+    /// The contents that have the subject's windows and chunks, if the subject is not a text.
     pub windows: Option<SubjectWindows>,
 }
 
-/// Returns all contents (of `scoped`, if given) that share something with the subject.
+/// Returns the contents that share something with the subject. If `scoped` is given, only its
+/// contents are returned.
 pub fn nominate(
     snapshot: &Snapshot,
     FoundBy { sketch, besides }: FoundBy<'_>,
@@ -366,7 +375,7 @@ pub fn nominate(
         mut windows,
     } = told;
     let mut rare = passages_at.map(|level| {
-        // Only texts have passages. If `windows` is set, the subject is not a text.
+        // Only texts have passages, and `windows` is set only if the subject is not a text.
         let of_text = looked_up.at_level(level).filter(|_| windows.is_none());
         let samples: Vec<Fingerprint> = of_text.chain(besides.at_level(level)).collect();
         RareSamples::of(&samples, limit)
@@ -381,7 +390,7 @@ pub fn nominate(
             windows.note(kind, key, contents);
         }
     })?;
-    // These samples only nominate. No estimate uses them, so their counts are dropped.
+    // These samples only nominate. No estimate uses them, so their counts are discarded.
     let mut no_counts = Counts::new(limit);
     let keys = keys(&besides);
     let by_besides = hits(files, kind, &keys, &mut no_counts, &mut |key, contents| {
@@ -424,7 +433,7 @@ pub fn nominate(
     })
 }
 
-/// Merges the findings into one nominee for each content. All lists ascend by content.
+/// Makes one nominee of all hits for a content. All lists are in the order of content ids.
 fn merged(
     hits: [Vec<(ContentId, u32)>; 3],
     passages: &[(ContentId, Passage)],
@@ -458,11 +467,13 @@ fn merged(
     nominees
 }
 
-/// The maximum number of near-copies that are nominated; those with more in common come first.
+/// The maximum number of near-copies that are nominated. Those that share most with the subject are
+/// preferred.
 const MOST_COPIES: usize = 512;
 
-/// Adds `common` samples to the hits of each near-copy. All near-copies are assumed to have these
-/// samples: their lists are too long to be read, and most of their contents are near-copies.
+/// Adds `common` samples to the hits of each near-copy. The lists of these samples are too long to
+/// be read, and most contents in them are near-copies. So every near-copy is assumed to have all of
+/// them.
 fn nominate_copies(copies: &SubjectCopies, common: u32, hits: &mut Vec<(ContentId, u32)>) {
     if common == 0 {
         return;
@@ -478,8 +489,8 @@ fn nominate_copies(copies: &SubjectCopies, common: u32, hits: &mut Vec<(ContentI
     *hits = all;
 }
 
-/// Returns all contents that share a chunk, a fingerprint or all bytes with the digest, boilerplate
-/// included.
+/// Returns all contents that share a chunk or a fingerprint with the digest, or are the same
+/// content. Boilerplate counts, too.
 pub fn sharing(snapshot: &Snapshot, digest: &Digest) -> Result<BTreeSet<ContentId>, ReadError> {
     let sketch = digest.sketch();
     let mut posted: Vec<u64> = digest.posted().map(|sample| sample.0).collect();
@@ -496,9 +507,9 @@ pub fn sharing(snapshot: &Snapshot, digest: &Digest) -> Result<BTreeSet<ContentI
     Ok(found)
 }
 
-/// Returns how many of the keys each content has, without boilerplate, by content. Common keys,
-/// boilerplate included, are recorded in `counts`. `note` is called with every other key and its
-/// holders.
+/// Returns for each content how many of the keys it has, in the order of content ids. Boilerplate
+/// is not counted. Common keys, also those that are boilerplate, are recorded in `counts`. `note`
+/// is called with each key that is not boilerplate, and with the contents that have it.
 pub(crate) fn hits(
     (snapshot, scoped): (&Snapshot, Option<&ScopedFiles>),
     kind: PostingKind,
@@ -517,8 +528,8 @@ pub(crate) fn hits(
                 note(keys[at], contents);
                 all.extend_from_slice(contents);
             })?;
-            // A key that was not reported is boilerplate, or has no list: not every stored sample
-            // has a posting.
+            // No list was read for this key. Either it is boilerplate, or it has no list, because
+            // not every stored sample has one.
             for (&key, _) in keys.iter().zip(unnamed).filter(|key| key.1) {
                 if snapshot.is_boilerplate(kind, key)? {
                     counts.note(kind, key, usize::MAX);
@@ -548,7 +559,7 @@ pub(crate) fn hits(
 mod tests {
     use super::*;
 
-    /// Near-copies are subtracted only from a known count.
+    /// Near-copies are subtracted from a count only if the count is known.
     #[test]
     fn a_count_that_is_not_known_is_not_printed() {
         let kind = PostingKind::Fingerprint;

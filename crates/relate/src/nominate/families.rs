@@ -1,33 +1,35 @@
-//! Families of near-copies among the contents of a question.
+//! Finds families of near-copies among the contents of a question.
 //!
-//! A piece of 5,000 contents is boilerplate if they are otherwise different, such as a licence. If
-//! they are versions of one page, the piece is evidence. Comparing 5,000 versions with each other
-//! takes twelve million pairs to find a single family. So near-copies are found first:
+//! If 5,000 otherwise different contents have a piece, such as a licence, the piece is boilerplate.
+//! If these contents are versions of one page, the piece is evidence. But comparing all 5,000
+//! versions with each other takes twelve million pairs, only to find a single family. So
+//! near-copies are found first:
 //!
 //! 1. **Names.** The names of a content are its four least fingerprints: the first ones in a random
-//!    order of all its shingles or windows. Two contents have the same first name with the
-//!    probability of their resemblance (Broder 1997, section 3). Near-copies nearly always share
-//!    one of four, so contents meet by any of them.
-//! 2. **Leaders.** Names are taken in turn, the most common first. The contents of a name, if there
-//!    are many, are taken in order. Each joins the first leader of which it is a near-copy, or
-//!    leads a family of its own. If there are many leaders, the contents share a text but otherwise
-//!    differ. Then this name forms no families, but the next name may.
-//! 3. **Joining.** Families with a common name join if their leaders are near-copies. A content
-//!    without a family joins in the same way, because an edit may change a name.
-//! 4. **Counting.** A family counts once among the contents of a piece. Its members are nominated
-//!    by their leader, and pieces of the leader nominate no other pair. So a family of n members
-//!    has about n pairs. Members that share other pieces are also paired by these.
+//!    order of all its shingles or windows. The probability that two contents have the same first
+//!    name is their resemblance (Broder 1997, section 3). Near-copies nearly always share one of
+//!    four names, so a shared name brings them together.
+//! 2. **Leaders.** Names are processed one after another, the most common first. If many contents
+//!    have a name, they are taken in order. Each content joins the first leader of which it is a
+//!    near-copy, or becomes the leader of a new family. If there are many leaders, the contents
+//!    share a text but otherwise differ. Then this name forms no families, but the next name may.
+//! 3. **Joining.** Two families that share a name join if their leaders are near-copies. A content
+//!    without a family joins one in the same way, because an edit may have changed its names.
+//! 4. **Counting.** A family counts once among the contents that have a piece. Its leader nominates
+//!    its members, and the pieces of the leader nominate no other pair. So a family of n members
+//!    has about n pairs. Members that share further pieces are paired by these, too.
 //!
 //! # Near-copies
 //!
 //! Two contents are near-copies if three quarters of each are in the other. Mostly the samples
-//! decide. But a page of 250 words has some 31 sampled shingles: after three replaced words copies
-//! share between 44 % and all of these. So if more than a third of the pieces is common, but less
-//! than three quarters, the contents are read to decide. Files under a header that is 60 % of each
-//! are such pairs as well, and are not near-copies. Few of these pairs are read: a leader may fail
-//! only a few times more than it has members.
+//! decide this. But a page of 250 words has only some 31 samples: after three replaced words,
+//! copies share between 44 % and all of them. So if more than a third of the pieces are common, but
+//! less than three quarters, the contents are read to decide. Files under a header that is 60 % of
+//! each are such pairs as well, and are not near-copies. Few of them are read, because only a few
+//! more comparisons of a leader may fail than it has members.
 //!
-//! Contents are taken in the order of their digests, so the order of scans changes no family.
+//! Contents are taken in the order of their digests, so families do not depend on the order of
+//! scans.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -36,17 +38,17 @@ use std::sync::Arc;
 use resemble_core::similarity::discount::FREE;
 use resemble_core::{Measures, Score};
 
-/// The four least fingerprints of a content, ascending.
+/// The four least fingerprints of a content in ascending order. Near-copies share one of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FamilyNames([u64; 4]);
 
 impl FamilyNames {
-    /// Marks the missing names of a content with fewer than four fingerprints. The bit and the
-    /// content's own number make such a name unique.
+    /// The bit that marks a name in place of a missing fingerprint, if a content has fewer than
+    /// four. With the number of the content, this name is unique.
     const ALONE: u64 = 1 << 63;
 
-    /// Returns the names of a content. `fingerprints` are all its fingerprints or shingles, `own`
-    /// is its own number.
+    /// Returns the names of a content. `fingerprints` are all its fingerprints or shingles. `own`
+    /// is a number that no other content has.
     pub fn of(own: u32, fingerprints: impl IntoIterator<Item = u64>) -> Self {
         let mut names = [Self::ALONE | u64::from(own); 4];
         for fingerprint in fingerprints {
@@ -59,50 +61,52 @@ impl FamilyNames {
     }
 }
 
-/// Near-copies have at least this share of their pieces in common, or this share of each content in
-/// the other.
+/// The share that near-copies have in common: of their pieces, or of each content in the other.
 pub(crate) const ALIKE: f64 = 0.75;
 
-/// Contents with a smaller common share are not near-copies. Between this and [`ALIKE`] they are
+/// The common share below which contents are not near-copies. Between this and [`ALIKE`], they are
 /// read to decide.
 const DOUBTFUL: f64 = 1.0 / 3.0;
 
-/// In a family with more members, each is compared only with the leader and with its neighbours.
+/// The number of members above which a family is large. A member of a large family is compared only
+/// with the leader and with its neighbours.
 pub const LARGE: usize = 1000;
 
-/// Number of neighbours of a content on either side, in the order of paths.
+/// The number of neighbours on either side with which a content is compared, in the order of paths.
 pub const NEIGHBOURS: usize = 8;
 
-/// The number of failed comparisons that a leader may have without members. Each member adds one.
+/// The number of failed comparisons that a leader without members may have. Each member allows one
+/// more.
 const TRIALS: u32 = 4;
 
-/// The minimum mean number of contents for each leader. With fewer, the contents of a name form no
+/// The minimum mean number of contents per leader. With fewer contents per leader, a name forms no
 /// families.
 const MEMBERS: usize = 8;
 
-/// The maximum number of larger families of one name that a family is compared with.
+/// The maximum number of larger families with which a family that shares a name with them is
+/// compared.
 const MOST_JOINED: usize = 1000;
 
-/// The contents of a question, addressed by their places.
+/// The contents among which families are searched. A content is given by its index, its place.
 pub trait NearCopies {
-    /// The failure of a lookup.
+    /// The error of a lookup.
     type Error;
 
-    /// Returns the keys of all evidence of a content.
+    /// Returns the keys of all pieces of a content that are evidence.
     fn pieces(&self, place: u32) -> Result<HashSet<u64>, Self::Error>;
 
-    /// Returns whether two contents are near-copies, by reading them.
+    /// Reads two contents and returns whether they are near-copies.
     fn are_near_copies(&self, a: u32, b: u32) -> Result<bool, Self::Error>;
 }
 
-/// Returns whether contents with these measures are near-copies.
+/// Returns whether two contents that have these measures are near-copies.
 pub fn are_near_copies(measures: &Measures) -> bool {
     let share = |score: Option<Score>| score.map_or(0.0, Score::get);
     share(measures.a_in_b).min(share(measures.b_in_a)) >= ALIKE
 }
 
-/// Returns, for each name of more than `few` contents, the places of these contents. The most
-/// common name comes first, and of equally common names the least.
+/// Returns for each name that more than `few` contents have the places of these contents. The most
+/// common name comes first. Of equally common names, the least comes first.
 fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<u32>> {
     let named = names.iter().zip(0u32..);
     let mut named: Vec<(u64, u32)> = named
@@ -114,27 +118,28 @@ fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<u32>> {
     let common = common.filter(|of_name| of_name.len() > few as usize);
     let places = |of_name: &[(u64, u32)]| of_name.iter().map(|&(_, place)| place).collect();
     let mut common: Vec<Vec<u32>> = common.map(places).collect();
-    // Names ascend already, and the sort is stable. So of equally common names the least stays
-    // first.
+    // The names are in ascending order here, and the sort is stable. So of equally common names,
+    // the least stays first.
     common.sort_by_key(|of_name| Reverse(of_name.len()));
     common
 }
 
-/// Pieces of a leader, and those that many members of its family have.
+/// The pieces of a leader, and the pieces that many members of its family have.
 pub(crate) type LeaderPieces = Arc<HashSet<u64>>;
 
-/// The families of a question's contents, addressed by their places.
+/// The families of the contents of a question. A content is given by its place.
 #[derive(Clone, Debug, Default)]
 pub struct Families {
-    /// The place of each content's leader: its own if it is not a member. Empty without families.
+    /// For each content, the place of the leader of its family. A content that is not a member is
+    /// its own leader. The list is empty if there are no families.
     leaders: Vec<u32>,
-    /// All members, by place, with the pieces of their leaders.
+    /// All members in the order of their places, each with the pieces of its leader.
     members: Vec<(u32, LeaderPieces)>,
 }
 
 impl Families {
-    /// Returns the families among contents with these names; names of at most `few` contents form
-    /// none.
+    /// Finds the families among contents that have these names. A name of at most `few` contents
+    /// forms no family.
     pub fn of<C: NearCopies>(
         names: &[FamilyNames],
         few: u32,
@@ -144,7 +149,7 @@ impl Families {
         let mut found: Vec<Family> = Vec::new();
         for mut free in common_names(names, few) {
             free.retain(|&place| !is_member[place as usize]);
-            // If there are only few contents, they are all compared with each other in any case.
+            // Few contents are all compared with each other in any case, so they need no family.
             if free.len() <= few as usize {
                 continue;
             }
@@ -174,8 +179,8 @@ impl Families {
         let joined = JoinedFamilies::of(found, &alone, names, contents)?;
         let mut families = Self::default();
         for family in joined.families {
-            // A piece that only the leader lacks would pair all other members with each other. So
-            // pieces common to more than `FREE` members count as the leader's, too.
+            // If all members but not the leader had a piece, it would pair all members with each
+            // other. So a piece that more than `FREE` members have counts as the leader's, too.
             let mut counts: HashMap<u64, u32> = HashMap::new();
             for &place in &family.members {
                 for piece in contents.pieces(place)? {
@@ -201,12 +206,12 @@ impl Families {
         }
     }
 
-    /// Returns the leader of a content: itself if it is not a member.
+    /// Returns the leader of a content's family. A content that is not a member is its own leader.
     pub fn leader(&self, place: u32) -> u32 {
         self.leaders.get(place as usize).copied().unwrap_or(place)
     }
 
-    /// Returns how many otherwise different contents are at these places.
+    /// Returns the number of otherwise different contents among these: a family counts once.
     pub fn count(&self, places: &[u32], scratch: &mut Vec<u32>) -> usize {
         if self.leaders.is_empty() || places.len() <= FREE as usize {
             return places.len();
@@ -218,14 +223,14 @@ impl Families {
         scratch.len()
     }
 
-    /// Returns all members with their leaders, by place.
+    /// Returns all members of families, each with its leader, in the order of the members' places.
     pub fn members(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let member = |member: &(u32, LeaderPieces)| (member.0, self.leaders[member.0 as usize]);
         self.members.iter().map(member)
     }
 
-    /// Returns the families of more than `contents` contents, each with its leader, ascending by
-    /// place.
+    /// Returns the families that have more than this number of contents. Each has its leader and
+    /// all its contents in the order of their places.
     pub fn of_more_than(&self, contents: usize) -> Vec<(u32, Vec<u32>)> {
         let mut members: Vec<(u32, u32)> = self.members().collect();
         members.sort_unstable_by_key(|&(member, leader)| (leader, member));
@@ -241,14 +246,15 @@ impl Families {
         families.map(family).collect()
     }
 
-    /// Returns the pieces that a member shares with its family; `None` if it is in none.
+    /// Returns the pieces of the leader of a member. Returns `None` if the content is not a member.
     pub fn of_leader(&self, place: u32) -> Option<LeaderPieces> {
         let found = self.members.binary_search_by_key(&place, |member| member.0);
         found.ok().map(|at| Arc::clone(&self.members[at].1))
     }
 }
 
-/// Joined families, and their indexes by name.
+/// The families after joining. `by_name` has for each name the indices of the families that have
+/// it.
 #[derive(Default)]
 struct JoinedFamilies {
     families: Vec<Family>,
@@ -256,8 +262,8 @@ struct JoinedFamilies {
 }
 
 impl JoinedFamilies {
-    /// Joins families whose leaders are near-copies; the largest family's leader leads. Adds the
-    /// contents of `alone` that are near-copies of a leader.
+    /// Joins families whose leaders are near-copies. The leader of the larger family becomes the
+    /// leader of both. Then adds each content in `alone` that is a near-copy of a leader.
     fn of<C: NearCopies>(
         mut families: Vec<Family>,
         alone: &[u32],
@@ -295,7 +301,7 @@ impl JoinedFamilies {
         Ok(joined)
     }
 
-    /// Returns the families that have one of these names, the largest first.
+    /// Returns the indices of the families that have one of these names, the largest family first.
     fn named(&self, names: &[u64]) -> Vec<usize> {
         let of_name = |name: &u64| self.by_name.get(name).into_iter().flatten();
         let mut found: Vec<usize> = names.iter().flat_map(of_name).copied().collect();
@@ -306,12 +312,13 @@ impl JoinedFamilies {
     }
 }
 
-/// A content and its near-copies, by their places.
+/// A leader and its near-copies, given by their places.
 struct Family {
     leader: u32,
     pieces: HashSet<u64>,
     members: Vec<u32>,
-    /// Number of contents that seemed near-copies by their pieces, but were not.
+    /// The number of contents that seemed to be near-copies of the leader by their pieces, but were
+    /// not.
     failed: u32,
 }
 
@@ -325,8 +332,8 @@ impl Family {
         }
     }
 
-    /// Returns the names of the leader, and those that more than one in [`MEMBERS`] of the members
-    /// has. The two may differ if text is inserted into the leader alone.
+    /// Returns the names of the leader, and the names that more than one in [`MEMBERS`] of the
+    /// members have. These may differ, for example if a text was inserted only into the leader.
     fn names(&self, names: &[FamilyNames]) -> Vec<u64> {
         let mut of_members: Vec<u64> = Vec::with_capacity(4 * self.members.len());
         for &member in &self.members {
@@ -340,8 +347,8 @@ impl Family {
         found
     }
 
-    /// Returns the number of common pieces of a content and the leader, as a share of the larger
-    /// set. Returns 0 if one set is far larger.
+    /// Returns the number of pieces that a content shares with the leader, as a share of the larger
+    /// of both sets. Returns 0 if one set is far larger than the other.
     fn alike(&self, own: &HashSet<u64>) -> f64 {
         let (a, b) = (&self.pieces, own);
         let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
@@ -352,14 +359,14 @@ impl Family {
         shared as f64 / many.len().max(1) as f64
     }
 
-    /// Returns whether the leader may still be compared with another content by reading both.
+    /// Returns whether the leader may be compared with one more content by reading both.
     fn has_trials(&self) -> bool {
         (self.failed as usize) < TRIALS as usize + self.members.len()
     }
 }
 
-/// Returns the family whose leader is a near-copy of a content. Families are tried in the order of
-/// `among`.
+/// Returns the index of the first family in `among` whose leader is a near-copy of a content. If
+/// the pieces do not decide, the most similar leader is read.
 fn family_of<C: NearCopies>(
     families: &mut [Family],
     among: impl IntoIterator<Item = usize>,

@@ -1,9 +1,11 @@
-//! Finds the frames of contents among those of a question ([`Frame`]), by their posting lists.
+//! Finds the frames of contents among the contents of a question. A [`Frame`] is a text that
+//! otherwise different files share, such as a letterhead.
 //!
-//! Every verb that lists relatives checks its pairs here, so all of them leave out the same pairs.
+//! Every verb that lists similar files checks its pairs here, so all verbs leave out the same
+//! pairs.
 //!
-//! One text in ten formats counts as one holder of its samples. Otherwise what its versions share
-//! would be taken for a frame.
+//! If the same text is in ten formats, it counts as one of the contents that have its samples.
+//! Otherwise the text that its formats share would be taken for a frame.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -19,18 +21,19 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 use crate::AskError;
 use crate::nominate::evidence::StoredSketch;
 
-/// A frame counts only if most of its holders have a frame, too. This number of holders is checked.
+/// The number of contents with the frame that are checked. The frame counts only if most of them
+/// have a frame, too.
 const ASKED: usize = 8;
 
-/// Samples of more holders than this are not considered. They count next to nothing
-/// ([`weight`](resemble_core::similarity::discount::weight)).
+/// The number of contents above which a sample is not considered. A sample that more contents have
+/// would count next to nothing ([`weight`](resemble_core::similarity::discount::weight)).
 pub const MOST: usize = 256;
 
-/// Contents with equal samples count as one text if this number of samples are outside of the
-/// frame. Equal short letters under one letterhead have fewer, so each of them counts as a holder.
+/// The number of samples outside of the frame that contents with equal samples need to count as one
+/// text. Equal short letters under one letterhead have fewer, so each of them counts.
 const TELLING: usize = 6;
 
-/// Reads contents for which frames are searched.
+/// Gives access to the contents for which frames are searched.
 pub trait SampledContents: Sync {
     /// Returns the digest of a content, if it is known.
     fn digest(&self, content: ContentId) -> Result<Option<ContentDigest>, AskError>;
@@ -49,22 +52,23 @@ impl SampledContents for Snapshot {
     }
 }
 
-/// Finds the contents of a question that have a sample.
+/// Finds the contents of a question that have a given sample.
 pub trait SampleHolders: Sync {
-    /// Returns the samples that at most [`MOST`] contents have. Each has its holders, if there are
-    /// at least [`LEAST`](resemble_core::similarity::frame::LEAST) of them.
+    /// Returns the samples that at most [`MOST`] contents have. Each has the list of these
+    /// contents, if there are at least [`LEAST`](resemble_core::similarity::frame::LEAST) of them.
     fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError>;
 }
 
-/// Finds holders by the posting lists of the index.
+/// Finds the contents that have a sample by the posting lists of the index.
 pub struct ListedHolders<'a> {
-    /// The index.
+    /// The index that has the posting lists.
     pub snapshot: &'a Snapshot,
-    /// Returns whether a content is part of the question; if `None`, all contents of the index are.
+    /// Returns whether a content is part of the question. If this is `None`, all contents of the
+    /// index are.
     pub is_here: Option<&'a IsHere<'a>>,
 }
 
-/// See [`ListedHolders::is_here`].
+/// The type of [`ListedHolders::is_here`].
 pub type IsHere<'a> = dyn Fn(ContentId, u64) -> Result<bool, ReadError> + Sync + 'a;
 
 impl fmt::Debug for ListedHolders<'_> {
@@ -109,19 +113,21 @@ impl SampleHolders for ListedHolders<'_> {
     }
 }
 
-/// Frames of the contents of a question; each is computed once.
+/// The frames of the contents of a question. Each is computed once.
 pub struct Frames<'a> {
     contents: &'a dyn SampledContents,
     holders: &'a dyn SampleHolders,
-    /// Frames by content, before the check of other holders.
+    /// The frame of each content, from its own samples only.
     alone: Mutex<HashMap<ContentId, Arc<OwnFrame>>>,
-    /// Frames by content, after the check of other holders.
+    /// The frame of each content, after the check that most of the other contents with it have a
+    /// frame, too.
     agreed: Mutex<HashMap<ContentId, Arc<Frame>>>,
-    /// A hash of all samples of a content, and their number.
+    /// For each content, a hash of all its samples, and their number.
     texts: Mutex<HashMap<ContentId, Arc<(u64, usize)>>>,
 }
 
-/// The frame of a content by its own samples only, and the contents that have it.
+/// The frame of a content from its own samples only, and the contents that have the most common
+/// sample of the frame.
 #[derive(Default)]
 struct OwnFrame {
     frame: Frame,
@@ -135,7 +141,7 @@ impl fmt::Debug for Frames<'_> {
 }
 
 impl<'a> Frames<'a> {
-    /// Looks for frames among the contents that `holders` knows.
+    /// Searches for frames among the contents that `holders` finds.
     pub fn among(contents: &'a dyn SampledContents, holders: &'a dyn SampleHolders) -> Self {
         Self {
             contents,
@@ -146,7 +152,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Returns the frame that two texts share.
+    /// Returns the frame of two texts: text that both share with otherwise different files. It is
+    /// empty if one of them is not a text.
     pub fn of_both(&self, a: &StoredSketch, b: &StoredSketch) -> Result<Frame, AskError> {
         if (a.kind, b.kind) != (ContentKind::Text, ContentKind::Text) {
             return Ok(Frame::default());
@@ -158,7 +165,7 @@ impl<'a> Frames<'a> {
         Ok(of_a.and(&*self.of(b.id, &b.signature)?))
     }
 
-    /// Returns the frame of a content.
+    /// Returns the frame of a content: text that it shares with otherwise different files.
     pub fn of(&self, content: ContentId, samples: &Signature) -> Result<Arc<Frame>, AskError> {
         known(&self.agreed, content, || {
             let own = known(&self.alone, content, || self.alone(samples))?;
@@ -166,9 +173,9 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// Returns the frame of these samples, if most of its holders have a frame as well. A text that
-    /// is quoted from a document with many versions is not a frame: the versions share more than
-    /// the quotation, so they have none.
+    /// Returns the frame of these samples. It is empty unless most of the contents that have it
+    /// have a frame as well. For example, a text quoted from a document with many versions is not a
+    /// frame: the versions share more than the quotation, so they have no frame.
     pub fn of_samples(&self, samples: &Signature) -> Result<Frame, AskError> {
         self.agreed(&self.alone(samples)?)
     }
@@ -208,7 +215,8 @@ impl<'a> Frames<'a> {
         Ok(OwnFrame { frame, holders })
     }
 
-    /// Removes all holders of a text but one. Returns whether any was removed.
+    /// Leaves one content of each text in the lists of `samples`. Returns whether any content was
+    /// removed.
     fn leave_one_of_each_text(
         &self,
         samples: &mut [HeldSample],
@@ -252,7 +260,8 @@ fn known<T>(
     Ok(found)
 }
 
-/// Returns the smaller of two rarities: that without common pieces, and that without a frame.
+/// Returns the smaller of two rarities: `common` leaves out common pieces, and `framed` leaves out
+/// a frame.
 pub fn less_of(common: Option<Rarity>, framed: Option<Rarity>) -> Option<Rarity> {
     let weight = |rarity: &Rarity| rarity.weight;
     let is_more = common.as_ref().map(weight) > framed.as_ref().map(weight);

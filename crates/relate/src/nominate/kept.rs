@@ -1,4 +1,4 @@
-//! The stored sketch of a content, and the keys of its pieces.
+//! The sketch that the index stores of a content, and the keys of its pieces.
 
 use std::collections::HashSet;
 
@@ -9,25 +9,25 @@ use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 
 use crate::nominate::families::LeaderPieces;
 
-/// The stored sketch of a content, without templates.
+/// The sketch that the index stores of a content. Pieces of templates are left out.
 #[derive(Clone, Debug)]
 pub struct StoredSketch {
-    /// The content.
+    /// The id of the content.
     pub id: ContentId,
-    /// Bytes of the file.
+    /// The number of bytes of the file.
     pub whole: ByteLen,
-    /// Bytes without templates. Shares, the least shared bytes and relations refer to these. Equal
-    /// to `whole` unless templates are marked.
+    /// The number of bytes without templates. Shares, relations and the minimum of shared bytes
+    /// refer to this number. It equals `whole` unless templates are marked.
     pub size: ByteLen,
-    /// Kind of the content in the index.
+    /// The kind of the content in the index.
     pub kind: ContentKind,
-    /// Chunks of the content.
+    /// The chunks of the content.
     pub chunks: ChunkList,
-    /// Samples of the content.
+    /// The samples of the content.
     pub signature: Signature,
-    /// Digest of its words, if it is a text with enough of them.
+    /// The digest of the words of the content, if it is a text with enough words.
     pub words: Option<WordsDigest>,
-    /// The pieces of the family's leader, if the content is a member of a family.
+    /// The pieces of the leader of the content's family, if the content is a member of one.
     pub of_leader: Option<LeaderPieces>,
 }
 
@@ -38,7 +38,7 @@ impl StoredSketch {
         Self::with_signature(snapshot, row, signature)
     }
 
-    /// Like [`Self::of`], for a content whose signature is already read.
+    /// Does the same as [`Self::of`], for a content whose signature is already read.
     pub fn with_signature(
         snapshot: &Snapshot,
         row: &ContentRow,
@@ -60,8 +60,8 @@ impl StoredSketch {
         })
     }
 
-    /// Returns the sketch with all chunks and samples that are stored. If some were dropped, they
-    /// are read again.
+    /// Returns the sketch with all chunks and samples that the index stores. It reads them again,
+    /// because some may have been dropped.
     pub fn whole_again(&self, snapshot: &Snapshot) -> Result<Self, ReadError> {
         let mut whole = self.clone();
         if let Some(row) = snapshot.content(self.id)? {
@@ -73,8 +73,8 @@ impl StoredSketch {
         Ok(whole)
     }
 
-    /// Drops the chunks whose text is boilerplate according to its samples. The list then has gaps,
-    /// as with templates.
+    /// Drops the chunks whose text is boilerplate. The samples in a chunk decide whether it is. The
+    /// list of chunks then has gaps, as it has when templates are left out.
     pub fn without_common_chunks(&mut self, boilerplate: &dyn Boilerplate) {
         let count = |sample| u32::from(boilerplate.fingerprint(sample));
         let mut common = text_of_chunks(&self.sketch(), count)
@@ -91,7 +91,7 @@ impl StoredSketch {
         });
     }
 
-    /// Returns the keys of chunks and samples that are evidence.
+    /// Returns the keys of the chunks and samples that are evidence.
     pub fn pieces(&self) -> HashSet<u64> {
         let evidence = self.chunks.0.iter().filter(|run| run.is_evidence());
         let chunks = evidence.map(|run| run.hash.posting_key() | CHUNK);
@@ -99,7 +99,7 @@ impl StoredSketch {
         fingerprints.chain(chunks).collect()
     }
 
-    /// Returns the sketch for comparing; its size is that without templates.
+    /// Returns the sketch by which the content is compared. Its size is that without templates.
     pub fn sketch(&self) -> Sketch<'_> {
         Sketch {
             size: self.size,
@@ -109,11 +109,11 @@ impl StoredSketch {
     }
 }
 
-/// The bit that marks the key of a chunk, where keys of both kinds are mixed. Fingerprints and
-/// posting keys have at most 40 bits.
+/// The bit that marks the key of a chunk where keys of both kinds are mixed. Fingerprints and
+/// posting keys have at most 40 bits, so they do not have this bit.
 pub const CHUNK: u64 = 1 << 63;
 
-/// Returns a key in the form in which keys of both kinds can be mixed.
+/// Returns the key in the form in which keys of both kinds can be mixed.
 pub const fn piece_of(kind: PostingKind, key: u64) -> u64 {
     match kind {
         PostingKind::Chunk => key | CHUNK,
@@ -121,7 +121,7 @@ pub const fn piece_of(kind: PostingKind, key: u64) -> u64 {
     }
 }
 
-/// Returns the keys of the chunks that are evidence: ascending, distinct.
+/// Returns the distinct keys of the chunks that are evidence, in ascending order.
 pub fn chunk_keys(sketch: &Sketch<'_>) -> Vec<u64> {
     let evidence = sketch.chunks.0.iter().filter(|run| run.is_evidence());
     let mut keys: Vec<u64> = evidence.map(|run| run.hash.posting_key()).collect();
@@ -130,7 +130,7 @@ pub fn chunk_keys(sketch: &Sketch<'_>) -> Vec<u64> {
     keys
 }
 
-/// Returns the keys of the fingerprints: ascending.
+/// Returns the keys of the fingerprints in ascending order.
 pub fn fingerprint_keys(sketch: &Sketch<'_>) -> Vec<u64> {
     let mut keys: Vec<u64> = sketch.signature.fingerprints.iter().map(|f| f.0).collect();
     keys.sort_unstable();

@@ -1,23 +1,24 @@
-//! Distinguishes related from unrelated contents that are not texts, by how few others have their
-//! common pieces.
+//! Decides whether two contents that are not texts are related (kin), by how few other contents
+//! have the windows that they share.
 //!
-//! Two programs of one compiler share padding, string tables and start-up code. Two builds of one
-//! program share windows that no other content has. So a window of n + 1 contents counts 1/n²: 1 if
-//! only the two have it, a sixteenth if three more do. *Kinship* is the weight of the common
-//! windows divided by the smaller of two weights: those of all windows of each content. Samples
-//! suffice to estimate it.
+//! Two programs built by one compiler share padding, string tables and start-up code. Two builds of
+//! one program share windows that no other content has. So a window that n + 1 contents have weighs
+//! 1/n²: 1 if only the two have it, a ninth if two more have it. *Kinship* is the weight of the
+//! common windows divided by the weight of all windows of a content; the content with the smaller
+//! weight is taken. It is estimated from samples.
 //!
-//! In a family of near-copies many contents have every window. So two contents are also kin if half
-//! of all windows of both are common. They are kin, too, if half of the windows of one are common
-//! and few contents have these.
+//! In a family of near-copies, many contents have every window. So two contents are also kin if
+//! half of all their windows are common. They are kin, too, if half of the windows of one are
+//! common and few contents have these.
 //!
-//! A thinly sampled content seems to lack windows that it has. These then look rare. The square
-//! limits that error: if five of ten holders of a window show it, it still counts next to nothing.
+//! If a content is thinly sampled, it seems to lack windows that it has, and these then look rare.
+//! The square in 1/n² limits this error: if only five of the ten contents with a window show it,
+//! the window still counts next to nothing.
 //!
-//! Every verb uses this rule with the counts that it has. [`Kinships`] takes them from the lists of
-//! a block, and [`SubjectKin`] from the posting lists of a subject. `compare` takes them from one
-//! pass over all contents. The windows of another content are read only if nothing else decides.
-//! Mostly its first windows are enough.
+//! Every verb applies this rule to the counts that it has. [`Kinships`] takes them from the lists
+//! of a block, [`SubjectKin`] from the posting lists of a subject, and `compare` from one pass over
+//! all contents. The windows of another content are read only if nothing else decides. Mostly its
+//! first windows are enough.
 
 use resemble_core::similarity::lower_end;
 use resemble_core::{ContentKind, Fingerprint, Signature};
@@ -29,27 +30,27 @@ use crate::nominate::block::PostingBlock;
 use crate::nominate::common::{Common, PieceWorth};
 use crate::scope::ScopedFiles;
 
-/// Weight of common windows and chunks that makes two contents kin.
+/// The minimum weight of common windows and chunks that makes two contents kin.
 const TOLD: f32 = 4.0;
 
-/// Two contents are kin if their common windows have this share of the weight of all windows of one
-/// of them.
+/// The minimum kinship that makes two contents kin.
 const KIN: f64 = 0.08;
 
-/// Two contents are also kin if the weight of their common windows ([`Common::few`]) is this share
-/// of the windows of the content with fewer.
+/// The minimum weight of common windows ([`Common::few`]) that makes two contents kin, as a share
+/// of the number of windows of the content that has fewer.
 const HALF: f64 = 0.5;
 
-/// Two contents are also kin if this share of all windows of both is common.
+/// The share of all windows of both contents that must be common for the two to be kin.
 const ALIKE: f64 = 0.5;
 
-/// With fewer samples than this on one side, every nominated pair counts as kin.
+/// The minimum number of samples of each content. If one has fewer, every nominated pair counts as
+/// kin.
 const FEW: usize = 4;
 
-/// Numbers of sampled windows of two contents, at a level at which both are complete.
+/// The numbers of sampled windows of two contents, at a level at which neither lacks samples.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowCounts {
-    /// The level of both samples.
+    /// The level at which the windows are counted.
     pub level: u8,
     a: usize,
     b: usize,
@@ -73,12 +74,12 @@ impl WindowCounts {
         }
     }
 
-    /// Returns counts of `a` and `b` windows at this level.
+    /// Returns the counts for `a` and `b` windows at this level.
     pub const fn at(level: u8, a: usize, b: usize) -> Self {
         Self { level, a, b }
     }
 
-    /// Returns the counts with `a` and `b` more windows.
+    /// Returns the counts after adding `a` and `b` windows.
     #[must_use]
     pub const fn and(self, a: usize, b: usize) -> Self {
         Self {
@@ -88,8 +89,8 @@ impl WindowCounts {
         }
     }
 
-    /// Returns whether two contents share more than unrelated contents do. `is_at_most(most)` says
-    /// whether the rare windows of at least one of them weigh no more than `most`. It is called
+    /// Returns whether two contents share more than unrelated contents do. `is_at_most(most)`
+    /// returns whether the windows of at least one content weigh no more than `most`. It is called
     /// only if nothing else decides.
     pub fn are_kin<E>(
         self,
@@ -99,7 +100,7 @@ impl WindowCounts {
         let fewer = self.a.min(self.b);
         let part = |share: f64, of: usize| share * of as f64;
         let all = (self.a + self.b).saturating_sub(common.fingerprints as usize);
-        // One common window may be a mere phrase.
+        // A single common window may be a phrase, so it is not enough.
         if !common.is_candidate() {
             return Ok(false);
         }
@@ -111,7 +112,7 @@ impl WindowCounts {
     }
 }
 
-/// Returns whether the weights of windows add up to at most `most`.
+/// Returns whether the weights of these windows add up to at most `most`.
 pub fn sum_is_at_most(worths: impl Iterator<Item = PieceWorth>, most: f64) -> bool {
     let mut sum = 0.0;
     for worth in worths {
@@ -123,7 +124,7 @@ pub fn sum_is_at_most(worths: impl Iterator<Item = PieceWorth>, most: f64) -> bo
     true
 }
 
-/// Returns the smaller sum of weights.
+/// Returns the smaller of the two sums of weights.
 pub fn rare_in_less(
     a: impl Iterator<Item = PieceWorth>,
     b: impl Iterator<Item = PieceWorth>,
@@ -133,7 +134,7 @@ pub fn rare_in_less(
     own_a.min(own_b)
 }
 
-/// Weights of the sampled windows of each content of a block that is not a text, with their levels.
+/// The weights of the windows of a block's contents that are not texts. Each window has its level.
 /// Boilerplate is left out.
 #[derive(Debug)]
 pub struct Kinships {
@@ -141,7 +142,8 @@ pub struct Kinships {
 }
 
 impl Kinships {
-    /// Weighs the windows of a block's contents; a window of more than `limit` is boilerplate.
+    /// Weighs the windows of the contents of a block. A window that more than `limit` contents have
+    /// is boilerplate.
     pub fn of(block: &PostingBlock, limit: u32) -> Self {
         let is_text = |place: u32| block.kept[place as usize].kind == ContentKind::Text;
         let mut windows = vec![Vec::new(); block.kept.len()];
@@ -157,7 +159,7 @@ impl Kinships {
         Self { windows }
     }
 
-    /// Returns the weights of a content's windows of at least this level.
+    /// Returns the weights of those windows of a content that have at least this level.
     fn at_level(&self, place: usize, level: u8) -> impl Iterator<Item = PieceWorth> + '_ {
         let windows = self.windows[place].iter();
         windows
@@ -171,13 +173,14 @@ impl Kinships {
         is_at_most(pair.0) || is_at_most(pair.1)
     }
 
-    /// Returns the smaller of two weights: those of all windows of each content.
+    /// Returns the smaller of two weights: that of all windows of one content, and that of all
+    /// windows of the other.
     pub fn rare_in_less(&self, pair: (usize, usize), level: u8) -> f64 {
         rare_in_less(self.at_level(pair.0, level), self.at_level(pair.1, level))
     }
 
-    /// Returns the lower end of the interval of the kinship; `None` if no window of one content was
-    /// sampled.
+    /// Returns the lower end of the interval of the kinship. Returns `None` if one content has no
+    /// sampled window with a weight.
     pub fn kinship(
         &self,
         pair: (usize, usize),
@@ -189,22 +192,23 @@ impl Kinships {
     }
 }
 
-/// Number of windows of another content that are looked up at once.
+/// The number of windows of another content that are looked up at once.
 const LOOKED_UP: usize = 8;
 
-/// A subject that is not a text, and how rare its windows are.
+/// A subject that is not a text, with the weights of its windows.
 #[derive(Debug)]
 pub struct SubjectKin<'a> {
     snapshot: &'a Snapshot,
     scoped: Option<&'a ScopedFiles>,
     signature: &'a Signature,
-    /// Windows of the subject, ascending, with their weights; boilerplate has no weight.
+    /// The windows of the subject in ascending order, with their weights. Boilerplate has no
+    /// weight.
     windows: Vec<(u64, Option<PieceWorth>)>,
 }
 
 impl<'a> SubjectKin<'a> {
-    /// Weighs the windows of a subject with this signature. Windows that `is_boilerplate` accepts
-    /// count nothing.
+    /// Weighs the windows of a subject that has this signature. Windows for which `is_boilerplate`
+    /// returns true have no weight.
     pub fn of(
         (snapshot, scoped): (&'a Snapshot, Option<&'a ScopedFiles>),
         signature: &'a Signature,
@@ -213,7 +217,7 @@ impl<'a> SubjectKin<'a> {
     ) -> Self {
         let worth = |window: &Fingerprint| {
             let worth = known.worth(window.0);
-            // A window in no list is one that only the subject has, which is not indexed.
+            // A window that has no list is only in the subject, which is not indexed.
             let alone = || (!is_boilerplate(*window)).then(|| PieceWorth::of(1, known.limit));
             (window.0, worth.or_else(alone))
         };
@@ -240,8 +244,9 @@ impl<'a> SubjectKin<'a> {
         })
     }
 
-    /// Returns whether the windows of another content weigh at most `most`. A window without other
-    /// holders counts most, so a few windows of an unrelated content exceed the limit.
+    /// Returns whether the windows of `other` weigh at most `most`. A window that no further
+    /// content has weighs most, so a few windows of an unrelated content are enough to exceed
+    /// `most`.
     fn other_is_at_most(&self, other: &Signature, level: u8, most: f64) -> Result<bool, ReadError> {
         let mut keys: Vec<u64> = other.at_level(level).map(|window| window.0).collect();
         keys.sort_unstable();

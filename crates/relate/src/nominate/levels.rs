@@ -1,26 +1,29 @@
-//! Estimates how many contents have a sample, by the levels of their signatures.
+//! Estimates how many contents have a sample. Signatures of a higher level lack samples of a lower
+//! one.
 //!
 //! The level of a signature grows with the size of its content, so only small contents keep samples
-//! of a low level. Suppose that 1,800 files have one header, and half of them are small. Some
-//! samples of the header are in 1,800 signatures. Other samples have a low level: all files contain
-//! them, but only 900 signatures do. By these counts they would not be boilerplate, and would
-//! nominate all pairs of small files.
+//! of a low level. Suppose that 1,800 files have the same header, and half of the files are small.
+//! Samples of the header with a high level are in 1,800 signatures. Samples with a low level are in
+//! only 900 signatures, although all files contain them. So they would not count as boilerplate,
+//! and would nominate all pairs of small files.
 //!
-//! So a sample is counted among the contents that would have kept it. It is assumed to be equally
-//! common among the other contents. `MOST` bounds the factor by which this increases a count.
+//! So the share of contents with a sample is computed only among the contents that keep samples of
+//! its level. The other contents are assumed to have the same share. `MOST` bounds the factor by
+//! which this increases a count.
 
 use resemble_core::Fingerprint;
 
 use crate::nominate::families::Families;
 
-/// The maximum factor by which a count is multiplied. If few contents are small, their samples say
+/// The maximum factor by which a count is multiplied. If only few contents keep a sample, they say
 /// little about the others.
 const MOST: u64 = 16;
 
-/// The number of levels. Every level is less than this number.
+/// The number of possible levels. Every level is less than this number.
 const LEVELS: usize = 64;
 
-/// Numbers of contents with signatures of each level: of texts, sampled by shingles, and of others.
+/// The numbers of contents whose signatures have each level: first of contents that are not texts
+/// (sampled by windows), then of texts (sampled by shingles).
 #[derive(Clone, Debug)]
 pub struct SignatureLevels([[u32; LEVELS]; 2]);
 
@@ -31,8 +34,8 @@ impl Default for SignatureLevels {
 }
 
 impl SignatureLevels {
-    /// Counts contents, which are given by place, kind (true for texts) and level. A family counts
-    /// once.
+    /// Counts contents, each given by its place, whether it is a text, and its level. A family
+    /// counts once.
     pub fn of(families: &Families, contents: impl IntoIterator<Item = (u32, (bool, u8))>) -> Self {
         let mut levels = Self::default();
         let contents = contents.into_iter();
@@ -42,7 +45,7 @@ impl SignatureLevels {
         levels
     }
 
-    /// Counts one more content with a signature of this level.
+    /// Counts one more content whose signature has this level.
     pub fn note(&mut self, is_text: bool, level: u8) {
         self.0[usize::from(is_text)][usize::from(level).min(LEVELS - 1)] += 1;
     }
@@ -54,9 +57,9 @@ impl SignatureLevels {
             .for_each(|(ours, theirs)| *ours += theirs);
     }
 
-    /// Returns the number of contents that a sample counts for, if `kept` signatures have it. The
-    /// result exceeds `limit` if it would do so with all signatures dense enough to keep the
-    /// sample.
+    /// Returns the number of contents that count for a sample, if `kept` signatures have it.
+    /// Returns more than `limit` if the number would exceed `limit` when all signatures kept
+    /// samples of this level.
     pub fn contents(&self, sample: Fingerprint, is_text: bool, kept: usize, limit: u32) -> usize {
         let (limit, count) = (u64::from(limit), kept as u64);
         if count > limit || count * MOST <= limit {
@@ -73,12 +76,12 @@ impl SignatureLevels {
     }
 }
 
-/// For each level, the number of samples with at least that level.
+/// For each level, the number of samples that have at least this level.
 #[derive(Clone, Copy, Debug)]
 pub struct SamplesFrom([u32; LEVELS]);
 
 impl SamplesFrom {
-    /// Counts these samples.
+    /// Counts these samples by their levels.
     pub fn of(samples: impl IntoIterator<Item = Fingerprint>) -> Self {
         let mut from = [0; LEVELS];
         for sample in samples {
@@ -89,7 +92,7 @@ impl SamplesFrom {
         Self(from)
     }
 
-    /// Returns the number of samples with at least this level.
+    /// Returns the number of samples that have at least this level.
     pub fn level(&self, level: u8) -> f64 {
         f64::from(self.0[usize::from(level).min(LEVELS - 1)])
     }
@@ -114,7 +117,7 @@ mod tests {
         assert_eq!(contents(3, 900), 1001);
         assert_eq!(contents(3, 501), 1001);
         assert_eq!(contents(3, 500), 500);
-        // All signatures are dense enough to keep this sample.
+        // All signatures keep samples of this level, so the count does not change.
         assert_eq!(contents(6, 900), 900);
         assert_eq!(contents(6, 1400), 1400);
         let mut few = SignatureLevels::default();

@@ -1,7 +1,8 @@
-//! Nominates contents by the members of an archive, in one lookup for all members.
+//! Nominates contents by the members of an archive. One lookup is made for all members together.
 //!
-//! The samples of all members together are one subject. An edited version or a part of one member
-//! has most of its samples among them, whatever else is in the archive.
+//! The samples of all members together are treated as those of one subject. If a file is an edited
+//! version or a part of one member, most of its samples are among them, whatever else is in the
+//! archive.
 
 use resemble_core::similarity::Unit;
 use resemble_core::{
@@ -19,26 +20,26 @@ use crate::renditions::faces::Faces;
 use crate::renditions::{MOST_MEMBERS, Place, faces_of, held_contents, renditions, wholes_of};
 use crate::scope::ScopedFiles;
 
-/// A content that shares something with members.
+/// A content that shares something with the members of an archive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemberNominee {
-    /// The content.
+    /// The id of the content.
     pub content: ContentId,
-    /// Share of its samples that members have.
+    /// The share of the content's samples that members have.
     pub in_members: Score,
-    /// True if it is a member itself.
+    /// True if the content is itself a member.
     pub is_member: bool,
 }
 
-/// The members of an archive, by which others are nominated.
+/// The members of an archive by which contents are nominated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeldMembers {
-    /// The first members, as an index stores them but without chunks.
+    /// The first members. They are as the index stores them, but without chunks.
     pub members: Vec<Digest>,
 }
 
 impl HeldMembers {
-    /// Takes the first of these digests of members.
+    /// Takes the first [`MOST_MEMBERS`] of these digests of members.
     pub fn of<'d>(members: impl Iterator<Item = &'d Digest>, params: &Params) -> Self {
         let members = members.take(MOST_MEMBERS);
         let members = members.map(|member| Digest {
@@ -55,7 +56,7 @@ impl HeldMembers {
         }
     }
 
-    /// Reads the members at a place of the index.
+    /// Reads the members that the index has of a place.
     pub fn in_place(snapshot: &Snapshot, place: Place) -> Result<Self, ReadError> {
         let mut members = Vec::new();
         for member in held_contents(snapshot, place, MOST_MEMBERS)? {
@@ -66,7 +67,7 @@ impl HeldMembers {
         Ok(Self { members })
     }
 
-    /// Returns the samples of all members, at one level.
+    /// Returns the samples of all members, thinned to one level.
     pub fn samples(&self) -> Signature {
         let samples = self.members.iter();
         let samples = samples.flat_map(|member| member.signature.fingerprints.iter().copied());
@@ -82,7 +83,7 @@ impl HeldMembers {
     }
 }
 
-/// Returns the stored data of a content, without its chunks and templates.
+/// Returns what the index stores of a content, without its chunks and without templates.
 pub fn sampled(snapshot: &Snapshot, row: &ContentRow) -> Result<Digest, ReadError> {
     let mut chunks = ChunkList::default();
     let mut signature = snapshot.signature(row.id)?;
@@ -99,8 +100,8 @@ pub fn sampled(snapshot: &Snapshot, row: &ContentRow) -> Result<Digest, ReadErro
     })
 }
 
-/// Estimates the match of two files by members, without reading the files. Returns `None` if
-/// neither holds members, or if nothing is known to be shared.
+/// Estimates the match of two files by their members, without reading the files. Returns `None` if
+/// neither file has members, or if nothing is known to be common.
 pub fn shown_of_files(
     snapshot: &Snapshot,
     (a, b): (ContentId, ContentId),
@@ -141,8 +142,8 @@ pub fn shown_of_files(
     }
 }
 
-/// Returns the members that the index has, and contents that may be related to all members
-/// together. `all` holds the samples of the members, at one level.
+/// Returns the members themselves, and the contents that may be related to all members together.
+/// `all` has the samples of all members, at one level.
 pub fn nominate_by_members(
     snapshot: &Snapshot,
     members: &[ContentId],

@@ -1,4 +1,4 @@
-//! Nominates candidates from postings. No other module decides which contents may be related.
+//! Nominates candidates by postings. Only this module decides which contents may be related.
 
 pub mod block;
 pub mod boilerplate;

@@ -1,44 +1,44 @@
-//! Nominates quotations: passages that are a small part of both files.
+//! Finds quotations: passages that are a small part of both files.
 //!
-//! Two long files with one common paragraph share a hundredth of their words. So do two unrelated
-//! files. The *order* of samples distinguishes them. The samples of a paragraph are consecutive in
-//! the subject, and few other files have them. Phrases that unrelated files share are scattered,
-//! and many files have them.
+//! Two long files that share one paragraph have a hundredth of their words in common. So have two
+//! unrelated files. The *order* of the samples distinguishes the two cases. The samples of a
+//! paragraph are consecutive in the subject, and few other files have them. The phrases that
+//! unrelated files share are scattered, and many files have them.
 
 use resemble_core::similarity::{RARE, discount};
 use resemble_core::{ContentId, Fingerprint};
 
-/// Two samples of one quotation are at most this many places apart in the subject. If a content is
-/// sampled more thinly than the subject, some of the samples between them are missing.
+/// The maximum distance, in samples of the subject, between two common samples of one quotation. If
+/// a content is sampled more thinly than the subject, it lacks some of the samples between them.
 const GAP: u32 = 4;
 
-/// The least number of bytes of text that a sample represents: one shingle of eight is sampled.
+/// The minimum number of bytes of text that one sample represents. One shingle of eight is sampled.
 const BYTES: f64 = 48.0;
 
-/// A sample of a smaller weight nominates no quotation.
+/// The minimum weight of a sample by which a quotation is found.
 const LEAST_WEIGHT: f64 = 0.02;
 
 /// The rare samples of a subject, and the contents that have them.
 pub(crate) struct RareSamples {
-    /// The place of each sample in the subject, by its key.
+    /// The key of each sample, with its position in the subject.
     places: Vec<(u64, u32)>,
-    /// Bytes of rare text that the sample in each place represents.
+    /// The number of bytes of rare text that the sample at each position represents.
     rare: Vec<f64>,
     met: Vec<(ContentId, u32)>,
     limit: u32,
 }
 
-/// A passage that a content may share with one place of the subject.
+/// A passage of the subject that a content may have, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passage {
-    /// Number of the common samples in that place.
+    /// The number of common samples in the passage.
     pub samples: u32,
-    /// Approximate bytes of rare text that the samples represent.
+    /// The approximate number of bytes of rare text that these samples represent.
     pub rare: u32,
 }
 
 impl RareSamples {
-    /// Starts with the samples of a subject in their order. A sample of more than `limit` contents
+    /// Takes the samples of a subject in their order. A sample that more than `limit` contents have
     /// is boilerplate.
     pub(crate) fn of(samples: &[Fingerprint], limit: u32) -> Self {
         let mut places: Vec<(u64, u32)> = samples.iter().map(|sample| sample.0).zip(0..).collect();
@@ -51,7 +51,7 @@ impl RareSamples {
         }
     }
 
-    /// Records the contents that have a sample.
+    /// Records the contents that have the sample with this key.
     pub(crate) fn note(&mut self, key: u64, contents: &[ContentId]) {
         let count = u32::try_from(contents.len()).unwrap_or(u32::MAX);
         let weight = discount::weight(count, self.limit);
@@ -66,7 +66,7 @@ impl RareSamples {
         }
     }
 
-    /// Returns the rarest passage of each content, in the order of the contents.
+    /// Returns for each content the passage with the most rare text, in the order of content ids.
     pub(crate) fn passages(mut self) -> Vec<(ContentId, Passage)> {
         self.met.sort_unstable();
         let passage = |samples: &[(ContentId, u32)]| {
@@ -87,14 +87,16 @@ impl RareSamples {
 }
 
 impl Passage {
-    /// Returns whether the passage has enough rare text to be a quotation: as much as a pair needs
-    /// as evidence ([`Proof::is_evidence`](resemble_core::similarity::Proof::is_evidence)).
+    /// Returns whether the passage has enough rare text to be a quotation. The minimum is the same
+    /// as for the evidence of a pair
+    /// ([`Proof::is_evidence`](resemble_core::similarity::Proof::is_evidence)).
     pub fn is_rare(self) -> bool {
         f64::from(self.rare) >= RARE
     }
 
-    /// Returns the key by which candidates are ordered. Candidates with single samples come last.
-    /// Two samples of one place are better evidence, because they seldom meet by chance.
+    /// Returns the value by which candidates are ordered. Candidates with a single sample are the
+    /// worst. Two samples of one passage are better evidence, because they are seldom common by
+    /// chance.
     pub const fn promise(self) -> (bool, u32) {
         (self.samples > 1, self.rare)
     }
@@ -104,7 +106,7 @@ impl Passage {
 mod tests {
     use super::*;
 
-    /// Returns the contents with passages, and the rare bytes of each.
+    /// Returns the contents that have a passage, each with the bytes of rare text of that passage.
     fn rare(met: &[(u32, &[u32])]) -> Vec<(u32, u32)> {
         let samples: Vec<Fingerprint> = (0..100).map(|at| Fingerprint(1000 - at)).collect();
         let mut rare = RareSamples::of(&samples, 1000);
@@ -126,7 +128,8 @@ mod tests {
         assert_eq!(found, [(1, 144)]);
     }
 
-    /// A passage of a hundred contents counts less, and one of a thousand counts nothing.
+    /// If a hundred contents have a passage, it counts less. If a thousand have it, it does not
+    /// count.
     #[test]
     fn the_more_contents_have_a_passage_the_longer_it_must_be() {
         let some: Vec<u32> = (0..110).collect();

@@ -10,18 +10,19 @@ use crate::nominate::common::{Common, PieceWorth};
 /// The pieces of a subject that is not a text, and the contents that have them.
 #[derive(Debug)]
 pub struct SubjectWindows {
-    /// The subject's content, if it is indexed. Its own lists then contain it.
+    /// The content of the subject, if it is indexed. Then the lists of its pieces contain it.
     own: Option<ContentId>,
     pub(super) limit: u32,
-    /// Weights of the pieces that others have: windows first, ascending, then chunks.
+    /// The pieces that other contents have, with their weights: first the windows in ascending
+    /// order, then the chunks.
     lists: Vec<(PostingKind, u64, PieceWorth)>,
-    /// Each content with the index of a list that it is in.
+    /// The contents, each with the index of a list in `lists` that contains it.
     met: Vec<(ContentId, u32)>,
 }
 
 impl SubjectWindows {
-    /// Starts without pieces. `own` is the subject's content, if indexed; a piece of more than
-    /// `limit` contents is boilerplate.
+    /// Makes a collector without pieces. `own` is the content of the subject, if it is indexed. A
+    /// piece that more than `limit` contents have is boilerplate.
     pub const fn of(own: Option<ContentId>, limit: u32) -> Self {
         Self {
             own,
@@ -31,8 +32,8 @@ impl SubjectWindows {
         }
     }
 
-    /// Records the contents that have a piece. `contents` ascend, and so do the keys of successive
-    /// calls.
+    /// Records the contents that have a piece. `contents` are in ascending order, and so are the
+    /// keys of successive calls.
     pub fn note(&mut self, kind: PostingKind, key: u64, contents: &[ContentId]) {
         let is_in = |own| contents.binary_search(&own).is_ok();
         let all = contents.len() + usize::from(!self.own.is_some_and(is_in));
@@ -46,8 +47,8 @@ impl SubjectWindows {
         self.met.extend(met);
     }
 
-    /// Returns the common pieces of the subject and each content, counted and weighed, in the order
-    /// of the contents. Then forgets the contents.
+    /// Returns for each content the pieces that it shares with the subject, counted and weighed, in
+    /// the order of content ids. Removes the contents from the collector.
     pub(super) fn take_common(&mut self) -> Vec<(ContentId, Common)> {
         let mut met = std::mem::take(&mut self.met);
         met.sort_unstable();
@@ -62,7 +63,8 @@ impl SubjectWindows {
         met.chunk_by(|a, b| a.0 == b.0).map(of_content).collect()
     }
 
-    /// Returns the weight of a window of the subject that others have; boilerplate has none.
+    /// Returns the weight of a window of the subject. Returns `None` if it is boilerplate or no
+    /// other content has it.
     pub(super) fn worth(&self, key: u64) -> Option<PieceWorth> {
         let order = |list: &(PostingKind, u64, PieceWorth)| match list.0 {
             PostingKind::Fingerprint => list.1.cmp(&key),

@@ -1,7 +1,8 @@
-//! Measures archives and mails by their members, with each other and with single files.
+//! Measures archives and mails by their members, against each other and against single files.
 //!
-//! Each archive is extracted when a pair with it is first measured, and kept for later pairs. If
-//! more than `KEPT` bytes would be kept, all kept archives are dropped first.
+//! Each archive is extracted when a pair with it is first measured. Its members are kept in memory
+//! for later pairs. If more than `KEPT` bytes would be kept, all members in memory are dropped
+//! first.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -24,19 +25,19 @@ use crate::renditions::Rendition;
 use crate::renditions::owners::{RenditionOwners, StandIn};
 use crate::scope::ScopedFiles;
 
-/// The maximum number of extracted bytes that are kept.
+/// The maximum number of bytes of extracted members that are kept in memory.
 const KEPT: u64 = 128 << 20;
 
-/// The files of a question, by their contents.
+/// Gives access to the files of a question by their contents.
 pub trait OwnedFiles {
-    /// Returns the content of a file; `None` if it is no longer known.
+    /// Returns the content of a file. Returns `None` if it is no longer known.
     fn own(&self, owner: ContentId) -> Result<Option<AloneSide>, ReadError>;
 
-    /// Returns the path of a file with this content.
+    /// Returns the path of a file that has this content.
     fn path(&self, owner: ContentId) -> Option<PathBuf>;
 }
 
-/// The files of an index.
+/// Gives access to the files of an index.
 impl OwnedFiles for (&Snapshot, &ScopedFiles) {
     fn own(&self, owner: ContentId) -> Result<Option<AloneSide>, ReadError> {
         let row = self.0.content(owner)?;
@@ -49,22 +50,22 @@ impl OwnedFiles for (&Snapshot, &ScopedFiles) {
     }
 }
 
-/// Measures files of a question by their members, with each other and with single files.
+/// Measures files of a question by their members, against each other and against single files.
 #[derive(Debug)]
 pub struct Archives<'a, F> {
     files: F,
     owners: &'a RenditionOwners,
     part_reader: &'a dyn PartReader,
     templates: &'a Templates,
-    /// Stores measures from question to question, if available.
+    /// The index in which measures are stored for later questions, if there is one.
     measured: Option<&'a Snapshot>,
-    /// Extracted members; `None` if they cannot be read.
+    /// The members of each file that was extracted. `None` if they cannot be read.
     read: HashMap<ContentId, Option<Rc<ProvableMembers>>>,
     kept: u64,
 }
 
 impl<'a> Archives<'a, (&'a Snapshot, &'a ScopedFiles)> {
-    /// Measures the files of an index.
+    /// Makes a prover for the files of an index.
     pub fn of(
         files: (&'a Snapshot, &'a ScopedFiles),
         owners: &'a RenditionOwners,
@@ -77,7 +78,7 @@ impl<'a> Archives<'a, (&'a Snapshot, &'a ScopedFiles)> {
 }
 
 impl<'a, F: OwnedFiles> Archives<'a, F> {
-    /// Measures these files.
+    /// Makes a prover for these files.
     pub fn among(
         files: F,
         owners: &'a RenditionOwners,
@@ -95,8 +96,8 @@ impl<'a, F: OwnedFiles> Archives<'a, F> {
         }
     }
 
-    /// Measures two files, given by their contents. At least one of them holds members. `None` if
-    /// they cannot be read and keep their estimate.
+    /// Measures two files, which are given by their contents. At least one of them has members.
+    /// Returns `None` if they cannot be read; the pair then keeps its estimate.
     pub fn measure(
         &mut self,
         (a, b): (ContentId, ContentId),
@@ -146,7 +147,7 @@ impl<'a, F: OwnedFiles> Archives<'a, F> {
         Ok(alone.map(ComparedSide::Alone))
     }
 
-    /// Returns the members of a file, or its only content.
+    /// Returns the members of a file, or its only content, prepared for measuring.
     fn members(&mut self, owner: ContentId, side: &ComparedSide) -> Option<Rc<ProvableMembers>> {
         if let Some(read) = self.read.get(&owner) {
             return read.clone();
@@ -162,7 +163,8 @@ impl<'a, F: OwnedFiles> Archives<'a, F> {
         read
     }
 
-    /// Reads a side; `None` if it cannot be read now or differs from the index.
+    /// Reads the contents of a side. Returns `None` if they cannot be read now, or differ from
+    /// those in the index.
     fn read_now(&self, owner: ContentId, side: &ComparedSide) -> Option<ProvableMembers> {
         let templates = self.templates;
         let path = &self.files.path(owner)?;

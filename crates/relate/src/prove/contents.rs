@@ -1,6 +1,6 @@
-//! Reads the files of a question again.
+//! Reads contents again from the files of a question.
 //!
-//! The bytes of a file count only if they still have the content that the index recorded.
+//! The bytes of a file are used only if they still have the digest that the index recorded.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -20,25 +20,25 @@ use crate::renditions::Rendition;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 
-/// The maximum number of files of one content that are tried.
+/// The maximum number of files with the same content that are tried.
 const TRIED: usize = 4;
 
-/// A content of a question.
+/// A content that is to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedContent {
-    /// Number of the content in the index.
+    /// The id of the content in the index.
     pub id: ContentId,
-    /// Digest that the bytes must have.
+    /// The digest that the bytes must have.
     pub digest: ContentDigest,
-    /// Bytes of the content.
+    /// The number of bytes of the content.
     pub size: ByteLen,
 }
 
-/// A content and its kind in the index.
+/// A content that is to be read, and its kind in the index.
 pub type WantedOfKind = (WantedContent, ContentKind);
 
 impl WantedContent {
-    /// Describes a content of the index.
+    /// Describes a content that is in the index.
     pub const fn of(row: &ContentRow) -> Self {
         Self {
             id: row.id,
@@ -48,21 +48,21 @@ impl WantedContent {
     }
 }
 
-/// Reads contents.
+/// Reads the contents of a question from its files.
 #[derive(Clone, Copy, Debug)]
 pub struct ContentReader<'a> {
-    /// Describes the contents and their files.
+    /// The index that describes the contents and their files.
     pub snapshot: &'a Snapshot,
     /// The files that may be opened.
     pub scoped: &'a ScopedFiles,
-    /// Renditions of the files.
+    /// The renditions of these files.
     pub renditions: &'a RenditionOwners,
-    /// Extracts the parts of documents; without it they are not read.
+    /// The reader that extracts the parts of documents. Without it, documents are not read.
     pub part_reader: Option<&'a dyn PartReader>,
 }
 
 impl ContentReader<'_> {
-    /// Returns the bytes of a content, or the path and reason of the failure.
+    /// Returns the bytes of a content. If it cannot be read, returns the path and the reason.
     pub fn read(&self, wanted: &WantedContent) -> Result<Result<Vec<u8>, SoftError>, AskError> {
         self.snapshot.stop().go_on()?;
         let mut holders = self.scoped.holders(wanted.id).take(TRIED).peekable();
@@ -83,40 +83,40 @@ impl ContentReader<'_> {
             }
         }
         let failure = failure.unwrap_or_else(|| Self::unread(&PathBuf::new(), CHANGED));
-        // None of the files could be read. The text of a document may have the same content.
+        // No file has the content any more. But it may also be the text of a document.
         Ok(self.text_of_document(wanted).map_err(|_| failure))
     }
 
-    /// Returns whether the beginning of a content is plain text in another encoding than UTF-8.
+    /// Returns whether a content begins like a plain text in another encoding than UTF-8.
     pub fn is_encoded(&self, wanted: &WantedContent) -> Result<bool, AskError> {
         self.snapshot.stop().go_on()?;
         let Some(holder) = self.scoped.holders(wanted.id).next() else {
             return Ok(false);
         };
         if self.snapshot.is_partial() {
-            // A caller who does not see everything learns nothing of a file before all of it is
-            // verified.
+            // Such a caller does not see every file, and must learn nothing about a file until all
+            // its bytes are verified.
             return Ok(false);
         }
         Ok(is_encoded(&holder.path))
     }
 
-    /// Returns these bytes in UTF-8, if they are a text in another encoding.
+    /// Returns these bytes of a content in UTF-8, if they are a text in another encoding.
     pub fn decoded(&self, wanted: &WantedContent, bytes: &[u8]) -> Option<String> {
         let holder = self.scoped.holders(wanted.id).next()?;
         let is_encoded = resemble_extract::is_encoded(name_of(&holder.path), bytes);
         is_encoded.then(|| resemble_extract::decoded(bytes))?
     }
 
-    /// Extracts the text of a document again.
+    /// Extracts the text of a document that is the wanted content.
     fn text_of_document(&self, wanted: &WantedContent) -> Result<Vec<u8>, SoftError> {
         let owners = self.renditions.owners(wanted.id).iter();
         let mut owners = owners
             .filter(|(_, rendition)| matches!(rendition, Rendition::Text | Rendition::Unpacked));
         let holder = owners.find_map(|&(owner, _)| self.scoped.holders(owner).next());
         let (Some(holder), Some(part_reader)) = (holder, self.part_reader) else {
-            // The content is a whole of an archive, which no document has as its text, or there is
-            // no reader.
+            // Either there is no reader, or the content is all texts of an archive joined, which is
+            // not the text of any document.
             let path = holder.map_or_else(PathBuf::new, |holder| holder.path.clone());
             return Err(Self::unread(&path, NOT_TAKEN_APART));
         };
@@ -141,14 +141,14 @@ impl ContentReader<'_> {
     }
 }
 
-/// Returns whether the beginning of a file is plain text in another encoding than UTF-8.
+/// Returns whether a file begins like a plain text in another encoding than UTF-8.
 fn is_encoded(path: &Path) -> bool {
     let head = head_of(path);
     head.is_ok_and(|head| resemble_extract::is_encoded(name_of(path), &head))
 }
 
-/// Decodes a plain text in another encoding, if its content is the wanted one. That needs no reader
-/// process.
+/// Decodes a plain text in another encoding. Returns `None` if the result is not the wanted
+/// content. No reader process is needed for this.
 fn decoded_text(path: &Path, wanted: &WantedContent) -> Option<Vec<u8>> {
     if !is_encoded(path) {
         return None;

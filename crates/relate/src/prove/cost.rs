@@ -1,31 +1,32 @@
-//! Costs of proofs in bytes read, so that the budgets of all questions are comparable.
+//! Measures the costs of proofs in bytes read, so that the budgets of all questions are comparable.
 
 use resemble_core::ByteLen;
 use resemble_core::bits::BitSet;
 
-/// The budget of a question about all pairs, in bytes read. If nothing had to be read, it would
-/// cover pairs of [`MEASURED`] times as many bytes.
+/// The budget of a question about all pairs, in bytes read. Comparing contents that were already
+/// read costs less: the budget is enough for [`MEASURED`] times as many bytes.
 pub const MOST_WORK: u64 = 8 << 30;
 
-/// The maximum number of bytes that `pairs` compares: about half a minute of one processor.
+/// The maximum number of bytes that `pairs` compares. That takes about half a minute of one
+/// processor.
 pub const COMPARED: ByteLen = ByteLen(4 << 30);
 
-/// Reading a byte and cutting it into words costs this many times as much as measuring it.
+/// The cost of reading a byte and cutting it into words, as a multiple of the cost of measuring it.
 pub const MEASURED: u64 = 8;
 
-/// Extracting the parts of a file costs this many times as much as reading it.
+/// The cost of extracting the parts of a file, as a multiple of the cost of reading it.
 pub const TAKEN_APART: u64 = 4;
 
-/// The contents that a question about pairs has decided to read, and its budget.
+/// The contents that a question about pairs has decided to read, and the rest of its budget.
 #[derive(Clone, Debug)]
 pub struct ReadBudget {
     read: BitSet,
-    /// Bytes that are left.
+    /// The rest of the budget in bytes.
     left: u64,
 }
 
 impl ReadBudget {
-    /// Starts with a budget of this many bytes.
+    /// Starts with a budget of this many bytes, and no contents to read.
     pub fn new(work: u64) -> Self {
         Self {
             read: BitSet::default(),
@@ -33,8 +34,9 @@ impl ReadBudget {
         }
     }
 
-    /// Spends the cost of measuring a pair, if the budget covers it. Returns whether it did. The
-    /// cost includes reading each content that is not yet decided to be read.
+    /// Subtracts the cost of measuring a pair from the budget, if it is enough. Returns whether it
+    /// was. The cost includes reading each content of the pair, unless it was already decided to
+    /// read it.
     pub fn takes(
         &mut self,
         pair: [u32; 2],
@@ -53,7 +55,7 @@ impl ReadBudget {
         is_taken
     }
 
-    /// Spends this cost, if the budget covers it. Returns whether it did.
+    /// Subtracts this cost from the budget, if it is enough. Returns whether it was.
     pub const fn spends(&mut self, cost: u64) -> bool {
         let is_left = cost <= self.left;
         if is_left {

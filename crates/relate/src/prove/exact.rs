@@ -1,7 +1,7 @@
-//! Measures and judges two contents by reading them.
+//! Measures two contents by reading them, and judges the result.
 //!
-//! Measures are a function of the two contents and of the marked templates. So the same two
-//! contents have the same figures, unit and relation in every question.
+//! The measures depend only on the two contents and on the marked templates. So in every question,
+//! the same two contents have the same measures, unit and relation.
 
 use resemble_core::similarity::proof::{self, Provable};
 use resemble_core::similarity::{self, Templates, Unit};
@@ -10,26 +10,26 @@ use resemble_proto::message::Layer;
 
 use crate::judge::matched::{CommonPart, Match};
 
-/// The result for two contents that are not identical.
+/// The result for two contents that were read and are not identical.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proven {
-    /// Relation of the two, if they are related.
+    /// The relation of the two contents, if they have one.
     pub relation: Option<Relation>,
-    /// Figures of the pair.
+    /// The measures of the pair.
     pub measures: Measures,
-    /// Unit of the shares.
+    /// The unit of the shares.
     pub unit: Unit,
-    /// Sizes of both without their templates.
+    /// The sizes of the two contents without templates.
     pub sizes: (ByteLen, ByteLen),
-    /// True if both are texts with a [`PASSAGE`](proof::PASSAGE) in common.
+    /// True if both contents are texts and have a [`PASSAGE`](proof::PASSAGE) in common.
     pub has_passage: bool,
-    /// True if the contents have no relation because most of their common part is a few repeated
-    /// runs.
+    /// True if the contents have no relation because most of their common part is a few runs that
+    /// are repeated.
     pub is_repetition: bool,
 }
 
 impl Proven {
-    /// Returns the form of the common part.
+    /// Returns the form of the part that the two contents have in common.
     pub fn common(&self) -> CommonPart {
         match (self.has_passage, self.is_repetition) {
             (true, _) => CommonPart::Passage,
@@ -38,7 +38,7 @@ impl Proven {
         }
     }
 
-    /// Returns the pair as a match of renditions in this layer.
+    /// Returns the result as the match of two renditions in this layer.
     pub fn matched(&self, layer: Layer) -> Match {
         let layer = match self.relation {
             Some(Relation::SameText) => Layer::Text,
@@ -53,18 +53,18 @@ impl Proven {
     }
 }
 
-/// Prepares a content of this kind for measuring, without templates.
+/// Prepares a content of this kind for measuring. Templates are left out.
 pub fn provable(templates: &Templates, kind: ContentKind, bytes: Vec<u8>) -> Provable {
     Provable::without(templates, kind, bytes)
 }
 
-/// Measures two contents that are not identical: in words if both are texts and `asked` is not
-/// bytes.
+/// Measures two contents that are not identical. They are measured in words if both are texts and
+/// `asked` is not bytes.
 pub fn prove(a: &Provable, b: &Provable, asked: Unit, min_shared: ByteLen) -> Proven {
     judged(a.measure(b, asked), (a.size(), b.size()), min_shared)
 }
 
-/// Judges the measures of two contents of these sizes.
+/// Judges the measures of two contents that have these sizes.
 pub fn judged(proven: proof::Proven, sizes: (ByteLen, ByteLen), min_shared: ByteLen) -> Proven {
     let proof::Proven {
         measures,
@@ -92,20 +92,21 @@ pub fn judged(proven: proof::Proven, sizes: (ByteLen, ByteLen), min_shared: Byte
     }
 }
 
-/// The most words that one distinct common shingle may cover. Further covered words count as
-/// repeated.
+/// The maximum number of words that one distinct common shingle may cover. If it covers more, the
+/// rest counts as repetition.
 const FOR_A_SHINGLE: f64 = 3.0;
 
-/// The most bytes that one distinct common window may cover. Further covered bytes count as
-/// repeated. In a common run of at least 68 bytes each window covers fewer.
+/// The maximum number of bytes that one distinct common window may cover. If it covers more, the
+/// rest counts as repetition. In a common run of at least 68 bytes, a window covers fewer.
 const FOR_A_WINDOW: f64 = 16.0;
 
-/// Returns whether most of the shared text is the same few runs, repeated. Examples are the equal
+/// Returns whether the shared text is mostly a few runs that are repeated. Examples are the equal
 /// beginnings of rows in dumps, the year in each line of a log, and padding.
 ///
-/// Coverage beyond three words for each *distinct* common shingle is repetition. A text's number of
-/// distinct shingles is taken to be proportional to its size. A shingle covers five words; in
-/// records, short runs may be a quarter of a text by chance. The same holds for bytes.
+/// If the covered words are more than three for each *distinct* common shingle, the rest is
+/// repetition. (A shingle covers five words. In records, short runs may by chance be a quarter of a
+/// text.) The number of distinct shingles of a text is assumed to be proportional to its size.
+/// Bytes are treated in the same way.
 fn is_one_phrase(unit: Unit, measures: &Measures, sizes: (ByteLen, ByteLen)) -> bool {
     let of_both = shared_once(measures, sizes);
     let for_one = match unit {
@@ -119,21 +120,22 @@ fn is_one_phrase(unit: Unit, measures: &Measures, sizes: (ByteLen, ByteLen)) -> 
     once(measures.a_in_b, sizes.0).max(once(measures.b_in_a, sizes.1)) < Relation::PARTLY
 }
 
-/// Estimates the bytes of the *distinct* common shingles or windows, if each covers one word or
-/// byte.
+/// Estimates how many bytes the *distinct* common shingles or windows are, if each counts as one
+/// word or byte.
 fn shared_once(measures: &Measures, sizes: (ByteLen, ByteLen)) -> f64 {
     let resemblance = measures.resemblance.map_or(0.0, Score::get);
     resemblance / (1.0 + resemblance) * (sizes.0 + sizes.1).0 as f64
 }
 
-/// Like [`prove`], for two contents that are compared with no other.
+/// Does the same as [`prove`], for two contents that are not compared with any other.
 pub fn prove_once(
     templates: &Templates,
     (a, b): (Vec<u8>, Vec<u8>),
     asked: Unit,
     min_shared: ByteLen,
 ) -> Proven {
-    // The kind is that of the whole file: without its templates the content may begin anywhere.
+    // The whole file decides the kind, because without its templates the content may begin
+    // anywhere.
     let ready = |bytes: Vec<u8>| provable(templates, ContentKind::of_whole(&bytes), bytes);
     prove(&ready(a), &ready(b), asked, min_shared)
 }
@@ -176,8 +178,8 @@ mod tests {
         assert_eq!(of(&words(0, 200), &words(900, 200)).relation, None);
     }
 
-    /// Shared bytes are counted in the small file. The large one may repeat one shared line a
-    /// hundred times.
+    /// Shared bytes are counted in the smaller file, because the larger one may repeat one shared
+    /// line a hundred times.
     #[test]
     fn few_shared_bytes_make_no_relation() {
         let line = "one two three four five six seven eight. ";
@@ -190,7 +192,7 @@ mod tests {
         }
     }
 
-    /// A repeated phrase costs the pair its relation, but does not change its figures.
+    /// Because of a repeated phrase, the pair has no relation, but its measures do not change.
     #[test]
     fn a_phrase_that_is_repeated_makes_no_relation() {
         let dump = |from: usize| -> String {
@@ -204,8 +206,8 @@ mod tests {
         assert_eq!(found.relation, None, "{found:?}");
         let (all, half) = (dump(0), dump(0)[..9000].to_owned());
         assert_eq!(of(&all, &half).relation, Some(Relation::Contains));
-        // Two files that repeat one line, and share little else, have a relation unless the line is
-        // short.
+        // These two files repeat one line, and share little else. They have a relation only if the
+        // line is long.
         let repeated = |line: &str| {
             let (many, few) = (line.repeat(300), line.repeat(100) + "\nThe end of it.");
             of(&many, &few).relation
@@ -216,8 +218,8 @@ mod tests {
         }
     }
 
-    /// A repeated pattern counts once. If it is short, it is less than a relation needs, no matter
-    /// how long the data is.
+    /// A pattern that is repeated counts once. If it is short, it is too little for a relation,
+    /// however long the data are.
     #[test]
     fn data_of_a_short_period_have_no_relation() {
         for (period, relation) in [
@@ -258,8 +260,8 @@ mod tests {
         );
     }
 
-    /// Returns a dump of a table, from the row with number `from` on. Its statements name the
-    /// columns in this order.
+    /// Returns a dump of a table that begins with the row with number `from`. Each statement names
+    /// the columns as in `columns`.
     fn dump(columns: &str, from: usize, rows: usize) -> String {
         let create = "CREATE TABLE people (id int, name text, street text, city text, day date, \
                       amount numeric, state text, mail text);\n";
@@ -279,7 +281,7 @@ mod tests {
         );
         assert!(found.measures.containment() > Some(Score::new(0.05)));
         assert_eq!((found.relation, found.has_passage), (None, false));
-        // The same holds if the list of columns is long.
+        // The pair has no relation even if the list of columns is long.
         let columns = words(0, 40).replace(' ', ", ");
         let with_long_values = |from: usize| -> String {
             let row = |at: usize| format!("({columns}) {}\n", words(from + 200 * at, 200));
@@ -289,8 +291,8 @@ mod tests {
         assert_eq!((found.relation, found.has_passage), (None, false));
     }
 
-    /// All rows of both tables begin alike. Ten rows that are copied from one table to the other
-    /// are a quotation.
+    /// All rows of both tables begin alike, which is not a quotation. But ten rows that were copied
+    /// from one table to the other are one.
     #[test]
     fn rows_of_another_table_are_a_quotation() {
         let columns = "id, name, street, city, day, amount, state, mail";
@@ -312,7 +314,7 @@ mod tests {
         }
     }
 
-    /// Padding of any period counts once. Without the padding, related files keep their relation.
+    /// Padding with any period counts once. Related files have a relation in spite of the padding.
     #[test]
     fn padding_alone_makes_no_relation() {
         let prove = |a: Vec<u8>, b: Vec<u8>| {
@@ -329,7 +331,7 @@ mod tests {
             other[15_000..16_000].fill(1);
             assert_eq!(prove(one, other).relation, Some(Relation::Near), "{period}");
         }
-        // Files of which every hundredth byte differs are related.
+        // In the second file, every hundredth byte is changed. The files have a relation.
         let one = noise(4, 30_000);
         let mut other = one.clone();
         other.iter_mut().step_by(100).for_each(|byte| *byte ^= 1);

@@ -1,9 +1,9 @@
-//! Extracts the contents of a file: its bytes, its text, and its unpacked content.
+//! Extracts the renditions of a file: its bytes, its text, and its unpacked content.
 //!
 //! A question about two documents compares their texts, so the bytes and the text of each are
-//! extracted and kept. Of a compressed file, the bytes and the unpacked content are kept. Files of
-//! more than [`LARGEST_READ`] bytes are left out. An archive itself has no text. Its members have
-//! texts, and a path can name each member.
+//! extracted and kept in memory. Of a compressed file, these are the bytes and the unpacked
+//! content. Files of more than [`LARGEST_READ`] bytes are left out. An archive itself has no text,
+//! but its members may have one. A path can name a member.
 
 use std::fs::File;
 use std::io::Write;
@@ -23,19 +23,19 @@ use crate::ask::AskError;
 use crate::prove::read::{LARGEST_READ, anchor_of, bytes_of, unreadable};
 use crate::renditions::{INTO, Rendition, ways_into};
 
-/// A file or a member, extracted for a comparison of two.
+/// A file or a member, with its extracted renditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extracted {
-    /// Own bytes.
+    /// The bytes of the file or member itself.
     pub own: Vec<u8>,
-    /// The text that a reader made of the bytes.
+    /// The text that a reader extracted from the bytes.
     pub text: Option<Vec<u8>>,
-    /// The bytes that are packed in these bytes.
+    /// The content that is compressed in the bytes.
     pub packed: Option<Vec<u8>>,
 }
 
 impl Extracted {
-    /// Returns bytes without other renditions.
+    /// Returns an instance that has only these bytes.
     pub const fn plain(own: Vec<u8>) -> Self {
         Self {
             own,
@@ -44,7 +44,7 @@ impl Extracted {
         }
     }
 
-    /// Returns the text by which it is compared with texts, as in
+    /// Returns the text that is compared with other texts. The choice is that of
     /// [`crate::renditions::faces::Faces`].
     pub fn text(&self) -> Option<&[u8]> {
         let is_text = |bytes: &&[u8]| ContentKind::of_whole(bytes) == ContentKind::Text;
@@ -52,12 +52,12 @@ impl Extracted {
         self.text.as_deref().or(Some(bytes).filter(is_text))
     }
 
-    /// Returns the bytes by which it is compared with contents that are not texts.
+    /// Returns the bytes that are compared with contents that are not texts.
     pub fn bytes(&self) -> &[u8] {
         self.packed.as_deref().unwrap_or(&self.own)
     }
 
-    /// Returns its text, or else its unpacked content.
+    /// Returns the text, or the unpacked content if there is no text.
     pub const fn stand_in(&self) -> Option<&Vec<u8>> {
         match &self.text {
             Some(text) => Some(text),
@@ -65,8 +65,8 @@ impl Extracted {
         }
     }
 
-    /// Returns the bytes of a rendition; `None` for wholes and members, which are not extracted
-    /// here.
+    /// Returns the bytes of a rendition. Returns `None` for members and for the wholes of archives,
+    /// which are not extracted here.
     pub fn rendition(self, rendition: Rendition) -> Option<Vec<u8>> {
         match rendition {
             Rendition::Own => Some(self.own),
@@ -76,7 +76,7 @@ impl Extracted {
         }
     }
 
-    /// Returns whether its text or packed content is large enough to compare.
+    /// Returns whether the text or the unpacked content is large enough to be compared.
     pub fn has_text(&self) -> bool {
         let size = |text: &Vec<u8>| resemble_core::ByteLen(text.len() as u64);
         self.stand_in()
@@ -94,15 +94,15 @@ impl Sink for DiscardSink {
     fn drop_part(&mut self) {}
 }
 
-/// Extracts the file at a path, or the member that the path names after a `!`. `None` if the member
-/// cannot be extracted, or it is too large to be read whole.
+/// Extracts the file at a path, or the member that the path names after a `!`. Returns `None` if
+/// the member cannot be extracted, or is too large to be read whole.
 pub fn extract(path: &Path, part_reader: &dyn PartReader) -> Result<Option<Extracted>, AskError> {
     let (file, names) = way(path);
     let mut all = extract_all(file, &[names], part_reader)?;
     Ok(all.pop().flatten())
 }
 
-/// A member of an opened archive.
+/// A member of an archive that was opened.
 #[derive(Debug)]
 pub struct OpenedMember<'p> {
     archive: OpenedFile<'p>,
@@ -110,12 +110,12 @@ pub struct OpenedMember<'p> {
 }
 
 impl<'p> OpenedMember<'p> {
-    /// Opens the archive of a path such as `mail.eml!report.zip!a.txt`. `None` if the path leads
-    /// into no file, or `may` forbids reading the opened file.
+    /// Opens the archive of a path such as `mail.eml!report.zip!a.txt`. Returns `None` if the path
+    /// is not that of a member, or if `may` forbids reading the opened file.
     ///
     /// # Errors
     ///
-    /// The file cannot be opened.
+    /// Fails if the archive cannot be opened.
     pub fn of(
         path: &'p Path,
         may: &dyn Fn(&Path, &Stat) -> bool,
@@ -128,8 +128,9 @@ impl<'p> OpenedMember<'p> {
         Ok(may.then_some(Self { archive, names }))
     }
 
-    /// Returns the identity of the extracted bytes: the file, its size and times, and the names in
-    /// it. The file's name is included, since it decides how parts are extracted.
+    /// Returns a value that identifies the extracted bytes: the identity, size and times of the
+    /// file, and the names within it. It includes the name of the file, because the name affects
+    /// how parts are extracted.
     pub fn origin(&self) -> Vec<u8> {
         let mut origin = Vec::new();
         if let Ok(stat) = rustix::fs::fstat(&self.archive.fd) {
@@ -147,20 +148,20 @@ impl<'p> OpenedMember<'p> {
         origin
     }
 
-    /// Extracts the member's bytes. `None` if there is no such member, or it has more than
-    /// [`LARGEST_READ`].
+    /// Extracts the bytes of the member. Returns `None` if there is no such member, or if it has
+    /// more than [`LARGEST_READ`] bytes.
     ///
     /// # Errors
     ///
-    /// The file cannot be read.
+    /// Fails if the archive cannot be read.
     pub fn bytes(&self, part_reader: &dyn PartReader) -> Result<Option<Vec<u8>>, AskError> {
         let mut all = self.archive.extract_all(&[Some(self.names)], part_reader)?;
         Ok(all.pop().flatten().map(|extracted| extracted.own))
     }
 }
 
-/// Extracts several members of one file, like [`extract`]. `None` in `wanted` is the file itself.
-/// The file is processed once, and again for each member that did not fit into memory.
+/// Extracts several members of one file, as [`extract`] does. `None` in `wanted` is the file
+/// itself. The file is processed once, and once more for each member that did not fit into memory.
 pub fn extract_all(
     file: &Path,
     wanted: &[Option<&[u8]>],
@@ -169,7 +170,7 @@ pub fn extract_all(
     OpenedFile::of(file)?.extract_all(wanted, part_reader)
 }
 
-/// Extracts bytes in memory as if a file of this name had them.
+/// Extracts bytes in memory as if they were a file with this name.
 pub fn extract_bytes(
     name: &Path,
     bytes: &[u8],
@@ -184,7 +185,7 @@ pub fn extract_bytes(
     })
 }
 
-/// A file opened for extraction.
+/// A file that was opened for extraction.
 #[derive(Debug)]
 pub struct OpenedFile<'p> {
     path: &'p Path,
@@ -201,7 +202,7 @@ impl<'p> OpenedFile<'p> {
         Ok(Self { path, fd, stat })
     }
 
-    /// Writes bytes to a file in memory with this name.
+    /// Makes a file in memory that has these bytes and this name.
     pub(super) fn of_bytes(path: &'p Path, bytes: &[u8]) -> Result<Self, AskError> {
         let written = || {
             let mut file = File::from(memfd_create("resemble-sent", MemfdFlags::CLOEXEC)?);
@@ -253,7 +254,7 @@ impl<'p> OpenedFile<'p> {
         Ok(all)
     }
 
-    /// Returns the parts that extraction skips.
+    /// Returns the parts of the file that extraction skips.
     pub fn skipped(&self, part_reader: &dyn PartReader) -> Result<Vec<SkippedPart>, AskError> {
         Ok(match self.read_parts(part_reader, &mut DiscardSink)? {
             Some(Ok(skipped)) => skipped_parts(skipped),
@@ -262,8 +263,8 @@ impl<'p> OpenedFile<'p> {
         })
     }
 
-    /// Sends the parts to `sink`. Returns `false` if no reader applies, or if reading failed and
-    /// the parts that were sent are unusable.
+    /// Passes the parts to `sink`. Returns `false` if there is no reader for the file, or if
+    /// reading failed. In the latter case, the parts that `sink` has received are unusable.
     pub(super) fn take_apart(
         &self,
         part_reader: &dyn PartReader,
@@ -272,7 +273,8 @@ impl<'p> OpenedFile<'p> {
         Ok(matches!(self.read_parts(part_reader, sink)?, Some(Ok(_))))
     }
 
-    /// Sends the parts to `sink`, and returns those that were skipped; `None` if no reader applies.
+    /// Passes the parts to `sink`, and returns those that were skipped. Returns `None` if there is
+    /// no reader for the file.
     #[allow(clippy::type_complexity)] // what the reader says, if it is asked
     fn read_parts(
         &self,
@@ -289,7 +291,8 @@ impl<'p> OpenedFile<'p> {
     }
 }
 
-/// Splits a path into a file, and the names of a member if the path leads into the file.
+/// Splits a path into the path of a file and the names of a member in it. There are no names if the
+/// path is that of a file.
 pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
     let is_file = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
     if is_file(path) {
@@ -299,28 +302,28 @@ pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
     into.map_or((path, None), |(file, names)| (file, Some(names)))
 }
 
-/// Relation of a part to the wanted content.
+/// The relation of a part to the wanted file or member.
 #[derive(Clone, Copy)]
 enum PartRelation<'n> {
-    /// The wanted content, or a rendition of it.
+    /// The part is the wanted member, or a rendition of what is wanted.
     Wanted,
-    /// The part lies on the way to the wanted content. These names remain below the part.
+    /// The part contains the wanted member. These names remain after the name of the part.
     LeadsOn(&'n [u8]),
-    /// Anything else.
+    /// The part is neither of these.
     Unrelated,
 }
 
-/// Keeps the wanted parts of a file.
+/// Keeps the renditions of the wanted file or member.
 struct PartCollector<'n> {
     names: Option<&'n [u8]>,
     parts: Vec<PartRelation<'n>>,
-    /// The kind of the current part, if it is kept.
+    /// The rendition that the current part is, if it is kept.
     under_way: Option<KeptPart>,
     bytes: Vec<u8>,
     own: Option<Vec<u8>>,
     text: Option<Vec<u8>>,
     packed: Option<Vec<u8>>,
-    /// True if a wanted part was dropped because others used up the memory.
+    /// True if a wanted part was dropped because the parts kept before have used up the memory.
     passed_over: bool,
 }
 
@@ -345,7 +348,7 @@ impl<'n> PartCollector<'n> {
         }
     }
 
-    /// Returns the number of bytes that it keeps.
+    /// Returns the number of bytes that it keeps in memory.
     fn room(&self) -> usize {
         let kept = [&self.own, &self.text, &self.packed];
         let kept = kept.into_iter().flatten().map(Vec::len).sum::<usize>();
@@ -353,7 +356,7 @@ impl<'n> PartCollector<'n> {
     }
 }
 
-/// Passes the parts of one extraction to several collectors.
+/// Passes the parts of a single extraction to several collectors.
 struct PartCollectors<'n> {
     all: Vec<PartCollector<'n>>,
 }
@@ -422,7 +425,7 @@ impl Sink for PartCollector<'_> {
             (PartRelation::LeadsOn(names), Role::Unpacked) => PartRelation::LeadsOn(names),
             (PartRelation::LeadsOn(names), Role::Member) => {
                 match names.strip_prefix(&part.name[..]) {
-                    // If several members have this name, the first one with a content is taken.
+                    // If several members have this name, the first one that was extracted is taken.
                     Some([]) if self.own.is_none() => {
                         self.under_way = Some(KeptPart::Own);
                         PartRelation::Wanted
@@ -460,7 +463,8 @@ impl Sink for PartCollector<'_> {
         self.under_way = None;
         self.bytes = Vec::new();
         if let Some(last) = self.parts.last_mut() {
-            // If a wanted part is dropped, the parts made of it are not kept either.
+            // If a wanted part is dropped, the parts that were extracted from it are not kept,
+            // either.
             *last = match *last {
                 PartRelation::Wanted => PartRelation::Unrelated,
                 other => other,

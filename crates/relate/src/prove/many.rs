@@ -1,15 +1,14 @@
 //! Measures many pairs of one question, and reads each content as few times as memory allows.
 //!
 //! A question about all pairs measures a content against five others on average, and against
-//! hundreds in a family. What a measure needs of a content (`ReadyContent`) is kept in a bounded
-//! store that all threads share ([`Recent`]). So pairs should be ordered by content, with partners
-//! close to each other, as files of one directory are. The store affects only the time, not the
-//! results.
+//! hundreds if it is in a family. All threads share a bounded store ([`Recent`]) of contents that
+//! are prepared for measuring (`ReadyContent`). So pairs should be ordered by content, and partners
+//! should be close to each other, as files of one directory are. The store affects only the time,
+//! and not the results.
 //!
 //! A question with a budget measures the pairs with the best estimates until the budget is spent
-//! ([`PairProver::measure_best`]). The contents alone decide which pairs these are: threads and
-//! stored measures have no influence. So a pair with stored measures uses its part of the budget,
-//! too.
+//! ([`PairProver::measure_best`]). Only the contents decide which pairs these are, and not threads
+//! or stored measures. So a pair uses its part of the budget even if its measures are stored.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -32,33 +31,35 @@ use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
 use crate::prove::exact::{Proven, judged};
 use crate::prove::read::LARGEST_READ;
 
-/// Bytes of the store if memory is not bounded.
+/// The number of bytes of the store if the memory is not bounded.
 const USUAL_ROOM: u64 = 40 << 20;
 
-/// Larger contents are read one at a time: cutting one into words takes twice its memory.
+/// The size of a content above which only one is read at a time. Cutting a text into words takes
+/// twice its memory.
 pub const LARGE: ByteLen = ByteLen(4 << 20);
 
-/// The minimum number of bytes of a pair whose measures are stored in the index. A smaller pair is
-/// measured faster than looked up.
+/// The minimum number of bytes of a pair whose measures are stored in the index. Measuring a
+/// smaller pair is faster than looking it up.
 const KEPT: ByteLen = ByteLen(16 << 10);
 
-/// A pair of places with the estimate of its score.
+/// Two contents, given by their indices (places), and the estimate of their score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DraftPair {
-    /// The lesser place.
+    /// The place of the first content, which is the lesser one.
     pub a: usize,
-    /// The greater place.
+    /// The place of the second content.
     pub b: usize,
-    /// Estimate of the pair's score.
+    /// The estimate of the score.
     pub estimate: Score,
 }
 
-/// Measures of a pair, and the sizes of both; `None` if the pair keeps its estimate.
+/// The measures of a pair, and the sizes of both contents. It is `None` if the pair keeps its
+/// estimate.
 pub type MeasuredPair = Option<(proof::Proven, (ByteLen, ByteLen))>;
 
-/// Measures of pairs that another program computed.
+/// Gives access to measures of pairs that another program computed.
 pub trait KnownMeasures: fmt::Debug + Sync {
-    /// Returns the measures of two contents in this unit, if they were measured.
+    /// Returns the measures of two contents in this unit, if the other program measured them.
     fn known(
         &self,
         a: ContentId,
@@ -67,30 +68,32 @@ pub trait KnownMeasures: fmt::Debug + Sync {
     ) -> Result<Option<proof::Proven>, AskError>;
 }
 
-/// Measures pairs of contents from their files.
+/// Measures pairs of contents by reading their files.
 #[derive(Debug)]
 pub struct PairProver<'a> {
     reader: ContentReader<'a>,
     known: Option<&'a dyn KnownMeasures>,
     asked: Unit,
     ready: Mutex<Recent<Key, Arc<ReadyContent>>>,
-    /// This lock is held while a content of more than [`LARGE`] bytes is read.
+    /// Held while a content of more than [`LARGE`] bytes is read, so that only one such content is
+    /// read at a time.
     large: Mutex<()>,
 }
 
-/// A content ready to be measured in one unit.
+/// A content that is prepared for measuring in one unit.
 #[derive(Debug)]
 enum ReadyContent {
     /// A text, and its size without templates.
     Words(Box<ComparedText>, ByteLen),
     Bytes(ComparedBytes),
-    /// The content cannot be read now, or differs from the one in the index.
+    /// The content cannot be read now, or differs from that in the index.
     Unreadable(SoftError),
 }
 
 impl<'a> PairProver<'a> {
-    /// Creates a prover for the contents of these files and their renditions. `room` bounds the
-    /// bytes of stored ready contents; those of pairs being measured are extra.
+    /// Makes a prover for the contents of these files and of their renditions. `room` bounds the
+    /// bytes of the prepared contents in the store. The contents of pairs that are being measured
+    /// are not included.
     pub fn new(reader: ContentReader<'a>, room: Option<u64>) -> Self {
         Self {
             reader,
@@ -108,20 +111,20 @@ impl<'a> PairProver<'a> {
         self
     }
 
-    /// Uses measures that another program computed.
+    /// Sets the measures that another program computed. They are used instead of measuring.
     #[must_use]
     pub fn knowing(mut self, known: Option<&'a impl KnownMeasures>) -> Self {
         self.known = known.map(|known| known as &dyn KnownMeasures);
         self
     }
 
-    /// Returns the snapshot that describes the contents.
+    /// Returns the snapshot of the index that describes the contents.
     pub const fn snapshot(&self) -> &'a Snapshot {
         self.reader.snapshot
     }
 
-    /// Measures two contents that are not identical; `None` if one of them cannot be read now or
-    /// differs from the one in the index.
+    /// Measures two contents that are not identical. Returns `None` if one of them cannot be read
+    /// now, or differs from that in the index.
     pub fn measure(
         &self,
         a: &ContentRow,
@@ -136,8 +139,8 @@ impl<'a> PairProver<'a> {
         Ok(measured.map(|(found, sizes)| judged(found, sizes, min_shared)))
     }
 
-    /// Measures the best of these pairs of `contents` within the budget. Returns the measures in
-    /// the order of the pairs, and the read errors.
+    /// Measures the pairs of `contents` with the best estimates, until the budget is spent. Returns
+    /// the measures in the order of `drafts`, and the errors of reading.
     pub fn measure_best(
         &self,
         contents: &[WantedOfKind],
@@ -173,8 +176,8 @@ impl<'a> PairProver<'a> {
         Ok((measured, unread.into_values().collect()))
     }
 
-    /// Returns the measures of two contents that are not identical, stored or computed; `None` if
-    /// one cannot be read.
+    /// Returns the measures of two contents that are not identical. They are taken from the index
+    /// or computed. Returns `None` if one of the contents cannot be read.
     fn measures(
         &self,
         (a, a_kind): &WantedOfKind,
@@ -243,7 +246,7 @@ impl<'a> PairProver<'a> {
         })
     }
 
-    /// Measures two files, at least one of which holds members. Returns `None` in the cases of
+    /// Measures two files of which at least one has members. Returns `None` in the same cases as
     /// [`Self::measure`].
     pub fn measure_members(
         &self,
@@ -259,8 +262,9 @@ impl<'a> PairProver<'a> {
         Ok(archives.measure(owners, self.asked, min_shared)?)
     }
 
-    /// Returns the share of a text's words nearest to these samples, weighted by `worth`
-    /// (`ShingledText::share_nearest`). `None` if it is not a text or cannot be read now.
+    /// Returns the share of a text's words that are nearest to these samples. Each sample counts
+    /// with its weight in `worth` (`ShingledText::share_nearest`). Returns `None` if the content is
+    /// not a text, or cannot be read now.
     pub fn share_nearest(
         &self,
         row: &ContentRow,
@@ -279,7 +283,7 @@ impl<'a> PairProver<'a> {
         })
     }
 
-    /// Returns a content from the store, or reads its file.
+    /// Returns a prepared content from the store. If it is not there, reads its file.
     fn ready(&self, wanted: &WantedContent, unit: Unit) -> Result<Arc<ReadyContent>, AskError> {
         let key = (wanted.id, unit == Unit::Bytes);
         if let Some(known) = self.ready.lock().get(&key) {
@@ -304,9 +308,9 @@ impl<'a> PairProver<'a> {
 }
 
 impl ReadyContent {
-    /// Returns the approximate bytes of memory that it takes.
+    /// Returns the approximate number of bytes of memory of the prepared content.
     fn memory(&self) -> usize {
-        /// Overhead of an entry.
+        /// The overhead of an entry in the store.
         const ENTRY: usize = 64;
         let content = match self {
             Self::Words(text, _) => text.memory(),
@@ -317,5 +321,5 @@ impl ReadyContent {
     }
 }
 
-/// A content, and whether it is measured in bytes.
+/// The id of a content, and true if it is prepared for measuring in bytes.
 type Key = (ContentId, bool);

@@ -1,8 +1,8 @@
-//! The members of an archive or a mail, extracted again.
+//! Extracts the members of an archive or a mail again, to measure them.
 //!
-//! An archive is compared by its contents that cannot be unpacked further, at any depth and by any
-//! packer. The two wholes in the index are made of the same contents. The text of a document is
-//! such a content, and so is the text of a mail.
+//! An archive is compared by those of its contents that cannot be unpacked further, at any depth
+//! and in any packed form. The text of a document is such a content, and so is the text of a mail.
+//! The two wholes that the index has of an archive are made of the same contents.
 
 use std::path::Path;
 
@@ -19,25 +19,26 @@ use crate::prove::read::LARGEST_READ;
 use crate::renditions::owners::StandIn;
 use crate::renditions::{INTO, Rendition, WholeDigest};
 
-/// One side of a pair in which at least one side holds members.
+/// One side of a pair of which at least one side has members.
 #[derive(Clone, Copy, Debug)]
 pub enum ComparedSide {
-    /// Its two wholes: all texts among its members, and all others.
+    /// A side with members. It has two wholes: all texts among its members joined, and all its
+    /// other members joined.
     Held([Option<WholeDigest>; 2]),
-    /// The only content that a side without members is compared by.
+    /// A side without members, which is compared by a single content.
     Alone(AloneSide),
 }
 
-/// A side without members: see [`ComparedSide::Alone`].
+/// The only content of a side without members: see [`ComparedSide::Alone`].
 #[derive(Clone, Copy, Debug)]
 pub struct AloneSide {
-    /// Its role for the file.
+    /// The role of the content for its file.
     pub rendition: Rendition,
-    /// The digest that it must have when it is read.
+    /// The digest that the content must have when it is read.
     pub digest: ContentDigest,
-    /// Its bytes.
+    /// The number of bytes of the content.
     pub size: ByteLen,
-    /// Its kind in the index.
+    /// The kind of the content in the index.
     pub kind: ContentKind,
 }
 
@@ -54,8 +55,8 @@ impl AloneSide {
 }
 
 impl ComparedSide {
-    /// Returns the key of stored measures for this side in this unit. Members that are not all
-    /// texts are measured in bytes for either unit, but differently. So the keys differ.
+    /// Returns the key of the stored measures for this side in this unit. Members that are not all
+    /// texts are measured in bytes for both units, but in different ways, so the keys differ.
     pub fn key(&self, asked: Unit) -> ContentDigest {
         let named = match self {
             Self::Alone(alone) => alone.digest,
@@ -70,7 +71,7 @@ impl ComparedSide {
         }
     }
 
-    /// Returns the bytes of everything that it is compared by.
+    /// Returns the number of bytes of all contents by which the side is compared.
     pub fn size(&self) -> ByteLen {
         match self {
             Self::Alone(alone) => alone.size,
@@ -86,7 +87,8 @@ impl ComparedSide {
     }
 }
 
-/// Returns the unit of the measures of two sides; it agrees with [`ProvableMembers::measure`].
+/// Returns the unit in which two sides are measured. It is the unit of
+/// [`ProvableMembers::measure`].
 pub fn unit_of(a: &ComparedSide, b: &ComparedSide, asked: Unit) -> Unit {
     match asked {
         Unit::Words if a.has_texts_alone() && b.has_texts_alone() => Unit::Words,
@@ -97,16 +99,16 @@ pub fn unit_of(a: &ComparedSide, b: &ComparedSide, asked: Unit) -> Unit {
 /// One of the contents in an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldContent {
-    /// The names on the way to it from the archive; empty for the text of a mail.
+    /// The names that lead from the archive to the content. They are empty for the text of a mail.
     pub names: Vec<u8>,
-    /// Its kind in the index.
+    /// The kind of the content in the index.
     pub kind: ContentKind,
-    /// Its bytes.
+    /// The bytes of the content.
     pub bytes: Vec<u8>,
 }
 
-/// Extracts the contents of the file at a path, or of the member that the path names after some
-/// `!`. `None` if it holds no members, or more than is read at once.
+/// Extracts the contents of the file at a path, or of the member that the path names after a `!`.
+/// Returns `None` if the file or member has no members, or more bytes than are read at once.
 pub fn held_by(
     path: &Path,
     part_reader: &dyn PartReader,
@@ -115,7 +117,7 @@ pub fn held_by(
     held_in(&OpenedFile::of(file)?, names, part_reader)
 }
 
-/// Like [`held_by`], for bytes without a file.
+/// Does the same as [`held_by`], for bytes that are not in a file.
 pub fn held_by_bytes(
     name: &Path,
     bytes: &[u8],
@@ -137,8 +139,8 @@ fn held_in(
     Ok(if understood { unpacking.held() } else { None })
 }
 
-/// Returns whether these contents are those of the index. The digests of both wholes must match: of
-/// all texts, and of all others.
+/// Returns whether these contents are those in the index. The digests of both wholes must match:
+/// that of all texts, and that of all other contents.
 pub fn are_of(held: &[HeldContent], wholes: &[Option<WholeDigest>; 2]) -> bool {
     let set = |is_text: bool| {
         let of_kind = held
@@ -151,14 +153,14 @@ pub fn are_of(held: &[HeldContent], wholes: &[Option<WholeDigest>; 2]) -> bool {
     [set(true), set(false)] == wholes.map(known)
 }
 
-/// Prepares contents for measuring, without templates.
+/// Prepares contents for measuring. Templates are left out.
 pub fn provable_members(templates: &Templates, held: Vec<HeldContent>) -> ProvableMembers {
     let members = held.into_iter();
     let members = members.map(|content| (content.kind, content.bytes));
     ProvableMembers::without(templates, members.collect())
 }
 
-/// Prepares the content of a side without members, to be measured against members.
+/// Prepares the content of a side without members for measuring against members.
 pub fn provable_single(
     templates: &Templates,
     kind: ContentKind,
@@ -171,11 +173,11 @@ pub fn provable_single(
 /// The relation of a part to the requested file or member.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bearing<'n> {
-    /// The part is the requested one, or a rendition of it.
+    /// The part is the requested one, or the content unpacked from it.
     Is,
-    /// The part lies in the requested one.
+    /// The part is within the requested one.
     Within,
-    /// The part contains the requested one. The names are those that remain on the way to it.
+    /// The part contains the requested one. These names remain after the name of the part.
     LeadsOn(&'n [u8]),
     Unrelated,
 }
@@ -183,17 +185,17 @@ enum Bearing<'n> {
 struct UnpackedPart<'n> {
     bearing: Bearing<'n>,
     names: Vec<u8>,
-    /// True if other parts were extracted from this one.
+    /// True if other parts were extracted from this part.
     has_parts: bool,
     bytes: Option<Vec<u8>>,
 }
 
-/// Keeps the contents of a file, or of a member of it, that cannot be unpacked further.
+/// Keeps the contents of a file or of a member that cannot be unpacked further.
 struct Unpacking<'n> {
     top: Bearing<'n>,
     parts: Vec<UnpackedPart<'n>>,
     under_way: bool,
-    /// The bytes that are buffered now.
+    /// The number of bytes that are in memory now.
     kept: u64,
     has_members: bool,
     is_too_much: bool,
@@ -249,7 +251,7 @@ impl Sink for Unpacking<'_> {
             Bearing::Is | Bearing::Within => Bearing::Within,
             Bearing::LeadsOn(names) if part.role == Role::Unpacked => Bearing::LeadsOn(names),
             Bearing::LeadsOn(names) if is_member => match names.strip_prefix(&part.name[..]) {
-                // If several members have one name, the first is taken.
+                // If several members have this name, the first one is taken.
                 Some([]) if !is_found(&self.parts) => Bearing::Is,
                 Some([INTO, rest @ ..]) => Bearing::LeadsOn(rest),
                 _ => Bearing::Unrelated,
@@ -270,7 +272,7 @@ impl Sink for Unpacking<'_> {
             names.extend_from_slice(&part.name);
         }
         self.under_way = matches!(bearing, Bearing::Is | Bearing::Within) && !self.is_too_much;
-        // The bytes of the requested member itself are not kept, only those of its parts.
+        // The bytes of the requested member itself are not kept. Only those of its parts are.
         self.under_way &= !(bearing == Bearing::Is && is_member);
         self.parts.push(UnpackedPart {
             bearing,

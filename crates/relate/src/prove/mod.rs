@@ -1,4 +1,4 @@
-//! Reads both files of a pair and compares their contents: the final decision.
+//! Makes the final decision about a pair: reads both files and compares their contents.
 
 pub mod archives;
 pub mod contents;

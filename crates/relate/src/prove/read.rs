@@ -1,4 +1,4 @@
-//! Reads a file for a question, with the precautions of indexing.
+//! Reads a file for a question, with the same precautions as indexing.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,23 +14,23 @@ use rustix::io::Errno;
 
 use crate::ask::AskError;
 
-/// Larger files are compared by their chunks instead, because both files of a pair are in memory at
-/// once.
+/// The maximum number of bytes of a file that is read. Both files of a pair are in memory at once,
+/// so larger files are compared by their chunks instead.
 pub const LARGEST_READ: ByteLen = ByteLen(64 << 20);
 
-/// Reads at most [`LARGEST_READ`] bytes of a regular file, with the precautions of indexing.
+/// Reads at most [`LARGEST_READ`] bytes of a regular file, with the same precautions as indexing.
 ///
-/// If the file is shortened meanwhile, the bytes that were read are returned.
+/// If the file is truncated while it is read, returns the bytes that were read until then.
 pub fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
     bytes_within(path, 0..LARGEST_READ.0)
 }
 
-/// Reads the bytes of a file in this range; fewer if the file ends in it.
+/// Reads the bytes of a file in this range. If the file ends within the range, fewer are returned.
 pub fn bytes_within(path: &Path, range: Range<u64>) -> Result<Vec<u8>, AskError> {
     bytes_in(&anchor_of(path)?, path, range)
 }
 
-/// Like [`bytes_within`], for a file whose folder is open.
+/// Does the same as [`bytes_within`], for a file whose folder is already open.
 fn bytes_in(folder: &Anchor, path: &Path, range: Range<u64>) -> Result<Vec<u8>, AskError> {
     let (fd, stat) = open_regular(folder, path).map_err(|failure| unreadable(path, failure))?;
     let size = stat.size.min(range.end).saturating_sub(range.start);
@@ -44,7 +44,7 @@ fn bytes_in(folder: &Anchor, path: &Path, range: Range<u64>) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-/// Returns the bytes of a file, if they have this content.
+/// Returns the bytes of a file if they have this digest.
 pub fn bytes_if(path: &Path, content: &ContentDigest) -> Result<Option<Vec<u8>>, AskError> {
     Ok(Some(bytes_of(path)?).filter(|bytes| digest(bytes) == *content))
 }
@@ -65,17 +65,17 @@ pub fn digest_of(path: &Path) -> Result<ContentDigest, AskError> {
     }
 }
 
-/// Folders from which one question reads many files. Each stays open, so it is opened and checked
-/// once. A later replacement of a folder is not noticed, but bytes count only if they still match
-/// the index.
+/// The open folders of a question that reads many files. Each folder is opened and checked only
+/// once. If a folder is replaced later, this is not noticed. But the bytes of a file are used only
+/// if they have the digest in the index.
 #[derive(Debug, Default)]
 pub struct OpenFolders(HashMap<PathBuf, Anchor>);
 
 impl OpenFolders {
-    /// The maximum number of folders that stay open.
+    /// The maximum number of folders that are kept open.
     const MOST: usize = 64;
 
-    /// Like [`bytes_if`]; opens the folder of the file, or uses an open one.
+    /// Does the same as [`bytes_if`], but opens the folder of the file only if it is not open yet.
     pub fn bytes_if(
         &mut self,
         path: &Path,
@@ -104,7 +104,7 @@ pub fn anchor_of(path: &Path) -> Result<Anchor, AskError> {
     })
 }
 
-/// Converts a read failure to the error of a question.
+/// Converts the failure to read a file to the error of a question.
 pub fn unreadable(path: &Path, failure: ReadFailure) -> AskError {
     let source = match failure {
         ReadFailure::Gone => Errno::NOENT.into(),

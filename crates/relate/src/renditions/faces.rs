@@ -1,17 +1,17 @@
-//! Selects the renditions that are compared: one pair of contents for each pair of files.
+//! Chooses the renditions by which two files are compared: one content of each file.
 //!
-//! A file may have a **text** to compare: its own, or the one extracted from it. It always has
-//! **bytes**: those of its packed content if it is compressed, else its own. Two files with texts
-//! are compared by their texts, all others by their bytes. Samples shared by other renditions do
-//! not change this. So the styles and fonts of two documents never make them similar, and every
-//! question gives the same figures. An archive or a mail is compared by all its members, also with
-//! a file that has no members.
+//! A file may have a **text** to compare: its own, or the one that was extracted from it. It always
+//! has **bytes**: those of its unpacked content if it is compressed, and otherwise its own. Two
+//! files that both have a text are compared by their texts, and all others by their bytes. If other
+//! renditions share samples, this does not change. So the styles and fonts of two documents never
+//! make them similar, and every question gives the same measures. An archive or a mail is compared
+//! by all its members, also with a file that has no members.
 
 use resemble_core::ContentKind;
 
 use crate::renditions::Rendition;
 
-/// The renditions that a file or member is compared by.
+/// The renditions by which a file or a member is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faces {
     text: Option<Rendition>,
@@ -20,7 +20,8 @@ pub struct Faces {
 }
 
 impl Faces {
-    /// Returns the faces of a file whose own bytes are of kind `own`, with its `others` renditions.
+    /// Chooses the renditions of a file whose own bytes are of kind `own`, and which has these
+    /// `others`.
     pub fn of(
         own: ContentKind,
         others: impl IntoIterator<Item = (Rendition, ContentKind)>,
@@ -51,20 +52,21 @@ impl Faces {
         faces
     }
 
-    /// Returns whether it is compared by its members.
+    /// Returns whether the file is compared by its members.
     pub const fn holds_members(self) -> bool {
         self.holds_members
     }
 
-    /// Returns the rendition that is compared with a file that holds members, if this file holds
-    /// none.
+    /// Returns the rendition by which this file, if it has no members, is compared with a file that
+    /// has members.
     pub fn alone(self) -> Rendition {
         self.text.unwrap_or(self.bytes)
     }
 
-    /// Returns whether a pair of renditions nominates an archive, by a member, and a single file.
-    /// `None` if neither rendition is a member. The single file must be compared by its rendition
-    /// here. A member that two archives share is weak evidence, so it nominates nothing.
+    /// Returns whether this pair of renditions, of which one is a member, nominates an archive and
+    /// a single file. Returns `None` if neither rendition is a member. The other rendition must be
+    /// the one by which the single file is compared. If both files are archives, a common member is
+    /// weak evidence, so it nominates nothing.
     pub fn named_by_member(
         self,
         own: Rendition,
@@ -80,7 +82,7 @@ impl Faces {
         Some(is_single && alone == single.alone())
     }
 
-    /// Returns the renditions of both files that are compared with each other.
+    /// Returns the renditions of this file and of `other` that are compared with each other.
     pub const fn meeting(self, other: Self) -> (Rendition, Rendition) {
         match (self.text, other.text) {
             (Some(one), Some(other)) => (one, other),

@@ -1,17 +1,19 @@
-//! Finds the renditions of a file, and the places of a content.
+//! Finds the renditions of a file, and the places that have a content.
 //!
 //! A file is compared by several contents, its **renditions**. A document has its own bytes and its
 //! text. A compressed file has its own bytes, its only content, and the renditions of that content.
-//! An archive or a mail also has two wholes, which join all that it holds. A member of an archive
-//! has renditions, too.
+//! An archive or a mail also has two **wholes**: all texts in it joined, and all its other contents
+//! joined. A member of an archive has renditions, too.
 //!
-//! A file and each member in it are **places**: the content of a file, with the number of a part
-//! for a member. Parts of nested archives are in one list under the file's content. The place of a
-//! part is found by a walk up that list.
+//! A file is a **place**, and so is each member in it. A place is stored as the content of the file
+//! and, for a member, the number of a part. The parts of nested archives are in one list under the
+//! content of the file. To find the place of a part, this list is followed from a part to its
+//! parent.
 //!
-//! A whole nominates only wholes. A question about one file shows an archive that holds a similar
-//! member by the row of that member. In questions about all pairs of files, rows have archives, not
-//! members. There a member nominates its archive for a single file (`held_among`).
+//! A whole nominates only wholes. If a question about one file finds a similar member of an
+//! archive, the row is about that member. In questions about all pairs of files, rows are about
+//! archives, and not about members. There, a member nominates the pair of its archive and a single
+//! file (`held_among`).
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -28,32 +30,32 @@ use crate::renditions::faces::Faces;
 pub mod faces;
 pub mod owners;
 
-/// Separates a file and the names of nested members in a path.
+/// The character between a file and the names of nested members in a path.
 pub const INTO: u8 = b'!';
 
-/// The role of a content for its file or archive member.
+/// The role of a content for the file or archive member that it represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rendition {
     /// The bytes of the file or member.
     Own,
     /// The only content of a compressed file.
     Unpacked,
-    /// The text that a reader extracted.
+    /// The text that a reader extracted from the file or member.
     Text,
     /// All texts in an archive, joined.
     WholeText,
     /// All other contents of an archive, joined.
     WholeBytes,
-    /// One content in an archive. It nominates the pair of the archive and a single file, which are
-    /// compared by all that they hold.
+    /// One content in an archive. It nominates the pair of the archive and a single file. The two
+    /// are then compared by all that they contain.
     Member,
 }
 
-/// The maximum number of contents that nominate their archive: the first ones in it.
+/// The maximum number of contents by which an archive is nominated. They are the first ones in it.
 pub const MOST_MEMBERS: usize = 1000;
 
 impl Rendition {
-    /// Returns the rendition for a part of this role.
+    /// Returns the rendition that a part with this role is.
     pub const fn of(role: PartRole) -> Self {
         match role {
             PartRole::Member => Self::Own,
@@ -64,7 +66,7 @@ impl Rendition {
         }
     }
 
-    /// Returns the stored number.
+    /// Returns the number by which the rendition is stored.
     pub const fn number(self) -> u8 {
         match self {
             Self::Own => 0,
@@ -76,7 +78,7 @@ impl Rendition {
         }
     }
 
-    /// Returns the rendition of a stored number.
+    /// Returns the rendition that is stored as this number.
     pub const fn of_number(number: u8) -> Option<Self> {
         Some(match number {
             0 => Self::Own,
@@ -89,12 +91,12 @@ impl Rendition {
         })
     }
 
-    /// Returns whether it is one of the two wholes of an archive.
+    /// Returns whether this is one of the two wholes of an archive.
     pub const fn is_whole(self) -> bool {
         matches!(self, Self::WholeText | Self::WholeBytes)
     }
 
-    /// Returns which of the two wholes it is: 0 of texts, 1 of all else.
+    /// Returns which of the two wholes this is: 0 for the texts, 1 for the other contents.
     pub const fn which_whole(self) -> Option<usize> {
         match self {
             Self::WholeText => Some(0),
@@ -103,13 +105,13 @@ impl Rendition {
         }
     }
 
-    /// Returns whether it is a text that a reader made.
+    /// Returns whether this is a text that a reader extracted.
     pub const fn is_text(self) -> bool {
         matches!(self, Self::Text | Self::WholeText)
     }
 
-    /// Returns whether this rendition of one file and the other rendition of another file are
-    /// compared.
+    /// Returns whether this rendition of one file is compared with the `other` rendition of another
+    /// file.
     pub fn meets(self, other: Self) -> bool {
         if self.is_whole() || other.is_whole() {
             self == other
@@ -131,8 +133,8 @@ impl From<StandsAs> for Rendition {
 }
 
 impl Rendition {
-    /// Returns the word for messages. `None` for a file's own bytes and for members, which need no
-    /// word.
+    /// Returns the role as it is sent. Returns `None` for the own bytes of a file and for members,
+    /// which are never sent as a role.
     pub const fn stands_as(self) -> Option<StandsAs> {
         match self {
             Self::Own | Self::Member => None,
@@ -144,7 +146,7 @@ impl Rendition {
     }
 }
 
-/// Returns the layer of the figures of a pair of these renditions.
+/// Returns the layer of the measures of two such renditions.
 pub fn layer(a: Rendition, b: Rendition) -> Layer {
     if (a, b) == (Rendition::Own, Rendition::Own) {
         Layer::Bytes
@@ -153,17 +155,18 @@ pub fn layer(a: Rendition, b: Rendition) -> Layer {
     }
 }
 
-/// All texts of an archive joined into one content, or all else in it.
+/// The digest of one of the two wholes of an archive: of all texts joined, or of all other contents
+/// joined.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeDigest {
-    /// Digest of the joined content.
+    /// The digest of the joined content.
     pub digest: ContentDigest,
-    /// Bytes of the joined content.
+    /// The number of bytes of the joined content.
     pub size: ByteLen,
 }
 
 impl WholeDigest {
-    /// Describes a content of the index.
+    /// Describes a whole that is in the index.
     pub const fn of(row: &ContentRow) -> Self {
         Self {
             digest: row.digest,
@@ -175,9 +178,9 @@ impl WholeDigest {
 /// The digests by which equal contents and equal texts are recognised.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// Equal for the same bytes.
+    /// The digest of the bytes. It is equal if the bytes are.
     pub content: ContentDigest,
-    /// Equal for the same words in the same order.
+    /// The digest of the words. It is equal if the same words are in the same order.
     pub words: Option<WordsDigest>,
 }
 
@@ -190,7 +193,7 @@ impl Named {
         }
     }
 
-    /// Takes the digests of a content of the index.
+    /// Takes the digests of a content that is in the index.
     pub const fn row(row: &ContentRow) -> Self {
         Self {
             content: row.digest,
@@ -201,8 +204,9 @@ impl Named {
 
 /// Returns whether two renditions show that their files have the same text.
 ///
-/// Equal bytes are enough at any size, packed or not. A few equal words from a reader are not:
-/// pictures and empty forms yield the same few words.
+/// If the bytes of both files, or their unpacked contents, are equal, any size is enough. If only
+/// the words that a reader extracted are equal, there must be enough of them: pictures and empty
+/// forms all have the same few words.
 pub(crate) fn same_text(a: (Rendition, Named), b: (Rendition, Named), size: ByteLen) -> bool {
     if a.1.content == b.1.content {
         is_same_text(a.0, b.0, size)
@@ -211,23 +215,24 @@ pub(crate) fn same_text(a: (Rendition, Named), b: (Rendition, Named), size: Byte
     }
 }
 
-/// Returns whether two contents are equal except for markup, capitals and blanks.
+/// Returns whether two contents differ only in markup, capitals and blanks.
 pub fn same_words(a: Option<WordsDigest>, b: Option<WordsDigest>) -> bool {
     a.is_some() && a == b
 }
 
-/// Returns the result of `same_text` for two renditions with the same bytes.
+/// Returns the result of `same_text` for two renditions that have the same bytes.
 pub fn is_same_text(a: Rendition, b: Rendition, size: ByteLen) -> bool {
     let exact = |rendition| matches!(rendition, Rendition::Own | Rendition::Unpacked);
     (exact(a) && exact(b)) || !too_small(size)
 }
 
-/// A file, named by its content, or an archive member, named by its part number in that content.
+/// A file, given by its content, or a member of an archive, given by its part number in the content
+/// of the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// Content of the file.
+    /// The content of the file.
     pub content: ContentId,
-    /// Part number of the member; `None` for the file itself.
+    /// The part number of the member. It is `None` for the file itself.
     pub member: Option<u32>,
 }
 
@@ -241,19 +246,19 @@ impl Place {
     }
 }
 
-/// A place that has a content as a rendition.
+/// A place, and the role that a content has there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// The place.
+    /// The file or member that has the content.
     pub place: Place,
-    /// Role of the content at the place.
+    /// The role of the content at the place.
     pub rendition: Rendition,
-    /// Part number of the content, if it is a part.
+    /// The part number of the content, if it is a part.
     pub number: Option<u32>,
 }
 
-/// Returns all places that have a content as a rendition, files first. Without `parts`, returns
-/// only files.
+/// Returns all places that have a content as a rendition, files first. If `parts` is false, returns
+/// only files that have it as their own bytes.
 pub fn occurrences(
     snapshot: &Snapshot,
     row: &ContentRow,
@@ -289,8 +294,8 @@ pub fn occurrences(
     Ok(found)
 }
 
-/// Returns the archive member to which a part below `parent` belongs as a rendition. `None`: it
-/// belongs to the file itself.
+/// Returns the archive member that a part below `parent` represents. Returns `None` if the part
+/// represents the file itself.
 fn stands_for(
     snapshot: &Snapshot,
     content: ContentId,
@@ -306,7 +311,7 @@ fn stands_for(
     Ok(above)
 }
 
-/// Returns the renditions of a place, except its own bytes.
+/// Returns the renditions of a place, without its own bytes.
 pub fn renditions(
     snapshot: &Snapshot,
     place: Place,
@@ -320,8 +325,8 @@ pub fn renditions(
         .collect())
 }
 
-/// Returns the contents by which a file or member is compared; without `parts` its own bytes only.
-/// `None` if the index has no such place.
+/// Returns the renditions by which a file or member is compared. If `parts` is false, only its own
+/// bytes are considered. Returns `None` if the index has no such place.
 pub fn faces_of(
     snapshot: &Snapshot,
     place: Place,
@@ -350,14 +355,14 @@ pub fn faces_of(
     Ok(own.map(|own| Faces::of(own, others)))
 }
 
-/// Returns the renditions of a member, or of the file, with their part numbers. `parts` holds the
-/// role and the parent of each part.
+/// Returns the renditions of a member, or of the file if `member` is `None`. Each has its part
+/// number. `parts` has the role and the parent of each part.
 pub fn renditions_among(
     parts: impl Iterator<Item = (PartRole, Option<u32>)>,
     member: Option<u32>,
 ) -> Vec<(Rendition, usize)> {
-    // True for each part that is the place itself or a rendition of it. Parents precede their
-    // parts.
+    // True for each part that is the place itself or a rendition of it. A parent always precedes
+    // its parts.
     let mut stands = Vec::new();
     let mut found = Vec::new();
     for (number, (role, parent)) in parts.enumerate() {
@@ -375,7 +380,7 @@ pub fn renditions_among(
     found
 }
 
-/// Returns the other whole of the same archive.
+/// Returns the content of the other whole of the same archive.
 pub fn other_whole(
     snapshot: &Snapshot,
     content: ContentId,
@@ -384,7 +389,7 @@ pub fn other_whole(
     let Some(whole) = snapshot.part(content, number)? else {
         return Ok(None);
     };
-    // The two wholes have consecutive numbers.
+    // The two wholes of an archive have consecutive part numbers.
     let beside = match whole.role {
         PartRole::WholeText => (number + 1, PartRole::WholeBytes),
         _ => (number.wrapping_sub(1), PartRole::WholeText),
@@ -394,7 +399,7 @@ pub fn other_whole(
     Ok(other.and_then(|other| other.content))
 }
 
-/// Returns the two wholes of a place: of texts, and of all else.
+/// Returns the two wholes of a place: that of all texts, and that of all other contents.
 pub fn wholes_of(snapshot: &Snapshot, place: Place) -> Result<[Option<WholeDigest>; 2], ReadError> {
     let mut wholes = [None; 2];
     for (rendition, content) in renditions(snapshot, place)? {
@@ -406,8 +411,8 @@ pub fn wholes_of(snapshot: &Snapshot, place: Place) -> Result<[Option<WholeDiges
     Ok(wholes)
 }
 
-/// Returns at most `most` distinct contents of a place that have no parts of their own, in part
-/// order.
+/// Returns the distinct contents within a place that have no parts of their own, at most `most` of
+/// them, in the order of part numbers.
 pub fn held_contents(
     snapshot: &Snapshot,
     place: Place,
@@ -427,8 +432,8 @@ pub fn held_contents(
     Ok(held)
 }
 
-/// Returns the parts in a member that have no parts of their own; with `None`, those in the file.
-/// `parts` as for [`renditions_among`].
+/// Returns the numbers of the parts that are within a member and have no parts of their own. If
+/// `member` is `None`, these are the parts within the file. `parts` is as for [`renditions_among`].
 pub fn held_among(
     parts: impl Iterator<Item = (PartRole, Option<u32>)>,
     member: Option<u32>,
@@ -448,7 +453,7 @@ pub fn held_among(
     (0..lies_within.len()).filter(leaf).collect()
 }
 
-/// Returns whether `inner` lies in `outer` or equals it.
+/// Returns whether `inner` is within `outer` or the same place.
 pub fn lies_in(snapshot: &Snapshot, inner: Place, outer: Place) -> Result<bool, ReadError> {
     if inner.content != outer.content {
         return Ok(false);
@@ -466,7 +471,7 @@ pub fn lies_in(snapshot: &Snapshot, inner: Place, outer: Place) -> Result<bool, 
     }
 }
 
-/// Returns the joined names of the members on the way to a place; empty for a file.
+/// Returns the names of the members that lead to a place, joined. They are empty for a file.
 pub fn names(snapshot: &Snapshot, place: Place) -> Result<Vec<u8>, ReadError> {
     let mut names = Vec::new();
     let mut at = place.member;
@@ -483,8 +488,8 @@ pub fn names(snapshot: &Snapshot, place: Place) -> Result<Vec<u8>, ReadError> {
     Ok(names.join(&INTO))
 }
 
-/// Returns the path of a member in a file, such as `mail.eml!report.zip!a.txt`. Without names it is
-/// the path of the file.
+/// Returns the path of a member in a file, such as `mail.eml!report.zip!a.txt`. If `names` is
+/// empty, returns the path of the file.
 pub fn shown(file: &Path, names: &[u8]) -> PathBuf {
     if names.is_empty() {
         return file.to_owned();
@@ -495,19 +500,19 @@ pub fn shown(file: &Path, names: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(shown))
 }
 
-/// A file of the index, and possibly a member in it.
+/// A file of the index, or a member in it.
 #[derive(Clone, Debug)]
 pub struct Located {
-    /// Path of the file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Row of the file in the index.
+    /// The row of the file in the index.
     pub row: FileRow,
-    /// Part number and content of the member.
+    /// The part number and the content of the member, if it is one.
     pub member: Option<(u32, ContentId)>,
 }
 
-/// Finds the indexed file at a path, or the member that the path names after a `!`. If a file's own
-/// name contains the `!`, that file is found first.
+/// Finds the indexed file at a path, or the member that the path names after a `!`. If the name of
+/// a file contains the `!`, that file is found first.
 pub fn locate(snapshot: &Snapshot, path: &Path) -> Result<Option<Located>, ReadError> {
     if let Some(row) = snapshot.file_at(path)? {
         return Ok(Some(Located {
@@ -532,7 +537,7 @@ pub fn locate(snapshot: &Snapshot, path: &Path) -> Result<Option<Located>, ReadE
     Ok(None)
 }
 
-/// Returns each split of a path at a `!`: a file, and names in it.
+/// Returns all ways to split a path at a `!` into the path of a file and names in it.
 pub fn ways_into(path: &Path) -> impl Iterator<Item = (&Path, &[u8])> {
     let bytes = path.as_os_str().as_bytes();
     let marks = (1..bytes.len()).filter(|&at| bytes[at] == INTO);
@@ -558,13 +563,13 @@ fn member(
     Ok(with_content.next())
 }
 
-/// Returns the members with these names: an archive may have several of one name. `parts` holds the
-/// role, the parent and the name of each part.
+/// Returns all members with these names, because an archive may have several with the same name.
+/// `parts` has the role, the parent and the name of each part.
 pub fn members_at<'p>(
     parts: impl Iterator<Item = (PartRole, Option<u32>, &'p [u8])>,
     names: &[u8],
 ) -> Vec<u32> {
-    // For each part, the names that remain below it; `None` if the path does not lead through it.
+    // For each part, the names that remain after its own. `None` if the part is not on the way.
     let mut left: Vec<Option<&[u8]>> = Vec::new();
     let mut found = Vec::new();
     for (number, (role, parent, name)) in parts.enumerate() {

@@ -1,8 +1,9 @@
 //! The renditions of the files of a question, for questions about all pairs.
 //!
-//! Files are named by their contents here: the **owner** of a text is the content of the document.
-//! Such a text is a **stand-in** for the document. Several documents may have the same text, so a
-//! stand-in can have any number of owners. A stand-in may also be a file of the question itself.
+//! A file is given by its content here. The content of a document is the **owner** of the
+//! document's text, and the text is a **stand-in** for the document. Several documents may have the
+//! same text, so a stand-in can have several owners. A stand-in may also be a file of the question
+//! itself.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,23 +15,23 @@ use crate::renditions::faces::Faces;
 use crate::renditions::{MOST_MEMBERS, Place, Rendition, WholeDigest, held_contents, renditions};
 use crate::scope::ScopedFiles;
 
-/// A content that represents a file.
+/// A content that represents a file (a stand-in).
 #[derive(Clone, Copy, Debug)]
 pub struct StandIn {
-    /// Its role for the file.
+    /// The role of the content for the file.
     pub rendition: Rendition,
-    /// Its id in the index.
+    /// The id of the content in the index.
     pub content: ContentId,
-    /// Its digest.
+    /// The digest of the content.
     pub digest: ContentDigest,
-    /// Its bytes.
+    /// The number of bytes of the content.
     pub size: ByteLen,
-    /// Its kind in the index.
+    /// The kind of the content in the index.
     pub kind: ContentKind,
 }
 
 impl StandIn {
-    /// Describes a content of the index.
+    /// Describes a content that is in the index.
     pub const fn of(rendition: Rendition, row: &ContentRow) -> Self {
         Self {
             rendition,
@@ -42,16 +43,17 @@ impl StandIn {
     }
 }
 
-/// The renditions of the files of a question, apart from their own bytes.
+/// The renditions of the files of a question, without their own bytes.
 #[derive(Debug, Default)]
 pub struct RenditionOwners {
-    /// The owners of each content, ascending, each with the role that the content has for it.
+    /// For each content that represents files, the contents of these files (its owners) in
+    /// ascending order, and its role for each of them.
     owners: HashMap<ContentId, Vec<(ContentId, Rendition)>>,
-    /// The stand-ins of each owner.
+    /// For each file, the contents that represent it.
     stand_ins: HashMap<ContentId, Vec<StandIn>>,
-    /// The renditions that each owner is compared by.
+    /// For each file, the renditions by which it is compared.
     faces: HashMap<ContentId, Faces>,
-    /// The archives, mails and compressed files, if the question does not look into them.
+    /// The archives, mails and compressed files, if the question does not open them.
     unopened: HashSet<ContentId>,
 }
 
@@ -61,7 +63,7 @@ impl RenditionOwners {
         Self::read(snapshot, scoped, MOST_MEMBERS)
     }
 
-    /// Finds the texts of documents only; containers are not looked into.
+    /// Finds only the texts of documents. Archives, mails and compressed files are not opened.
     pub fn of_documents(snapshot: &Snapshot, scoped: &ScopedFiles) -> Result<Self, ReadError> {
         let mut found = Self::read(snapshot, scoped, 0)?;
         let is_held = |one: &StandIn| one.rendition != Rendition::Text;
@@ -78,8 +80,8 @@ impl RenditionOwners {
         Ok(found)
     }
 
-    /// Returns whether a file gets no result. Such files are archives, mails and compressed files
-    /// that were not looked into.
+    /// Returns whether a file gets no result, because it is an archive, a mail or a compressed file
+    /// that is not opened.
     pub fn is_unopened(&self, owner: ContentId) -> bool {
         self.unopened.contains(&owner)
     }
@@ -112,14 +114,14 @@ impl RenditionOwners {
         Ok(found)
     }
 
-    /// Adds a file whose own bytes are of kind `own`, with its stand-ins. Owners are added in
-    /// ascending order.
+    /// Adds a file whose own bytes are of kind `own`, and the contents that represent it. Files
+    /// must be added in ascending order.
     pub fn add(&mut self, owner: ContentId, own: ContentKind, mut stand_ins: Vec<StandIn>) {
         let kinds = stand_ins.iter().map(|one| (one.rendition, one.kind));
         self.faces.insert(owner, Faces::of(own, kinds));
         stand_ins.retain(|one| {
             let owners = self.owners.entry(one.content).or_default();
-            // One text may occur at two places of a file.
+            // The same text may be at two places of a file.
             let is_new = !owners.contains(&(owner, one.rendition));
             if is_new {
                 owners.push((owner, one.rendition));
@@ -129,28 +131,29 @@ impl RenditionOwners {
         self.stand_ins.insert(owner, stand_ins);
     }
 
-    /// Returns all renditions, ascending.
+    /// Returns all contents that represent a file, in ascending order.
     pub fn contents(&self) -> BTreeSet<ContentId> {
         self.owners.keys().copied().collect()
     }
 
-    /// Returns the owners of a content, without the content itself.
+    /// Returns the contents of the files that a content represents (its owners). The content itself
+    /// is not among them.
     pub fn owners(&self, content: ContentId) -> &[(ContentId, Rendition)] {
         self.owners.get(&content).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the stand-ins of a file.
+    /// Returns the contents that represent a file.
     pub fn stand_ins(&self, owner: ContentId) -> &[StandIn] {
         self.stand_ins.get(&owner).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the renditions that a file whose own bytes are of kind `own` is compared by.
+    /// Returns the renditions by which a file is compared. Its own bytes are of kind `own`.
     pub fn faces(&self, owner: ContentId, own: ContentKind) -> Faces {
         let known = self.faces.get(&owner).copied();
         known.unwrap_or_else(|| Faces::of(own, []))
     }
 
-    /// Returns the two wholes of an owner.
+    /// Returns the two wholes of a file: all its texts joined, and all its other contents joined.
     pub fn wholes(&self, owner: ContentId) -> [Option<WholeDigest>; 2] {
         let mut wholes = [None; 2];
         for one in self.stand_ins(owner) {

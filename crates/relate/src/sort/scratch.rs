@@ -1,8 +1,8 @@
-//! Stores data on disk that does not fit into memory.
+//! Stores data on disk that do not fit into memory.
 //!
-//! A scratch file has no name ([`tempfile::tempfile_in`]). So nothing is left behind when the
-//! process ends, and no other process can open it. Its mode allows only the owner. It is only
-//! appended to and read by position, so threads can share it.
+//! A scratch file has no name ([`tempfile::tempfile_in`]). So nothing is left when the process
+//! ends, and no other process can open the file. Its mode allows only the owner. Data are only
+//! appended, and read by position, so threads can share the file.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ask::AskError;
 
-/// A file without a name.
+/// A file without a name, for data that do not fit into memory.
 #[derive(Debug)]
 pub struct Scratch {
     dir: PathBuf,
@@ -20,20 +20,20 @@ pub struct Scratch {
     end: AtomicU64,
 }
 
-/// A range of a scratch file.
+/// A range of bytes in a scratch file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Position of its first byte.
+    /// The position of the first byte.
     pub at: u64,
-    /// Number of bytes.
+    /// The number of bytes.
     pub len: u64,
 }
 
 impl Scratch {
-    /// Creates a file in `dir`.
+    /// Creates a scratch file in `dir`.
     pub fn new(dir: &Path) -> Result<Self, AskError> {
         let file = tempfile::tempfile_in(dir).map_err(|error| failed(dir, error))?;
-        // On a file system without modes this fails. That does no harm, because the file has no
+        // This fails on a file system without modes. That does no harm, because the file has no
         // name.
         file.set_permissions(Permissions::from_mode(0o600)).ok();
         Ok(Self {
@@ -43,7 +43,7 @@ impl Scratch {
         })
     }
 
-    /// Appends bytes as one range, even if other threads append meanwhile.
+    /// Appends bytes. They are contiguous even if other threads append at the same time.
     pub fn append(&self, bytes: &[u8]) -> Result<Extent, AskError> {
         let len = bytes.len() as u64;
         let at = self.end.fetch_add(len, Ordering::Relaxed);
@@ -53,14 +53,14 @@ impl Scratch {
         Ok(Extent { at, len })
     }
 
-    /// Fills `into` with the bytes from `at` on.
+    /// Fills `into` with the bytes that begin at position `at`.
     pub fn read(&self, at: u64, into: &mut [u8]) -> Result<(), AskError> {
         self.file
             .read_exact_at(into, at)
             .map_err(|error| failed(&self.dir, error))
     }
 
-    /// Returns the error for bytes that differ from those that were written.
+    /// Returns the error that the file has other bytes than those that were written.
     pub fn damaged(&self) -> AskError {
         failed(
             &self.dir,

@@ -1,9 +1,9 @@
-//! Days counted from 1900 or 1904, as dates and times of day.
+//! Converts counts of days since 1900 or 1904 to dates and times of day.
 
 /// The day from which days are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::read) enum Epoch {
-    /// Day 1 is 1 January 1900. Day 60 is the 29 February of that year, which did not exist.
+    /// Day 1 is 1 January 1900. Day 60 is 29 February 1900, although this day did not exist.
     #[default]
     Of1900,
     /// Day 0 is 1 January 1904.
@@ -29,11 +29,11 @@ pub(super) struct Moment {
     day: i64,
     /// The day of the week; 0 is Sunday.
     weekday: i64,
-    /// Ticks of [`Self::rate`] since the start of the day.
+    /// The number of ticks since the start of the day. A second has [`Self::rate`] ticks.
     of_day: i64,
-    /// Ticks since day 0.
+    /// The number of ticks since day 0.
     ticks: i64,
-    /// Ticks in a second.
+    /// The number of ticks in a second.
     rate: i64,
 }
 
@@ -66,7 +66,7 @@ const DAYS: [&str; 7] = [
 ];
 
 impl Moment {
-    /// Converts a count of days, and rounds it to this many decimals of a second.
+    /// Converts a count of days, and rounds the time to this many decimals of a second.
     pub(super) fn of(value: f64, epoch: Epoch, decimals: usize) -> Option<Self> {
         if !(0.0..LAST_DAY).contains(&value) {
             return None;
@@ -94,8 +94,8 @@ impl Moment {
         })
     }
 
-    /// Formats a unit that the format writes with `width` letters. `twelve` means a clock of twelve
-    /// hours.
+    /// Formats a unit for which the number format has `width` letters. `twelve` means a clock of
+    /// twelve hours.
     pub(super) fn part(&self, unit: Unit, width: usize, twelve: bool) -> String {
         let seconds = self.of_day / self.rate;
         let name =
@@ -118,7 +118,7 @@ impl Moment {
         format!("{number:0width$}", width = width.min(2))
     }
 
-    /// Returns all hours, minutes or seconds since day 0.
+    /// Returns the number of all hours, minutes or seconds since day 0.
     pub(super) fn elapsed(&self, unit: Unit, width: usize) -> String {
         let seconds = self.ticks / self.rate;
         let number = match unit {
@@ -129,7 +129,7 @@ impl Moment {
         format!("{number:0width$}", width = width.min(10))
     }
 
-    /// Returns the decimals of the seconds.
+    /// Returns the first `digits` decimals of the seconds.
     pub(super) fn of_second(&self, digits: usize) -> String {
         let all = format!("{:03}", self.of_day % self.rate * (1000 / self.rate));
         all[..digits.min(3)].to_owned()
@@ -140,13 +140,13 @@ impl Moment {
     }
 }
 
-/// Returns the year, month and day of a day counted from 30 December 1899.
+/// Returns the year, month and day for a number of days since 30 December 1899.
 fn civil(count: i64) -> (i64, i64, i64) {
     resemble_core::date::civil(count - 25_569)
 }
 
-/// Returns whether a text is a date in the American default form: month, day and year in digits.
-/// `date` is the same date with the year first: `2024-01-31`.
+/// Returns whether `text` is `date` in the American default form: month, day and year in digits.
+/// `date` has the year first: `2024-01-31`.
 pub(in crate::read) fn is_default_date(text: &str, date: &str) -> bool {
     let numbers = |text: &str, sign: char| -> Option<[i64; 3]> {
         let all = text

@@ -1,4 +1,4 @@
-//! Number formats of ISO 29500 (part 1, 18.8.30).
+//! Parses number formats of ISO 29500 (part 1, 18.8.30).
 
 use super::date::{Epoch, Unit};
 use super::general;
@@ -10,17 +10,17 @@ pub(super) enum FormatToken {
     /// A placeholder for a digit: `0`, `#` or `?`.
     Digit(u8),
     Point,
-    /// An exponent; true if a plus sign is shown.
+    /// The mark of an exponent. It is true if a plus sign is shown.
     Exponent(bool),
     Percent,
-    /// The slash of a fraction.
+    /// The slash between numerator and denominator.
     Slash,
     General,
     Part(Unit, usize),
     Elapsed(Unit, usize),
-    /// The decimals of the seconds.
+    /// The decimals of the seconds, with their number.
     OfSecond(usize),
-    /// The half of the day (AM, PM); true if it is one letter.
+    /// The half of the day (AM or PM). It is true if one letter is shown.
     Half(bool),
 }
 
@@ -66,9 +66,9 @@ impl Condition {
 pub(super) struct Section {
     condition: Option<Condition>,
     pub(super) tokens: Vec<FormatToken>,
-    /// True if thousands are separated.
+    /// True if a separator between thousands is shown.
     pub(super) groups: bool,
-    /// The number of times that the value is divided by a thousand.
+    /// The number of times that a value is divided by a thousand before it is shown.
     pub(super) thousands: i32,
 }
 
@@ -78,11 +78,11 @@ pub(in crate::read) struct NumberFormat {
     sections: Vec<Section>,
 }
 
-/// The maximum length of a format in bytes; no program accepts a longer one.
+/// The maximum length of a format in bytes. No program accepts a longer one.
 const LONGEST: usize = 1024;
 
 impl NumberFormat {
-    /// Returns the built-in format with this number; 0 is the general format.
+    /// Returns the built-in format with this number. Number 0 is the general format.
     pub(in crate::read) fn built_in(number: u32) -> Self {
         Self::parse(match number {
             1 => "0",
@@ -96,7 +96,7 @@ impl NumberFormat {
             11 => "0.00E+00",
             12 => "# ?/?",
             13 => "# ??/??",
-            // The default date, also in the variants of East Asia.
+            // These are the default date and its variants in East Asia.
             14 | 27..=31 | 36 | 50..=58 => "yyyy-mm-dd",
             15 => "d-mmm-yy",
             16 => "d-mmm",
@@ -155,14 +155,14 @@ impl NumberFormat {
         section.number(value)
     }
 
-    /// Returns whether cells with this format show texts.
+    /// Returns whether cells with this format show their texts. An empty fourth section hides them.
     pub(in crate::read) fn shows_texts(&self) -> bool {
         let of_texts = self.sections.get(3);
         of_texts.is_none_or(|section| !section.tokens.is_empty())
     }
 
-    /// Returns the section for a number, and the number as that section shows it. A section for
-    /// negative numbers shows them without sign.
+    /// Returns the section for a number, and the number as that section shows it. The section for
+    /// negative numbers shows them without the sign.
     fn section(&self, value: f64) -> Option<(&Section, f64)> {
         if let Some(chosen) = self
             .sections
@@ -190,7 +190,7 @@ impl NumberFormat {
     }
 }
 
-/// Parses a section, up to its semicolon.
+/// Parses a section and consumes the semicolon after it.
 fn section(from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Section {
     let mut section = Section::default();
     let tokens = &mut section.tokens;
@@ -201,12 +201,12 @@ fn section(from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Section {
                 from.by_ref().take_while(|&c| c != '"').collect(),
             )),
             '\\' | '!' => tokens.extend(from.next().map(|c| FormatToken::Literal(c.into()))),
-            // A blank with the width of the next character.
+            // `_` is a blank that is as wide as the next character.
             '_' => {
                 from.next();
                 tokens.push(FormatToken::Literal(" ".to_owned()));
             }
-            // The character after `*` is repeated to fill the cell; it is left out.
+            // The character after `*` is repeated to fill the cell, so it is left out here.
             '*' => drop(from.next()),
             '[' => {
                 let inner: String = from.by_ref().take_while(|&c| c != ']').collect();
@@ -246,7 +246,7 @@ fn section(from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Section {
                 }
                 tokens.push(FormatToken::Part(unit(character), width));
             }
-            // `@` shows the text of the cell.
+            // `@` is the placeholder for the text of the cell.
             '@' => tokens.push(FormatToken::General),
             other => tokens.push(FormatToken::Literal(other.into())),
         }
@@ -266,7 +266,7 @@ fn unit(letter: char) -> Unit {
     }
 }
 
-/// Takes the rest of a word, if it is next. Returns whether it was.
+/// Consumes the rest of a word if the input continues with it. Returns whether it does.
 fn word(from: &mut std::iter::Peekable<std::str::Chars<'_>>, rest: &str) -> bool {
     let mut ahead = from.clone();
     let is_there = rest.chars().all(|wanted| {
@@ -280,7 +280,7 @@ fn word(from: &mut std::iter::Peekable<std::str::Chars<'_>>, rest: &str) -> bool
     is_there
 }
 
-/// Parses a point. After seconds, the zeros that follow are their decimals.
+/// Parses a decimal point. Zeros after the point of the seconds are the decimals of the seconds.
 fn point(
     tokens: &[FormatToken],
     from: &mut std::iter::Peekable<std::str::Chars<'_>>,
@@ -302,7 +302,7 @@ fn point(
 enum Bracket {
     Condition(Condition),
     Token(FormatToken),
-    /// A colour or a language, which is ignored.
+    /// A colour or a language. It is ignored.
     Other,
 }
 
@@ -329,7 +329,7 @@ fn bracket(inner: &str) -> Bracket {
     Bracket::Token(FormatToken::Elapsed(unit, inner.len()))
 }
 
-/// Turns months after hours or before seconds into minutes, because `m` means both.
+/// Turns months into minutes after hours or before seconds. The letter `m` means both.
 fn minutes(tokens: &mut [FormatToken]) {
     let is_clock = |token: Option<&FormatToken>, unit: Unit| {
         token.is_some_and(|token| match token {
@@ -349,7 +349,7 @@ fn minutes(tokens: &mut [FormatToken]) {
     }
 }
 
-/// Reorders the default date (month, day and year in digits) to year, month and day.
+/// Reorders the default date, which is month, day and year in digits, to year, month and day.
 fn default_date(tokens: &mut [FormatToken]) {
     let sign = |token: &FormatToken| match token {
         FormatToken::Literal(sign) => sign == "/" || sign == "-",

@@ -1,15 +1,15 @@
-//! Values of cells as they are shown.
+//! Formats the values of cells as programs show them.
 //!
 //! Spreadsheet programs store 17 digits of a number, or the fewest that identify it. They store a
 //! date as a count of days. All programs show 15 significant digits and a date, and so does this
-//! module. So a sheet has the same text, whatever program saved it:
+//! module. So a sheet has the same text, no matter which program saved it:
 //!
-//! * A number without a format has up to 15 significant digits. It has an exponent below 0.0001 and
-//!   from 10¹⁵ on.
+//! * A number without a format has up to 15 significant digits. Below 0.0001, and at or above 10¹⁵,
+//!   it has an exponent.
 //! * A number with a format has the digits, groups, signs and units of the format.
-//! * A date is shown by its format. The default format, which each program shows in its country's
-//!   way, is written year, month, day: `2024-01-31`. The format month, day, year in digits, which
-//!   American programs store instead, is written in the same way.
+//! * A date is shown by its format. Each program shows the default format in the way of its
+//!   country; here it is written as year, month, day: `2024-01-31`. American programs store the
+//!   format month, day, year in digits instead; it is written in the same way.
 
 mod date;
 mod format;
@@ -21,7 +21,7 @@ pub(super) use format::NumberFormat;
 /// A number as decimal digits: `0.DIGITS` times ten to the power of `exponent`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Decimal {
-    /// The digits without zeros at either end; empty for zero.
+    /// The digits without zeros at either end. There are none for zero.
     digits: Vec<u8>,
     exponent: i32,
 }
@@ -30,7 +30,7 @@ struct Decimal {
 const SIGNIFICANT: usize = 15;
 
 impl Decimal {
-    /// Returns the absolute value of a number, to 15 significant digits.
+    /// Returns the absolute value of a number, rounded to 15 significant digits.
     fn of(value: f64) -> Self {
         let written = format!("{:.*e}", SIGNIFICANT - 1, value.abs());
         let (mantissa, exponent) = written.split_once('e').unwrap_or(("0", "0"));
@@ -61,7 +61,7 @@ impl Decimal {
         let rounds_up = kept >= 0 && self.digits[kept as usize] >= b'5';
         self.digits.truncate(kept.max(0) as usize);
         if rounds_up {
-            // Nines become zeros, and the digit before them rises by one.
+            // Each nine at the end becomes zero, and the digit before it rises by one.
             while self.digits.last() == Some(&b'9') {
                 self.digits.pop();
             }
@@ -80,7 +80,7 @@ impl Decimal {
         self.digits.is_empty()
     }
 
-    /// Returns the digits before the point, at least one.
+    /// Returns the digits before the decimal point; there is at least one.
     fn whole(&self) -> String {
         let length = self.exponent.max(0) as usize;
         let digits = self.digits.iter().map(|&digit| char::from(digit));
@@ -88,7 +88,7 @@ impl Decimal {
         if all.is_empty() { "0".to_owned() } else { all }
     }
 
-    /// Returns all digits after the point.
+    /// Returns all digits after the decimal point.
     fn fraction(&self) -> String {
         let zeros = (-self.exponent).max(0) as usize;
         let behind = self.digits.iter().skip(self.exponent.max(0) as usize);
@@ -99,7 +99,7 @@ impl Decimal {
     }
 }
 
-/// Formats a number without a format.
+/// Formats a number that has no number format.
 pub(super) fn general(value: f64) -> String {
     if !value.is_finite() {
         return String::new();

@@ -1,4 +1,4 @@
-//! Writes numbers and moments into the placeholders of a section.
+//! Writes numbers and times into the placeholders of a section.
 
 use super::date::{Epoch, Moment};
 use super::format::{FormatToken, Section};
@@ -44,7 +44,8 @@ impl Section {
         shown
     }
 
-    /// Formats a number as a fraction. The format gives the denominator, or its number of digits.
+    /// Formats a number as a fraction. The section has either the denominator or the number of its
+    /// digits.
     pub(super) fn fraction(&self, value: f64) -> String {
         let slash = self
             .tokens
@@ -61,7 +62,8 @@ impl Section {
                 _ => None,
             })
             .collect();
-        // Placeholders before those of the numerator belong to the integer part.
+        // The placeholders directly before the slash are the numerator. Earlier placeholders are
+        // the integer part.
         let numerator = before.iter().rev().take_while(is_digit).count();
         let has_whole = before.iter().filter(is_digit).count() > numerator;
         let size = value.abs();
@@ -107,8 +109,8 @@ impl Section {
         }
         let mut power = 0;
         if places.has_exponent && !decimal.is_zero() {
-            // In engineering notation, the exponent is a multiple of the number of placeholders
-            // before the point.
+            // In engineering notation, several placeholders are before the point. The exponent is
+            // then a multiple of their number.
             let step = places.whole.max(1) as i32;
             power = (decimal.exponent - 1).div_euclid(step) * step;
             decimal.exponent -= power;
@@ -134,7 +136,7 @@ impl Section {
             groups: self.groups,
             seen: 0,
         };
-        // A zero is shown only if a placeholder requires it.
+        // The zero before the point is shown only if a placeholder there requires it.
         if decimal.is_zero() && !places.insists {
             digits.whole.clear();
         }
@@ -172,16 +174,16 @@ enum Phase {
     Exponent,
 }
 
-/// The placeholders for digits.
+/// Counts the placeholders for digits in a section.
 #[derive(Clone, Copy, Debug, Default)]
 struct Places {
     whole: usize,
     behind: usize,
     exponent: usize,
     has_exponent: bool,
-    /// True if a placeholder before the point is `0`.
+    /// True if a `0` is among the placeholders before the point.
     insists: bool,
-    /// The placeholders after the point up to the last `0`.
+    /// The number of placeholders after the point, up to the last `0`.
     fixed: usize,
 }
 
@@ -213,14 +215,14 @@ impl Places {
     }
 }
 
-/// The digits of a number while they are placed.
+/// The digits of a number while they are written into the placeholders.
 struct Digits {
     whole: String,
     fraction: String,
     power: i32,
     places: Places,
     groups: bool,
-    /// The number of placeholders filled in this phase.
+    /// The number of placeholders that were filled in the current [`Phase`].
     seen: usize,
 }
 
@@ -230,8 +232,8 @@ impl Digits {
         self.seen += 1;
         match phase {
             Phase::Whole => {
-                // Places are counted leftward from the point. The first placeholder takes all
-                // digits that are left of its place, too.
+                // `from_point` is the distance of a digit from the point. The first placeholder
+                // also takes all digits on its left.
                 let last = self.places.whole - 1 - at;
                 let first = if at == 0 {
                     self.whole.len().max(last + 1)

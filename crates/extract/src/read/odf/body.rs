@@ -5,17 +5,17 @@ use crate::read::cells::{general, is_default_date};
 use crate::read::xml::Element;
 use crate::read::{Take, Text};
 
-/// An open paragraph.
+/// A paragraph that has begun and not ended.
 #[derive(Debug)]
 struct Paragraph {
     text: String,
-    /// True if its style, or a field in it, hides it.
+    /// True if the style of the paragraph, or a field in it, hides the paragraph.
     hidden: bool,
-    /// True if some of its text was left out.
+    /// True if some text of the paragraph was left out.
     hid: bool,
 }
 
-/// An open row or cell.
+/// A row or cell that has begun and not ended.
 #[derive(Debug)]
 enum Holder {
     Row {
@@ -30,7 +30,7 @@ enum Holder {
     },
 }
 
-/// The stored value of a cell, which has the shown text beside it.
+/// The stored value of a cell. The cell has the text that is shown, too.
 #[derive(Debug, Default)]
 struct Value {
     kind: String,
@@ -42,16 +42,16 @@ struct Value {
 pub(super) struct Body<'w> {
     text: Text<'w>,
     styles: Styles,
-    /// Notes and comments, for the end.
+    /// The text of notes and comments, which is written at the end.
     aside: String,
     notes: u64,
     paragraphs: Vec<Paragraph>,
     holders: Vec<Holder>,
-    /// One entry for each open section and span: true if it is hidden.
+    /// One entry for each open section and span. It is true if the section or span is hidden.
     stretches: Vec<bool>,
-    /// The last column of each run of columns, and the style of its cells.
+    /// For each run of columns, the number of its last column and the style of its cells.
     columns: Vec<(u64, Option<String>)>,
-    /// Pieces of text that were left out.
+    /// The number of pieces of text that were left out.
     pub(super) hidden: u64,
 }
 
@@ -59,7 +59,7 @@ const MOST_COLUMNS: u64 = 16_384;
 
 const MOST_ROWS: u64 = 1 << 20;
 
-/// The maximum number of bytes of a row that repeated cells may make.
+/// The length of a row in bytes above which cells are no longer repeated.
 const LONGEST_ROW: usize = 1 << 20;
 
 impl<'w> Body<'w> {
@@ -77,7 +77,7 @@ impl<'w> Body<'w> {
         }
     }
 
-    /// Opens an element; returns `false` if it must be left out with everything in it.
+    /// Opens an element. Returns `false` if the element must be left out with everything in it.
     pub(super) fn open(&mut self, element: &Element<'_>) -> bool {
         let style = || element.prefixed("text:style-name");
         let is = |name, value| element.prefixed(name).is_some_and(|of| of == value);
@@ -119,8 +119,8 @@ impl<'w> Body<'w> {
                 column: 0,
             }),
             "table:table-cell" | "table:covered-table-cell" => self.open_cell(element),
-            // These elements are the number of a note, deleted text of a change, the description of
-            // a picture, and the author of a comment.
+            // These elements are not text of the document: the number of a note, the deleted text
+            // of a change, the description of a picture, and the author of a comment.
             "text:note-citation"
             | "text:tracked-changes"
             | "svg:title"
@@ -211,7 +211,7 @@ impl<'w> Body<'w> {
         self.emit(&paragraph.text)
     }
 
-    /// Adds text of a paragraph; text elsewhere is ignored.
+    /// Appends text to the current paragraph. Text outside of paragraphs is ignored.
     pub(super) fn push(&mut self, piece: &str) {
         let is_hidden = self.stretches.contains(&true);
         if let Some(paragraph) = self.paragraphs.last_mut() {
@@ -232,7 +232,7 @@ impl<'w> Body<'w> {
         Ok(())
     }
 
-    /// Writes an empty row or cell once, however often it repeats.
+    /// Writes a row or cell as often as it is repeated. If it is empty, writes it once.
     fn emit_often(&mut self, piece: &str, repeat: u64) -> Take {
         let repeat = if piece.trim().is_empty() { 1 } else { repeat };
         for at in 0..repeat {
@@ -248,7 +248,7 @@ impl<'w> Body<'w> {
     }
 
     pub(super) fn end(mut self) -> Take {
-        // Paragraphs that were left open.
+        // A damaged document may leave paragraphs open.
         for paragraph in std::mem::take(&mut self.paragraphs) {
             if !paragraph.hidden {
                 self.emit(&paragraph.text)?;
@@ -269,7 +269,7 @@ fn repeat(element: &Element<'_>, name: &str, most: u64) -> u64 {
 }
 
 impl Value {
-    /// Returns a cell as all programs show it: see [`crate::read::cells`].
+    /// Returns the text of a cell as all programs show it: see [`crate::read::cells`].
     fn shown(&self, text: &str, styles: &Styles) -> String {
         match self.kind.as_str() {
             "float" => {

@@ -1,4 +1,4 @@
-//! The styles of Open Document: whether they hide text, and how they show numbers.
+//! Reads the styles of Open Document: whether they hide text, and how they show numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::read::xml::{Element, Node, Xml};
 struct Style {
     hides: Option<bool>,
     parent: Option<String>,
-    /// The style of its numbers and dates.
+    /// The name of the style for numbers and dates.
     data: Option<String>,
 }
 
@@ -19,15 +19,15 @@ struct Style {
 pub(super) struct Styles {
     /// The styles by family and name.
     all: BTreeMap<String, BTreeMap<String, Style>>,
-    /// Number styles that change the appearance of a number.
+    /// The names of the number styles that do not show a number unchanged.
     shaping: BTreeSet<String>,
 }
 
-/// The maximum number of ancestors of a style.
+/// The maximum number of ancestors of a style that are searched.
 const DEEPEST: usize = 16;
 
 impl Styles {
-    /// Reads styles up to the body of a document, or to its end.
+    /// Reads styles until the body of the document begins, or the document ends.
     pub(super) fn read(&mut self, xml: &mut Xml<'_>) -> Take {
         let mut current = None::<(String, String)>;
         let mut number = None::<String>;
@@ -75,7 +75,8 @@ impl Styles {
         }
     }
 
-    /// Returns a property of a style, or of its nearest ancestor that sets it.
+    /// Returns a property from a style, or, if the style does not set it, from the nearest ancestor
+    /// that does.
     fn nearest<T>(
         &self,
         family: &str,
@@ -107,7 +108,7 @@ impl Styles {
     }
 }
 
-/// Returns whether a number is shown with exactly its own digits.
+/// Returns whether this number style shows exactly the digits that a number has.
 fn shows_all(element: &Element<'_>) -> bool {
     let fixed = [
         "decimal-places",

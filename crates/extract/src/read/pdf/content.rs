@@ -1,6 +1,7 @@
-//! Content streams: decodes as much as possible and reads their operators.
+//! Decodes content streams, and reads their operators.
 //!
-//! Viewers draw as much of a page as they can, so an invalid token affects nothing after it.
+//! Viewers draw as much of a page as they can. So a faulty token must not affect the tokens after
+//! it.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -13,17 +14,17 @@ use hayro_syntax::reader::{Reader, ReaderExt};
 
 use super::Faults;
 
-/// The maximum number of operands; if there are more, only the last ones count.
+/// The maximum number of operands. If an operator has more, only the last ones count.
 const MOST_OPERANDS: usize = 512;
 
-/// The maximum number of unterminated strings, arrays, dictionaries and images whose end is
-/// searched for.
+/// The maximum number of unterminated objects (strings, arrays, dictionaries, images) for which the
+/// end is searched. Each search may read the rest of the stream.
 const MOST_UNCLOSED: u32 = 64;
 
 /// The maximum length of the head of an inline image.
 const LONGEST_HEAD: usize = 4096;
 
-/// Decodes as much of a stream as possible, and subtracts its bytes from `left`.
+/// Decodes as much of a stream as possible. Subtracts the number of decoded bytes from `left`.
 pub(super) fn decoded(stream: &Stream<'_>, left: &mut u64, faults: &mut Faults) -> Vec<u8> {
     if *left == 0 {
         faults.too_much = true;
@@ -41,8 +42,8 @@ pub(super) fn decoded(stream: &Stream<'_>, left: &mut u64, faults: &mut Faults) 
     bytes
 }
 
-/// Decompresses as much as possible; the library would return all of a stream or nothing. A wrong
-/// check sum is ignored, because otherwise nothing of the stream could be read.
+/// Decompresses as much of a stream as possible. The library would return either all of it or
+/// nothing. A wrong check sum is ignored, because the library would then return nothing.
 fn inflated(bytes: &[u8], most: u64, faults: &mut Faults) -> Vec<u8> {
     let header = match bytes {
         [a, b, ..] if a & 15 == 8 && (u32::from(*a) * 256 + u32::from(*b)).is_multiple_of(31) => 2,
@@ -52,7 +53,7 @@ fn inflated(bytes: &[u8], most: u64, faults: &mut Faults) -> Vec<u8> {
     let (mut all, mut piece) = (Vec::new(), [0; 4096]);
     loop {
         let read = inflate.read(&mut piece);
-        // The output before an error is also used.
+        // The output before an error is used, too.
         let end = inflate.total_out() as usize - all.len();
         all.extend_from_slice(&piece[..end.min(piece.len())]);
         faults.damaged |= read.is_err();
@@ -77,7 +78,7 @@ impl<'a> Operators<'a> {
         }
     }
 
-    /// Returns the next operator, after its operands.
+    /// Returns the next operator, and puts its operands into `operands`.
     pub(super) fn next(&mut self, operands: &mut Vec<Object<'a>>) -> Option<&'a [u8]> {
         operands.clear();
         loop {
@@ -119,8 +120,8 @@ impl<'a> Operators<'a> {
             .unwrap_or_default()
     }
 
-    /// Reads a number with any signs and points. If there are several points, the first part
-    /// counts.
+    /// Reads a number that may have any number of signs and points. It ends before its second
+    /// point, and before a sign among its digits.
     fn number(&mut self) -> Object<'a> {
         let of_number = |byte: u8| matches!(byte, b'+' | b'-' | b'.' | b'0'..=b'9');
         let all = str::from_utf8(self.token(of_number)).unwrap_or_default();
@@ -136,8 +137,8 @@ impl<'a> Operators<'a> {
     }
 }
 
-/// Returns the end of an inline image: its head, `ID`, its bytes, `EI`. `None` if it has no end; it
-/// is then no image.
+/// Returns the end of an inline image. It consists of a head, `ID`, the data, and `EI`. Returns
+/// `None` if the end is missing; then this is not an image.
 fn image_end(bytes: &[u8]) -> Option<usize> {
     let data = 2 + memchr::memmem::find(&bytes[..bytes.len().min(LONGEST_HEAD)], b"ID")?;
     let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0);
@@ -152,14 +153,15 @@ fn is_of_operators(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'\'' | b'"' | b'*' | b'_' | b'$')
 }
 
-/// Returns a string of a dictionary in Unicode.
+/// Returns a string of a dictionary, converted to Unicode.
 pub(super) fn text(dict: &Dict<'_>, key: &str) -> Option<String> {
     in_unicode(&dict.get(key)?)
 }
 
 /// Converts a string to Unicode. UTF-16 and UTF-8 begin with a byte order mark.
 pub(super) fn in_unicode(value: &Object<'_>) -> Option<String> {
-    // The characters from 0x80 to 0xa0 in PDFDocEncoding. All others are read as Latin-1.
+    // The characters of the bytes 0x80 to 0xa0 in PDFDocEncoding. All other bytes are read as
+    // Latin-1.
     const HIGH: &str = "•†‡…—–ƒ⁄‹›−‰„“”‘’‚™ﬁﬂŁŒŠŸŽıłœšž\u{fffd}€";
     let bytes = match value {
         Object::String(string) => string.as_bytes().to_vec(),

@@ -1,21 +1,22 @@
-//! Lines with letters from right to left.
+//! Reorders lines that have letters from right to left.
 //!
-//! A page has letters in the order in which they were drawn. This module puts a line in reading
-//! order. It sorts the glyphs by position, and reverses them, except for numbers and words of the
-//! other direction.
+//! A page has letters in the order in which they were drawn. This module puts the letters of a line
+//! in reading order. It sorts the glyphs by position, and reverses all of them except numbers and
+//! words that run from left to right.
 
 use std::rc::Rc;
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
-/// The maximum number of glyphs drawn between a letter and its marks.
+/// The number of glyphs before and after a mark (a vowel or an accent) among which its letter is
+/// searched.
 const NEAR: usize = 4;
 
 /// A glyph in the current line.
 #[derive(Clone, Debug)]
 pub(super) struct OnLine {
     pub(super) letters: Rc<str>,
-    /// Its start and end, along the line.
+    /// The start and the end of the glyph, measured along the line.
     pub(super) from: f64,
     pub(super) to: f64,
     pub(super) size: f64,
@@ -28,7 +29,7 @@ enum Class {
     RightToLeft,
     LeftToRight,
     Digit,
-    /// A point or a sign that may be within a number.
+    /// A point or another sign that may be part of a number.
     InNumber,
     Other,
 }
@@ -66,8 +67,8 @@ pub(super) fn to_reading_order(line: &mut [OnLine]) {
         turn(line);
         return;
     }
-    // Reverses each stretch without left-to-right letters, from its first to its last right-to-left
-    // letter.
+    // Splits the line at left-to-right letters. Reverses each piece from its first to its last
+    // right-to-left letter.
     for stretch in line.split_mut(|glyph| class(glyph) == Class::LeftToRight) {
         if let Some(first) = stretch.iter().position(is_right_to_left)
             && let Some(last) = stretch.iter().rposition(is_right_to_left)
@@ -77,7 +78,7 @@ pub(super) fn to_reading_order(line: &mut [OnLine]) {
     }
 }
 
-/// Reverses glyphs, except words and numbers within them that run from left to right.
+/// Reverses glyphs. Words and numbers that run from left to right keep their order.
 fn turn(line: &mut [OnLine]) {
     line.reverse();
     let classes: Vec<Class> = line.iter().map(class).collect();
@@ -85,7 +86,8 @@ fn turn(line: &mut [OnLine]) {
     while at < line.len() {
         let mut end = at;
         if matches!(classes[at], Class::LeftToRight | Class::Digit) {
-            // Words continue across anything between them, numbers across a single sign.
+            // A word continues across everything up to its last letter or digit. A number continues
+            // only across a single sign.
             let mut has_word = classes[at] == Class::LeftToRight;
             for next in at + 1..line.len() {
                 let is_close =
@@ -104,7 +106,8 @@ fn turn(line: &mut [OnLine]) {
     }
 }
 
-/// Moves vowels and accents above a letter after it, whichever was drawn first.
+/// Moves each vowel or accent that is above a letter to the end of that letter, so that it sorts
+/// after the letter. It may have been drawn before the letter.
 fn place_marks(line: &mut [OnLine]) {
     let is_mark = |glyph: &OnLine| {
         let mark = |letter: char| letter.general_category() == GeneralCategory::NonspacingMark;

@@ -1,7 +1,7 @@
-//! Fonts: the letters of the codes in a string, and their widths.
+//! Reads fonts: they say which letters the codes in a string mean, and how wide these are.
 //!
-//! hayro-font reads the fonts whose codes have one byte. Composite fonts need only their code maps,
-//! so their font programs, which are large, are not read.
+//! hayro-font reads the fonts whose codes have one byte. Of composite fonts, only the code maps are
+//! needed. So their font programs, which are large, are not read.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,31 +13,31 @@ use hayro_cmap::{BfString, CMap, CMapName, CidFamily, WritingMode, load_embedded
 use hayro_font::{CMapResolverFn, FontCache, FontData, FontGlyph, FontResolverFn, GlyphId};
 use hayro_syntax::object::{Array, Dict, Name, Object, Stream, String as Bytes};
 
-/// The maximum number of fonts in memory.
+/// The number of fonts that are kept in memory.
 const MOST_FONTS: usize = 128;
 
-/// The last code of a simple font. A table of widths that begins later is damaged.
+/// The last code of a simple font. A table of widths that begins after it is damaged.
 const LAST_CODE: u32 = 255;
 
-/// An empty font program for fonts that are not in the file. Their names determine their letters
-/// and widths.
+/// An empty font program. It replaces the programs of fonts that are not in the file: the names of
+/// these fonts determine their letters and widths.
 const NO_FONT: &[u8] = &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// The glyph of a code.
+/// The glyph that a code draws.
 #[derive(Clone)]
 pub(super) struct Glyph {
-    /// Its letters; `None` if the font does not define them.
+    /// The letters that the glyph shows, or `None` if the font does not define them.
     pub(super) letters: Option<Rc<str>>,
-    /// True if the letters are certain or likely.
+    /// True if `letters` are certain or likely.
     pub(super) is_known: bool,
-    /// The width in thousandths of the size.
+    /// The width of the glyph in thousandths of the font size.
     pub(super) advance: f64,
 }
 
 pub(super) struct Font<'a> {
     kind: FontKind<'a>,
     glyphs: RefCell<HashMap<(u32, usize), Glyph>>,
-    /// The height of its letters relative to the size.
+    /// The height of the letters relative to the font size.
     pub(super) scale: f64,
     pub(super) vertical: bool,
 }
@@ -51,16 +51,17 @@ enum FontKind<'a> {
 struct Composite {
     encoding: CMap,
     to_unicode: Option<CMap>,
-    /// True if the map to Unicode has no letters: then the codes themselves are Unicode.
+    /// True if the code map to Unicode has no letters. Then the codes themselves are taken as
+    /// Unicode.
     is_unicode: bool,
-    /// Maps the characters of a known collection to Unicode.
+    /// Maps the characters of a standard collection to Unicode.
     collection: Option<Rc<CMap>>,
-    /// The widths of ranges of characters.
+    /// The width of each range of characters.
     widths: Vec<(RangeInclusive<u32>, f64)>,
     default: f64,
 }
 
-/// The fonts of a document.
+/// The fonts of a document that were read.
 #[derive(Default)]
 pub(super) struct Fonts<'a> {
     held: HashMap<*const u8, Rc<Font<'a>>>,
@@ -69,7 +70,7 @@ pub(super) struct Fonts<'a> {
 }
 
 impl<'a> Fonts<'a> {
-    /// Returns the font of a dictionary.
+    /// Returns the font that a dictionary defines.
     pub(super) fn of(&mut self, dict: &Dict<'a>) -> Rc<Font<'a>> {
         let key = dict.data().as_ptr();
         if let Some(font) = self.held.get(&key) {
@@ -122,7 +123,8 @@ impl<'a> Fonts<'a> {
         };
         let encoding = encoding.unwrap_or_else(CMap::identity_h);
         let to_unicode = dict.get::<Object<'_>>("ToUnicode");
-        // A map that is only named (`Identity-H`) maps codes to themselves.
+        // A map that is only named (`Identity-H`), or that has no letters, means that codes are
+        // letters themselves.
         let (to_unicode, says) = match &to_unicode {
             Some(Object::Stream(stream)) => parsed(stream).unzip(),
             other => (None, Some(!matches!(other, Some(Object::Name(_))))),
@@ -155,7 +157,7 @@ impl<'a> Fonts<'a> {
     }
 }
 
-/// Parses a map in the file, and returns whether it maps anything to letters.
+/// Parses a code map in the file. Returns the map, and whether it maps anything to letters.
 fn parsed(stream: &Stream<'_>) -> Option<(CMap, bool)> {
     let bytes = stream.decoded_data().ok()?;
     let says = memchr::memmem::find(&bytes, b"beginbf").is_some();
@@ -170,7 +172,7 @@ fn family(descendant: &Dict<'_>) -> Option<CidFamily> {
 }
 
 impl Font<'_> {
-    /// Returns the next code of a string, and the number of its bytes.
+    /// Returns the first code in `bytes`, and the number of its bytes.
     pub(super) fn code(&self, bytes: &[u8]) -> (u32, usize) {
         match &self.kind {
             FontKind::Composite(composite) => composite.code(bytes),
@@ -210,8 +212,8 @@ impl Font<'_> {
         glyph.clone()
     }
 
-    /// Returns the height of letters in a font of drawings (Type 3), which defines its own units.
-    /// It is about twice their width.
+    /// Returns the height of the letters in a font of drawings (Type 3), which defines its own
+    /// units. The height is estimated as twice the width.
     fn height(&self) -> f64 {
         let widths = (0..=LAST_CODE).map(|code| self.glyph(code, 1).advance.abs());
         let widths: Vec<f64> = widths.filter(|width| *width > 0.0).collect();
@@ -231,14 +233,15 @@ impl Composite {
                 return (code, at + 1);
             }
         }
-        // The map lacks the code, so its first byte decides how long it is.
+        // The code map lacks this code, so the first byte decides whether the code has one byte or
+        // two.
         match bytes {
             [first @ (0 | 0x80..), second, ..] => (u32::from(*first) << 8 | u32::from(*second), 2),
             _ => (bytes.first().map_or(0, |&byte| u32::from(byte)), 1),
         }
     }
 
-    /// Returns the letters of a code, a guess at them, and the width.
+    /// Returns the letters of a code, the guess that is used if there are none, and the width.
     fn glyph(&self, code: u32, length: usize) -> (Option<BfString>, Option<char>, f64) {
         let cid = self.encoding.lookup_cid_code(code, length as u8);
         let cid = cid.unwrap_or(0);
@@ -250,8 +253,8 @@ impl Composite {
         (letters, guess, width.map_or(self.default, |width| width.1))
     }
 
-    /// Reads widths. Either a first code precedes an array of widths, or a first and a last code
-    /// precede their common width.
+    /// Reads an array of widths. It contains either a first code and an array of widths, or a first
+    /// and a last code and the width that they share.
     fn take_widths(&mut self, widths: &Array<'_>) {
         let mut numbers = Vec::new();
         for object in widths.iter::<Object<'_>>() {

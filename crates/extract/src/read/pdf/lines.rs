@@ -1,14 +1,15 @@
-//! Makes words and lines of placed glyphs.
+//! Assembles words and lines from placed glyphs.
 //!
 //! Writers of PDF place glyphs freely. A blank may be a glyph, a gap between two strings, or extra
-//! space after a glyph in a string (Ghostscript). So only positions count. A gap counts as a blank
-//! if it is wide enough relative to the size of the letters. Between strings a seventh is enough,
-//! because kerning causes only small gaps there. Within a string it must be a fifth, because
-//! letters may be spaced. Blanks in print are a quarter wide, and a sixth in narrow lines. A glyph
-//! that is off the line by half its size begins another line; with less it is a superscript.
+//! space after a glyph in a string (Ghostscript). So blanks are found by position only. A gap
+//! counts as a blank if it is wide enough relative to the size of the letters. Between strings a
+//! seventh is enough, because kerning causes only small gaps there. Within a string it must be a
+//! fifth, because letters may be spaced. In print, blanks are a quarter of the size wide, and a
+//! sixth in narrow lines. A glyph that is off the line by at least half its size begins another
+//! line. A glyph that is less off the line is a superscript.
 //!
-//! Everything is measured along the glyph's own line, so turned pages and tables need no special
-//! case. Lines are in the order in which they were drawn.
+//! All positions are measured along the line of the glyph, so turned pages and tables need no
+//! special case. Lines have the order in which they were drawn.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -18,25 +19,26 @@ use resemble_core::words::letters_of_shape;
 
 use super::direction::{OnLine, is_right_to_left, to_reading_order};
 
-/// The least gaps that count as blanks, relative to the letters' size: between strings and within
-/// one.
+/// The minimum width of a gap that counts as a blank, relative to the size of the letters: first
+/// between strings, then within a string.
 const BLANK: [f64; 2] = [0.15, 0.2];
 
-/// The distance from the line, relative to the letters' size, from which a glyph begins another
-/// line.
+/// The distance between the baseline and a glyph, relative to the size of the letters, above which
+/// the glyph begins another line.
 const OFF_THE_LINE: f64 = 0.5;
 
-/// The distance back on the line, relative to the letters' size, from which a glyph begins another
-/// line. A shorter distance may be due to rounded widths in a long string.
+/// The distance, relative to the size of the letters, by which a glyph must lie further back on the
+/// line to begin another line. A shorter distance may be due to rounded widths in a long string.
 const BACK: f64 = 8.0;
 
-/// The distance, relative to the letters' size, below which two equal letters are one bold letter.
+/// The distance, relative to the size of the letters, below which two equal letters are a single
+/// bold letter that was drawn twice.
 const OVERPRINT: f64 = 0.12;
 
-/// The maximum number of glyphs in a line.
+/// The maximum number of glyphs in a line. A longer line is divided.
 const LONGEST_LINE: usize = 10_000;
 
-/// A placed glyph.
+/// The position of a glyph on the page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed {
     pub(super) at: Point,
@@ -52,16 +54,18 @@ pub(super) struct Placed {
 pub(super) struct Lines {
     text: String,
     line: Vec<OnLine>,
-    /// The start of the line.
+    /// The start of the current line.
     start: Point,
-    /// The end of the last glyph, and the direction of its line.
+    /// The end of the last glyph of the current line, and the direction of the line.
     end: Option<(Point, Vec2)>,
-    /// The glyphs drawn so far by position, in steps of twice [`OVERPRINT`].
+    /// The glyphs that were drawn so far, by position. The position is in steps of twice
+    /// [`OVERPRINT`].
     drawn: HashMap<(Option<char>, i64, i64), Point>,
 }
 
 impl Lines {
-    /// Adds a glyph with its letters. `letters` is empty if an earlier glyph already had the text.
+    /// Adds a glyph that shows `letters`. They are empty if the text was already added with an
+    /// earlier glyph.
     pub(super) fn put(&mut self, letters: &Rc<str>, placed: Placed) {
         if self.is_drawn(letters, placed) {
             return;
@@ -92,8 +96,8 @@ impl Lines {
             size,
             blank_before,
         });
-        // If a value is not finite, comparisons with it are false: no glyph is off the line or far
-        // from it.
+        // If a value is not finite, every comparison with it is false. Then no later glyph is off
+        // the line or far from its end.
         self.end = Some((placed.at + placed.advance * placed.along, placed.along));
     }
 
@@ -120,7 +124,7 @@ impl Lines {
             }
             for letter in glyph.letters.chars() {
                 match letter {
-                    // Replaces ligatures and contextual letter forms by letters.
+                    // Ligatures and contextual letter forms become the letters that they show.
                     '\u{fb00}'..='\u{fb06}' | '\u{fb13}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' => {
                         self.text.extend(letters_of_shape(letter));
                     }
@@ -133,7 +137,8 @@ impl Lines {
         }
     }
 
-    /// Ends the line and forgets the drawn glyphs: what follows may lie over them.
+    /// Ends the line and forgets the glyphs that were drawn, because glyphs of the next sheet may
+    /// have the same positions.
     pub(super) fn begin_sheet(&mut self) {
         self.end_line();
         self.drawn.clear();
@@ -145,7 +150,7 @@ impl Lines {
         self.end_line();
     }
 
-    /// Returns the approximate bytes of text so far.
+    /// Returns the approximate number of bytes of text so far.
     pub(super) fn len(&self) -> usize {
         self.text.len() + 4 * self.line.len()
     }
@@ -158,7 +163,8 @@ impl Lines {
     /// Returns whether the same letters were drawn at this place before.
     fn is_drawn(&mut self, letters: &str, placed: Placed) -> bool {
         let (letter, close) = (letters.chars().next(), OVERPRINT * placed.size);
-        // Positions within half a step of each other are in the same step or in neighbouring ones.
+        // Positions that differ by less than half a step are in the same step or in neighbouring
+        // steps.
         let step = |x: f64, y: f64| {
             let at = (placed.at.to_vec2() / close + Vec2::new(x, y)) / 2.0;
             (letter, at.x.floor() as i64, at.y.floor() as i64)

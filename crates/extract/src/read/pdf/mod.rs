@@ -1,15 +1,18 @@
-//! PDF: extracts the words on the pages.
+//! Extracts the words on the pages of a PDF.
 //!
-//! A page has no words, only glyphs at places. The libraries provide objects, streams ([`content`])
-//! and the fonts' tables of codes ([`font`]). [`page`] follows the operators that place text.
-//! [`lines`] makes words of it, in reading direction ([`direction`]).
+//! A page has no words, only glyphs at positions. The libraries provide objects, streams
+//! ([`content`]) and the tables of codes of the fonts ([`font`]). [`page`] interprets the operators
+//! that place text. [`lines`] assembles words from the glyphs, and [`direction`] puts them in
+//! reading order.
 //!
 //! # Unreadable pages
 //!
-//! A page of scanned paper has no text and no fault. A page with unknown letters or damaged content
-//! has a fault: its number and the reason are reported, and the readable text is kept.
+//! A page of scanned paper has no text, which is not a fault. A page has a fault if letters are
+//! unknown or content is damaged. Then the number of the page and the reason are reported, and the
+//! readable text is kept.
 //!
-//! A file with an empty user password opens for everyone; others are encrypted.
+//! Everyone can open a file whose user password is empty, so it is read. Other files with a
+//! password are reported as encrypted.
 
 mod content;
 mod direction;
@@ -29,15 +32,15 @@ use self::page::Page;
 use crate::read::{Place, Source, Stop, Take, Walk, date, divided};
 use crate::{Bound, Skipped};
 
-/// The faults of a page.
+/// The faults that were found on a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Faults {
     glyphs: u64,
-    /// Glyphs whose letters are not known.
+    /// The number of glyphs whose letters are not known.
     unknown: u64,
-    /// True if some of its content could not be read.
+    /// True if some content of the page could not be read.
     damaged: bool,
-    /// True if forms, or text, were left out.
+    /// True if forms or text were left out because of a limit.
     too_much: bool,
 }
 
@@ -45,10 +48,11 @@ const NO_LETTERS: &str = "the fonts do not map these characters to letters";
 
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let mut bytes = walk.all(&source)?;
-    // The bytes before the mark `%PDF-` are not part of the document.
+    // Bytes before the mark `%PDF-` are not part of the document, so they are removed.
     let start = memchr::memmem::find(&bytes[..bytes.len().min(1024)], b"%PDF-").unwrap_or(0);
     bytes.drain(..start);
-    // If the table of objects cannot be read, only this mark shows that the file is encrypted.
+    // If the table of objects cannot be read, only the word `/Encrypt` shows that the file is
+    // encrypted.
     let is_encrypted = memchr::memmem::find(&bytes, b"/Encrypt").is_some();
     let document = Pdf::new(bytes).map_err(|error| match error {
         LoadPdfError::Invalid if !is_encrypted => no_pages(),
@@ -92,7 +96,7 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     Ok(())
 }
 
-/// Returns the date in the information dictionary, else in the XMP packet.
+/// Returns the date in the information dictionary, or else that in the XMP packet.
 fn stated(document: &Pdf, root: Option<&Dict<'_>>) -> Take<Option<DocumentDate>> {
     let metadata = document.metadata();
     let modified = metadata
@@ -143,7 +147,7 @@ fn why_unread(faults: Faults) -> Option<&'static str> {
     }
 }
 
-/// Reports faulty pages: consecutive ones with the same fault together.
+/// Reports the pages with faults. Consecutive pages with the same fault are reported together.
 fn tell(walk: &mut Walk, pages: &[(usize, &str, Faults)]) -> Take {
     for run in pages.chunk_by(|a, b| a.0 + 1 == b.0 && a.1 == b.1) {
         let ((first, why, _), last) = (run[0], run[run.len() - 1].0);

@@ -1,4 +1,4 @@
-//! One page: the operators that place text, and its annotations.
+//! Reads one page: interprets the operators that place text, and reads the annotations.
 
 use std::rc::Rc;
 
@@ -11,13 +11,13 @@ use super::content::{Operators, decoded, in_unicode, text};
 use super::font::{Font, Fonts, Glyph};
 use super::lines::{Lines, Placed};
 
-/// The maximum depth of forms within forms.
+/// The maximum nesting of forms.
 const DEEPEST: usize = 24;
 
-/// The maximum number of forms of a page, counted each time they are drawn.
+/// The maximum number of forms that a page draws. A form counts each time it is drawn.
 const MOST_FORMS: u32 = 20_000;
 
-/// The maximum depth of saved states, and of marked content. Only damaged pages have more.
+/// The maximum nesting of saved states, and of marked content. Only damaged pages exceed it.
 const MOST_SAVED: usize = 512;
 
 #[derive(Clone, Default)]
@@ -37,14 +37,15 @@ pub(super) struct Page<'f, 'd> {
     lines: Lines,
     faults: Faults,
     state: State<'d>,
-    /// For each open marked content, the text that replaces its glyphs; empty after it was emitted.
+    /// For each marked content that is open, the text that replaces its glyphs. The text is empty
+    /// after it was written.
     marks: Vec<Option<Rc<str>>>,
     matrix: Affine,
     line_matrix: Affine,
     forms: u32,
-    /// The forms that are being drawn, each inside the one before.
+    /// The forms that are being drawn. Each is drawn by the one before it.
     within: Vec<ObjectIdentifier>,
-    /// The maximum number of bytes of text.
+    /// The number of bytes of text after which reading ends.
     most: u64,
     /// The number of bytes of content that may still be decoded.
     left: u64,
@@ -85,8 +86,8 @@ impl<'f, 'd> Page<'f, 'd> {
         match page.get::<Object<'d>>("Contents") {
             Some(Object::Array(array)) => {
                 streams.extend(array.iter::<Object<'d>>());
-                // The iterator passes over a stream whose object is missing, so the numbers are
-                // compared.
+                // The iterator passes over a stream whose object is missing. The page is damaged if
+                // it returned fewer streams than the array has.
                 self.faults.damaged |= streams.len() < array.raw_iter().count();
             }
             None => self.faults.damaged |= page.contains_key("Contents"),
@@ -116,14 +117,14 @@ impl<'f, 'd> Page<'f, 'd> {
                 _ => 0.0,
             };
             let matrix = || match operands.len() {
-                // With missing operands the position stays unchanged.
+                // If operands are missing, the position stays unchanged.
                 0..6 => Affine::IDENTITY,
                 _ => Affine::new([5, 4, 3, 2, 1, 0].map(number)),
             };
             match operator {
                 b"Tj" | b"TJ" => match operands.last() {
                     Some(Object::Array(array)) => self.show(&array.iter().collect::<Vec<_>>()),
-                    // The brackets of the array may be missing.
+                    // The array may lack its brackets; then its elements are the operands.
                     _ => self.show(&operands),
                 },
                 b"'" | b"\"" => {
@@ -200,7 +201,7 @@ impl<'f, 'd> Page<'f, 'd> {
         (self.matrix, self.line_matrix) = (matrix, matrix);
     }
 
-    /// Shows strings, and the offsets between them.
+    /// Shows the strings among `parts`, and moves by the offsets between them.
     fn show(&mut self, parts: &[Object<'_>]) {
         let font = self.state.font.clone();
         let font = font.unwrap_or_else(|| self.fonts.of(&Dict::empty()));
@@ -241,8 +242,8 @@ impl<'f, 'd> Page<'f, 'd> {
             let placed = Placed {
                 at: matrix * Point::new(0.0, self.state.rise),
                 along: line / line.hypot() * size.signum(),
-                // The space after the glyph is not part of its advance, because it may turn out to
-                // be a blank.
+                // The space after the glyph is not part of its advance, because [`Lines`] may find
+                // that it is a blank.
                 advance: (line * along).hypot(),
                 size: up.hypot() * size.abs() * font.scale,
                 within_string: at > 0,
@@ -270,7 +271,7 @@ impl<'f, 'd> Page<'f, 'd> {
     fn form(&mut self, stream: &Stream<'d>, outer: &Resources<'d>) {
         let dict = stream.dict();
         let subtype = dict.get::<Name<'_>>("Subtype");
-        // A form that draws itself is drawn once.
+        // A form may draw itself. It is then drawn only once.
         let id = stream.obj_id();
         if subtype.as_deref() == Some(b"Image") || self.within.contains(&id) {
             return;
@@ -294,8 +295,8 @@ impl<'f, 'd> Page<'f, 'd> {
         (self.state, self.matrix, self.line_matrix) = outside;
     }
 
-    /// Reads an annotation: its appearance, or else its text. A note has both: its text is shown in
-    /// a window of its own.
+    /// Reads the appearance of an annotation or, if it has none, its text. A note has both, and
+    /// both are read, because its text is shown in a separate window.
     fn annotation(&mut self, dict: &Dict<'d>, resources: &Resources<'d>) {
         const HIDDEN: u32 = 2;
         if self.lines.len() as u64 > self.most {
@@ -325,7 +326,7 @@ impl<'f, 'd> Page<'f, 'd> {
     }
 }
 
-/// Returns the form that draws an annotation in its current state.
+/// Returns the form that shows an annotation in its current state.
 fn looks<'d>(dict: &Dict<'d>) -> Option<Stream<'d>> {
     match dict.get::<Dict<'d>>("AP")?.get::<Object<'d>>("N")? {
         Object::Stream(form) => Some(form),
@@ -334,7 +335,7 @@ fn looks<'d>(dict: &Dict<'d>) -> Option<Stream<'d>> {
     }
 }
 
-/// Returns the value of a field, which it may inherit from its parents.
+/// Returns the value of a form field. A field may inherit its value from its parents.
 fn value(field: &Dict<'_>) -> Option<String> {
     let mut field = field.clone();
     for _ in 0..DEEPEST {

@@ -1,4 +1,4 @@
-//! Families of made-up pieces, and of real texts.
+//! Tests families of contents with made-up pieces, and of real texts.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,7 @@ use resemble_testutil::random::Random;
 use super::*;
 use crate::nominate::evidence::{CHUNK, chunk_keys};
 
-/// Contents that have pieces but cannot be read.
+/// Contents of which only the pieces are known, so that they cannot be read.
 struct Known<P>(P);
 
 impl<P: Fn(u32) -> HashSet<u64>> NearCopies for Known<P> {
@@ -35,8 +35,8 @@ fn families(names: &[u64], pieces: impl Fn(u32) -> HashSet<u64>) -> Families {
     families
 }
 
-/// Returns the pieces of a copy of a page with a hundred pieces. Its last `own` pieces are in no
-/// other copy.
+/// Returns the pieces of a copy of a page. A copy has a hundred pieces, and the last `own` of them
+/// are in no other copy.
 fn copy(place: u32, own: u64) -> HashSet<u64> {
     let of_page = 0..100 - own;
     let own = (0..own).map(|n| 1000 + u64::from(place) * 100 + n);
@@ -66,7 +66,8 @@ fn two_families_of_one_name_have_two_leaders() {
     assert_eq!(families.members().count(), 498);
 }
 
-/// In every tenth copy, the least fingerprint is that of the copy's own line.
+/// Every tenth copy has a changed line whose fingerprint is the least, so it has another first
+/// name.
 #[test]
 fn a_copy_with_another_name_is_a_member() {
     let names: Vec<FamilyNames> = (0..500)
@@ -79,8 +80,8 @@ fn a_copy_with_another_name_is_a_member() {
     assert_eq!(families.members().count(), 499);
 }
 
-/// In every second copy, the least fingerprint is that of the copy's own line. So no 65 copies have
-/// the same least one.
+/// Every second copy has a changed line whose fingerprint is the least. So no 65 copies have the
+/// same first name.
 #[test]
 fn near_copies_meet_by_any_of_their_names() {
     let names: Vec<FamilyNames> = (0..100u64)
@@ -93,8 +94,8 @@ fn near_copies_meet_by_any_of_their_names() {
     assert_eq!(families.members().count(), 99);
 }
 
-/// A licence gives all files the same least fingerprint. A hundred of the files are copies of one
-/// page.
+/// All files have a licence whose fingerprint is the least, so they have the same first name. A
+/// hundred of the files are copies of one page.
 #[test]
 fn a_family_under_a_common_header_is_found_by_its_next_name() {
     let is_copy = |place: u64| place < 100;
@@ -113,7 +114,7 @@ fn a_family_under_a_common_header_is_found_by_its_next_name() {
     assert!(families.members().all(all_are_copies));
 }
 
-/// An insertion breaks the shingle of the least fingerprint in every second copy.
+/// In every second copy, an insertion has changed the shingle with the least fingerprint.
 #[test]
 fn near_copies_of_two_names_are_one_family() {
     let names: Vec<FamilyNames> = (0..500u64)
@@ -130,7 +131,7 @@ fn near_copies_of_two_names_are_one_family() {
     );
 }
 
-/// Each file has the same licence, and a different text below it.
+/// All files have the same licence, and each has a different text below it.
 #[test]
 fn what_is_otherwise_different_is_no_family() {
     let families = families(&vec![3; 5000], |place| copy(place, 40));
@@ -148,7 +149,7 @@ fn few_contents_and_those_of_other_names_stand_for_themselves() {
     assert_eq!(others.members().count(), 0);
 }
 
-/// Contents that can be read.
+/// Contents whose texts are known, so that they can be read.
 #[derive(Default)]
 struct Read {
     names: Vec<FamilyNames>,
@@ -198,7 +199,7 @@ fn line(random: &mut Random, words: usize) -> Vec<String> {
     (0..words).map(|_| word(random)).collect()
 }
 
-/// A text in lines of ten words.
+/// Returns the lines of a text. Each line has ten words.
 fn page(random: &mut Random, lines: usize) -> Vec<Vec<String>> {
     (0..lines).map(|_| line(random, 10)).collect()
 }
@@ -239,7 +240,8 @@ const CHANGES: [Change; 4] = [
     Change::WordsReplaced,
 ];
 
-/// Any change and any number of copies yields one family, and no other page joins it.
+/// Checks that the copies of a page are one family after any kind of change, however many they are,
+/// and that no other page is in it.
 #[test]
 fn near_copies_of_a_page_are_one_family() {
     for change in CHANGES {
@@ -266,7 +268,7 @@ fn near_copies_of_a_page_are_one_family() {
     }
 }
 
-/// Each file has a header that is 60 percent of it, and another text of its own.
+/// Each file has the same header, which is 60 % of the file, and a text of its own.
 #[test]
 fn files_under_one_header_are_no_family() {
     for (files, seeds) in [(300, 8), (1000, 2), (5000, 1)] {

@@ -1,27 +1,29 @@
-//! Reads each text of a question once and compares it with the others.
+//! Reads each text of a question once, and compares it with the others.
 //!
-//! 1. **Read.** Each text is cut into words and kept as shingles. A filter of a few bits for each
-//!    shingle records which recur; those of only one text are then dropped.
-//! 2. **Number.** Shingles of several texts are numbered and listed with their texts
-//!    (`SharedChains`). All are used, not a sample, so no pair is missed by sampling. Shingles that
-//!    always occur together share one number.
-//! 3. **Nominate.** Texts with enough rare shingles in common are compared ([`Texts::pairs`]). The
-//!    common words decide whether they are a pair.
+//! 1. **Read.** Each text is cut into words, and its shingles are kept. A filter of a few bits for
+//!    each shingle records which shingles recur. Shingles that only one text has are then dropped.
+//! 2. **Number.** Shingles that several texts have are numbered, and listed with these texts
+//!    (`SharedChains`). All shingles are used, and not only samples, so that no pair is missed.
+//!    Shingles that always occur together share one number.
+//! 3. **Nominate.** Texts with enough rare shingles in common are compared ([`Texts::pairs`]).
+//!    Their common words decide whether they are a pair.
 //!
 //! # Families
 //!
-//! Common text of near-copies is not boilerplate, even if there are many. A shingle is as common as
-//! the number of *otherwise different* texts that have it: a family (`nominate::families`) counts
-//! once. A shingle of more texts than the limit nominates no pair.
+//! The text that near-copies share is not boilerplate, even if there are many near-copies. The
+//! frequency of a shingle is the number of *otherwise different* texts that have it: a family
+//! (`nominate::families`) counts once. A shingle that more texts have than the limit nominates no
+//! pair.
 //!
-//! If a shingle within the limit is in more than [`LARGE`] texts, most of them are near-copies. It
-//! then pairs each text only with the first holder and with its neighbours in path order. So time
-//! and memory stay linear. The answer counts the texts that have fewer rows than near-copies.
+//! If a shingle within the limit is in more than [`LARGE`] texts, most of these are near-copies.
+//! Then the shingle pairs each text only with the first of these texts, and with its neighbours in
+//! the order of paths. So time and memory stay linear. The answer reports how many texts have fewer
+//! rows than they have near-copies.
 //!
 //! # Memory
 //!
-//! A collection with more than [`TEXTS_READ`] bytes of text is not read at once. The peak is about
-//! twice that limit.
+//! A collection with more than [`TEXTS_READ`] bytes of text is not read at once. The peak of memory
+//! is about twice this limit.
 
 use std::collections::HashSet;
 
@@ -49,45 +51,46 @@ use shared::{SharedChains, families};
 /// The maximum number of bytes of text that are read for one question.
 pub const TEXTS_READ: ByteLen = ByteLen(256 << 20);
 
-/// A text with fewer distinct shingles is small.
+/// The number of distinct shingles below which a text is small.
 const SMALL: u32 = 256;
 
-/// The weight of common rare shingles from which on two texts are compared. Any run that is
-/// evidence weighs more.
+/// The minimum weight of common rare shingles for which two texts are compared. Any run that is
+/// evidence has a larger weight.
 const LEAST_RARE: f32 = 3.5;
 
-/// Two texts are also compared if one in this many of the smaller text's shingles is common to
-/// both. The first limit applies if the smaller text has fewer than [`SMALL`] shingles.
+/// Two texts are also compared if they share one in this many of the shingles of the smaller text.
+/// The first limit applies if the smaller text has fewer than [`SMALL`] shingles, the second one
+/// otherwise.
 const LEAST_SHARE: f32 = 5.0;
 const LEAST_LARGE_SHARE: f32 = 8.0;
 
-/// Texts of contents, by place.
+/// The texts of the contents of a question. The index of a content is its place.
 #[derive(Debug, Default)]
 pub struct Texts {
     by_place: Vec<Option<Text>>,
-    /// Places of texts that were in another encoding.
+    /// The places of the texts that were in another encoding than UTF-8.
     decoded: BitSet,
-    /// Sizes as compared: decoded, and without templates.
+    /// The sizes with which contents are compared: after decoding, and without templates.
     sizes: Vec<Option<ByteLen>>,
-    /// Rows of the texts that are tables.
+    /// The rows of each text that is a table.
     tables: Vec<Option<Vec<u64>>>,
-    /// Places of data. All its words were read, those in markup, too.
+    /// The places of contents that are data. All their words were read, also those in markup.
     data: BitSet,
-    /// Places of texts with fewer than [`SMALL`] shingles.
+    /// The places of the texts with fewer than [`SMALL`] distinct shingles.
     small: BitSet,
     shared: SharedChains,
-    /// Places of texts in families of more than [`LARGE`], whose members are not all compared with
-    /// each other.
+    /// The places of the texts in families of more than [`LARGE`] members. Not all members of such
+    /// a family are compared with each other.
     pub in_large_families: BitSet,
     limit: u32,
-    /// Contents that cannot be read, and why.
+    /// The contents that cannot be read, with the reasons.
     pub unread: Vec<SoftError>,
 }
 
 impl Texts {
-    /// Reads the contents that are `Some`; the others are not texts or need not be read. Decodes
-    /// other encodings if `decodes` is set. Data is read so that its words can be found. A shingle
-    /// of more than `limit` texts is not evidence.
+    /// Reads the contents that are `Some`. The others are not texts or need not be read. If
+    /// `decodes` is true, decodes texts in other encodings. Data are read, too, so that texts can
+    /// find the words in them. A shingle that more than `limit` texts have is not evidence.
     pub fn read(
         reader: ContentReader<'_>,
         wanted: &[Option<WantedOfKind>],
@@ -122,7 +125,7 @@ impl Texts {
         Self::gathered(&kinds, bytes, (limit, reader.snapshot.stop()), read)
     }
 
-    /// Reads contents in memory, each of its kind, without templates.
+    /// Reads contents that are in memory, according to their kinds. No templates are left out.
     pub fn of(
         contents: &[(&[u8], ContentKind)],
         limit: u32,
@@ -144,7 +147,8 @@ impl Texts {
         Self::gathered(&kinds, bytes.sum(), (limit, stop), read)
     }
 
-    /// Builds the texts of contents of these kinds, `bytes` in all. `read` cuts each of them.
+    /// Makes the texts of contents that have these kinds and `bytes` bytes in all. `read` reads a
+    /// content and cuts it into words.
     fn gathered(
         kinds: &[Option<ContentKind>],
         bytes: ByteLen,
@@ -216,19 +220,20 @@ impl Texts {
         self.by_place.get(place).is_some_and(Option::is_some) && !self.is_data(place)
     }
 
-    /// Returns whether the content at a place is data. Its words are read so that texts can find
-    /// it. The measures of data and a text are computed by reading both.
+    /// Returns whether the content at a place is data. The words of data are read so that texts can
+    /// find them. But the measures of data and a text are computed by reading both again.
     pub fn is_data(&self, place: usize) -> bool {
         self.data.has(place as u32)
     }
 
-    /// Returns whether both texts are tables; their measures are computed by reading both.
+    /// Returns whether both texts are tables. The measures of two tables are computed by reading
+    /// both again.
     pub fn are_tables(&self, a: usize, b: usize) -> bool {
         let is_table = |place: usize| self.tables.get(place).is_some_and(Option::is_some);
         is_table(a) && is_table(b)
     }
 
-    /// Returns the pairs of tables with common rows, to be measured.
+    /// Returns the pairs of tables that have rows in common. They are to be measured.
     pub fn tables(&self) -> impl Iterator<Item = DraftPair> {
         let rows = |place: usize| self.tables[place].as_ref().map_or(0, Vec::len);
         let pairs = tables::nominated(&self.tables).into_iter();
@@ -239,8 +244,8 @@ impl Texts {
         })
     }
 
-    /// Drops the stored pieces of texts that were read, except those that another content has. Sets
-    /// the kind of decoded contents to text, and their sizes to those without templates.
+    /// Removes the stored pieces of the texts that were read, except those that another content
+    /// has. Sets the kind of decoded contents to text, and the sizes to those without templates.
     pub fn take_over(&self, kept: &mut [StoredSketch]) {
         let others = kept.iter().enumerate();
         let others = others.filter(|&(place, _)| !self.has(place));
@@ -267,8 +272,8 @@ impl Texts {
         self.decoded.has(place as u32)
     }
 
-    /// Calls `found` with each pair that shares more than unrelated texts do, and with its proof
-    /// and rarity. Each thread has a state of its own; returns all states.
+    /// Calls `found` with each pair of texts that shares more than unrelated texts do, and with its
+    /// proof and rarity. Each thread has its own state. Returns all states.
     pub fn pairs<S: Send, E: Send + From<Stopped>>(
         &self,
         stop: &StopFlag,
@@ -294,7 +299,7 @@ impl Texts {
                     let Some(other) = &self.by_place[b] else {
                         continue;
                     };
-                    // Two data contents are measured by windows, not by words.
+                    // Two contents that are both data are measured by windows, and not by words.
                     let are_data = self.is_data(a) && self.is_data(b);
                     if are_data || !worth_a_look(one, other, common) {
                         continue;
@@ -314,8 +319,9 @@ impl Texts {
         Ok(states.into_iter().map(|worker| worker.0).collect())
     }
 
-    /// Counts the shingles that other texts share with text `a`. Two small texts, or two large
-    /// ones, are counted for the first one. A mixed pair is counted for the small one.
+    /// Counts the shingles that other texts share with text `a`. A pair of two small texts, or of
+    /// two large ones, is counted when `a` is the first text. A pair of a small and a large text is
+    /// counted when `a` is the small one.
     fn nominate(
         &self,
         a: usize,
@@ -345,7 +351,8 @@ impl Texts {
             };
             let place = holders.partition_point(|&b| (b as usize) < a);
             let first = if holders.len() > LARGE {
-                // Of many holders, the first represents the family of most of them.
+                // If this many texts have the chain, most of them are one family, which the first
+                // one represents.
                 if place > NEIGHBOURS {
                     meet(holders[0]);
                 }
@@ -374,22 +381,22 @@ impl Texts {
     }
 }
 
-/// Facts of a content other than its text.
+/// The facts about a content that were found in addition to its text.
 #[derive(Debug, Default)]
 struct ContentFacts {
     is_decoded: bool,
-    /// See [`Texts::sizes`].
+    /// The size with which the content is compared: see [`Texts::sizes`].
     size: Option<ByteLen>,
     rows: Option<Vec<u64>>,
-    /// Error if the content cannot be read.
+    /// The error if the content cannot be read.
     error: Option<SoftError>,
 }
 
-/// The text of a content, if it has words, and its other facts.
+/// The text of a content, if it has words, and the other facts about it.
 type CutContent = (Option<ReadText>, ContentFacts);
 
-/// Cuts a content of this kind without templates. Data yields all words; a text also yields its
-/// rows.
+/// Cuts a content of this kind into words, without templates. Of data, all words are kept. Of a
+/// text, the rows are returned, too.
 fn cut(
     cutter: &mut TextCutter,
     templates: &Templates,
@@ -411,12 +418,12 @@ fn cut(
     (Some(cutter.read(text, template)), besides)
 }
 
-/// Shingles that two texts share, except boilerplate.
+/// The shingles that two texts share, without boilerplate.
 #[derive(Clone, Copy, Debug, Default)]
 struct InCommon {
-    /// Number of shingles; 0 if none was found yet.
+    /// The number of these shingles. It is 0 if none was found yet.
     all: f32,
-    /// Sum of their weights.
+    /// The sum of the weights of these shingles.
     rare: f32,
 }
 
@@ -430,7 +437,7 @@ fn worth_a_look(a: &Text, b: &Text, common: InCommon) -> bool {
     common.rare >= LEAST_RARE || common.all * least >= fewer as f32
 }
 
-/// Calls `work` with each item on all threads; returns the results in order.
+/// Calls `work` with each item, using all threads. Returns the results in the order of the items.
 fn each<T: Send, R: Send>(all: &mut [T], work: impl Fn(&mut T) -> R + Sync) -> Vec<R> {
     let size = all.len().div_ceil(threads()).max(1);
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Numbers the shingles that several texts have, and lists the texts of each.
+//! Numbers the shingles that several texts have, and lists these texts for each shingle.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,38 +11,39 @@ use super::each;
 use crate::nominate::families::{ALIKE, Families, FamilyNames, NearCopies};
 use crate::parallel::{ordered, threads};
 
-/// Shingles are sorted in this many parts for each thread, so that a part is small beside the
-/// texts.
+/// The number of parts per thread in which shingles are sorted. There are several, so that a part
+/// takes little memory compared with the texts.
 const PARTS: usize = 4;
 
-/// Holders of the shingles of several texts. Shingles that always occur together form a chain,
-/// which has one list of holders.
+/// The shingles that several texts have, and these texts. Shingles that always occur together form
+/// a chain, which has a single list of texts.
 #[derive(Debug, Default)]
 pub(super) struct SharedChains {
-    /// Start of each chain's texts in `holders`, and the end of the last.
+    /// For each chain, the index in `holders` at which its texts begin. The last entry is the end
+    /// of the last chain's texts.
     starts: Vec<u32>,
     holders: Vec<u32>,
-    /// Number of otherwise different texts of each chain.
+    /// For each chain, the number of otherwise different texts that have it.
     contents: Vec<u32>,
-    /// Number of shingles of each chain.
+    /// For each chain, the number of its shingles.
     lengths: Vec<u32>,
 }
 
-/// For each shingle that several texts have, the numbers of these texts. Shingles are numbered
-/// within their part.
+/// The shingles of one part that several texts have, and these texts. Shingles are numbered within
+/// the part.
 #[derive(Debug, Default)]
 struct SharedShingles {
-    /// Start of each shingle's texts in `holders`.
+    /// For each shingle, the index in `holders` at which its texts begin.
     starts: Vec<u32>,
     holders: Vec<u32>,
     contents: Vec<u32>,
-    /// Number of occurrences of each shingle in all texts.
+    /// For each shingle, the number of its occurrences in all texts.
     times: Vec<u32>,
 }
 
 impl SharedShingles {
-    /// Numbers the shingles of a sorted part that several texts have, from 1. Calls `numbered` with
-    /// each occurrence and its number.
+    /// Numbers the shingles of a sorted part that several texts have. The first number is 1. Calls
+    /// `numbered` with each occurrence of such a shingle and its number.
     fn of(
         part: &[ShingleOccurrence],
         families: &Families,
@@ -82,15 +83,15 @@ impl SharedShingles {
 }
 
 impl SharedChains {
-    /// Finds the chains of the texts' shingles, and the texts of each chain. Chains depend only on
-    /// the texts and their order.
+    /// Finds the chains among the shingles of all texts, and the texts that have each chain. The
+    /// chains depend only on the texts and their order.
     pub(super) fn of(
         texts: Vec<Option<ReadText>>,
         families: &Families,
         stop: &StopFlag,
     ) -> Result<(Self, Vec<Option<Text>>), Stopped> {
-        // The threads that made the texts allocate the numbers, too: they reuse memory that they
-        // freed.
+        // The numbers are allocated by the threads that made the texts, so that these threads reuse
+        // memory that they have freed.
         let numbers_of = |text: usize, (): &mut ()| {
             let shingles = texts[text].as_ref().map_or(&[][..], ReadText::shingles);
             Ok::<_, Stopped>(shingles.iter().map(|_| AtomicU32::new(0)).collect())
@@ -145,7 +146,7 @@ impl SharedChains {
         Ok((shared, texts))
     }
 
-    /// Returns the chains with the texts of their first shingles. `firsts` has for each part the
+    /// Makes the chains. Each has the texts of its first shingle. `firsts` has for each part the
     /// number of shingles in the parts before it.
     fn of_parts(parts: &[SharedShingles], firsts: &[u32], chains: &Chains) -> Self {
         let mut shared = Self::default();
@@ -161,18 +162,18 @@ impl SharedChains {
         shared
     }
 
-    /// Returns the texts that have a chain, ascending.
+    /// Returns the texts that have this chain of shingles, in ascending order.
     pub(super) fn holders(&self, chain: u32) -> &[u32] {
         let chain = chain as usize;
         &self.holders[self.starts[chain] as usize..self.starts[chain + 1] as usize]
     }
 
-    /// Returns whether more than `limit` otherwise different texts have a chain.
+    /// Returns whether more than `limit` otherwise different texts have this chain of shingles.
     pub(super) fn is_boilerplate(&self, chain: u32, limit: u32) -> bool {
         self.holders(chain).len() > limit as usize && self.contents[chain as usize] > limit
     }
 
-    /// Returns the length of a chain and how common it is.
+    /// Returns the number of shingles of a chain, and how common it is.
     pub(super) fn common(&self, chain: u32) -> Commonness {
         Commonness {
             shingles: self.lengths[chain as usize],
@@ -182,20 +183,20 @@ impl SharedChains {
     }
 }
 
-/// A shingle, its text, and its index in that text's remaining shingles.
+/// A shingle, the text that has it, and its index among the shingles that remain of that text.
 type ShingleOccurrence = (u64, u32, u32);
 
 fn part_of(shingle: u64, parts: usize) -> usize {
     ((u128::from(shingle) * parts as u128) >> 64) as usize
 }
 
-/// Texts with all their shingles, among which families are searched.
+/// The texts among which families are searched, with all their shingles.
 struct TextCopies<'a> {
     texts: &'a [Option<ReadText>],
     stop: &'a StopFlag,
 }
 
-/// One shingle in this many is compared, as in a signature.
+/// The number of shingles of which one is compared, as in a signature.
 const SAMPLED: u64 = 8;
 
 impl NearCopies for TextCopies<'_> {
@@ -218,7 +219,7 @@ impl NearCopies for TextCopies<'_> {
     }
 }
 
-/// Returns the families of near-copies among texts with all their shingles.
+/// Returns the families of near-copies among these texts.
 pub(super) fn families(texts: &[Option<ReadText>], stop: &StopFlag) -> Result<Families, Stopped> {
     let names = |place: usize, (): &mut ()| {
         let text = texts[place].as_ref();

@@ -1,26 +1,28 @@
-//! Nominates pairs of tables that share rows, in any order.
+//! Nominates pairs of tables that have rows in common, in any order.
 //!
 //! Two tables are measured by their distinctive rows ([`rows_of`](resemble_core::words::rows_of)),
-//! so two common rows make a candidate. Large tables nominate by some rows, chosen by their hashes.
-//! If many tables have a row, they are near-copies. Such a row pairs each table only with the first
-//! one and with its neighbours.
+//! so two common rows are enough for a candidate pair. In large tables, only some rows nominate;
+//! their hashes decide which. If many tables have a row, they are near-copies. Such a row pairs
+//! each table only with the first one and with its neighbours.
 
 use std::collections::HashMap;
 
-/// In a table of up to this number of rows, all rows nominate. With up to eight times as many, one
-/// row in eight does; beyond that, one in 64.
+/// The number of rows up to which all rows of a table nominate. In a table with up to eight times
+/// as many rows, one row in eight does. In a larger one, one in 64 does.
 const SMALL: usize = 4096;
 
-/// If more tables than this have one row, only the first of them and neighbours are paired.
+/// The number of tables with the same row above which not all pairs of them are made. Each table is
+/// then paired with the first one and with its neighbours.
 const FAMILY: usize = 64;
 
-/// Number of neighbours of a table on either side.
+/// The number of later tables with which a table is then paired.
 const NEIGHBOURS: usize = 8;
 
-/// Least common rows of a candidate pair.
+/// The minimum number of common rows of a candidate pair.
 const LEAST: u32 = 2;
 
-/// Returns the pairs of tables with common rows and their number, in order, the lesser place first.
+/// Returns the pairs of tables that have rows in common, each with the number of these rows. Pairs
+/// are in the order of their places, the lesser place first.
 pub(super) fn nominated(tables: &[Option<Vec<u64>>]) -> Vec<((usize, usize), u32)> {
     let mut rows: Vec<(u64, u32)> = Vec::new();
     for (place, table) in (0u32..).zip(tables) {
