@@ -1,9 +1,10 @@
-//! Churn: changes as typical programs make them. They follow the promises of docs/design.md and not
-//! the implementation.
+//! Churn: sequences of file changes as typical programs make them. They exercise the promises of
+//! docs/design.md and assume nothing about the implementation.
 //!
-//! Every step depends only on the seed and its own number, not on earlier steps or the tree. So
-//! steps can be left out, and [`smaller`] reduces a storm that failed. A step that cannot be done
-//! (its file is gone, its name is a folder) also counts: errors are part of a storm.
+//! Each step depends only on the seed and its own number, not on earlier steps or the tree. So any
+//! step can be left out, and [`smaller`] can reduce a storm that made a test fail. A step that
+//! cannot be done (its file is gone, its name is a folder) fails quietly: errors are part of a
+//! storm.
 
 use std::fs;
 use std::io;
@@ -21,35 +22,37 @@ use maps::Mapper;
 /// The kinds of changes in a storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// Saving by a temporary file, with a backup, in place, with a swap file beside.
+    /// Saves of editors: by a temporary file, with a backup, in place, and with a swap file beside
+    /// the file.
     Editors,
-    /// Locks that are renamed, objects that are linked, checkouts that replace files.
+    /// Work of git: lock files that are renamed, objects that are hard-linked, checkouts that
+    /// replace files.
     Git,
-    /// Trees of small files, made in one place and renamed into another, then removed.
+    /// Trees of small files that are made in one folder, renamed into another one, and removed.
     Npm,
-    /// Trees that are unpacked, with old times and hard links.
+    /// Unpacked archives: trees of files with old modification times and hard links.
     Tar,
-    /// Hidden temporary names, times set, then renamed.
+    /// Files that are written under a hidden temporary name, get their times, and are then renamed.
     Rsync,
     /// Folders that are renamed while a file below them is open for writing.
     Parents,
-    /// Two names that are exchanged.
+    /// Pairs of names that are exchanged by one system call.
     Exchanges,
-    /// Hard links: names that appear, are written through, and vanish.
+    /// Hard links: further names of a file appear, are used to write to it, and vanish.
     Links,
-    /// Writes of the same size, with the times restored.
+    /// Writes that keep a file's size and restore its modification time.
     Times,
-    /// Files without a name that get one while they are written.
+    /// Files that are created without a name, and get one while they are written.
     Nameless,
-    /// Hundreds of files in one folder.
+    /// Folders with hundreds of files.
     Crowd,
     /// Names that differ only in case.
     Cases,
     /// Files and folders with past and future times.
     Clocks,
-    /// Stores to mapped files, flushed or not.
+    /// Writes to files through memory mappings, flushed or not.
     Mapped,
-    /// Mounts that appear over folders and vanish. They need the permission to mount.
+    /// Mounts that appear over folders and vanish. This profile needs the permission to mount.
     Mounts,
 }
 
@@ -74,7 +77,7 @@ impl Profile {
     ];
 }
 
-/// A storm over one tree.
+/// A storm of changes in one tree.
 #[derive(Debug)]
 pub struct Churn {
     root: PathBuf,
@@ -84,8 +87,8 @@ pub struct Churn {
 }
 
 impl Churn {
-    /// Returns the storm of a seed. The same steps on an empty tree, in sequence, have the same
-    /// effect.
+    /// Creates the storm of this seed. The same steps on an empty tree, one after the other, always
+    /// have the same effect.
     pub fn new(root: &Path, seed: u64, profiles: &[Profile]) -> Self {
         Self {
             root: root.to_path_buf(),
@@ -95,7 +98,7 @@ impl Churn {
         }
     }
 
-    /// Runs these steps on this many threads.
+    /// Runs these steps, distributed over this number of threads.
     pub fn blow(&self, steps: &[u64], threads: usize) {
         std::thread::scope(|scope| {
             for thread in 0..threads {
@@ -105,7 +108,7 @@ impl Churn {
         });
     }
 
-    /// Runs one step.
+    /// Runs the step with this number.
     pub fn step(&self, number: u64) {
         let mut scene = Scene {
             root: &self.root,
@@ -113,7 +116,7 @@ impl Churn {
             random: Random::apart(self.seed.wrapping_mul(1 << 32).wrapping_add(number)),
         };
         let profile = self.profiles[scene.random.below(self.profiles.len())];
-        // A step that fails is skipped.
+        // A step that fails has no effect on the storm.
         let _outcome = scene.act(profile);
     }
 }
@@ -124,7 +127,7 @@ impl Drop for Churn {
     }
 }
 
-/// A running step.
+/// The state of a running step.
 struct Scene<'a> {
     root: &'a Path,
     mapper: &'a Mapper,
@@ -133,7 +136,8 @@ struct Scene<'a> {
 
 impl Scene<'_> {
     fn act(&mut self, profile: Profile) -> io::Result<()> {
-        // Files are needed to act on, and the tree must not grow for ever.
+        // Some steps only create a file, so that others find something to change. Some remove a
+        // whole folder, so that the tree does not grow for ever.
         if self.one_of(50) == 0 {
             let top = format!("d{}", self.one_of(4));
             return fs::remove_dir_all(self.root.join(top));
@@ -165,7 +169,7 @@ impl Scene<'_> {
         self.random.below(count)
     }
 
-    /// Returns the path of a folder that may exist.
+    /// Returns the path of a random folder, which may not exist.
     fn folder(&mut self) -> PathBuf {
         let mut path = self.root.to_path_buf();
         for _ in 0..self.one_of(4) {
@@ -174,14 +178,14 @@ impl Scene<'_> {
         path
     }
 
-    /// Returns a folder that exists.
+    /// Returns a random folder, which is created if it does not exist.
     fn made(&mut self) -> io::Result<PathBuf> {
         let folder = self.folder();
         fs::create_dir_all(&folder)?;
         Ok(folder)
     }
 
-    /// Returns a name that may exist.
+    /// Returns the path of a random file, which may not exist.
     fn name(&mut self) -> PathBuf {
         let n = self.one_of(12);
         self.folder().join(format!("f{n}"))
@@ -199,7 +203,8 @@ impl Scene<'_> {
     }
 }
 
-/// Removes steps while `fails` returns true for the rest. One run decides whether a step is needed.
+/// Removes steps that are not needed to make `fails` return true. A step is removed if one run
+/// without it still fails.
 pub fn smaller(mut steps: Vec<u64>, fails: &mut dyn FnMut(&[u64]) -> bool) -> Vec<u64> {
     let mut piece = steps.len() / 2;
     while piece > 0 {

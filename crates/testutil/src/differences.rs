@@ -1,4 +1,4 @@
-//! Compares an index with the tree.
+//! Compares a live index with a fresh scan of the tree.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,11 +6,11 @@ use std::fmt;
 /// The differences between the dump of a live index and that of a fresh scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
-    /// Lines of paths that only the fresh scan has.
+    /// Lines of the fresh scan whose path the live index does not have.
     pub lost: Vec<String>,
-    /// Lines of the live index for paths for which the fresh scan has another line.
+    /// Lines of the live index whose path has a different line in the fresh scan.
     pub stale: Vec<String>,
-    /// Lines of paths that only the live index has.
+    /// Lines of the live index whose path the fresh scan does not have.
     pub ghosts: Vec<String>,
 }
 

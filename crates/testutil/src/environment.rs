@@ -14,7 +14,8 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Creates an empty environment for a program: `env!("CARGO_BIN_EXE_…")`.
+    /// Creates an empty environment for the program at this path, usually
+    /// `env!("CARGO_BIN_EXE_…")`.
     pub fn of(program: &'static str) -> Self {
         let tree = TempTree::with_folders(&["home", "run", "work"]);
         Self { tree, program }
@@ -25,12 +26,12 @@ impl Environment {
         self.tree.path("work").join(name)
     }
 
-    /// Returns the home.
+    /// Returns the path of the home folder.
     pub fn home(&self) -> PathBuf {
         self.tree.path("home")
     }
 
-    /// Returns the path where the command expects the daemon's socket.
+    /// Returns the path at which the program expects the socket of the daemon.
     pub fn socket(&self) -> PathBuf {
         self.tree.path("run/resemble/socket")
     }
@@ -40,14 +41,15 @@ impl Environment {
         self.tree.write(self.path(name), bytes)
     }
 
-    /// Returns the command, not yet started.
+    /// Returns the command that runs the program with these arguments.
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = self.at_home(self.program);
         command.args(args);
         command
     }
 
-    /// Returns another program, which finds its dependencies in PATH.
+    /// Returns a command that runs another program in this environment. It keeps PATH, so that the
+    /// program finds the programs that it needs.
     pub fn foreign(&self, program: &str) -> Command {
         let mut command = self.at_home(program);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -64,13 +66,13 @@ impl Environment {
         command
     }
 
-    /// Runs the command with nothing on standard input.
+    /// Runs the program with these arguments and an empty standard input.
     #[must_use = "compare it with something"]
     pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
         self.feed(args, b"")
     }
 
-    /// Runs the command with these bytes on standard input.
+    /// Runs the program with these arguments and these bytes on standard input.
     #[must_use = "compare it with something"]
     pub fn feed<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, stdin: &[u8]) -> Ran {
         finish(&mut self.command(args), stdin)

@@ -1,31 +1,34 @@
-//! Fuzzes readers: passes them bytes made by repeated small changes of valid samples.
+//! Fuzzes readers: passes them bytes that are made from valid samples by many small changes.
 //!
 //! ```text
 //! fuzz("requests", 2_000, samples, &mut |bytes| decode(bytes).is_ok());
 //! ```
 //!
-//! The reader must return soon and without a panic, whatever the bytes. It asserts everything else
-//! itself. Accepted bytes become samples, so that changes add up. This toolchain offers no compiler
-//! instrumentation, so none is used. The changes are those of the usual fuzzers.
+//! For any bytes the reader must return soon and without a panic. All other properties must be
+//! asserted by the reader itself. An accepted input becomes a sample, so that changes add up. The
+//! changes are those of the usual fuzzers, but nothing guides them: this toolchain offers no
+//! compiler instrumentation.
 //!
-//! * `RESEMBLE_FUZZ=1000000` runs this many inputs instead of the default number, for CI.
-//! * `RESEMBLE_FUZZ_SEED=2` runs other inputs. The bytes of a panic are printed as a Rust literal.
+//! * `RESEMBLE_FUZZ=1000000` sets the number of inputs, for CI.
+//! * `RESEMBLE_FUZZ_SEED=2` selects other inputs. If the reader panics, its input is printed as a
+//!   Rust literal.
 
 use std::time::{Duration, Instant};
 
 use crate::asked_for;
 use crate::random::Random;
 
-/// The maximum number of samples; further ones are not added.
+/// The maximum number of samples. Accepted inputs beyond it do not become samples.
 const MOST_SAMPLES: usize = 2_000;
 
-/// The longest input in bytes.
+/// The maximum length of an input in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// The maximum time of a run. Inputs are short, so a run that takes longer hangs.
+/// The maximum time that the reader may take for one input. Inputs are short, so a reader that
+/// takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Values near typical bounds.
+/// Numbers near the bounds of integer types.
 const INTERESTING: [u64; 14] = [
     0,
     1,
@@ -46,15 +49,15 @@ const INTERESTING: [u64; 14] = [
 /// The result of a fuzz test.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fuzzed {
-    /// The number of runs of the reader.
+    /// The number of inputs that the reader got.
     pub executions: u64,
-    /// The number of accepted inputs.
+    /// The number of inputs that the reader accepted.
     pub taken: u64,
-    /// The longest run.
+    /// The longest time that the reader took for an input.
     pub slowest: Duration,
 }
 
-/// Prints the bytes if the reader panics.
+/// Prints the name of the fuzz test and its current input if the reader panics.
 struct Told<'a>(&'a str, &'a [u8]);
 
 impl Drop for Told<'_> {
@@ -69,12 +72,12 @@ impl Drop for Told<'_> {
     }
 }
 
-/// Passes changed samples to a reader, which returns whether it accepts them.
+/// Passes changed samples to the function `read`, which returns whether it accepts them.
 ///
 /// # Panics
 ///
-/// If the reader panics, takes longer than 20 s, or accepts everything or nothing. In the last case
-/// the samples, or the test, are useless.
+/// If the reader panics, takes longer than 20 s, or accepts every input or none. If it accepts
+/// every input or none, the samples or the test are useless.
 pub fn fuzz(
     what: &str,
     usual: u64,
@@ -123,7 +126,7 @@ fn changed(samples: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Returns a range of some bytes, mostly a short one.
+/// Returns a random range of these bytes, usually a short one.
 fn stretch(bytes: &[u8], random: &mut Random) -> std::ops::Range<usize> {
     let start = random.below(bytes.len());
     let most = [4, 16, 64, 4096][random.below(4)];

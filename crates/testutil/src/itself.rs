@@ -1,4 +1,4 @@
-//! Checks of the tests and the pages, and tests that run in a process of their own.
+//! Checks of the tests and the pages themselves, and tests that run in a separate process.
 
 use std::fmt::Debug;
 use std::fs;
@@ -9,14 +9,15 @@ use std::str::FromStr;
 
 use crate::skipped;
 
-/// Returns the value of a variable that lengthens a test.
+/// Returns the value of an environment variable that lengthens a test, if it is set.
 #[track_caller]
 pub fn asked_for<T: FromStr<Err: Debug>>(variable: &str) -> Option<T> {
     let asked = std::env::var(variable).ok()?;
     Some(asked.parse().expect(variable))
 }
 
-/// Checks that `main.rs` names every file and folder beside it. Tests in other files never run.
+/// Checks that `main.rs` declares every file and folder beside it as a module. Tests in a file that
+/// is no module would never run.
 #[track_caller]
 pub fn every_file_is_a_module(folder: impl AsRef<Path>) {
     let main = fs::read_to_string(folder.as_ref().join("main.rs")).expect("main.rs");
@@ -43,16 +44,16 @@ pub fn page_is_up_to_date(path: impl AsRef<Path>, page: &str) {
     );
 }
 
-/// The variable that names the test of the inner process.
+/// The environment variable that holds the name of the test in the inner process.
 const INNER: &str = "RESEMBLE_TEST_INNER";
 
 fn is_inner(name: &str) -> bool {
     std::env::var_os(INNER).is_some_and(|inner| inner == name)
 }
 
-/// Runs the test of this name as root in a process with private mounts, which are separate in both
-/// directions. Returns false in that process, where the test continues. Without root it is
-/// [`skipped`].
+/// Runs the test of this name again, as root, in an inner process whose mounts are separate from
+/// those outside, in both directions. Returns false in the inner process, so that the test does its
+/// work there, and true in the outer one. Without root the test is [`skipped`].
 pub fn in_mounts_of_its_own(name: &str) -> bool {
     if is_inner(name) {
         return false;
@@ -69,8 +70,8 @@ pub fn in_mounts_of_its_own(name: &str) -> bool {
     true
 }
 
-/// Runs the test of this name in a separate process, as `nobody` if requested. Returns false in
-/// that process, where the test continues.
+/// Runs the test of this name again in an inner process, as `nobody` if requested. Returns false in
+/// the inner process, so that the test does its work there, and true in the outer one.
 pub fn in_a_process_of_its_own(name: &str, as_nobody: bool) -> bool {
     if is_inner(name) {
         return false;
@@ -95,11 +96,11 @@ fn run_inner(mut command: Command, name: &str) {
     match command.output() {
         Ok(done) => {
             let told = String::from_utf8_lossy(&done.stdout);
-            // An unknown test name runs nothing, and succeeds.
+            // If no test has this name, the inner process runs no test and succeeds.
             let has_run = done.status.success() && told.contains("1 passed");
             let trouble = String::from_utf8_lossy(&done.stderr);
             assert!(has_run, "{name} failed inside: {told}{trouble}");
-            // Standard error has the figures that the test printed, and the skipped tests.
+            // The inner process prints figures and skipped tests to its standard error.
             eprint!("{trouble}");
         }
         Err(e) => skipped(format_args!("cannot run {name} in another process: {e}")),

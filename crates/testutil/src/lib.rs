@@ -1,10 +1,10 @@
-//! Common tools of the workspace's tests: temporary trees, seeded bytes and texts, mounts, and
+//! Tools that the tests of all crates use: temporary trees, seeded bytes and texts, mounts, and
 //! programs and daemons in a private environment.
 //!
-//! No program links this crate, and it depends on no other crate of the workspace. So unit tests of
-//! any crate can use it without a second copy of that crate's types.
+//! No program links this crate, and this crate depends on no other crate of the workspace. So unit
+//! tests of any crate can use it, and never see two copies of the types of their own crate.
 #![forbid(unsafe_code)]
-// Every function here panics when a test must fail, so a note at each would say nothing.
+// Every function of this crate panics to make a test fail, so no doc comment needs to say it.
 #![allow(
     clippy::missing_panics_doc,
     clippy::must_use_candidate,

@@ -5,10 +5,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// A server and the client's end of its pipes.
+/// A running server and the client's ends of its pipes.
 #[derive(Debug)]
 pub struct McpSession {
-    /// Its process.
+    /// The process of the server.
     pub server: Child,
     /// The standard input of the server.
     pub input: ChildStdin,
@@ -22,7 +22,7 @@ impl McpSession {
     ///
     /// # Panics
     ///
-    /// If there is no handshake.
+    /// If the server does not complete the handshake.
     pub fn of(command: &mut Command) -> Self {
         let mut server = command
             .stdin(Stdio::piped())
@@ -62,7 +62,7 @@ impl McpSession {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
-    /// Sends a request and waits for its answer; notifications in between are ignored.
+    /// Sends a request and returns its answer. Notifications in between are ignored.
     pub fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.next += 1;
         let id = self.next;
@@ -75,7 +75,7 @@ impl McpSession {
         }
     }
 
-    /// Returns the answer of a tool.
+    /// Calls a tool and returns its structured answer.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
@@ -83,7 +83,7 @@ impl McpSession {
         result["structuredContent"].clone()
     }
 
-    /// Returns the reason why a tool refuses.
+    /// Calls a tool that must refuse, and returns the reason that it gives.
     pub fn refusal(&mut self, tool: &str, arguments: &Value) -> String {
         let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
@@ -94,7 +94,7 @@ impl McpSession {
             .to_owned()
     }
 
-    /// Ends the server like clients do, by closing its input.
+    /// Ends the server by closing its input, as clients do.
     pub fn end(self) {
         let Self {
             mut server, input, ..

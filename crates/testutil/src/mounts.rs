@@ -1,4 +1,4 @@
-//! Mounts that are removed with the test.
+//! Mounts that are removed when a test ends.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::{PATIENCE, TempTree, is_installed, skipped};
 
-/// Unmounts a path, in use or not, when it is dropped.
+/// A mount point. It is unmounted when it is dropped, even if it is in use.
 #[derive(Debug)]
 pub struct Mounted(pub PathBuf);
 
@@ -22,7 +22,7 @@ impl Mounted {
         self.0.join(name)
     }
 
-    /// Mounts the file system again with these options of `mount`.
+    /// Remounts the file system with these options of `mount`.
     pub fn remount(&self, options: &str) {
         let mut mount = Command::new("mount");
         mount.arg("-o").arg(format!("remount,{options}"));
@@ -38,7 +38,8 @@ impl Drop for Mounted {
     }
 }
 
-/// Mounts a file system of this kind. Without the permission to mount, the test is [`skipped`].
+/// Mounts a file system of this kind. Without the permission to mount, returns `None`, and the test
+/// is [`skipped`].
 pub fn mount(kind: &str, at: impl Into<PathBuf>, options: &str) -> Option<Mounted> {
     let at = at.into();
     fs::create_dir_all(&at).expect("a folder");
@@ -52,7 +53,7 @@ pub fn mount(kind: &str, at: impl Into<PathBuf>, options: &str) -> Option<Mounte
     }
 }
 
-/// Mounts a small disk: a file system in memory of `size`, such as `12m`.
+/// Mounts a small disk: a file system in memory with this size, for example `12m`.
 pub fn tmpfs(at: impl Into<PathBuf>, size: &str) -> Option<Mounted> {
     mount("tmpfs", at, &format!("size={size},mode=0700"))
 }
@@ -68,23 +69,23 @@ pub fn fill(path: &Path) {
 /// A mounted file system that does not answer until it is dropped.
 #[derive(Debug)]
 pub struct Hung {
-    // The device is dropped first, so that waiting requests fail.
+    // The fields are dropped in order. The device goes first, so that waiting requests fail.
     _device: File,
-    /// Its mount point.
+    /// The mount point.
     pub mounted: Mounted,
 }
 
 impl Hung {
-    /// Waits until a thread of this process waits for this file system. The process must have no
-    /// other such file system.
+    /// Waits until a thread of this process waits for an answer of this file system. The process
+    /// must have no other file system that does not answer.
     pub fn wait_until_asked(&self) {
         let began = Instant::now();
         let waits = || {
             let threads = fs::read_dir("/proc/self/task").expect("threads");
             threads.flatten().any(|thread| {
                 let of = |file| fs::read_to_string(thread.path().join(file)).unwrap_or_default();
-                // The kernel may not report the function in which a thread waits. Then its state
-                // shows that it waits for a device.
+                // The kernel may not report the function in which a thread waits. In that case the
+                // thread's state `D` shows that it waits for a device.
                 match &*of("wchan") {
                     "" | "0" => of("stat").contains(") D "),
                     function => function.contains("fuse"),

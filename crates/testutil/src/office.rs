@@ -1,17 +1,17 @@
-//! Documents like those of programs, with the same styles and fonts in each.
+//! Documents like those of office programs, which put the same styles and fonts into each document.
 
 use std::fmt::Write as _;
 
 use crate::pack;
 use crate::random::noise;
 
-/// Returns a word processor document with this text. The program puts the same styles, theme and
-/// fonts into each.
+/// Returns a word processor document with this text. All such documents share their styles, theme
+/// and fonts.
 pub fn docx(text: &str) -> Vec<u8> {
     docx_with(text, None)
 }
 
-/// Like [`docx`], with a stated modification time: `2024-03-05T10:22:33Z`.
+/// Returns the same document as [`docx`], with a modification time such as `2024-03-05T10:22:33Z`.
 pub fn dated_docx(text: &str, modified: &str) -> Vec<u8> {
     docx_with(text, Some(modified))
 }
@@ -70,7 +70,8 @@ fn styles() -> Vec<u8> {
     names.collect::<Vec<_>>().concat().into_bytes()
 }
 
-/// Returns a text document in `OpenDocument` format. All of them have the same styles and font.
+/// Returns a text document in `OpenDocument` format. All such documents share their styles and
+/// font.
 pub fn odt(text: &str) -> Vec<u8> {
     let paragraphs = text
         .lines()
@@ -91,7 +92,7 @@ pub fn odt(text: &str) -> Vec<u8> {
     ])
 }
 
-/// Returns a PDF of one page with this text. The program puts the same font into each.
+/// Returns a PDF of one page with this text. All such documents share their font.
 pub fn pdf(text: &str) -> Vec<u8> {
     let mut shown = String::from("BT /F1 10 Tf 12 TL 40 800 Td\n");
     for line in text.lines() {

@@ -1,4 +1,5 @@
-//! Archives built without programs, because tests must not depend on those of a machine.
+//! Archives that are built without archiving programs, because tests must not depend on the
+//! programs of a machine.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +11,7 @@ pub fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
         let at = out.len() as u32;
         let sizes = [crc32(bytes), bytes.len() as u32, bytes.len() as u32];
         let mut common = Vec::new();
-        // Version, flags, method 0, time, date.
+        // These bytes are the version, the flags, method 0 (stored), the time and the date.
         common.extend_from_slice(&[20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0x5a]);
         for size in sizes {
             common.extend_from_slice(&size.to_le_bytes());
@@ -23,7 +24,7 @@ pub fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
         out.extend_from_slice(bytes);
         directory.extend_from_slice(b"PK\x01\x02\x14\x00");
         directory.extend_from_slice(&common);
-        // Comment, disk, attributes.
+        // These bytes are the length of the comment, the disk number and the attributes, all zero.
         directory.extend_from_slice(&[0; 10]);
         directory.extend_from_slice(&at.to_le_bytes());
         directory.extend_from_slice(name.as_bytes());

@@ -1,17 +1,17 @@
-//! Picture files with metadata like that of cameras, and without an image.
+//! Picture files that have metadata like those of cameras, but no image.
 
-/// An Exif tag with its text.
+/// An Exif tag and its text.
 pub type ExifText<'t> = (u16, &'t str);
 
-/// The tags for the time of the file's last change, and its zone.
+/// The tags for the time of the file's last change and for the time zone of that time.
 pub const MODIFIED: (u16, u16) = (0x0132, 0x9010);
-/// The tags for the time when the picture was taken, and its zone.
+/// The tags for the time when the picture was taken and for the time zone of that time.
 pub const TAKEN: (u16, u16) = (0x9003, 0x9011);
-/// The tags for the time of digitization, and its zone.
+/// The tags for the time of digitization and for the time zone of that time.
 pub const DIGITIZED: (u16, u16) = (0x9004, 0x9012);
 
-/// Returns a TIFF that has only these texts. Its directories follow `before` bytes. Tags from
-/// 0x9000 on are in the directory of Exif.
+/// Returns a TIFF file that has only these texts. Its directories start `before` bytes after its
+/// header. Tags of 0x9000 or more go into the Exif directory.
 pub fn tiff(texts: &[ExifText<'_>], before: usize) -> Vec<u8> {
     let (of_exif, of_file): (Vec<_>, Vec<_>) = texts.iter().partition(|(tag, _)| *tag >= 0x9000);
     let at = 8 + before;
@@ -70,7 +70,7 @@ pub fn jpeg(exif: &[u8], picture: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// Returns a PNG with this metadata. Its check sums are wrong.
+/// Returns a PNG with this metadata. Its checksums are wrong.
 pub fn png(exif: &[u8]) -> Vec<u8> {
     let chunk = |kind: &[u8], data: &[u8]| {
         [&(data.len() as u32).to_be_bytes()[..], kind, data, &[0; 4]].concat()

@@ -1,4 +1,4 @@
-//! Seeded texts with known similarity.
+//! Texts that are made from a seed, with known similarity.
 
 use std::fmt::Write;
 
@@ -12,7 +12,8 @@ const WORDS: [&str; 48] = [
     "north", "winter", "council", "asked",
 ];
 
-/// Returns about `bytes` bytes of text; another seed gives unrelated text of the same vocabulary.
+/// Returns about `bytes` bytes of text. Texts of different seeds have the same vocabulary and are
+/// otherwise unrelated.
 pub fn prose(seed: u64, bytes: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut text = Vec::with_capacity(bytes + 16);
@@ -33,7 +34,7 @@ pub fn prose(seed: u64, bytes: usize) -> Vec<u8> {
     text
 }
 
-/// Returns the text with `edits` notes inserted at seeded places.
+/// Returns the text with the word `[edit]` inserted at `edits` random places.
 pub fn edited(text: &[u8], seed: u64, edits: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut text = text.to_vec();
@@ -44,7 +45,7 @@ pub fn edited(text: &[u8], seed: u64, edits: usize) -> Vec<u8> {
     text
 }
 
-/// Returns paragraphs of forty words, all different for different seeds.
+/// Returns paragraphs of forty words. Paragraphs of different seeds have no word in common.
 pub fn paragraphs(seed: u64, count: usize) -> String {
     const WORDS: [&str; 24] = [
         "river", "stone", "winter", "harbour", "letter", "machine", "garden", "silver", "market",
@@ -64,7 +65,7 @@ pub fn paragraphs(seed: u64, count: usize) -> String {
     text
 }
 
-/// Returns sentences of twelve unique words and `end.`, one per line.
+/// Returns one sentence a line: twelve unique words and `end.`.
 pub fn sentences(seed: u64, count: usize) -> String {
     let mut random = Random::apart(seed);
     let mut text = String::new();
@@ -92,13 +93,13 @@ pub fn lines(seed: u64, count: usize) -> String {
     text
 }
 
-/// Returns the words of the numbers from `from` on; each number has its own word.
+/// Returns `count` words, those with the numbers from `from` on. Each number has its own word.
 pub fn words(from: usize, count: usize) -> String {
     let words = (from..from + count).map(|at| format!("w{:05}x ", at * 7919 % 99_991));
     words.collect()
 }
 
-/// Returns the text with one byte in `every` overwritten.
+/// Returns the text with one of each `every` bytes overwritten.
 pub fn overwritten(text: &[u8], every: usize) -> Vec<u8> {
     let mut text = text.to_vec();
     for at in (every / 2..text.len()).step_by(every) {

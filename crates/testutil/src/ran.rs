@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 /// The exit and the output of a program.
 #[derive(Debug)]
 pub struct Ran {
-    /// The exit code; -1 if a signal ended it.
+    /// The exit code, or -1 if a signal ended the program.
     pub code: i32,
     /// Standard output.
     pub out: Vec<u8>,
@@ -30,7 +30,7 @@ impl Ran {
         String::from_utf8_lossy(&self.out).into_owned()
     }
 
-    /// Returns the JSON on standard output.
+    /// Parses standard output as JSON.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         match serde_json::from_slice(&self.out) {
@@ -39,7 +39,8 @@ impl Ran {
         }
     }
 
-    /// Checks for an answer without matches: code 1, no rows, and the compared scope.
+    /// Checks that the answer has no rows: the exit code is 1, standard output is empty, and
+    /// standard error says what was compared.
     #[track_caller]
     pub fn found_nothing(&self) {
         assert_eq!((self.code, &*self.text()), (1, ""), "{self:?}");
@@ -47,19 +48,19 @@ impl Ran {
         assert!(said && self.err.lines().count() == 1, "{self:?}");
     }
 
-    /// Checks exit code, standard output and standard error completely.
+    /// Checks that exit code, standard output and standard error are exactly these.
     #[track_caller]
     pub fn is(&self, code: i32, out: &str, err: &str) {
         assert_eq!((self.code, &*self.text(), &*self.err), (code, out, err));
     }
 
-    /// Returns itself, if the exit code is 0.
+    /// Returns `self`, and fails unless the exit code is 0.
     #[track_caller]
     pub fn success(self) -> Self {
         self.exits(0)
     }
 
-    /// Returns itself, if the exit code is this one.
+    /// Returns `self`, and fails unless the exit code is `code`.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         let (out, err) = (self.text(), &self.err);
@@ -68,7 +69,7 @@ impl Ran {
     }
 }
 
-/// Runs a prepared command to its end, with these bytes on standard input.
+/// Runs a prepared command with these bytes on standard input, and waits until it ends.
 #[must_use = "compare it with something"]
 pub fn finish(command: &mut Command, stdin: &[u8]) -> Ran {
     let mut child = command
@@ -79,7 +80,7 @@ pub fn finish(command: &mut Command, stdin: &[u8]) -> Ran {
         .expect("the program starts");
     let mut input = child.stdin.take().expect("a pipe");
     let bytes = stdin.to_vec();
-    // The command may end without reading all of its input.
+    // The command may end before it has read all of its input, so a failed write is no error.
     let writer = std::thread::spawn(move || input.write_all(&bytes).unwrap_or_default());
     let output = child.wait_with_output().expect("the program ends");
     writer.join().expect("the writer ends");

@@ -1,16 +1,17 @@
 //! Seeded numbers and bytes.
 
-/// A seeded random number generator, equal on every machine: splitmix64 (Steele, Lea & Flood 2014).
+/// A seeded generator of random numbers, splitmix64 (Steele, Lea & Flood 2014). It gives the same
+/// numbers on every machine.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Creates the stream of a seed.
+    /// Creates the generator for a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Creates a stream far from those of the neighbouring seeds.
+    /// Creates a generator whose numbers differ from those of all neighbouring seeds.
     pub(crate) fn apart(seed: u64) -> Self {
         Self(Self(seed).draw())
     }
@@ -24,13 +25,13 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `n`; 0 if `n` is 0.
+    /// Returns a random number below `n`, or 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         (self.draw() % n.max(1) as u64) as usize
     }
 }
 
-/// Returns random bytes; those of another seed have nothing in common with them.
+/// Returns random bytes. The bytes of two seeds have nothing in common.
 pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut random = Random::apart(seed);
     let mut bytes = Vec::with_capacity(len + 8);
@@ -41,7 +42,8 @@ pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Returns small letters without a blank; those of another seed have nothing in common with them.
+/// Returns random lower-case letters without spaces. The letters of two seeds have nothing in
+/// common.
 pub fn letters(seed: u64, len: usize) -> Vec<u8> {
     let noise = noise(seed, len);
     noise.into_iter().map(|byte| b'a' + byte % 26).collect()

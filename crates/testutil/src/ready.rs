@@ -1,4 +1,4 @@
-//! Starts programs that report when they are ready, like services.
+//! Starts programs that report when they are ready, as services of systemd do.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -6,18 +6,18 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// The time limit for every wait of a test.
+/// The time limit of every wait in a test.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Starts a program and waits until it sends `READY=1` to a notification socket, which is created
-/// at `address`. `Err` is its exit status if it ends before that. A program that takes too long is
-/// killed.
+/// Starts a program and waits until it sends `READY=1` to a notification socket, which this
+/// function creates at `address`. Returns `Err` with the exit status if the program ends before
+/// that. A program that takes longer than [`PATIENCE`] is killed.
 pub fn start_ready(command: &mut Command, address: &Path) -> Result<Child, ExitStatus> {
-    // Usually there is nothing to remove.
+    // A socket of an earlier start may be left at this path.
     drop(fs::remove_file(address));
     let notify = UnixDatagram::bind(address).expect("a notification socket");
-    // A program that has ended sends nothing. So the wait is interrupted regularly to check for
-    // that.
+    // A program that has ended sends nothing. So the wait for a message times out regularly, to
+    // check whether the program still runs.
     notify
         .set_read_timeout(Some(Duration::from_millis(50)))
         .expect("a timeout");

@@ -1,7 +1,7 @@
-//! The two programs in a private home with a tree to watch.
+//! Runs `resemble` and `resembled` in a private home with a tree to watch.
 //!
-//! Nothing here sleeps. A daemon is ready when it sends `READY=1` to its notification socket. A
-//! change is indexed when `resemble sync` returns. A process is gone when `wait` returns.
+//! No function of this module sleeps. A daemon is ready when it sends `READY=1` to its notification
+//! socket. A change is indexed when `resemble sync` returns. A process is gone when `wait` returns.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,11 +14,11 @@ use rustix::process::{Pid, Signal};
 
 use crate::{Differences, Ran, TempTree, start_ready};
 
-/// Returns the folder of the freshly built programs.
+/// Builds the two programs and returns the folder that they are in.
 ///
-/// A test of one package does not know the paths of another package's binaries. So this builds them
-/// and looks beside the test's own executable. `RESEMBLE_PROGRAMS=FOLDER` names programs that are
-/// already built.
+/// A test of one package does not know the paths of another package's binaries. So this function
+/// builds them and returns the folder that Cargo puts them into, found from the path of the test
+/// itself. `RESEMBLE_PROGRAMS=FOLDER` names a folder of programs that are already built.
 pub fn programs() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -31,9 +31,9 @@ pub fn programs() -> &'static Path {
             .and_then(Path::parent)
             .expect("target/PROFILE/deps/test");
         let mut build = Command::new(env!("CARGO"));
-        // `cargo test` unifies features over the development dependencies of all members. `cargo
-        // build` does so only for a test or an example. With other features it would compile half
-        // of the libraries again.
+        // `cargo test` unifies features over the development dependencies of all workspace members.
+        // `cargo build` does so only if it builds a test or an example, so an example is named
+        // here. With other features, Cargo would compile half of the libraries a second time.
         build.args(["build", "--quiet", "--example", "sampling"]);
         build.args(["--bin", "resemble", "--bin", "resembled"]);
         if profile.file_name() == Some(OsStr::new("release")) {
@@ -49,7 +49,8 @@ pub fn programs() -> &'static Path {
     })
 }
 
-/// A private home with a tree to watch. Everything is removed when it is dropped.
+/// A temporary folder with a private home and a tree to watch. All of it is removed when the
+/// sandbox is dropped.
 #[derive(Debug)]
 pub struct Sandbox {
     dir: TempTree,
@@ -80,27 +81,27 @@ impl Sandbox {
         self.path("tree").join(name)
     }
 
-    /// Returns the mount point of the overlay, or a path in it.
+    /// Returns the path of the overlay that [`Self::mounted`] mounts, or a path in it.
     pub fn mount(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path("Similar").join(name)
     }
 
-    /// Returns the default mount point of the overlay, or a path in it.
+    /// Returns the path at which the daemon mounts the overlay by default, or a path in it.
     pub fn view(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path("run/resemble/view").join(name)
     }
 
-    /// Writes a file of the tree, with the folders above it.
+    /// Writes a file in the watched tree and creates the folders above it.
     pub fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
         self.dir.write(self.tree(name), bytes);
     }
 
-    /// Returns a command for one of our programs in the sandbox's environment.
+    /// Returns a command that runs `resemble` or `resembled` in the sandbox's environment.
     pub fn program(&self, name: &str) -> Command {
         self.foreign(programs().join(name))
     }
 
-    /// Returns any command in the sandbox's environment.
+    /// Returns a command that runs any program in the sandbox's environment.
     pub fn foreign(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -116,14 +117,14 @@ impl Sandbox {
         command
     }
 
-    /// Returns the PATH with one more folder at its front.
+    /// Returns the value of PATH with `folder` in front.
     pub fn path_with(folder: &Path) -> OsString {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
         std::env::join_paths(path).expect("a path")
     }
 
-    /// Runs `resemble` to its end.
+    /// Runs `resemble` with these arguments and waits until it ends.
     pub fn resemble<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
         let output = self
             .program("resemble")
@@ -133,11 +134,12 @@ impl Sandbox {
         output.into()
     }
 
-    /// Starts `resembled` with these arguments after the tree's path and waits until it is ready.
+    /// Starts `resembled` with these arguments and the path of the tree, and waits until it is
+    /// ready.
     ///
     /// # Panics
     ///
-    /// If the daemon ends instead.
+    /// If the daemon ends before it is ready.
     pub fn daemon<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Daemon<'_> {
         let args = args.into_iter().map(|a| a.as_ref().to_owned());
         let args: Vec<OsString> = args.chain([self.path("tree").into_os_string()]).collect();
@@ -145,7 +147,7 @@ impl Sandbox {
             .unwrap_or_else(|ran| panic!("resembled ended at once: {ran:?}"))
     }
 
-    /// Like [`Self::daemon`], with the overlay at [`Self::mount`].
+    /// Starts a daemon like [`Self::daemon`], with the overlay mounted at [`Self::mount`].
     pub fn mounted<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Daemon<'_> {
         let mount = [OsString::from("--mount"), self.mount("").into_os_string()];
         self.daemon(
@@ -155,7 +157,8 @@ impl Sandbox {
         )
     }
 
-    /// Starts a daemon command; `Err` is its output if it ends before it is ready.
+    /// Starts a daemon by this command. If the daemon ends before it is ready, returns `Err` with
+    /// its output.
     pub fn start(&self, command: &mut Command) -> Result<Daemon<'_>, Ran> {
         let log = self.path("daemon.log");
         let file = fs::OpenOptions::new()
@@ -175,12 +178,12 @@ impl Sandbox {
         })
     }
 
-    /// Returns everything that the daemons of this sandbox wrote to stderr.
+    /// Returns everything that the daemons of this sandbox have written to standard error.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(self.path("daemon.log")).unwrap_or_default()).into_owned()
     }
 
-    /// Returns the canonical dump of a fresh scan of the tree, by a new index in memory.
+    /// Scans the tree into a new index in memory and returns its canonical dump.
     pub fn fresh_dump(&self) -> Vec<u8> {
         let tree = self.path("tree");
         let args = ["dump", "--local", "--no-cache", "--canonical"].map(OsStr::new);
@@ -190,7 +193,7 @@ impl Sandbox {
     }
 }
 
-/// A running `resembled`; killed when dropped.
+/// A running `resembled`, which is killed when this is dropped.
 #[derive(Debug)]
 pub struct Daemon<'a> {
     sandbox: &'a Sandbox,
@@ -206,7 +209,7 @@ impl Daemon<'_> {
             .success();
     }
 
-    /// Returns the canonical dump of the live index.
+    /// Returns the canonical dump of the daemon's index.
     #[track_caller]
     pub fn dump(&self) -> Vec<u8> {
         let tree = self.sandbox.path("tree");
@@ -217,7 +220,7 @@ impl Daemon<'_> {
             .out
     }
 
-    /// Fails unless the live index equals that of a fresh scan.
+    /// Fails unless the daemon's index equals the index of a fresh scan.
     #[track_caller]
     pub fn assert_true(&self) {
         if let Err(differences) = self.compared() {
@@ -225,24 +228,26 @@ impl Daemon<'_> {
         }
     }
 
-    /// Waits for every earlier change, and compares the live index with that of a fresh scan.
+    /// Waits until all earlier changes are in the index, and compares the daemon's index with that
+    /// of a fresh scan.
     #[track_caller]
     pub fn compared(&self) -> Result<(), Differences> {
         self.sync();
         self.difference()
     }
 
-    /// Like [`Self::compared`], without waiting for changes under way.
+    /// Compares the two indexes like [`Self::compared`], without waiting for changes.
     #[track_caller]
     pub fn difference(&self) -> Result<(), Differences> {
         let found = Differences::between(&self.dump(), &self.sandbox.fresh_dump());
         if found.is_empty() { Ok(()) } else { Err(found) }
     }
 
-    /// Limits the daemon's descriptors to this number, or restores the limit that it started with.
+    /// Limits the number of the daemon's open descriptors, or restores its first limit if `most` is
+    /// `None`.
     pub fn limit_descriptors(&self, most: Option<u64>) {
         use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
-        // The daemon started with the limits of this process.
+        // The daemon inherited the limits of this process, so these are its first limits.
         let ours = getrlimit(Resource::Nofile);
         let limit = Rlimit {
             current: most.or(ours.current),
@@ -251,13 +256,13 @@ impl Daemon<'_> {
         prlimit(Some(self.pid()), Resource::Nofile, limit).expect("a limit of a child");
     }
 
-    /// Returns the number of the daemon's open descriptors.
+    /// Returns the number of descriptors that the daemon has open.
     pub fn descriptors(&self) -> u64 {
         let open = format!("/proc/{}/fd", self.child.id());
         fs::read_dir(open).expect("the daemon runs").count() as u64
     }
 
-    /// Returns `status --format json`.
+    /// Returns the output of `resemble status --format json`.
     pub fn status(&self) -> serde_json::Value {
         self.sandbox.resemble(["status", "--format", "json"]).json()
     }
@@ -267,7 +272,7 @@ impl Daemon<'_> {
         Pid::from_child(&self.child)
     }
 
-    /// Sends a signal.
+    /// Sends a signal to the daemon.
     pub fn signal(&self, signal: Signal) {
         rustix::process::kill_process(self.pid(), signal).expect("the daemon runs");
     }
@@ -282,14 +287,14 @@ impl Daemon<'_> {
             .unwrap_or(-1)
     }
 
-    /// Ends the daemon as a crash would and leaves its mount in place.
+    /// Kills the daemon, as a crash would, and leaves its overlay mounted.
     pub fn crash(mut self) {
         self.child.kill().expect("the daemon runs");
         self.child.wait().expect("the daemon ends");
         std::mem::forget(self);
     }
 
-    /// Ends the daemon as a crash would.
+    /// Kills the daemon, as a crash would, and unmounts its overlay.
     pub fn kill(mut self) {
         self.child.kill().expect("the daemon runs");
         self.child.wait().expect("the daemon ends");
@@ -306,7 +311,7 @@ impl Drop for Daemon<'_> {
             drop(self.child.wait());
         }
         for point in [self.sandbox.mount(""), self.sandbox.view("")] {
-            // Usually there is nothing to unmount.
+            // Usually the overlay is already unmounted.
             let _gone = rustix::mount::unmount(&point, UnmountFlags::DETACH);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-/// Reports that a test cannot run here, and fails under `RESEMBLE_REQUIRE_FUSE=1`.
+/// Reports that a test cannot run on this machine. Fails if `RESEMBLE_REQUIRE_FUSE` is 1.
 #[track_caller]
 pub fn skipped(why: impl Display) {
     assert!(
@@ -12,7 +12,7 @@ pub fn skipped(why: impl Display) {
     eprintln!("\n*** SKIPPED, NOT TESTED: {why} ***\n");
 }
 
-/// Returns whether a foreign program is installed; without it the test is [`skipped`].
+/// Returns whether a program is installed. If it is not, the test is [`skipped`].
 #[track_caller]
 pub fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A seeded storm of changes on a tree, like those of editors, builds and people, but faster.
+//! A storm of random changes in a tree, like those of editors, builds and people, but faster.
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use crate::prose::prose;
 use crate::random::{Random, noise};
 
-/// The initial size of a large log in bytes.
+/// The size in bytes of a large log when it is created.
 const LOG: usize = 5 << 20;
 
-/// A storm over one tree. It keeps no model: the file system is the model.
+/// A storm of changes in one tree. It keeps no record of the tree, so a test compares with the file
+/// system itself.
 #[derive(Debug)]
 pub struct Storm {
     root: PathBuf,
@@ -20,7 +21,8 @@ pub struct Storm {
 }
 
 impl Storm {
-    /// Creates a storm from a seed. The same seed has the same effect on an empty tree.
+    /// Creates the storm of this seed. On an empty tree, storms of the same seed have the same
+    /// effect.
     pub fn new(root: &Path, seed: u64) -> Self {
         let texts = (0..24).map(|i| prose(i, 600 + 700 * i as usize)).collect();
         Self {
@@ -30,8 +32,8 @@ impl Storm {
         }
     }
 
-    /// Performs `count` operations. Impossible ones (the file is gone, the name is a folder) count,
-    /// too: errors are part of a storm.
+    /// Performs `count` changes. A change that is not possible (the file is gone, the name is a
+    /// folder) counts, too: errors are part of a storm.
     pub fn blow(&mut self, count: usize) {
         for _ in 0..count {
             drop(self.one());
@@ -96,7 +98,8 @@ impl Storm {
                 folder => fs::remove_dir_all(folder),
             },
             15 | 20..=23 => {
-                // Hard links: names are linked, written through, renamed and removed.
+                // These changes are about hard links: names are linked, used for writing, renamed
+                // and removed.
                 let name = |storm: &mut Self| {
                     let (folder, n) = (storm.folder(), storm.random.below(6));
                     folder.join(format!("h{n}"))
@@ -119,15 +122,15 @@ impl Storm {
                 fs::set_permissions(path, fs::Permissions::from_mode(mode))
             }
             18 => {
-                // Saves like an editor: a new file takes the name of the old one.
+                // This change saves like an editor: a new file takes the name of the old one.
                 let (path, text) = (self.file(), self.text());
                 let new = path.with_extension("new");
                 fs::write(&new, text)?;
                 fs::rename(new, path)
             }
             19 => {
-                // A log is so large that it is read from its old end on. Some changes are before
-                // that end.
+                // The log is so large that a daemon reads only what is appended to it. Some of the
+                // changes overwrite bytes before its old end.
                 let path = self.folder().join("log");
                 if !path.exists() {
                     return fs::write(path, noise(self.random.draw(), LOG));

@@ -1,6 +1,6 @@
 //! Swaps files, folders, pipes and devices with links that lead out of the tree, while programs
-//! access them. The kernel watches the outside files, the pipes and the devices: no program may
-//! open them.
+//! access them. The kernel reports every open of the files outside, the pipes and the devices,
+//! because no program may open them.
 
 use std::fs;
 use std::io;
@@ -21,31 +21,32 @@ use crate::random::Random;
 /// Number of folders in which names are swapped.
 const PLACES: usize = 6;
 
-/// The names in each of these folders. They name the types that are there at first.
+/// The names in each of these folders. Each name says what it is at first: later swaps mix them.
 const NAMES: [&str; 7] = ["file", "folder", "link", "way-up", "way", "pipe", "device"];
 
-/// The number of swaps between two checks of the programs' progress.
+/// The number of swaps between two checks of how often the programs ran.
 const ROUND: usize = 2_000;
 
-/// The minimum number of accesses by every program.
+/// The minimum number of times that each program accesses the tree during the swaps.
 const LOOKS: usize = 10;
 
 /// A tree whose names are swapped with links that lead out of it.
 #[derive(Debug)]
 pub struct Swaps {
-    /// Open descriptors of the folders `place-N`. They stay valid whatever the names lead to.
+    /// Open descriptors of the folders `place-N`. They stay valid when the names of these folders
+    /// are swapped.
     places: Vec<OwnedFd>,
     top: OwnedFd,
-    /// Receives an event for every open of a watched file.
+    /// The inotify instance that receives an event when a watched file is opened.
     watch: OwnedFd,
 }
 
 impl Swaps {
-    /// The text of every file outside, and of none in the tree.
+    /// The text of every file outside the tree. No file in the tree has it.
     pub const SECRET: &'static str = "nobody may read what is outside of the tree";
 
-    /// Fills an empty folder, and creates another one outside the tree. Device nodes are created
-    /// only if this process may.
+    /// Fills the empty folder `tree`, and creates the folder `outside` with the files that the
+    /// links lead to. Device nodes are created only with the permission to do so.
     pub fn new(tree: &Path, outside: &Path) -> Self {
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).expect("inotify");
         let watched = |path: &Path| {
@@ -56,8 +57,8 @@ impl Swaps {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             rustix::fs::open(path, flags, Mode::empty()).expect("a folder")
         };
-        // The outside folder has the structure of the places, so that an inside path also leads to
-        // a file outside.
+        // The outside folder has the same structure as the folders `place-N`. So a path in the tree
+        // also leads to a file when a link to `outside` replaces one of its folders.
         for folder in ["", "place", "place/folder"] {
             fs::create_dir_all(outside.join(folder)).expect("a folder");
         }
@@ -87,12 +88,12 @@ impl Swaps {
                     .map(|()| watched(&path))
             };
             node("pipe", FileType::Fifo).expect("a pipe");
-            // Without the permission to create a device, there is one name fewer.
+            // Without the permission to create a device, the name `device` is missing.
             let _device = node("device", FileType::CharacterDevice);
             places.push(open(&place));
         }
         symlink(outside.join("place"), tree.join("elsewhere")).expect("a link");
-        // The watches start here, since opening files to write them is no fault.
+        // The watches start only here, because creating the files outside also opens them.
         for folder in ["", "place", "place/folder"] {
             watched(&outside.join(folder));
         }
@@ -103,7 +104,7 @@ impl Swaps {
         }
     }
 
-    /// Swaps this many names.
+    /// Swaps random names until `times` swaps have succeeded.
     fn blow(&self, seed: u64, times: usize) {
         let mut random = Random::new(seed);
         let mut done = 0;
@@ -124,8 +125,8 @@ impl Swaps {
         }
     }
 
-    /// Swaps at least this many names while each of `looks` runs repeatedly, since a race needs
-    /// both sides. Returns the number of swaps, and how often each of `looks` ran.
+    /// Swaps at least `times` names while a thread runs each of `looks` repeatedly, because a race
+    /// needs both. Returns the number of swaps, and how often each of `looks` ran.
     pub fn blow_while(&self, times: usize, looks: &[&(dyn Fn() + Sync)]) -> (usize, Vec<usize>) {
         let done: Vec<_> = looks.iter().map(|_| AtomicUsize::new(0)).collect();
         let over = AtomicBool::new(false);
@@ -142,7 +143,8 @@ impl Swaps {
                 });
             }
             let few = |done: &AtomicUsize| done.load(Ordering::Relaxed) < LOOKS;
-            // The time is limited, because a program that failed runs no more.
+            // The time is limited, because a function of `looks` that has panicked never reaches
+            // its minimum.
             while swapped < times || (done.iter().any(few) && began.elapsed() < PATIENCE) {
                 self.blow(swapped as u64, ROUND);
                 swapped += ROUND;
@@ -155,7 +157,8 @@ impl Swaps {
         )
     }
 
-    /// Returns all paths below the tree that lead to a file at times, whatever is there now.
+    /// Returns all paths in the tree that sometimes lead to a file, including those that do not
+    /// now.
     pub fn paths(&self) -> Vec<PathBuf> {
         let places = (0..PLACES).map(|number| format!("place-{number}"));
         let places = places.chain(["elsewhere".to_owned()]);
@@ -168,7 +171,7 @@ impl Swaps {
         places.flat_map(below).collect()
     }
 
-    /// Reads all of the tree through an overlay, with its listings.
+    /// Reads every path of the tree through an overlay, and lists the similar files of each.
     #[track_caller]
     pub fn look_through(&self, overlay: &Path) {
         for path in self.paths() {
@@ -180,8 +183,8 @@ impl Swaps {
         }
     }
 
-    /// Returns the opens of watched objects since the last call, although nothing may open them. An
-    /// event has no name if the watched object itself was opened.
+    /// Returns the opens of watched files since the last call. The list must be empty, because no
+    /// program may open them. An event for a watched file itself has no file name.
     pub fn opened(&self) -> Vec<String> {
         let mut buffer = [MaybeUninit::uninit(); 1 << 14];
         let mut events = inotify::Reader::new(&self.watch, &mut buffer);
@@ -197,7 +200,8 @@ impl Swaps {
     }
 }
 
-/// Swaps two names; returns whether it did. A name with itself, or a missing one, does not count.
+/// Swaps two names and returns whether it did. The result is false if the names are equal or one of
+/// them does not exist.
 fn exchange(folder: &OwnedFd, one: &str, other: &str) -> bool {
     one != other
         && rustix::fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE).is_ok()

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A folder under its real path, without symbolic links; removed with its content when dropped.
+/// A temporary folder, removed with its content when it is dropped. Its path contains no symbolic
+/// links.
 #[derive(Debug)]
 pub struct TempTree {
     root: PathBuf,
@@ -31,7 +32,7 @@ impl TempTree {
         Self { root, _dir: dir }
     }
 
-    /// Creates a folder with these folders in it.
+    /// Creates a folder with these empty subfolders.
     pub fn with_folders(names: &[&str]) -> Self {
         let tree = Self::new();
         for name in names {
@@ -40,7 +41,7 @@ impl TempTree {
         tree
     }
 
-    /// Returns the folder itself.
+    /// Returns the path of the folder itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -50,14 +51,14 @@ impl TempTree {
         self.root.join(name)
     }
 
-    /// Creates a folder, with those above it.
+    /// Creates a folder and the folders above it.
     pub fn folder(&self, name: impl AsRef<Path>) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         path
     }
 
-    /// Writes a file, with the folders above it.
+    /// Writes a file and creates the folders above it.
     pub fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         self.folder(path.parent().expect("a name in the tree"));

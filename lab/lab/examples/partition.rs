@@ -1,13 +1,13 @@
-//! Measures the partitioning of Forman et al. 2005, section 2.5, on synthetic chunk lists, and the
-//! memory of a worker that chunks.
+//! Measures the partitioning of Forman et al. 2005, section 2.5, on synthetic chunk lists. Also
+//! measures the memory of a process that cuts a file into chunks.
 //!
 //! ```text
 //! cargo run --release -p resemble-lab --example partition -- [FILES] [FOLDER]
 //! cargo run --release -p resemble-lab --example partition -- chunk [MIB]
 //! ```
 //!
-//! There are FILES (15,000,000) files of five chunks in families of four, which have three chunks
-//! in common. One more chunk is in all files. Entries are sorted in FOLDER.
+//! There are FILES (by default 15,000,000) files of five chunks each. Every four files have three
+//! chunks in common, and all files have one more chunk in common. The entries are sorted in FOLDER.
 
 #![allow(clippy::print_stdout)]
 
@@ -19,7 +19,7 @@ use resemble_lab::eval::partition::{ChunkEntry, Partition};
 use resemble_methods::changes::Random;
 use resemble_methods::{Method, MethodParams, Signer};
 
-/// The number of files that have three chunks in common.
+/// The number of files that have the same three chunks in common.
 const FAMILY: u32 = 4;
 
 /// The memory for sorting, in bytes.
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Cuts random bytes by TTTD, a buffer at a time.
+/// Cuts random bytes into chunks by TTTD, one buffer at a time.
 fn chunk(mib: usize) -> Result<(), Box<dyn Error>> {
     let mut random = Random(2005);
     let mut buffer = vec![0u8; 1 << 18];
@@ -79,7 +79,7 @@ fn chunk(mib: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The maximum memory so far, in kilobytes.
+/// Returns the maximum memory that this process has used so far, in kilobytes.
 fn peak() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));

@@ -1,5 +1,5 @@
-//! Runs at scale: the phases of Broder et al. 1997 and the steps of Kasprzak et al. 2008 on made
-//! texts. Results are printed as tables of `lab/results`.
+//! Runs two papers at scale on synthetic texts: the phases of Broder et al. 1997 and the steps of
+//! Kasprzak et al. 2008. The results are printed as tables of `lab/results`.
 //!
 //! ```text
 //! cargo run --release -p resemble-lab --example scale -- broder WORDS TEXTS FOLDER
@@ -7,8 +7,9 @@
 //! cargo run --release -p resemble-lab --example scale -- theses WORDS TEXTS
 //! ```
 //!
-//! Words are drawn from the first 2 MiB of texts in the folder WORDS. Everything on disk is in
-//! FOLDER. `theses` prints the texts of `kasprzak`, one a line, for `lab/database.py`.
+//! The words of the texts are drawn from the first 2 MiB of the texts in the folder WORDS.
+//! Temporary files are written to FOLDER. `theses` prints the texts of `kasprzak`, one a line, for
+//! `lab/database.py`.
 
 #![allow(clippy::print_stdout)]
 
@@ -22,7 +23,7 @@ use std::time::Instant;
 use resemble_lab::eval::made::MadeTexts;
 use resemble_lab::eval::{Collection, Meters, broder, kasprzak, page};
 
-/// The seed of all texts.
+/// The seed from which all texts are made.
 const SEED: u64 = 1997;
 
 /// The number of bytes of text from which words are drawn.
@@ -32,7 +33,8 @@ const WORDS: u64 = 2 << 20;
 const MEMORY: u64 = 512 << 20;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    // This process may be one that makes or searches arrays for another.
+    // The program may have been started as a worker that makes or searches arrays. In that case it
+    // only does that.
     if let Some(ended) = resemble_lab::arrays::worker() {
         return Ok(ended);
     }
@@ -91,7 +93,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 }
 
 fn made(words: &str) -> Result<MadeTexts, Box<dyn Error>> {
-    // Files are opened from the root, so the folder needs its whole path.
+    // Files are opened from the root folder, so the path of this folder must be absolute.
     let collection = Collection::read(&std::path::absolute(words)?, WORDS)?;
     Ok(MadeTexts::new(&collection, SEED).ok_or("no words")?)
 }
@@ -101,11 +103,11 @@ fn made_folder(folder: &str) -> std::io::Result<&Path> {
     Ok(Path::new(folder))
 }
 
-/// Returns the processor time in seconds. The first two fields are those of this process. The next
-/// two are those of the processes that it started and that have ended.
+/// Returns the processor time in seconds. The first two of the four fields count this process. The
+/// other two count the processes that it started and that have ended.
 fn cpu(fields: usize) -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name in parentheses may contain anything.
+    // The name of the program, in parentheses, may contain spaces and parentheses.
     let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks = rest.split_whitespace().skip(11).take(fields);
     ticks.filter_map(|one| one.parse::<u64>().ok()).sum::<u64>() as f64 / 100.0
@@ -122,7 +124,7 @@ fn peak(name: &str) -> u64 {
         * 1024
 }
 
-/// The number of runnable threads of the machine in the last 15 minutes.
+/// Returns the average number of runnable threads of the machine in the last 15 minutes.
 fn load() -> Result<String, Box<dyn Error>> {
     let load = fs::read_to_string("/proc/loadavg")?;
     Ok(load

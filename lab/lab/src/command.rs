@@ -6,9 +6,9 @@
 //! args ─► eval (the papers' experiments)
 //! ```
 //!
-//! The parameters are checked before any file is read. A parameter or a measure that the method
-//! does not have is refused with exit code 2. No daemon is asked: this process answers from a
-//! cache of the laboratory's own. With `--shards` it starts further processes.
+//! Parameters are checked before any file is read. A parameter or a measure that the method does
+//! not have is refused with exit code 2. The program asks no daemon: it answers from a cache of its
+//! own. With `--shards` it starts further processes.
 
 mod args;
 mod backend;
@@ -57,7 +57,7 @@ fn answer(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
     }
 }
 
-/// `docs/lab-reference.md`: the help of every command on one page.
+/// Returns the text of `docs/lab-reference.md`: the help of every command on one page.
 pub fn reference_page() -> String {
     let head = "# The command line of the laboratory\n\n\
                 Made from `resemble lab --help` and the help of each command by \

@@ -1,4 +1,4 @@
-//! The reasons why the laboratory has no answer.
+//! The errors of the laboratory: the reasons why it gives no answer.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,13 +16,13 @@ use crate::arrays::ArraysError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
-    /// A file or the index cannot be read, as for any question.
+    /// A file or the index cannot be read. The other questions of `resemble` have this error, too.
     #[error(transparent)]
     Ask(#[from] AskError),
     /// The method cannot answer this question.
     #[error(transparent)]
     Method(#[from] MethodError),
-    /// The out-of-core clustering cannot continue.
+    /// The clustering on disk cannot continue.
     #[error(transparent)]
     Phase(#[from] PhaseError),
     /// An export cannot be used.
@@ -58,7 +58,7 @@ pub enum ExportError {
         path: PathBuf,
         /// The number of the line, from 1 on.
         line: usize,
-        /// The fault of the line.
+        /// The fault that was found in the line.
         what: String,
     },
     /// The file has the sketches of another method or of other parameters.
@@ -70,9 +70,9 @@ pub enum ExportError {
     OtherParams {
         /// The file.
         path: PathBuf,
-        /// The parameters of its sketches.
+        /// The parameters of the signatures in the file.
         kept: String,
-        /// The parameters that are asked for.
+        /// The parameters of the question.
         asked: String,
     },
     /// The files cannot be put into an index.
@@ -101,16 +101,17 @@ pub enum MethodError {
     /// The method does not have this measure.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// The bytes of the files are not here, because only a catalogue has these files.
+    /// A file is only in a catalogue, which does not have the bytes that a method needs.
     #[error(
         "a method reads the files themselves; only a catalogue has those of {}",
         catalogue.display()
     )]
     Catalogue {
-        /// The path of the catalogue, as people write it.
+        /// The path of the catalogue, in the form that people write.
         catalogue: PathBuf,
     },
-    /// The question is invalid in another way. The commands never ask such a question.
+    /// The question is invalid in another way. The commands of the program never ask such a
+    /// question.
     #[error("{0}")]
     Question(&'static str),
 }
@@ -133,7 +134,7 @@ pub enum PhaseError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The damage.
+        /// The damage that was found.
         what: &'static str,
     },
     /// The work folder has results of other parameters.
@@ -145,9 +146,9 @@ pub enum PhaseError {
     OtherParams {
         /// The folder.
         path: PathBuf,
-        /// The parameters of its results.
+        /// The parameters of the results in the folder.
         kept: String,
-        /// The parameters that are asked for.
+        /// The parameters of the question.
         asked: String,
     },
     /// The work folder has results of another seed.
@@ -160,12 +161,12 @@ pub enum PhaseError {
         /// The folder.
         path: PathBuf,
     },
-    /// There are more documents than numbers for them.
+    /// There are more documents than 32-bit numbers for them.
     #[error(
         "more than 4,294,967,295 documents cannot be clustered at once; ask about a part of them"
     )]
     TooMany,
-    /// The method has no shingles.
+    /// The four phases need shingles, and the method has none.
     #[error("the four phases are for shingle and super-shingle")]
     NoShingles,
 }

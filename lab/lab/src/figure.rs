@@ -1,9 +1,9 @@
-//! The figures of published methods, as their papers compute them.
+//! The figures of published methods, computed as the papers define them.
 //!
 //! A [`Fraction`](resemble_proto::number::Fraction) has six decimals and is between 0 and 1. The
-//! figure of a paper may be any number: sif says 160 % if another file has two versions of a file.
-//! A [`Figure`] is a float that JSON does not change: it is written as the shortest decimal that
-//! reads back as the same float.
+//! figure of a paper may be any number: sif says 160 % if the other file contains two versions of a
+//! file. A [`Figure`] is a float that survives JSON unchanged: it is written as the shortest
+//! decimal that reads back as the same float.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,18 +11,18 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 
-/// A finite number, not rounded and not clamped, or "too small to judge" (`null`).
+/// A finite number that is neither rounded nor clamped, or "too small to judge" (`null` in JSON).
 ///
-/// Figures are ordered like numbers, and "too small to judge" comes before all of them.
+/// Figures are ordered as numbers. "Too small to judge" is less than every number.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figure(Option<f64>);
 
 impl Figure {
-    /// Too small to judge.
+    /// The figure of a pair that is too small to judge.
     pub const NONE: Self = Self(None);
 
-    /// Creates a figure of this value. A value that is not finite gives [`Self::NONE`], and a zero
-    /// has no sign.
+    /// Creates a figure from a number. A number that is not finite gives [`Self::NONE`], and -0
+    /// becomes 0.
     pub fn new(value: f64) -> Self {
         Self(value.is_finite().then_some(value + 0.0))
     }
@@ -32,15 +32,15 @@ impl Figure {
         self.0
     }
 
-    /// Returns whether the figure is [`Self::NONE`]. It takes a reference because serde calls it
-    /// with one.
+    /// Returns whether the figure is [`Self::NONE`]. The argument is a reference because serde
+    /// passes one.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub const fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Returns whole percents, rounded down: 160 for 1.6. The rounding error of a division is
-    /// corrected, so 0.29 is 29 %.
+    /// Returns the figure in whole percents, rounded down: 160 for 1.6. A tiny addition corrects
+    /// the rounding error of a division, so 0.29 is 29 %.
     pub fn percent(self) -> Option<i64> {
         self.0.map(|value| (value * 100.0 + 1e-9).floor() as i64)
     }
@@ -75,7 +75,7 @@ impl PartialEq for Figure {
 
 impl Eq for Figure {}
 
-/// Writes the shortest decimal of the number; [`Figure::NONE`] is empty.
+/// Writes the shortest decimal of the number, or nothing for [`Figure::NONE`].
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |value| value.fmt(f))

@@ -1,10 +1,10 @@
-//! `resemble-lab`: what `resemble lab` runs.
+//! The laboratory: the program `resemble-lab`, which `resemble lab` starts.
 //!
-//! The published methods, applied to files, and the experiments of the papers. The product does not
-//! depend on this crate: the command starts its program, and the daemon does not know it.
+//! It applies the published methods to files and runs the experiments of the papers. The product
+//! does not depend on this crate: the command starts its program, and the daemon does not know it.
 //!
-//! [`command`] is the command line. It resolves names, prints rows and reports errors with the code
-//! of `resemble`. So both programs answer in the same form.
+//! [`command`] is the command line. It uses the code of `resemble` to resolve names, print rows and
+//! report errors, so both programs answer in the same form.
 #![forbid(unsafe_code)]
 
 pub mod arrays;

@@ -1,8 +1,8 @@
-//! Folders in which one process works at a time.
+//! Folders in which only one process works at a time.
 //!
-//! A process that works in a folder holds the lock of the file `lock` in it. A folder is removed by
-//! renaming it first, **while its lock is held**. So no process begins to work in a folder that is
-//! half removed. A process that waited for the lock of a removed folder makes a new folder.
+//! A process that works in a folder holds the lock of the file `lock` in it. To remove a folder, a
+//! process first renames it **while it holds the lock**. So no process begins to work in a folder
+//! that is half removed. A process that waited for the lock of a removed folder makes a new folder.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 /// The file that is locked.
 const LOCK: &str = "lock";
 
-/// The names of folders that are being removed begin with this.
+/// The prefix of the new name of a folder that is being removed.
 const GOING: &str = ".going-";
 
-/// The number of times that a folder may be removed while a process waits for it. After that there
-/// must be another reason why it is missing.
+/// The maximum number of attempts to lock a folder that is removed again and again. After them, the
+/// folder must be missing for another reason.
 const MOST_GONE: usize = 100;
 
 /// A folder that is locked until this is dropped.
@@ -27,13 +27,14 @@ pub(crate) struct LockedFolder {
 }
 
 impl LockedFolder {
-    /// Makes the folder if necessary, which only its owner may enter. Waits until no other process
-    /// works in it.
+    /// Locks a folder for one process, and waits until no other process works in it. A missing
+    /// folder is made, and only its owner may enter it.
     pub(crate) fn alone(path: &Path) -> io::Result<Self> {
         Self::wait(path, File::lock)
     }
 
-    /// Like [`Self::alone`], but several processes that only read may share the folder.
+    /// Locks the folder like [`Self::alone`], but together with other processes that also only
+    /// read.
     pub(crate) fn shared(path: &Path) -> io::Result<Self> {
         Self::wait(path, File::lock_shared)
     }
@@ -45,7 +46,7 @@ impl LockedFolder {
             let opened = folder.and_then(|()| opened(path, true));
             let lock = match opened {
                 Ok(lock) => lock,
-                // The folder was removed meanwhile.
+                // Another process removed the folder while this one waited, so it tries again.
                 Err(error) if went < MOST_GONE && is_gone(&error) => {
                     went += 1;
                     continue;
@@ -60,7 +61,7 @@ impl LockedFolder {
         }
     }
 
-    /// Locks the folder if it is there and no process works in it.
+    /// Locks the folder if it exists and no process works in it.
     fn idle(path: &Path) -> Option<Self> {
         let lock = opened(path, false).ok()?;
         match lock.try_lock() {
@@ -72,7 +73,7 @@ impl LockedFolder {
         }
     }
 
-    /// Removes the folder with all that is in it.
+    /// Removes the folder and its content.
     fn remove(self) -> io::Result<()> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let going = format!("{GOING}{name}-{}", std::process::id());
@@ -84,9 +85,9 @@ impl LockedFolder {
     }
 }
 
-/// Removes idle folders of `parent` until `most` are left, but never `own`. The least recently used
-/// are removed first. `used` returns the time of a folder's last use; folders without such a time
-/// are removed before all others.
+/// Removes the least recently used folders of `parent` until `most` are left. The folder `own`, and
+/// folders in which a process works, stay. `used` returns the time of a folder's last use. Folders
+/// without such a time are removed first.
 pub(crate) fn forget_oldest<T: Ord>(
     parent: &Path,
     own: &Path,
@@ -101,7 +102,8 @@ pub(crate) fn forget_oldest<T: Ord>(
             let name = path.file_name().unwrap_or_default();
             name.as_encoded_bytes().starts_with(GOING.as_bytes())
         });
-    // These were left by a process that was killed, or another process is removing them right now.
+    // A process that was killed left these folders half removed, or another process is removing
+    // them now.
     for path in going {
         drop(fs::remove_dir_all(path));
     }
@@ -127,7 +129,7 @@ fn opened(folder: &Path, make: bool) -> io::Result<File> {
         .open(folder.join(LOCK))
 }
 
-/// Returns whether this error may mean that the folder was removed meanwhile.
+/// Returns whether this error may mean that another process has just removed the folder.
 fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -135,7 +137,7 @@ fn is_gone(error: &io::Error) -> bool {
     )
 }
 
-/// Returns whether this file is still the lock of the folder.
+/// Returns whether this open file is still the lock file of the folder.
 fn is_lock_of(lock: &File, folder: &Path) -> bool {
     let inode = |meta: fs::Metadata| (meta.dev(), meta.ino());
     let now = fs::symlink_metadata(folder.join(LOCK)).map(inode);
@@ -149,7 +151,8 @@ mod tests {
 
     use super::*;
 
-    /// A process that waits for a folder that is removed works alone in a new one.
+    /// If the folder is removed while a process waits for it, that process then works alone in a
+    /// new folder.
     #[test]
     fn a_folder_goes_while_its_lock_is_held() {
         let temp = tempfile::tempdir().expect("a folder");
@@ -171,7 +174,8 @@ mod tests {
             assert!(is_lock_of(&second.lock, &path));
             assert!(!path.join("made").exists());
             assert!(LockedFolder::idle(&path).is_none(), "somebody works there");
-            // The old lock can still be taken, but it is no longer the lock of the folder.
+            // The lock of the removed folder can still be taken, but it does not lock the new
+            // folder.
             stale.try_lock().expect("free");
             assert!(!is_lock_of(&stale, &path));
         }

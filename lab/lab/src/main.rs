@@ -1,10 +1,10 @@
-//! `resemble-lab`: see `resemble lab --help`.
+//! The program `resemble-lab`; `resemble lab --help` describes it.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // This program starts itself as a worker for arrays or for document formats.
+    // This program also starts itself as a worker, for arrays or for document formats.
     if let Some(ended) = resemble_lab::arrays::worker().or_else(resemble_scan::parts::worker) {
         return ended;
     }

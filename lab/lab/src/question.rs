@@ -1,8 +1,9 @@
 //! Questions that a published method answers, and their answers.
 //!
-//! There is one request for all of them: the files in the scope are signed, and the answer follows
-//! from the signatures. Steps that need no signature are left to the caller, who gets the collated
-//! sets of `groups`. So thresholds, sizes, suffixes and a user's own rules need no second question.
+//! All questions have one type of request. The files in the scope get signatures, and the answer
+//! follows from these. For `groups` the caller gets the collated sets and makes the groups itself,
+//! which needs no signatures. So other thresholds, sizes, suffixes and rules need no second
+//! question.
 
 use crate::figure::Figure;
 use resemble_core::ContentDigest;
@@ -16,17 +17,18 @@ use serde::{Serialize, Serializer};
 /// A question for a published method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodRequest {
-    /// The method with its parameters.
+    /// The method and its parameters.
     pub params: MethodParams,
-    /// The number of processes that share the work, if the method supports it; one if absent.
+    /// The number of processes that share the work, if the method supports that. `None` means one
+    /// process.
     pub shards: Option<u32>,
-    /// The files, at or below at least one path.
+    /// The files that the question is about: those at or below at least one path.
     pub scope: Scope,
     /// The question.
     pub question: MethodQuestion,
 }
 
-/// The question.
+/// The kinds of questions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MethodQuestion {
     /// Compares one file with all others. The rows are [`MethodRow::Find`], best first.
@@ -37,10 +39,10 @@ pub enum MethodQuestion {
     /// file, by path; then for sif the collated sets ([`MethodRow::Sets`]), for other methods the
     /// pairs within the limits ([`MethodRow::Pair`]).
     Groups(MethodLimits),
-    /// Asks for out-of-core clusters: the work is done on disk, so memory does not limit their
-    /// number. The rows are [`MethodRow::File`] for every file, by path; the commonest ignored
-    /// shingles ([`MethodRow::Common`]), the files with equal sketches ([`MethodRow::Same`]), the
-    /// links ([`MethodRow::Link`]).
+    /// Asks for clusters that are computed on disk, so that memory does not limit their number. The
+    /// rows are first [`MethodRow::File`] for every file, by path. Then the most frequent ignored
+    /// shingles ([`MethodRow::Common`]), the files with equal sketches ([`MethodRow::Same`]) and
+    /// the links ([`MethodRow::Link`]) follow.
     Clusters(MethodClusters),
     /// Asks for the signatures. The rows are [`MethodRow::Text`].
     Dump(SignatureForm),
@@ -49,7 +51,7 @@ pub enum MethodQuestion {
 /// The form in which signatures are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureForm {
-    /// A line for each file, by path.
+    /// One line for each file, by path.
     Lines,
     /// The list `All_Fingers` of sif: the files by number, then their fingerprints.
     AllFingers,
@@ -57,34 +59,35 @@ pub enum SignatureForm {
     Export,
 }
 
-/// The parameters of out-of-core clusters.
+/// The parameters of clusters that are computed on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MethodClusters {
-    /// The least resemblance of a link. If it is absent, the threshold of the paper holds; 0 links
-    /// files that have anything in common.
+    /// The least resemblance of a link. If it is absent, the threshold of the paper applies. With
+    /// 0, files that have anything in common are linked.
     pub min: Figure,
     /// The least containment, of either file in the other, that also makes a link. If it is absent,
     /// containment makes no links.
     pub contained: Figure,
-    /// Shingles in more files than this are ignored. 1,000 if it is absent; 0 ignores no shingle.
+    /// The number of files above which a shingle is ignored. It is 1,000 if absent; with 0, no
+    /// shingle is ignored.
     pub common: Option<u32>,
-    /// The memory for sorting, in bytes; 512 MiB if it is absent.
+    /// The memory for sorting, in bytes. It is 512 MiB if absent.
     pub memory: Option<u64>,
-    /// True if all links are needed, even if fewer make the same clusters: a rule may accept only
-    /// some of them.
+    /// True if the answer must contain all links, even if fewer make the same clusters. This is
+    /// needed if a rule may accept only some of the links.
     pub every: bool,
-    /// The folder to work in, if the user has named one.
+    /// The folder for the work, if the user named one.
     pub work: Option<std::path::PathBuf>,
 }
 
-/// The comparison of one file with all others.
+/// The parameters of a comparison of one file with all others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodFind {
-    /// The subject's signature.
+    /// The signature of the subject.
     pub signature: MethodSignature,
-    /// The digest of its content, by which equal files are recognized.
+    /// The digest of the subject's content. Equal files are recognized by it.
     pub content: ContentDigest,
-    /// The name that rows carry in `file`.
+    /// The name of the subject, which rows have in the field `file`.
     pub name: PathText,
     /// The least containment, of either file in the other, that also makes a row. If it is absent,
     /// containment makes no rows.
@@ -93,10 +96,10 @@ pub struct MethodFind {
     pub limits: MethodLimits,
 }
 
-/// The comparison of all files with each other.
+/// The parameters of a comparison of all files with each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodPairs {
-    /// The score that sorts the rows, and that `min` bounds.
+    /// The score by which rows are sorted, and to which the limit `min` applies.
     pub score: MethodScore,
     /// True if the figures of the rows are computed again from the texts.
     pub exact: bool,
@@ -104,140 +107,144 @@ pub struct MethodPairs {
     pub limits: MethodLimits,
 }
 
-/// The limits of the rows. Files of equal bytes have a row at any limits.
+/// The limits of the rows. Files with equal bytes always have a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MethodLimits {
-    /// The least score. If it is absent, the threshold of the method's paper holds; 0 accepts files
-    /// that have anything in common.
+    /// The least score. If it is absent, the threshold of the method's paper applies. With 0, files
+    /// that have anything in common have a row.
     pub min: Figure,
-    /// For methods of chunks, the fewest bytes in common chunks.
+    /// The fewest bytes in common chunks, for methods that cut files into chunks.
     pub min_shared: Option<u64>,
-    /// The maximum number of rows. If there are more, the best ones stay.
+    /// The maximum number of rows. If there are more, the best ones are returned.
     pub top: Option<u64>,
 }
 
-/// The score of a pair.
+/// The kinds of scores of a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MethodScore {
-    /// The paper's figure. If it depends on the subject, it is the larger of the two.
+    /// The figure of the method's paper. If it depends on which file is the subject, the larger of
+    /// the two figures counts.
     #[default]
     Paper,
     /// The larger of both containments.
     Containment,
-    /// The size of the intersection over that of the union.
+    /// The size of the intersection divided by the size of the union.
     Resemblance,
 }
 
-/// A row of the answer.
+/// The kinds of rows in an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MethodRow {
     /// A file similar to the subject.
     Find(MethodFindRow),
     /// Two similar files.
     Pair(MethodPairRow),
-    /// A file. The place of its row is its number in the other rows.
+    /// A file. Other rows refer to it by the index of its row.
     File(MethodFileRow),
-    /// The collated sets.
+    /// The collated sets of sif.
     Sets(Collated),
     /// A line of the dump, in ASCII.
     Text(String),
-    /// Files with equal sketches, by the places of their rows, ascending.
+    /// Files with equal sketches, by the indices of their rows in ascending order.
     Same(Vec<u32>),
-    /// Two similar files, each the first of those with its sketch.
+    /// A link between two similar files. Each of them is the first of the files with its sketch.
     Link(MethodLinkRow),
-    /// An ignored shingle.
+    /// A shingle that is ignored because many files have it.
     Common(MethodCommonRow),
 }
 
-/// Two similar files, by the places of their rows; `a` is the lesser place.
+/// A link between two similar files, by the indices of their rows. `a` is the lesser index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodLinkRow {
     /// The first file.
     pub a: u32,
     /// The second file.
     pub b: u32,
-    /// Their resemblance.
+    /// The resemblance of the two files.
     pub score: Figure,
 }
 
-/// A shingle that too many files have.
+/// A shingle that is ignored because too many files have it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodCommonRow {
-    /// Its value in hexadecimal.
+    /// The value of the shingle in hexadecimal.
     pub shingle: String,
-    /// The number of different sketches that have it.
+    /// The number of different sketches that have the shingle.
     pub documents: u64,
-    /// Its words, if a file that has it could be read.
+    /// The words of the shingle, if a file that has it could be read.
     pub text: Option<String>,
     /// The number of all ignored shingles.
     pub all: u64,
 }
 
-/// A file similar to the subject (a: the subject, b: this file).
+/// A file that is similar to the subject. In the measures, `a` is the subject and `b` is this file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodFindRow {
     /// The subject as the request named it.
     #[serde(flatten, with = "fields::file")]
     pub file: PathText,
-    /// The similar file; of several hard links the least path.
+    /// The path of the similar file. If it has several hard links, this is the least path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// True if both have equal bytes. The papers have no word for any other relation.
+    /// True if both files have equal bytes. The papers do not name any other relation.
     #[serde(rename = "relation", serialize_with = "relation")]
     pub identical: bool,
-    /// Always the bytes.
+    /// The layer of the comparison, which is always the bytes.
     pub layer: Layer,
     /// The share of the subject that is in this file; `null` if it is unknown.
     pub a_in_b: Fraction,
     /// The share of this file that is in the subject; `null` if it is unknown.
     pub b_in_a: Fraction,
-    /// The intersection over the union; `null` if it is unknown.
+    /// The intersection divided by the union; `null` if it is unknown.
     pub resemblance: Fraction,
-    /// Bytes in common chunks; `null` if the method knows no chunks.
+    /// The number of bytes in common chunks; `null` if the method does not cut files into chunks.
     pub shared_bytes: Option<u64>,
     /// The intervals of the estimates, if the method has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<MethodInterval>,
-    /// The paper's figure.
+    /// The figure of the paper.
     pub score: Figure,
-    /// The file's size.
+    /// The size of the similar file in bytes.
     pub size: u64,
 }
 
-/// The intervals that contain the true values in 19 cases of 20.
+/// The intervals of a pair's estimates. Each contains the true value in 19 cases of 20.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodInterval {
-    /// The resemblance.
+    /// The interval of the resemblance.
     pub resemblance: [Fraction; 2],
-    /// The share of the subject that is in this file; absent if the method does not estimate it.
+    /// The interval of the share of the subject that is in this file; absent if the method does not
+    /// estimate it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub a_in_b: Option<[Fraction; 2]>,
-    /// The share of this file that is in the subject; absent if the method does not estimate it.
+    /// The interval of the share of this file that is in the subject; absent if the method does not
+    /// estimate it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub b_in_a: Option<[Fraction; 2]>,
 }
 
-/// Two similar files; `a` has the lesser path.
+/// A pair of similar files. `a` has the lesser path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodPairRow {
-    /// The first file.
+    /// The path of the first file.
     #[serde(flatten, with = "fields::a")]
     pub a: PathText,
-    /// The second file.
+    /// The path of the second file.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
-    /// The score that sorts: the paper's figure unless another one is asked for.
+    /// The score by which rows are sorted: the paper's figure unless the question names another
+    /// score.
     pub score: Figure,
     /// The share of a that is in b; `null` if it is unknown.
     pub a_in_b: Fraction,
     /// The share of b that is in a; `null` if it is unknown.
     pub b_in_a: Fraction,
-    /// The intersection over the union; `null` if it is unknown.
+    /// The intersection divided by the union; `null` if it is unknown.
     pub resemblance: Fraction,
-    /// Bytes in common chunks; `null` if the method knows no chunks.
+    /// The number of bytes in common chunks; `null` if the method does not cut files into chunks.
     pub shared_bytes: Option<u64>,
-    /// True if both have equal bytes. JSON has this only if it is true.
+    /// True if both files have equal bytes. In JSON the field is absent if it is false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,
 }
@@ -245,10 +252,10 @@ pub struct MethodPairRow {
 /// A file of the scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodFileRow {
-    /// Its path.
+    /// The path of the file.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Its size.
+    /// The size of the file in bytes.
     pub size: u64,
     /// True if the file is text.
     pub text: bool,

@@ -1,19 +1,19 @@
-//! Files of our own, mapped for reading.
+//! Maps files of our own into memory, for reading.
 //!
-//! A mapped file that is truncated ends the process with SIGBUS. One that is written to changes
-//! under a shared reference. **Watched files are therefore never mapped.** A file may be mapped
+//! If a mapped file is truncated, the process ends with SIGBUS. If it is written to, bytes change
+//! behind a shared reference. **Watched files are therefore never mapped.** A file may be mapped
 //! only under these conditions, some of which [`Mapped::open`] checks:
 //!
 //! 1. the file is in a folder of our own that no other user may enter (mode 0700). It is a regular
 //!    file of ours that only we may write;
-//! 2. it is opened for reading, without following a link;
-//! 3. the one module that makes such files renames them to their path when they are complete and
-//!    synced. It never changes or shortens them afterwards: a new state is a new file. A file that
-//!    was replaced or removed stays unchanged for processes that have it mapped.
+//! 2. The file is opened for reading, without following a link.
+//! 3. The one module that makes such files renames them to their path when they are complete and
+//!    synced. It never changes or shortens them afterwards: a new state is a new file. A process
+//!    that has a file mapped still sees its old bytes after the file is replaced or removed.
 //!
-//! The third condition cannot be checked, so this program must keep it by itself. Therefore this
-//! crate has only one function that maps files. A process that could break the condition runs as
-//! the same user and could as well write into our memory.
+//! The third condition cannot be checked, so the code of this program must ensure it. Therefore
+//! this crate has only one function that maps files. Another process that could break the condition
+//! runs as the same user, so it could as well write into our memory.
 
 use std::fs::{self, File};
 use std::io;
@@ -35,29 +35,29 @@ pub enum MapError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// Another user could change the file.
+    /// Another user could change the file, so it is not mapped.
     #[error("{} is not mapped: {why}; remove it, and it is made again", path.display())]
     NotOurs {
         /// The file.
         path: PathBuf,
-        /// The reason.
+        /// The reason why another user could change it.
         why: &'static str,
     },
 }
 
-/// A file of this program in memory.
+/// A mapped file of this program.
 #[derive(Debug)]
 pub struct Mapped {
     map: Option<memmap2::Mmap>,
 }
 
 impl Mapped {
-    /// Maps the file at `path`, which this program has made under the conditions in the head of
-    /// this crate.
+    /// Maps the file at `path`. This program must have made it under the conditions in the
+    /// documentation of this crate.
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened, or if anybody else could change it.
+    /// If the file cannot be opened, or if another user could change it.
     pub fn open(path: &Path) -> Result<Self, MapError> {
         let failed = |source: io::Error| MapError::Io {
             path: path.to_owned(),
@@ -104,11 +104,11 @@ impl Deref for Mapped {
     }
 }
 
-/// Makes a folder from which such files can be mapped: mode 0700, for every umask.
+/// Makes a folder for files that are to be mapped. Its mode is 0700, for every umask.
 ///
 /// # Errors
 ///
-/// If the folder cannot be made, or belongs to another user.
+/// If the folder cannot be made, or if it belongs to another user.
 pub fn private_folder(path: &Path) -> Result<(), MapError> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
     let failed = |source: io::Error| MapError::Io {
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(&*Mapped::open(&file).unwrap(), b"some bytes");
         fs::write(folder.join("empty"), b"").unwrap();
         assert!(Mapped::open(&folder.join("empty")).unwrap().is_empty());
-        // A process that has a replaced file mapped still sees the old bytes.
+        // This process has mapped the file before it is replaced, so it still sees the old bytes.
         let mapped = Mapped::open(&file).unwrap();
         fs::write(folder.join("new"), b"other").unwrap();
         fs::rename(folder.join("new"), &file).unwrap();

@@ -1,4 +1,5 @@
-//! Picks anchors for sif from the texts in folders. `lab/methods/src/anchors.txt` was made by it:
+//! Picks anchors for sif from the texts in folders. This program made
+//! `lab/methods/src/anchors.txt`:
 //!
 //! ```text
 //! cargo run --release -p resemble-methods --example anchors -- FOLDER… > anchors.txt

@@ -1,12 +1,13 @@
-//! Measures the costs of each method: the speed of making signatures in MB/s, and the size of a
+//! Measures the costs of each method: the speed of computing signatures in MB/s, and the bytes of a
 //! signature for each byte of content.
 //!
 //! ```text
 //! cargo run --release -p resemble-methods --example methods -- FOLDER [MIB]
 //! ```
 //!
-//! It reads up to MIB (256) mebibytes of files in FOLDER into memory and works on one thread. Then
-//! it measures the stages of sif's all against all, and the merging of chunk lists of Forman et al.
+//! It reads up to MIB (by default 256) mebibytes of files in FOLDER into memory and works on one
+//! thread. Then it measures the stages of sif's comparison of all files with each other, and the
+//! merging of chunk lists of Forman et al.
 
 #![allow(clippy::print_stdout)]
 
@@ -53,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     all.push(MethodParams::new(Method::Sif, &code)?);
     for params in all {
-        // A part of the files is enough for the slow method.
+        // The slow method gets only an eighth of the files.
         let part = if params.method() == Method::Sketch {
             8
         } else {

@@ -1,32 +1,33 @@
-//! One against all, as sif does it: which files have fingerprints of a query file.
+//! Compares one file with all others, as sif does: finds the files that have fingerprints of a
+//! query file.
 //!
 //! **Paper.** Manber 1994, section 3. One list has all fingerprints of all files, each with the
-//! number of its file. The fingerprints of the query are looked up in it, and the hits are counted
-//! for each file. The paper searches the whole list ("as long as the set is no more than a few
-//! megabytes, this search is very effective"). It names the alternative: to "sort both sets and
+//! number of its file. The query's fingerprints are looked up in this list, and the hits of each
+//! file are counted. The paper searches the whole list ("as long as the set is no more than a few
+//! megabytes, this search is very effective"). It also names an alternative: to "sort both sets and
 //! intersect them".
 //!
-//! [`AllFingers::scan`] searches from end to end; [`SortedFingers::search`] looks up in a sorted
-//! list. Both count the same, and tests compare the second with the first.
+//! [`AllFingers::scan`] searches the list from end to end. [`SortedFingers::search`] looks
+//! fingerprints up in a sorted list. Both count the same hits, and tests compare the two.
 
 use std::collections::{BTreeMap, HashSet};
 
-/// All occurrences of fingerprints with the numbers of their files, in the order of the files.
+/// All occurrences of fingerprints, each with the number of its file, in the order of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllFingers(Vec<(u64, u32)>);
 
 /// A file that has fingerprints of the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileHits {
-    /// The file.
+    /// The number of the file.
     pub file: u32,
-    /// The number of occurrences of the query's fingerprints in the file. Divided by the number of
-    /// the query's fingerprints, it is the paper's percentage: [`crate::sif::Common::figure`].
+    /// The number of times that fingerprints of the query occur in the file. Divided by the number
+    /// of the query's fingerprints, this is the paper's percentage: [`crate::sif::Common::figure`].
     pub occurrences: u64,
 }
 
 impl AllFingers {
-    /// Adds the fingerprints of the next file, as often as they occur.
+    /// Adds all occurrences of fingerprints in the next file.
     pub fn add(&mut self, file: u32, fingerprints: impl IntoIterator<Item = u64>) {
         self.0
             .extend(fingerprints.into_iter().map(|value| (value, file)));
@@ -52,7 +53,7 @@ impl AllFingers {
     }
 }
 
-/// All occurrences of fingerprints with the numbers of their files, in the order of the
+/// All occurrences of fingerprints, each with the number of its file, in the order of the
 /// fingerprints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SortedFingers(Vec<(u64, u32)>);

@@ -1,7 +1,7 @@
-//! sif with anchors: fingerprints of the places where certain strings start.
+//! The method sif with anchors: computes fingerprints at the places where certain strings start.
 //!
-//! **Paper.** Manber 1994, section 2, the first method; most of its experiments (section 5) used
-//! it.
+//! **Paper.** Manber 1994, section 2, the first of two methods. Most experiments of the paper
+//! (section 5) used it.
 //!
 //! **Fingerprints.** "We search the file for all occurrences of all anchors", here with one
 //! automaton for all of them (Aho & Corasick 1975, by the crate of that name). The fingerprint is
@@ -12,13 +12,13 @@
 //!
 //! **Figure.** That of [`crate::sif`].
 //!
-//! **Cost.** Each byte takes one transition of the automaton, for any number of anchors. The size
-//! depends on the anchors; "on the average, one fingerprint was generated for about every 200 bytes
-//! of text".
+//! **Cost.** Each byte takes one transition of the automaton, for any number of anchors. The number
+//! of fingerprints depends on the anchors; "on the average, one fingerprint was generated for about
+//! every 200 bytes of text".
 //!
-//! **Sees** what sif sees. No value of a checksum is thrown away, so all 30 bits distinguish files,
-//! where sif has only 22. **Blind** in files whose language differs from that of the texts that the
-//! anchors were chosen from; therefore [`pick`] chooses anchors from any texts.
+//! **Sees** what sif sees. No values of checksums are discarded, so all 30 bits distinguish files;
+//! sif has only 22. **Blind** to files in another language than that of the texts from which the
+//! anchors were picked. Therefore [`pick`] picks anchors from any texts.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -36,13 +36,13 @@ pub enum AnchorError {
     /// There are no strings.
     #[error("there are no anchors; write one string on each line")]
     Empty,
-    /// There are more strings than the automaton should hold.
+    /// There are more strings than the automaton is allowed to have.
     #[error("{count} anchors are too many; the most is {}", Anchors::MOST)]
     TooMany {
         /// Number of strings.
         count: usize,
     },
-    /// A string is longer than the bytes that are fingerprinted.
+    /// A string is longer than the window that is fingerprinted.
     #[error(
         "the anchor {anchor} has more bytes than the {window} that are fingerprinted; shorten it \
          or widen the window"
@@ -53,7 +53,7 @@ pub enum AnchorError {
         /// Number of bytes that are fingerprinted.
         window: u32,
     },
-    /// The byte after a backslash has no meaning there.
+    /// A backslash is followed by a byte that has no meaning there.
     #[error(
         "line {line} of the anchors: after a backslash comes n, t, s (a blank), # , another \
          backslash, or x and two digits"
@@ -64,7 +64,7 @@ pub enum AnchorError {
     },
 }
 
-/// A set of anchors, ready to be searched for.
+/// A set of anchors, with the automaton that searches for them.
 #[derive(Clone)]
 pub struct Anchors {
     strings: Vec<Vec<u8>>,
@@ -76,7 +76,7 @@ impl Anchors {
     /// The maximum number of anchors of a set.
     pub const MOST: usize = 1 << 16;
 
-    /// A set of these strings. Their order and repeats make no difference.
+    /// Creates a set of these strings. Their order and repetitions make no difference.
     pub fn new(mut strings: Vec<Vec<u8>>) -> Result<Self, AnchorError> {
         strings.retain(|string| !string.is_empty());
         strings.sort_unstable();
@@ -111,12 +111,12 @@ impl Anchors {
         })
     }
 
-    /// The length of the longest anchor that any window allows.
+    /// The maximum length of an anchor, for the largest possible window.
     const LONGEST: u32 = 1000;
 
-    /// Reads a file of anchors, one on each line. Lines that start with `#` are comments; `\n`,
-    /// `\t`, `\s` (a blank), `\#`, `\\` and `\xNN` stand for bytes. All blanks of a line belong to
-    /// the anchor; a carriage return at its end does not.
+    /// Reads a file of anchors, one on each line. Lines that start with `#` are comments. `\n`,
+    /// `\t`, `\s` (a blank), `\#`, `\\` and `\xNN` are written for the bytes that they name. All
+    /// blanks of a line belong to the anchor, but a carriage return at its end does not.
     pub fn parse(text: &[u8]) -> Result<Self, AnchorError> {
         let mut strings = Vec::new();
         for (line, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {
@@ -128,13 +128,13 @@ impl Anchors {
         Self::new(strings)
     }
 
-    /// The anchors, sorted, as a file that [`Self::parse`] reads.
+    /// Returns the sorted anchors in the form that [`Self::parse`] reads.
     pub fn to_text(&self) -> String {
         let lines = self.strings.iter().map(|string| written(string) + "\n");
         lines.collect()
     }
 
-    /// The anchors, sorted.
+    /// Returns the sorted anchors.
     pub fn strings(&self) -> &[Vec<u8>] {
         &self.strings
     }
@@ -144,7 +144,7 @@ impl Anchors {
         &self.id
     }
 
-    /// Checks that all anchors fit into a window.
+    /// Checks that no anchor is longer than this window.
     pub fn fit(&self, window: u32) -> Result<(), AnchorError> {
         match self.strings.iter().find(|s| s.len() > window as usize) {
             None => Ok(()),
@@ -155,7 +155,7 @@ impl Anchors {
         }
     }
 
-    /// The set that is used if none is given: `STANDARD`, picked from manuals and source code of
+    /// Returns the default set, `STANDARD`, which was picked from manuals and source code of
     /// several languages.
     pub fn standard() -> Arc<Self> {
         static SET: LazyLock<Arc<Anchors>> = LazyLock::new(|| {
@@ -165,7 +165,7 @@ impl Anchors {
     }
 }
 
-/// Written by `cargo run --release -p resemble-methods --example anchors -- FOLDER`.
+/// The file that `cargo run --release -p resemble-methods --example anchors -- FOLDER` wrote.
 const STANDARD: &str = include_str!("anchors.txt");
 
 impl fmt::Debug for Anchors {
@@ -236,7 +236,7 @@ pub struct AnchorParams {
     pub anchors: Arc<Anchors>,
     /// Number of bytes that are fingerprinted, from the start of the anchor on: 50 in the paper.
     pub window: u32,
-    /// A checksum has this many bits: 30, 31 or 32.
+    /// The number of bits of a checksum: 30, 31 or 32.
     pub bits: u32,
 }
 
@@ -254,7 +254,7 @@ impl Default for AnchorParams {
 #[derive(Clone, Debug)]
 pub struct AnchorScanner {
     params: AnchorParams,
-    /// Bytes that may belong to a window that is not found yet.
+    /// The bytes that may belong to a window that is not complete yet.
     held: Vec<u8>,
 }
 
@@ -262,7 +262,7 @@ pub struct AnchorScanner {
 const PART: usize = 1 << 16;
 
 impl AnchorScanner {
-    /// Begins with the first content.
+    /// Begins the first content.
     pub fn new(params: &AnchorParams) -> Self {
         Self {
             params: params.clone(),
@@ -275,7 +275,7 @@ impl AnchorScanner {
         self.held.clear();
     }
 
-    /// Takes the next bytes; `sink` gets the fingerprints of the windows that end in them.
+    /// Adds the next bytes. `sink` receives the fingerprints of the windows that end in them.
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
         let window = self.params.window as usize;
         for part in bytes.chunks(PART) {
@@ -295,14 +295,15 @@ impl AnchorScanner {
                 sink(checksum(text, self.params.bits));
                 at = found.start() + window;
             }
-            // All anchors that start before the last window have been searched for.
+            // All anchors that start before the last window have been found, so bytes before that
+            // window are dropped.
             at = at.max((self.held.len() + 1).saturating_sub(window));
             self.held.drain(..at.min(self.held.len()));
         }
     }
 }
 
-/// The length of the anchors that are picked, as of `acte` in the paper.
+/// The length of the anchors that are picked: four bytes, as in the paper's example `acte`.
 const LENGTH: usize = 4;
 
 /// The maximum number of strings that are counted. If there are more, the rarest ones are dropped.
@@ -324,7 +325,7 @@ struct Count {
 }
 
 impl AnchorCounts {
-    /// Counts one more text.
+    /// Counts the strings of one more text.
     fn add(&mut self, text: &[u8]) {
         self.texts += 1;
         self.bytes += text.len() as u64;
@@ -378,8 +379,8 @@ impl AnchorCounts {
             let weight = count.occurrences.saturating_mul(u64::from(count.texts));
             (std::cmp::Reverse(weight), **string)
         });
-        // The three bytes with which no further string may begin, and those with which none may
-        // end.
+        // Prefixes and suffixes of three bytes that a further string must not have, because it
+        // would overlap a chosen one.
         let (mut heads, mut tails) = (HashSet::new(), HashSet::new());
         let mut ranked = Vec::new();
         for (string, _) in candidates {
@@ -395,13 +396,13 @@ impl AnchorCounts {
     }
 }
 
-/// Picks anchors that are "quite common but not too common" in these texts. They occur once in
+/// Picks anchors that are "quite common but not too common" in these texts. One of them occurs in
 /// about `every` bytes (200 in section 5 of the paper), if `window` bytes are skipped after each
 /// hit. Returns no anchors if no string of the texts qualifies.
 ///
-/// It takes the best strings, as many as are needed. Words come in clusters, so the hits of many
-/// anchors together are not the sum of the hits of each; they are counted in the texts (in at most
-/// 17 searches).
+/// The result is the shortest list of the best strings with enough hits. Words occur in clusters,
+/// so the hits of several anchors are not the sum of each anchor's hits. Therefore they are counted
+/// in the texts, in at most 17 searches.
 pub fn pick<T: AsRef<[u8]>>(texts: &[T], every: u32, window: u32) -> Vec<Vec<u8>> {
     let mut counts = AnchorCounts::default();
     for text in texts {
@@ -425,7 +426,7 @@ pub fn pick<T: AsRef<[u8]>>(texts: &[T], every: u32, window: u32) -> Vec<Vec<u8>
         }
         found
     };
-    // Finds the least number of anchors with enough hits.
+    // A binary search finds the least number of anchors with enough hits.
     let (mut too_few, mut enough) = (0, ranked.len());
     while too_few + 1 < enough {
         let middle = too_few.midpoint(enough);

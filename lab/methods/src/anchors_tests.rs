@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{contents, prose};
 
-/// Follows the paper's words: checks at each place whether an anchor starts there and a window
+/// Follows the paper literally: checks at each place whether an anchor starts there and a window
 /// fits.
 fn by_the_paper(bytes: &[u8], params: &AnchorParams) -> Vec<u64> {
     let (mut all, mut at, width) = (Vec::new(), 0, params.window as usize);
@@ -54,8 +54,8 @@ proptest! {
     }
 }
 
-/// "If two files contain an identical piece, and if the piece contains an anchor, then the string
-/// around the anchor is identical."
+/// Tests a sentence of the paper: "If two files contain an identical piece, and if the piece
+/// contains an anchor, then the string around the anchor is identical."
 #[test]
 fn acte_in_character_starts_a_fingerprint() {
     let params = AnchorParams {
@@ -92,7 +92,7 @@ fn faults_of_anchors_are_told() {
 
 #[test]
 fn picked_anchors_hit_about_once_in_as_many_bytes_as_wanted() {
-    // As in a language, some words are frequent and most are not.
+    // As in a natural language, some words are frequent and most are rare.
     let words: Vec<Vec<u8>> = (0..3000).map(|i| prose(1, i)).collect();
     let text = |seed: u64| -> Vec<u8> {
         (0..4000u64)

@@ -1,26 +1,27 @@
-//! `BSW_n`: the least fingerprint of each chunk.
+//! The method `BSW_n`: keeps the least fingerprint of each chunk.
 //!
-//! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `BSW_n`": a position is the end of a
-//! chunk where n divides the fingerprint of the window that ends there. For each chunk "the
-//! numerically smallest fingerprint" is kept (section 4), instead of the hash of the whole chunk.
+//! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `BSW_n`". Each position has the
+//! fingerprint of the window that ends there. A position is the end of a chunk if n divides its
+//! fingerprint. For each chunk, "the numerically smallest fingerprint" is kept (section 4), instead
+//! of the hash of the whole chunk.
 //!
-//! Every position belongs to one chunk, the end included, and so does its fingerprint. A chunk is
-//! then a run of fingerprints and gives one of them, as in the paper's rule of thumb (a file of S
-//! bytes has S/n). Suppose that only windows inside the chunk counted. Then one chunk in six (n =
-//! 100, w = 20) would have no fingerprint.
+//! Each position, and its fingerprint, belongs to exactly one chunk, which includes its end. So a
+//! chunk is a run of fingerprints and gives one of them. The paper's rule of thumb says the same (a
+//! file of S bytes has S/n). With n = 100 and w = 20, one chunk in six would have no fingerprint if
+//! only windows inside the chunk counted.
 //!
-//! **Figures.** Those of [`crate::mod_n`] on these samples: similarity and containment.
+//! **Figures.** Those of [`crate::mod_n`], computed from these samples: similarity and containment.
 //!
-//! **Cost.** As `Mod_n`.
+//! **Cost.** The same as for `Mod_n`.
 //!
-//! **Sees** what `Mod_n` sees, with shorter gaps: there is never more than a chunk without a
-//! sample. But whether a window is kept depends on its neighbours. So an edit can replace a sample
-//! that it does not touch. Near the end of a part, another sample may be kept than in the whole.
-//! Both figures are therefore a little low.
+//! **Sees** what `Mod_n` sees, with shorter gaps: at most one chunk has no sample. But neighbours
+//! decide whether a window is kept. So an edit can replace a sample that it does not touch. Near
+//! the end of a part, another sample may be kept than in the whole. Both figures are therefore a
+//! little low.
 
 use crate::mod_n::Divisor;
 
-/// Finds the least fingerprint of each run.
+/// Finds the least fingerprint of each chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct Minima {
     n: Divisor,
@@ -28,7 +29,7 @@ pub struct Minima {
 }
 
 impl Minima {
-    /// Finds the minima of runs that end where `n` divides a fingerprint.
+    /// Begins the first content. A chunk ends where `n` divides a fingerprint.
     pub const fn new(n: u32) -> Self {
         Self {
             n: Divisor::new(n),
@@ -36,7 +37,7 @@ impl Minima {
         }
     }
 
-    /// Takes the next fingerprint. If its chunk ends here, the result is the least one of the
+    /// Adds the next fingerprint. If its chunk ends here, returns the least fingerprint of the
     /// chunk.
     #[inline]
     pub fn push(&mut self, value: u64) -> Option<u64> {

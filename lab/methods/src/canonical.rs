@@ -1,34 +1,35 @@
-//! Makes the identifiers of source code equal.
+//! Replaces all identifiers in source code by one letter.
 //!
-//! Manber 1994, section 1, on Baker 1993: source codes are similar "if one can be obtained from the
-//! other by changing parameter names"; "it would be interesting to combine the two approaches".
-//! This is the combination: before anything is fingerprinted, every identifier becomes the same
-//! letter, so a copy with other names has the same bytes.
+//! Manber 1994, section 1, says about Baker 1993: source codes are similar "if one can be obtained
+//! from the other by changing parameter names"; "it would be interesting to combine the two
+//! approaches". This module combines them: before bytes are fingerprinted, every identifier becomes
+//! the same letter. So a copy with other names has the same bytes.
 //!
 //! No language is parsed. A word is a run of letters, digits, `_`, `$` and bytes that are not
-//! ASCII. A word that starts with a digit is a number and stays, as does one of [`KEYWORDS`]; any
-//! other word is an identifier. Strings in `"` stay up to the end of their line. Comments of `//`
-//! and `/* */` are removed: they are prose, which would become rows of one letter. Blanks stay.
+//! ASCII. A word that starts with a digit is a number and is kept. A word in [`KEYWORDS`] is kept,
+//! too. Any other word is an identifier. Strings in `"` are kept up to the end of their line.
+//! Comments of `//` and `/* */` are removed: they are prose, which would become rows of one letter.
+//! Blanks are kept.
 //!
-//! **Sees** renamed copies. **Blind** to differences in names alone: short functions become alike,
-//! and declarations and tables even more. It is of no use for prose.
+//! **Sees** renamed copies. **Blind** to differences that are only in names: short functions become
+//! alike, and even more so declarations and tables. It is of no use for prose.
 
 use crate::formatting::FormatFilter;
 
-/// The changes to the bytes of a content before features are taken from them.
+/// The ways to change the bytes of a content before features are computed from them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Canonical {
     /// The bytes are not changed.
     #[default]
     None,
-    /// Identifiers become equal.
+    /// Identifiers are replaced by one letter.
     Code,
     /// The formatting of documents is removed: [`crate::formatting`].
     Text,
 }
 
 impl Canonical {
-    /// Its name: `none`, `code`, `text`.
+    /// Returns the name: `none`, `code` or `text`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -37,7 +38,7 @@ impl Canonical {
         }
     }
 
-    /// The one with this name.
+    /// Returns the value with this name.
     pub fn of_name(name: &str) -> Option<Self> {
         [Self::None, Self::Code, Self::Text]
             .into_iter()
@@ -45,7 +46,7 @@ impl Canonical {
     }
 }
 
-/// Changes bytes before features are taken from them.
+/// Changes the bytes of a content before features are computed from them.
 #[derive(Clone, Debug)]
 pub(crate) enum Filter {
     Code(CodeFilter),
@@ -76,7 +77,7 @@ impl Filter {
     }
 }
 
-/// The letter that replaces identifiers.
+/// The letter that replaces every identifier.
 const IDENTIFIER: u8 = b'I';
 
 /// The keywords of C, C++, Java, JavaScript, Rust, Go and Python, sorted.
@@ -183,7 +184,7 @@ const LONGEST: usize = 9;
 enum CodeState {
     #[default]
     Plain,
-    /// In a word whose first bytes are stored.
+    /// In a word that is not a number. Its first bytes are stored.
     Word,
     Number,
     /// After `/`.
@@ -197,17 +198,17 @@ enum CodeState {
     Star,
 }
 
-/// Makes identifiers equal, in code that comes in pieces of any size.
+/// Replaces the identifiers in code that is passed in pieces of any size.
 #[derive(Clone, Debug, Default)]
 pub struct CodeFilter {
     state: CodeState,
-    /// The current word, as long as it may be a keyword.
+    /// The current word. At most one byte more than the longest keyword is stored.
     word: Vec<u8>,
     written: Vec<u8>,
 }
 
 impl CodeFilter {
-    /// Takes the next bytes. Returns those of the changed bytes that are certain.
+    /// Adds the next bytes. Returns the changed bytes that no later byte can influence.
     pub fn update(&mut self, bytes: &[u8]) -> &[u8] {
         self.written.clear();
         for &byte in bytes {
@@ -216,7 +217,7 @@ impl CodeFilter {
         &self.written
     }
 
-    /// Ends the code and returns the rest of the changed bytes. The next bytes are another code.
+    /// Ends the code and returns the rest of the changed bytes. The next bytes begin another code.
     pub fn finish(&mut self) -> &[u8] {
         self.written.clear();
         match self.state {
@@ -286,7 +287,7 @@ impl CodeFilter {
         }
     }
 
-    /// A byte outside words, strings and comments.
+    /// Handles a byte outside words, strings and comments.
     fn plain(&mut self, byte: u8) {
         self.state = match byte {
             b'/' => {
@@ -321,7 +322,7 @@ const fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | 0x80..)
 }
 
-/// A whole code with its identifiers made equal.
+/// Returns code with its identifiers replaced.
 ///
 /// ```
 /// use resemble_methods::canonical::code;

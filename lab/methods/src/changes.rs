@@ -1,9 +1,8 @@
-//! Makes texts with a known number of edits.
+//! Makes a known number of edits to a text.
 //!
-//! **Paper.** Cherkasova et al. 2009, section 3: near-duplicates are made by inserting "a " into a
-//! document, or removing words from it, 1, 2, …, 50 times, "in a random fashion or uniformly
-//! spread". So the edit distance from the original is known, which no collection of real texts
-//! offers.
+//! **Paper.** Cherkasova et al. 2009, section 3. The paper makes near-duplicates of a document by
+//! 1, 2, …, 50 edits: inserting "a " or removing a word, "in a random fashion or uniformly spread".
+//! So the edit distance from the original is known. No collection of real texts offers that.
 //!
 //! The seed determines everything, and the places of i edits are among those of i + 1 edits. So a
 //! curve over i shows one text with more and more edits, instead of fifty random texts.
@@ -13,18 +12,18 @@ use crate::shingles::mix;
 /// A kind of edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Edit {
-    /// "a " is put before a word.
+    /// Inserts "a " before a word.
     Insert,
-    /// A word is removed, with the blanks behind it.
+    /// Removes a word and the blanks after it.
     Remove,
 }
 
 /// The distribution of edits over a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spread {
-    /// At random words, each at most once.
+    /// The edits are at random words, at most one at each word.
     Random,
-    /// At words with equal distances.
+    /// The edits are at words with equal distances.
     Even,
 }
 
@@ -33,7 +32,7 @@ pub enum Spread {
 pub struct Random(pub u64);
 
 impl Random {
-    /// The next number.
+    /// Returns the next number.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
@@ -45,9 +44,9 @@ impl Random {
     }
 }
 
-/// The text after `times` edits, or after as many as it has words if that is less.
+/// Returns the text after `times` edits, or after one edit for each word if it has fewer words.
 ///
-/// A word is the text between white space.
+/// A word is a run of bytes between white space.
 ///
 /// ```
 /// use resemble_methods::changes::{Edit, Spread, edited};
@@ -57,8 +56,8 @@ impl Random {
 /// assert_eq!(edited(text, Edit::Remove, Spread::Even, 2, 0), b"one three ");
 /// ```
 pub fn edited(text: &[u8], edit: Edit, spread: Spread, times: usize, seed: u64) -> Vec<u8> {
-    // The place where each word starts. A word and the blanks behind it end where the next word
-    // starts.
+    // The offset at which each word starts. A word includes the blanks after it, so it ends where
+    // the next word starts.
     let starts: Vec<usize> = (0..text.len())
         .filter(|&at| {
             !text[at].is_ascii_whitespace() && (at == 0 || text[at - 1].is_ascii_whitespace())
@@ -70,7 +69,7 @@ pub fn edited(text: &[u8], edit: Edit, spread: Spread, times: usize, seed: u64) 
             .map(|i| (2 * i + 1) * starts.len() / (2 * times))
             .collect(),
         Spread::Random => {
-            // These are the first steps of a shuffle. They do not depend on `times`.
+            // These are the first steps of a shuffle, and a step does not depend on `times`.
             let mut order: Vec<usize> = (0..starts.len()).collect();
             let mut random = Random(seed);
             for i in 0..times {
@@ -130,7 +129,8 @@ mod tests {
         let kept = |times, seed| edited(&text, Edit::Remove, Spread::Random, times, seed);
         assert_eq!(kept(20, 1), kept(20, 1));
         assert_ne!(kept(20, 1), kept(20, 2));
-        // The words that are left after 21 edits are those after 20 without one, in order.
+        // After 21 removals, the remaining words are those that remain after 20 removals, without
+        // one of them.
         let (more, fewer) = (kept(20, 1), kept(21, 1));
         let (more, fewer) = (words(&more), words(&fewer));
         let mut rest = more.iter();

@@ -1,31 +1,34 @@
-//! Chunks as features: whole-chunk hashes with their lengths.
+//! The methods `tttd` and `bsw`: their features are the hashes of whole chunks, with the chunks'
+//! lengths.
 //!
 //! **Paper.** Forman, Eshghi & Chiocchetti, *Finding similar files in large document repositories*,
 //! KDD 2005, sections 2.2 and 2.3.
 //!
-//! **Chunks.** By TTTD ([`resemble_core::chunk`]), as the paper does, or by the basic sliding
-//! window that it compares TTTD with: "a fixed width sliding window of width W is moved across the
-//! file, and at every position k the fingerprint `F_k` of the contents of this window is computed;
-//! k is a chunk boundary if `F_k` mod D = r". The paper gives no W; 48 is that of the algorithm's
-//! source (Muthitacharoen, Chen & Mazières, SOSP 2001). D is TTTD's mean, r = D - 1. Chunks have no
-//! least length, and a greatest one only because of holes ([`SlidingWindow::max`]). A run of one
-//! character has one fingerprint, so it is cut everywhere or nowhere.
+//! **Chunks.** They are cut by TTTD ([`resemble_core::chunk`]), as in the paper, or by the basic
+//! sliding window, with which the paper compares TTTD: "a fixed width sliding window of width W is
+//! moved across the file, and at every position k the fingerprint `F_k` of the contents of this
+//! window is computed; k is a chunk boundary if `F_k` mod D = r". The paper gives no W; here it is
+//! 48, as in the algorithm's source (Muthitacharoen, Chen & Mazières, SOSP 2001). D is TTTD's mean,
+//! and r is D - 1. Chunks have no least length, and a greatest length only because of holes
+//! ([`SlidingWindow::max`]). A run of one character has only one fingerprint, so it is cut
+//! everywhere or nowhere.
 //!
-//! Chunks of TTTD that are smaller than the index can make (below 145 bytes on average; the paper
-//! goes down to 100) are cut by Rabin's fingerprints of 16 bytes.
+//! The index can make TTTD's chunks only if they have at least 145 bytes on average; the paper goes
+//! down to 100. Smaller chunks are cut by Rabin's fingerprints of 16 bytes.
 //!
-//! **Names.** A chunk is named by the first 64 bits of its MD5 and its length ("even a 64-bit hash
-//! is sufficient for ~4 billion chunks").
+//! **Names.** The name of a chunk is the first 64 bits of its MD5, together with its length ("even
+//! a 64-bit hash is sufficient for ~4 billion chunks").
 //!
-//! **Figures.** The bytes in common chunks, each counted as often as both files have it, are a
-//! lower bound of what two files share. Divided by the length of a file, they are the share of it
-//! that is in the other. The figure of the pair is that of the smaller file, as in the paper's
-//! figure 5 (two files of 671 and 3,305 bytes are "contains, 54 %", which can only be of the 671).
+//! **Figures.** The bytes in common chunks are a lower bound of what two files share. Each chunk
+//! counts as often as both files have it. Divided by the length of a file, these bytes are the
+//! share of it that is in the other. The figure of the pair is that of the smaller file, as in the
+//! paper's figure 5: there two files of 671 and 3,305 bytes are "contains, 54 %", which can only be
+//! of the 671.
 //!
-//! **Cost.** Each byte takes a rolling hash and MD5. A chunk takes 10 to 12 bytes, and there is one
-//! in D bytes. In memory TTTD holds one chunk, the sliding window nothing.
+//! **Cost.** Each byte takes a rolling hash and MD5. A chunk takes 10 to 12 bytes in the signature,
+//! and there is one in D bytes. In memory, TTTD holds one chunk and the sliding window none.
 //!
-//! **Sees** exactly the common parts and their places. **Blind** to common runs shorter than one or
+//! **Sees** exactly which parts are common, and where. **Blind** to common runs shorter than one or
 //! two chunks: if each chunk has an edit, nothing is found.
 
 use std::cmp::Ordering;
@@ -42,14 +45,14 @@ use resemble_core::hash::md5_many;
 use resemble_core::ids::ChunkHash;
 use resemble_core::params::{ChunkParams, Params};
 
-/// The basic sliding window.
+/// The parameters of the basic sliding window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlidingWindow {
-    /// W, in bytes.
+    /// The width W of the window, in bytes.
     pub window: u32,
-    /// D, the mean length of a chunk.
+    /// The divisor D, which is the mean length of a chunk.
     pub divisor: u32,
-    /// r, which is less than D.
+    /// The remainder r, which is less than D.
     pub remainder: u32,
 }
 
@@ -73,14 +76,14 @@ impl Default for SlidingWindow {
     }
 }
 
-/// The least mean size that TTTD can be asked for.
+/// The least mean size of chunks that TTTD supports here.
 pub const LEAST_AVERAGE: u32 = 40;
 
-/// The size of the window for mean sizes below those that the index takes, in bytes.
+/// The size of the window in bytes, for mean sizes that are too small for the index.
 const SMALL_WINDOW: usize = 16;
 
-/// The parameters of TTTD for this mean size. They extend [`ChunkParams::scaled`] to the paper's
-/// 100 bytes and below.
+/// Returns the parameters of TTTD for this mean size. They extend [`ChunkParams::scaled`] to 100
+/// bytes, as in the paper, and below.
 pub fn scaled(average: u32) -> Option<ChunkParams> {
     ChunkParams::scaled(average).or_else(|| {
         if !(LEAST_AVERAGE..ChunkParams::LEAST_AVERAGE).contains(&average) {
@@ -99,10 +102,10 @@ pub fn scaled(average: u32) -> Option<ChunkParams> {
     })
 }
 
-/// Finds TTTD's cuts.
+/// Finds the cuts of TTTD.
 #[derive(Debug)]
 enum Cutter {
-    /// Cuts as the index does.
+    /// Cuts in the same way as the index.
     Index(Box<Chunker>),
     /// Cuts by Rabin's fingerprints of a window that fits into the smallest chunk.
     Small(Small),
@@ -141,12 +144,12 @@ impl Small {
             start = end;
         };
         let picker = &mut self.picker;
-        // No window ends in the first bytes of a content.
+        // The first window of a content ends only after `SMALL_WINDOW` bytes.
         let before = (SMALL_WINDOW as u64 - 1).saturating_sub(self.at);
         let mut at = self.at + before.min(bytes.len() as u64);
         self.rolling.update(bytes, |fingerprint| {
             at += 1;
-            // H mod D = D - 1 if D divides H + 1, which may have one bit more than H.
+            // H mod D = D - 1 exactly if D divides H + 1. This sum may have one bit more than H.
             let next = (fingerprint >> 32) + 1;
             if self.backup.divides(next) {
                 picker.hit(at, self.main.divides(next), &mut cut);
@@ -173,7 +176,7 @@ impl Small {
 
 impl Cutter {
     fn new(params: &ChunkParams) -> Self {
-        // Tmin is 66 at the least mean size that the index takes.
+        // At the least mean size that the index supports, the minimum length of a chunk is 66.
         if params.min as usize <= Params::WINDOW + 1 {
             Self::Small(Small::new(params))
         } else {
@@ -206,18 +209,18 @@ pub fn name(hash: ChunkHash) -> u64 {
 /// The number of bytes that are cut and hashed at a time.
 const PART: usize = 1 << 16;
 
-/// Chunks by TTTD, of a content that comes in pieces of any size.
+/// Cuts a content, which is passed in pieces of any size, into chunks by TTTD.
 #[derive(Debug)]
 pub struct TttdChunks {
     cutter: Cutter,
-    /// The bytes of the current chunk, and of those that were cut in this part.
+    /// The bytes of the chunks that are not hashed yet, including those of the current chunk.
     held: Vec<u8>,
     cuts: Vec<Cut>,
     hashes: Vec<Md5Digest>,
 }
 
 impl TttdChunks {
-    /// Begins with the first content.
+    /// Begins the first content.
     pub fn new(params: &ChunkParams) -> Self {
         Self {
             cutter: Cutter::new(params),
@@ -227,7 +230,7 @@ impl TttdChunks {
         }
     }
 
-    /// Takes the next bytes; `sink` gets the chunks that are complete.
+    /// Adds the next bytes. `sink` receives the chunks that are complete.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Feature)) {
         for part in bytes.chunks(PART) {
             self.held.extend_from_slice(part);
@@ -237,7 +240,7 @@ impl TttdChunks {
         }
     }
 
-    /// Ends the content: `sink` gets the last chunk. The next bytes are another content.
+    /// Ends the content. `sink` receives the last chunk. The next bytes begin another content.
     pub fn finish(&mut self, sink: &mut impl FnMut(Feature)) {
         let cuts = &mut self.cuts;
         self.cutter.finish(&mut |cut| cuts.push(cut));
@@ -263,7 +266,7 @@ impl TttdChunks {
     }
 }
 
-/// Chunks by the basic sliding window, of a content that comes in pieces of any size.
+/// Cuts a content, which is passed in pieces of any size, into chunks by the basic sliding window.
 #[derive(Clone, Debug)]
 pub struct BswChunks {
     params: SlidingWindow,
@@ -272,12 +275,12 @@ pub struct BswChunks {
     len: u64,
     /// The number of bytes before the first window ends.
     warm_up: u64,
-    /// Ends of chunks in the bytes at hand.
+    /// The ends of chunks within the bytes that were passed last.
     ends: Vec<usize>,
 }
 
 impl BswChunks {
-    /// Begins with the first content.
+    /// Begins the first content.
     pub fn new(params: SlidingWindow) -> Self {
         Self {
             params,
@@ -289,7 +292,7 @@ impl BswChunks {
         }
     }
 
-    /// Takes the next bytes; `sink` gets the chunks that are complete.
+    /// Adds the next bytes. `sink` receives the chunks that are complete.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Feature)) {
         let before = self.warm_up.min(bytes.len() as u64);
         self.warm_up -= before;
@@ -311,7 +314,7 @@ impl BswChunks {
         self.add(&bytes[start..], sink);
     }
 
-    /// Adds bytes to the current chunk, which is cut where it gets too long.
+    /// Adds bytes to the current chunk. The chunk is cut when it reaches the greatest length.
     fn add(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(Feature)) {
         let max = self.params.max();
         while self.len + bytes.len() as u64 >= max {
@@ -325,7 +328,7 @@ impl BswChunks {
         self.len += bytes.len() as u64;
     }
 
-    /// Ends the content: `sink` gets the last chunk. The next bytes are another content.
+    /// Ends the content. `sink` receives the last chunk. The next bytes begin another content.
     pub fn finish(&mut self, sink: &mut impl FnMut(Feature)) {
         self.cut(sink);
         self.rolling.reset();
@@ -340,18 +343,19 @@ impl BswChunks {
     }
 }
 
-/// Distinct chunks (name, bytes), ascending, and how often each occurs.
+/// The distinct chunks of a file, as (name, bytes), in ascending order, and how often each occurs.
 pub type ChunkCounts = [((u64, u64), u64)];
 
-/// The number of bytes of these chunks together.
+/// Returns the number of bytes in these chunks.
 pub fn bytes(chunks: &ChunkCounts) -> u64 {
     chunks.iter().fold(0, |sum: u64, &((_, len), count)| {
         sum.saturating_add(len.saturating_mul(count))
     })
 }
 
-/// The bytes in common chunks, by walking down both lists: "a merge-sort style comparison"
-/// (footnote 2 of the paper). The time grows with both lengths, without cache misses.
+/// Returns the number of bytes in common chunks, by reading both lists in parallel: "a merge-sort
+/// style comparison" (footnote 2 of the paper). The time grows with the lengths of both lists,
+/// without cache misses.
 pub fn common_by_merging(a: &ChunkCounts, b: &ChunkCounts) -> u64 {
     let (mut i, mut j, mut common) = (0, 0, 0u64);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
@@ -368,7 +372,8 @@ pub fn common_by_merging(a: &ChunkCounts, b: &ChunkCounts) -> u64 {
     common
 }
 
-/// The chunks of one file in a hash table. The paper's merge is 2.5 times as fast.
+/// A hash table of the chunks of one file. According to the paper, merging is 2.5 times as fast as
+/// this.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkTable(HashMap<(u64, u64), u64>);
 
@@ -378,7 +383,8 @@ impl ChunkTable {
         Self(chunks.iter().copied().collect())
     }
 
-    /// Computes what [`common_by_merging`] does, by looking up each chunk of the other file.
+    /// Returns the same number as [`common_by_merging`], by looking up each chunk of the other
+    /// file.
     pub fn common(&self, other: &ChunkCounts) -> u64 {
         other.iter().fold(0, |common, (chunk, count)| {
             let both = self.0.get(chunk).map_or(0, |mine| *mine.min(count));

@@ -1,4 +1,5 @@
-//! All against all, as in sif: finds the files that share fingerprints.
+//! Compares all files with each other, as sif does: finds the files that have fingerprints in
+//! common.
 //!
 //! **Paper.** Manber 1994, section 4, figures 1 to 3.
 //!
@@ -10,21 +11,22 @@
 //!        that reach the threshold in percent of R's fingerprints (figure 3)    = CollatedGroup
 //! ```
 //!
-//! [`Collated`] is sufficient for every question, so another threshold or another rule about files
-//! needs no new scan. It can be encoded and stored.
+//! [`Collated`] is enough for every question, so another threshold or another rule about files
+//! needs no new scan of the files. It can be encoded and stored.
 //!
-//! **Readings.** A set names a file once, even if the file has a fingerprint repeatedly. So
-//! percentages here are of *distinct* fingerprints, and an equal file has 100. (One against all
-//! counts occurrences: [`crate::sif`].) "Minimum similarity = 25%" in figure 3 includes the
-//! threshold itself. "Any set of files is output no more than once": if several R have the same
-//! set, the first file is its reference.
+//! **Readings.** A set names a file once, even if the file has a fingerprint several times. So
+//! percentages here are of *distinct* fingerprints, and an equal file has 100 %. (The comparison of
+//! one file with all others counts occurrences: [`crate::sif`].) "Minimum similarity = 25%" in
+//! figure 3 includes 25 % itself. "Any set of files is output no more than once": if several R have
+//! the same set, the first file is its reference.
 //!
-//! **Cost.** Sorting all (fingerprint, file) takes n log n steps and 16 bytes each. The group of R
-//! takes a walk through the members of R's sets. The largest sets that together have too few of R's
-//! fingerprints are skipped. A similar file must be in one of the others. Files with the same sets
-//! are handled once. This is still quadratic if very many files share a large part and differ in
-//! the rest. [`GroupQuery::most_members`] leaves out the sets of too many files (the remedy of
-//! Forman et al. 2005, section 2.5), but then the figure is not exact.
+//! **Cost.** Sorting all (fingerprint, file) takes n log n steps and 16 bytes for each pair. To
+//! make the group of R, the members of R's sets are read. The largest sets are skipped, as long as
+//! all skipped sets together have too few of R's fingerprints: a similar file must also be in one
+//! of the others. Files with the same sets are handled once. This is still quadratic if very many
+//! files share a large part and differ in the rest. [`GroupQuery::most_members`] leaves out the
+//! sets of too many files (the remedy of Forman et al. 2005, section 2.5), but then the figure is
+//! not exact.
 
 use std::collections::HashSet;
 
@@ -33,15 +35,15 @@ use crate::encode::{DecodeError, Reader, put_varint};
 /// Collects the fingerprints of files.
 #[derive(Clone, Debug, Default)]
 pub struct Collator {
-    /// All (fingerprint, file).
+    /// The pairs (fingerprint, file) of all files.
     pairs: Vec<(u64, u32)>,
     /// The number of distinct fingerprints of each file.
     totals: Vec<u32>,
 }
 
 impl Collator {
-    /// Adds the next file with its fingerprints ([`crate::MethodSignature::keys`] of sif); repeats
-    /// count once. Returns the number of the file, counted from 0.
+    /// Adds the next file with its fingerprints ([`crate::MethodSignature::keys`] of sif). A
+    /// repeated fingerprint counts once. Returns the number of the file, counted from 0.
     pub fn add(&mut self, fingerprints: impl IntoIterator<Item = u64>) -> u32 {
         let file = self.totals.len() as u32;
         let mut distinct: Vec<u64> = fingerprints.into_iter().collect();
@@ -56,7 +58,7 @@ impl Collator {
     /// The sets of all files that were added. This sorts twice.
     pub fn finish(mut self) -> Collated {
         self.pairs.sort_unstable();
-        // Figure 1: where each set starts, and how long it is.
+        // Figure 1 of the paper: for each set, where it starts in `pairs`, and its length.
         let mut sets: Vec<(u32, u32)> = Vec::new();
         let mut at = 0;
         for of_one in self.pairs.chunk_by(|a, b| a.0 == b.0) {
@@ -72,7 +74,7 @@ impl Collator {
                 .map(|&(_, file)| file)
         };
         sets.sort_unstable_by(|a, b| members(a).cmp(members(b)));
-        // Figure 2: the distinct sets with their counters.
+        // Figure 2 of the paper: the distinct sets with their counters.
         let mut collated = Collated {
             totals: self.totals,
             ..Collated::default()
@@ -84,25 +86,27 @@ impl Collator {
     }
 }
 
-/// Distinct sets of files with counters.
+/// The distinct sets of files. The counter of a set is the number of fingerprints that exactly its
+/// files have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collated {
     totals: Vec<u32>,
     counters: Vec<u32>,
-    /// The end of each set in the members.
+    /// The end of each set in `members`.
     ends: Vec<usize>,
     members: Vec<u32>,
 }
 
-/// Selects the groups that are made of the sets.
+/// The conditions by which groups are made from the sets.
 pub struct GroupQuery<'a> {
-    /// The least share of the reference file's fingerprints that are common. It is above 0, and
-    /// 0.25 in the paper.
+    /// The least share of the reference file's fingerprints that another file must have. It is
+    /// above 0, and 0.25 in the paper.
     pub threshold: f64,
     /// Decides whether the second file may be in the group of the first, by size, suffix, type or a
-    /// rule of the user. `None`: every file may.
+    /// rule of the user. If it is `None`, every file may.
     pub accept: Option<&'a dyn Fn(u32, u32) -> bool>,
-    /// Sets of more files than this do not count. `None`, as in the paper: all sets count.
+    /// The maximum number of files of a set that counts. If it is `None`, all sets count, as in the
+    /// paper.
     pub most_members: Option<u32>,
 }
 
@@ -126,23 +130,23 @@ impl std::fmt::Debug for GroupQuery<'_> {
     }
 }
 
-/// A file and those similar to it: figure 3.
+/// A file and the files that are similar to it, as in figure 3.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CollatedGroup {
-    /// "R indicates the file with which all others are compared."
+    /// The reference. The paper: "R indicates the file with which all others are compared."
     pub reference: u32,
-    /// The others, most similar first, then by number.
+    /// The other files, the most similar first. Equally similar files are ordered by number.
     pub members: Vec<GroupMember>,
 }
 
 /// A file that is similar to a reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GroupMember {
-    /// The file.
+    /// The number of the file.
     pub file: u32,
-    /// The number of fingerprints that it has in common with the reference.
+    /// The number of fingerprints that the file has in common with the reference.
     pub common: u32,
-    /// The share of the reference's fingerprints that are common.
+    /// The share of the reference's fingerprints that the file has, too.
     pub score: f64,
 }
 
@@ -153,7 +157,7 @@ impl Collated {
         self.ends.push(self.members.len());
     }
 
-    /// The number of files that were added, with and without similar ones.
+    /// Returns the number of files that were added, with or without similar ones.
     pub fn files(&self) -> u32 {
         self.totals.len() as u32
     }
@@ -168,7 +172,7 @@ impl Collated {
         self.counters.len()
     }
 
-    /// Returns whether no two files have anything in common.
+    /// Returns whether there are no sets, so that no two files have anything in common.
     pub fn is_empty(&self) -> bool {
         self.counters.is_empty()
     }
@@ -177,7 +181,7 @@ impl Collated {
     ///
     /// # Panics
     ///
-    /// If there are fewer sets.
+    /// If there is no set with this number.
     pub fn set(&self, number: usize) -> (u32, &[u32]) {
         let start = if number == 0 {
             0
@@ -190,13 +194,13 @@ impl Collated {
         )
     }
 
-    /// All sets in the order of their members: figure 2. (The paper sorts lines of text, so its
-    /// file numbers are in the order of letters.)
+    /// Returns all sets in the order of their members, as in figure 2. (The paper sorts lines of
+    /// text, so its file numbers are in alphabetical order.)
     pub fn sets(&self) -> impl Iterator<Item = (u32, &[u32])> {
         (0..self.len()).map(|number| self.set(number))
     }
 
-    /// For each file the sets with it, ascending.
+    /// Returns, for each file, the numbers of the sets with this file in ascending order.
     pub(crate) fn sets_of_files(&self, most_members: Option<u32>) -> SetsOfFiles {
         let mut starts = vec![0usize; self.totals.len() + 1];
         let most = most_members.map_or(usize::MAX, |most| most as usize);
@@ -236,8 +240,8 @@ impl Collated {
             if sets.is_empty() {
                 continue;
             }
-            // Without a rule about the files, the answer depends only on the sets and the total. So
-            // files that agree in both are handled once.
+            // Without a rule about the files, the group depends only on the sets of a file and its
+            // number of fingerprints. So files that agree in both are handled once.
             if query.accept.is_none() && !asked.insert((sets, self.total(reference))) {
                 continue;
             }
@@ -255,7 +259,7 @@ impl Collated {
         groups
     }
 
-    /// The files similar to one, most similar first.
+    /// Returns the files that are similar to `reference`, the most similar first.
     fn similar(
         &self,
         reference: u32,
@@ -264,8 +268,8 @@ impl Collated {
         sums: &mut Sums,
     ) -> Vec<GroupMember> {
         let total = self.total(reference);
-        // A ratio is compared, because the product of threshold and total would be rounded, and 11
-        // of 20 would not be 55 %.
+        // Ratios are compared. The product of threshold and total would be rounded, so that 11 of
+        // 20 would not reach 55 %.
         let reaches = |common: u32| f64::from(common) / f64::from(total) >= query.threshold;
         let mut by_size: Vec<u32> = sets.to_vec();
         by_size.sort_by_key(|&set| self.set(set as usize).1.len());
@@ -327,7 +331,7 @@ impl Collated {
         out
     }
 
-    /// Reads sets from bytes, which may be any bytes.
+    /// Decodes sets. The input may be any bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut from = Reader(bytes);
         let small = |value: u64| {
@@ -392,7 +396,7 @@ impl SetsOfFiles {
     }
 }
 
-/// A number for each file, most of them 0.
+/// A sum for each file. Most sums are 0.
 #[derive(Debug)]
 struct Sums {
     sums: Vec<u32>,
@@ -416,7 +420,8 @@ impl Sums {
         *sum += count;
     }
 
-    /// Adds `count` to those of `members` whose number is not 0, in the shorter of two ways.
+    /// Adds `count` to the sums of `members` that are not 0. It goes through the members or the
+    /// known files, whichever is faster.
     fn add_to_known(&mut self, members: &[u32], count: u32) {
         if self.known.len() * 16 < members.len() {
             for &file in &self.known {

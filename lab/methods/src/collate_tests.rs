@@ -13,7 +13,7 @@ fn collated(files: &[Vec<u64>]) -> Collated {
     collator.finish()
 }
 
-/// Figure 1 of the paper. Each line is a fingerprint, and its numbers are the files that have it.
+/// Figure 1 of the paper. Each line has the numbers of the files that have one fingerprint.
 const FIGURE_1: [&str; 14] = [
     "10 1174 129 196 647",
     "10 129 196 647",
@@ -27,7 +27,7 @@ const FIGURE_1: [&str; 14] = [
     "11 212 3021 4203 648 732 942 961",
     "12 213 30 3023 40 4207 44 649 733 77 942 962",
     "11 212 3021 4203 648 732 76 942 961",
-    // Only one file has each of these fingerprints, so they are dropped.
+    // Each of these fingerprints is in only one file, so it is dropped.
     "5",
     "4300",
 ];
@@ -45,7 +45,7 @@ fn figure_1_becomes_figure_2() {
         .sets()
         .map(|(counter, members)| {
             let mut names: Vec<String> = members.iter().map(u32::to_string).collect();
-            // The paper sorts the numbers as words.
+            // The paper sorts the numbers as words and not by value.
             names.sort_unstable();
             format!("{counter} {}", names.join(" "))
         })
@@ -81,8 +81,8 @@ fn figure_3_is_a_reference_and_the_files_similar_to_it() {
     assert_eq!(rows, [(1, 0.79), (2, 0.75)]);
 }
 
-/// Makes the groups by the words of section 4: all sets with the file, all sums, and no set of
-/// files twice.
+/// Makes the groups as section 4 describes them: from all sets with the file, from all sums, and
+/// with no set of files twice.
 fn by_the_paper(
     files: &[Vec<u64>],
     threshold: f64,
@@ -190,8 +190,9 @@ fn sets_of_too_many_files_can_be_left_out() {
     );
 }
 
-/// 100,000 files with families of versions, a header that a fifth of them have, and many equal
-/// files. Without a bound, the header alone would take 4·10^8 sums for each of its fingerprints.
+/// Groups 100,000 files: families of versions, a header that a fifth of them have, and many equal
+/// files. Without the sets that are skipped, the header alone would take 4·10^8 sums for each of
+/// its fingerprints.
 #[test]
 fn a_hundred_thousand_files_are_grouped_in_time() {
     let mut collator = Collator::default();

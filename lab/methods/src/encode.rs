@@ -1,4 +1,4 @@
-//! Signatures as bytes to store, and back.
+//! Encodes signatures as bytes for storage, and decodes them.
 //!
 //! ```text
 //! form u8  0 set, 1 slots, 2 counted, 3 chunks, 4 sized, 5 super
@@ -15,36 +15,36 @@
 //!          varint
 //! ```
 //!
-//! A set of c random numbers of u bits costs about u - log2 c + 2 bits each: Rice code with 2^b
-//! near their mean difference (Rice 1979; Golomb 1966). For sif that is 11 bits for each
-//! fingerprint of a file of 300 KB, half a percent of its bytes. The paper keeps 5 % and hopes for
-//! 2.
+//! A set of c random numbers of u bits takes about u - log2 c + 2 bits for each: it is a Rice code
+//! with 2^b near the mean difference (Rice 1979; Golomb 1966). For sif that is 11 bits for each
+//! fingerprint of a file of 300 KB, or half a percent of its bytes. The paper keeps 5 % and hopes
+//! for 2.
 //!
-//! A signature has one encoding: [`MethodSignature::decode`] refuses what
-//! [`MethodSignature::encode`] does not write. It takes any bytes, and never reserves memory that
-//! they cannot fill.
+//! A signature has exactly one encoding: [`MethodSignature::decode`] refuses bytes that
+//! [`MethodSignature::encode`] does not write. It accepts any bytes as input, and never reserves
+//! memory that they cannot fill.
 
 use thiserror::Error;
 
 use crate::signature::{Form, MethodSignature};
 
-/// The reason why bytes cannot be read as a signature.
+/// The reason why bytes are not a valid signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// The bytes end in the middle of a signature.
     #[error("the signature is cut short; make it again")]
     Short,
-    /// There are bytes behind the end.
+    /// There are further bytes after the end of the signature.
     #[error("the signature has {0} bytes too many; make it again")]
     Long(usize),
-    /// A number is not possible at its place.
+    /// A number is not possible where it is.
     #[error("the signature is damaged ({0}); make it again")]
     Damaged(&'static str),
 }
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
-/// Appends a number in groups of seven bits, the low ones first.
+/// Appends a number in groups of seven bits, the lowest first.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -53,7 +53,7 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Reads bytes from the front.
+/// A reader that consumes bytes from the front.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -88,7 +88,8 @@ impl<'a> Reader<'a> {
         Err(DecodeError::Damaged("a number of more than 64 bits"))
     }
 
-    /// Reads how many items follow, each of at least `bits` bits.
+    /// Reads the number of items that follow. Fails if the rest is too short for this number of
+    /// items with at least `bits` bits each.
     pub(crate) fn count(&mut self, bits: u64) -> Result<usize> {
         let count = self.varint()?;
         if count > self.0.len() as u64 * 8 / bits {
@@ -105,7 +106,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends ascending numbers.
+/// Appends ascending numbers in Rice code.
 fn put_numbers(out: &mut Vec<u8>, numbers: &[u64]) {
     put_varint(out, numbers.len() as u64);
     let Some(&last) = numbers.last() else {
@@ -133,7 +134,8 @@ fn put_numbers(out: &mut Vec<u8>, numbers: &[u64]) {
     bits.end();
 }
 
-/// The b with 2^b just below the mean difference. The quotients then take at most 2 · count bits.
+/// Returns the b for which 2^b is just below the mean difference. The quotients then take at most 2
+/// · count bits.
 const fn rice_parameter(last: u64, count: u64) -> u8 {
     let mean = last / count;
     if mean == 0 { 0 } else { mean.ilog2() as u8 }
@@ -263,7 +265,7 @@ fn distinct(numbers: Vec<u64>) -> Result<Vec<u64>> {
 }
 
 impl MethodSignature {
-    /// The signature as bytes.
+    /// Encodes the signature.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match &self.0 {
@@ -317,7 +319,7 @@ impl MethodSignature {
         self.encode().len()
     }
 
-    /// Reads a signature from bytes.
+    /// Decodes a signature.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader(bytes);
         let form = match from.byte()? {
@@ -361,7 +363,7 @@ impl MethodSignature {
                 if u32::from(level) + most > u64::BITS {
                     return Err(DecodeError::Damaged("a shingle of more than 64 bits"));
                 }
-                // With a level of 64 only the empty set is possible.
+                // If the level is 64, the set is empty.
                 let values = values.iter().map(|value| value.unbounded_shl(level.into()));
                 Form::Sized {
                     level,

@@ -120,7 +120,7 @@ fn signatures_take_about_as_little_as_there_is_to_tell() {
         (signature.encode().len() as f64, signature.len() as f64)
     };
     let text = prose(50_000, 1);
-    // A set of 1000 numbers of 22 bits takes 22 - 10 + 2 bits for each.
+    // A set of 1000 numbers with 22 bits takes 22 - 10 + 2 bits for each number.
     let (bytes, count) = bytes_of(Method::Sif, &text);
     assert!(bytes / count < 1.8, "{bytes} for {count}");
     assert!(bytes / (text.len() as f64) < 0.006);

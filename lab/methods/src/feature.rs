@@ -1,20 +1,20 @@
-//! Features: numbers that stand for pieces of a content, which methods compare.
+//! Features: numbers that represent pieces of a content. Methods compare features.
 
-/// A piece of a content.
+/// A feature of a content: a number that represents a piece of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Feature {
-    /// Its name. Equal pieces have equal names, and different ones have different names, unless
-    /// their hashes collide.
+    /// The name of the piece. Equal pieces have equal names. Different pieces have different names
+    /// unless their hashes collide.
     pub value: u64,
-    /// Its weight: the number of bytes of a chunk, and 1 for all other pieces.
+    /// The weight of the piece: the number of bytes of a chunk, or 1 for any other piece.
     pub len: u64,
-    /// The number of occurrences in a row. Only [`crate::FeatureExtractor::zeros`] gives more than
-    /// 1.
+    /// The number of times that the piece is repeated here. Only [`crate::FeatureExtractor::zeros`]
+    /// gives more than 1.
     pub count: u64,
 }
 
 impl Feature {
-    /// A chunk of `len` bytes.
+    /// Creates the feature of a chunk with `len` bytes.
     pub const fn chunk(value: u64, len: u64) -> Self {
         Self {
             value,
@@ -23,13 +23,13 @@ impl Feature {
         }
     }
 
-    /// A piece that is not a chunk.
+    /// Creates the feature of a piece that is not a chunk.
     pub const fn of(value: u64) -> Self {
         Self::chunk(value, 1)
     }
 }
 
-/// The features of a content in file order, with their repeats.
+/// The features of a content in the order of the content, with repeated ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Features(pub Vec<Feature>);
 

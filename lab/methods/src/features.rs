@@ -1,12 +1,12 @@
-//! From bytes to features.
+//! Computes features from bytes.
 //!
 //! A feature is a number that represents a piece of a content: a window of bytes, a run of words, a
-//! chunk. A [`FeatureExtractor`] gives the features in file order, with their repeats, from bytes
-//! that come in pieces of any size. The method decides their use, and whether a repeat counts
-//! ([`crate::select`]).
+//! chunk. A [`FeatureExtractor`] computes the features, in order and with repeated ones, from bytes
+//! that are passed in pieces of any size. The method determines how they are used, and whether a
+//! repeated feature counts ([`crate::select`]).
 //!
-//! Memory is constant, except for one chunk of TTTD and one window of anchors. The file of each
-//! method says how much time it takes.
+//! Memory is constant, except for one chunk of TTTD and one window of anchors. The documentation of
+//! each method gives its time.
 
 use crate::anchors::AnchorScanner;
 use crate::canonical::Filter;
@@ -29,12 +29,12 @@ impl Features {
     }
 }
 
-/// Takes the features of a content as a method defines them.
+/// Computes the features of contents, as a method defines them.
 #[derive(Debug)]
 pub struct FeatureExtractor {
     filter: Option<Filter>,
     pieces: Pieces,
-    /// After this many zeros in a row, further zeros only repeat the same features.
+    /// The number of zeros in a row after which further zeros only repeat the same features.
     settled: u64,
 }
 
@@ -50,15 +50,16 @@ enum Pieces {
     Bsw(BswChunks),
 }
 
-/// The zeros that are handed over at a time.
+/// The zeros that are passed on at a time.
 static ZEROS: [u8; 1 << 14] = [0; 1 << 14];
 
 impl FeatureExtractor {
-    /// Begins with the first content.
+    /// Begins the first content.
     pub fn new(params: &MethodParams) -> Self {
         let filter = Filter::new(params.canonical);
         let settled = match &params.scheme {
-            // Zeros for the rest of the current chunk, and for two chunks that follow only zeros.
+            // These zeros are enough for the rest of the current chunk, and for two chunks of only
+            // zeros.
             Scheme::Tttd(chunk) => 4 * u64::from(chunk.max),
             Scheme::Bsw(bsw) => 4 * bsw.max(),
             _ => ZEROS.len() as u64,
@@ -86,13 +87,13 @@ impl FeatureExtractor {
         }
     }
 
-    /// Takes the next bytes; `sink` gets the features that are certain now, in order.
+    /// Adds the next bytes. `sink` receives, in order, the features that no later byte can change.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Feature)) {
         match &mut self.filter {
             None => self.pieces.update(bytes, sink),
             Some(filter) => {
-                // The bytes are processed in parts, because the filter writes about as many bytes
-                // as it reads.
+                // The filter writes about as many bytes as it reads. So the bytes are processed in
+                // parts, to bound its memory.
                 for part in bytes.chunks(ZEROS.len()) {
                     let written = filter.update(part);
                     self.pieces.update(written, sink);
@@ -103,11 +104,11 @@ impl FeatureExtractor {
 
     /// Takes `count` zero bytes, such as a hole of a sparse file, in constant time.
     ///
-    /// From the second chunk on, all chunks in a hole are equal, so they are one feature with a
-    /// count. Together they are the features of [`Self::update`]. A method of windows reads at most
-    /// 16 KiB of zeros, because further windows are the same. The *set* of features is that of
-    /// [`Self::update`]. (sif skips zeros. An anchor of zeros counts only as often as it occurs in
-    /// these 16 KiB.)
+    /// From the second chunk on, all chunks in a hole are equal. So they are one feature with a
+    /// count, and this gives the same features as [`Self::update`]. For a method with windows, at
+    /// most 16 KiB of the zeros are read, because further windows are the same. So the *set* of
+    /// features is that of [`Self::update`]. (sif skips zeros. An anchor of zeros counts only as
+    /// often as it occurs in these 16 KiB.)
     pub fn zeros(&mut self, count: u64, sink: &mut impl FnMut(Feature)) {
         let first = count.min(self.settled);
         let mut last = None;
@@ -117,7 +118,7 @@ impl FeatureExtractor {
         });
         let rest = count - first;
         let is_chunks = matches!(self.pieces, Pieces::Tttd(_) | Pieces::Bsw(_));
-        // There was no chunk, because the filter removes zeros here.
+        // If the filter removes zeros, there is no chunk.
         if let Some(last) = last.filter(|_| is_chunks && rest > 0) {
             let count = rest / last.len;
             if count > 0 {
@@ -136,7 +137,7 @@ impl FeatureExtractor {
         }
     }
 
-    /// Ends the content: `sink` gets the last features. The next bytes are another content.
+    /// Ends the content. `sink` receives the last features. The next bytes begin another content.
     pub fn finish(&mut self, sink: &mut impl FnMut(Feature)) {
         if let Some(filter) = &mut self.filter {
             let written = filter.finish();

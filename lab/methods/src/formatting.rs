@@ -6,30 +6,31 @@
 //! especially small ones, look very similar"; section 6 wants them "excluded from generating
 //! fingerprints", and "formatting statements (e.g., troff or TeX files)" removed. This does both.
 //!
-//! * **`PostScript`** has `%!` at its start. Everything up to the line `%%EndProlog` and this line
-//!   are removed, if the line is in the first MiB.
+//! * **`PostScript`** starts with `%!`. Everything up to and including the line `%%EndProlog` is
+//!   removed, if this line is in the first MiB.
 //! * **troff** has a line in its first 4 KiB that starts with a request of the man, mdoc, me or ms
 //!   macros. Names of requests, comments and escapes are removed (`\-` becomes a hyphen).
 //! * **TeX** has `\documentclass`, `\documentstyle` or `\begin{` in its first 4 KiB. Comments,
-//!   names of commands with their options, braces, and the arguments of commands that name things
-//!   (`\ref`) are removed.
-//! * Of **anything else** nothing is removed.
+//!   names of commands with their options, braces, and the arguments of commands such as `\ref`
+//!   that contain names are removed.
+//! * From **any other** document nothing is removed.
 //!
-//! The arguments of requests and commands are text and stay, for instance headings.
+//! Other arguments of requests and commands, for instance headings, are text and are kept.
 //!
-//! **Sees** a document with other macros as nearly the same. **Blind** to documents that differ in
-//! their formatting alone. It does not interpret macros, so what a macro would print is unknown.
+//! **Sees** that a document with other macros is nearly the same. **Blind** to documents that
+//! differ only in their formatting. It does not interpret macros, so it does not know what a macro
+//! would print.
 
-/// The number of bytes that decide the kind of a document.
+/// The number of bytes at the start of a document that determine its kind.
 const HEAD: usize = 4096;
 
-/// The length of the longest header.
+/// The maximum length of a header.
 const MOST_HEADER: usize = 1 << 20;
 
-/// The line that ends a header.
+/// The bytes that end a header.
 const END_OF_HEADER: &[u8] = b"\n%%EndProlog";
 
-/// Requests with which lines of other texts hardly ever start.
+/// Requests that hardly any line of another text starts with.
 const REQUESTS: [&[u8]; 10] = [
     b".TH ", b".SH", b".Dd ", b".Dt ", b".PP", b".LP", b".\\\"", b"'\\\"", b".TL", b".de ",
 ];
@@ -54,7 +55,7 @@ const NAMING: [&[u8]; 12] = [
 enum FormatState {
     /// The kind is not known yet, so bytes are held back.
     Beginning,
-    /// Bytes are held back until the header ends.
+    /// The document is a `PostScript` program. Its bytes are held back until the header ends.
     PostScript,
     Plain,
     Troff(Troff),
@@ -69,11 +70,11 @@ enum Troff {
     Request,
     /// After `\` in the name of a request, or in the text.
     Escape,
-    /// In the name of a font, string or character; this many bytes of the name follow.
+    /// In the name of a font, string or character, of which this number of bytes follows.
     Name(u8),
-    /// In such a name that is in brackets.
+    /// In the name of a font, string or character, in brackets.
     Bracket,
-    /// After `\f`, `\*` or the like: a name follows.
+    /// After an escape such as `\f` or `\*`, which is followed by a name.
     Named,
     /// In the size after `\s`.
     Size,
@@ -87,11 +88,11 @@ enum Tex {
     Escape,
     /// In the name of a command.
     Command,
-    /// After the name of a command; whether it is one of [`NAMING`].
+    /// After the name of a command. The flag is true if the command is in [`NAMING`].
     After(bool),
-    /// In the options of a command; whether it is one of [`NAMING`].
+    /// In the options of a command. The flag is true if the command is in [`NAMING`].
     Options(bool),
-    /// In an argument that is not text.
+    /// In the argument of a command in [`NAMING`], which is not text.
     Argument,
     Comment,
 }
@@ -101,7 +102,8 @@ enum Tex {
 pub struct FormatFilter {
     state: FormatState,
     held: Vec<u8>,
-    /// The name of the current command, as long as it may be one of [`NAMING`].
+    /// The start of the current command's name: at most 16 bytes, which are more than any of
+    /// [`NAMING`] has.
     name: Vec<u8>,
     written: Vec<u8>,
 }
@@ -118,7 +120,7 @@ impl Default for FormatFilter {
 }
 
 impl FormatFilter {
-    /// Takes the next bytes and returns those that certainly stay.
+    /// Adds the next bytes. Returns the bytes that are kept, if that is already certain.
     pub fn update(&mut self, bytes: &[u8]) -> &[u8] {
         self.written.clear();
         let mut rest = bytes;
@@ -146,7 +148,8 @@ impl FormatFilter {
         &self.written
     }
 
-    /// Ends the document and returns the remaining kept bytes. The next bytes are another document.
+    /// Ends the document and returns the rest of the bytes that are kept. The next bytes begin
+    /// another document.
     pub fn finish(&mut self) -> &[u8] {
         self.written.clear();
         if self.state == FormatState::Beginning {
@@ -160,7 +163,7 @@ impl FormatFilter {
         &self.written
     }
 
-    /// Detects the kind, once the head of the document is there.
+    /// Determines the kind of the document from the bytes held back.
     fn begin(&mut self) {
         let held = std::mem::take(&mut self.held);
         self.state = kind_of(&held);
@@ -175,15 +178,15 @@ impl FormatFilter {
         }
     }
 
-    /// Removes the bytes that are held back if they end a header, and passes them on if they are no
-    /// header. Returns whether one of the two was done.
+    /// Removes the bytes held back if they end a header. Passes them on if they are certainly no
+    /// header. Returns whether one of these two was done.
     fn leave_header(&mut self) -> bool {
         if self.held.ends_with(END_OF_HEADER) {
             self.held.clear();
             self.state = FormatState::Plain;
             return true;
         }
-        // A PostScript program has no NUL.
+        // A `PostScript` program contains no NUL, so a document with NUL has no header.
         let is_none = self.held.last() == Some(&0) || self.held.len() >= MOST_HEADER;
         if is_none {
             self.release();
@@ -409,7 +412,8 @@ mod tests {
         }
     }
 
-    /// "They make many unrelated Postscript files, especially small ones, look very similar."
+    /// Tests a sentence of the paper: "They make many unrelated Postscript files, especially small
+    /// ones, look very similar."
     #[test]
     fn two_small_documents_with_one_header_are_alike_until_it_goes() {
         let header = [b"%!PS-Adobe\n", &prose(1500, 1)[..], b"\n%%EndProlog\n"].concat();

@@ -1,38 +1,40 @@
-//! Recommends a window and a rate: the reasoning of Cherkasova et al. 2009, sections 4 to 8, as
-//! formulas.
+//! Recommends a window and a rate by formulas, which follow the reasoning of Cherkasova et al.
+//! 2009, sections 4 to 8.
 //!
-//! * **Window.** A small window keeps near-duplicates similar (figure 2), but also makes unrelated
-//!   files similar (figure 3: with 5 and 10 bytes "practically any pair of distinct documents does
-//!   exhibit some overlap"). So the best window is the least one at which unrelated files share
-//!   almost nothing; the paper takes 20.
-//! * **Rate.** A signature of some hundred entries distinguishes 70 % from 80 %, one of ten does
-//!   not (figure 6). A fixed number of entries costs the same for every file. A fixed rate gives
-//!   short files too few entries: with n = 100 files of a kilobyte had "7 times fewer" (section 5).
+//! * **Window.** With a small window, near-duplicates stay similar (figure 2), but unrelated files
+//!   become similar, too (figure 3: with 5 and 10 bytes "practically any pair of distinct documents
+//!   does exhibit some overlap"). So the best window is the least one with which unrelated files
+//!   share almost nothing. The paper takes 20.
+//! * **Rate.** A signature of some hundred entries distinguishes 70 % from 80 %, but one of ten
+//!   does not (figure 6). With a fixed number of entries, every file costs the same. With a fixed
+//!   rate, short files get too few entries: with n = 100, files of a kilobyte had "7 times fewer"
+//!   (section 5).
 //!
-//! The caller measures a collection and hands in the sizes and the overlap of unrelated pairs with
-//! each window. Nothing here reads files.
+//! The caller measures a collection, and passes the sizes of its files and the overlap of unrelated
+//! pairs with each window. This module reads no files.
 
-/// The expected resemblance after `inserts` small inserts at random places in a file of `size`
-/// bytes, at this window.
+/// Returns the expected resemblance after `inserts` small inserts at random places in a file of
+/// `size` bytes, with windows of `window` bytes.
 ///
 /// An insert changes the `window - 1` windows that reach across it, and adds about as many new
-/// ones. A window survives i inserts with probability (1 - (w-1)/S)^i = s, and the resemblance is
-/// then s / (2 - s).
+/// ones. The probability that a window survives i inserts is s = (1 - (w-1)/S)^i, and the
+/// resemblance is then s / (2 - s).
 pub fn resemblance_after(size: u64, window: u32, inserts: u32) -> f64 {
     let spoiled = f64::from(window.saturating_sub(1)) / size.max(1) as f64;
     let survives = (1.0 - spoiled.min(1.0)).powi(inserts.min(i32::MAX as u32) as i32);
     survives / (2.0 - survives)
 }
 
-/// The standard deviation of a resemblance that is estimated from a union of this many entries.
+/// Returns the standard deviation of a resemblance that is estimated from a union of `entries`
+/// entries.
 pub fn deviation(resemblance: f64, entries: f64) -> f64 {
     (resemblance * (1.0 - resemblance) / entries.max(1.0)).sqrt()
 }
 
-/// The overlap of unrelated pairs with one window.
+/// The overlap of unrelated pairs with one size of windows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Strangers {
-    /// The window, in bytes.
+    /// The size of a window in bytes.
     pub window: u32,
     /// The mean resemblance of unrelated pairs.
     pub resemblance: f64,
@@ -41,13 +43,13 @@ pub struct Strangers {
 /// The recommendation for a collection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advice {
-    /// The window, in bytes.
+    /// The recommended size of a window in bytes.
     pub window: u32,
     /// The n of `Mod_n` and `BSW_n`.
     pub rate: u32,
     /// The number of entries in the signature of the median file.
     pub entries: f64,
-    /// The standard deviation of an estimate of 70 % for the median file.
+    /// The standard deviation of an estimate for the median file, at a resemblance of 70 %.
     pub deviation: f64,
     /// The number of files with fewer than [`FEW`] entries, which are too few for an estimate.
     pub too_short: u64,
@@ -55,22 +57,23 @@ pub struct Advice {
     pub least_size: u64,
 }
 
-/// The mean resemblance that unrelated files may have.
+/// The maximum mean resemblance of unrelated files.
 pub const TOLERATED: f64 = 0.005;
 
-/// The desired number of entries of a signature: "n = 100", in sections 4.3 and 5 alike.
+/// The desired number of entries of a signature. The paper says "n = 100" in sections 4.3 and 5.
 pub const WANTED: u64 = 100;
 
-/// With fewer entries than this an estimate is noise. The paper says so in section 4.2: with
-/// `Sketch_10`, many edited files were reported as 100 % similar.
+/// The number of entries below which an estimate is only noise. The paper says so in section 4.2:
+/// with `Sketch_10`, many edited files were reported as 100 % similar.
 pub const FEW: u64 = 10;
 
-/// Applies the paper's reasoning to a collection. It takes the sizes of its files in bytes, and the
-/// overlap of unrelated files at each measured window. `None` if nothing was measured.
+/// Applies the paper's reasoning to a collection. `sizes` are the sizes of its files in bytes, and
+/// `strangers` is the overlap of unrelated files for each measured window. Returns `None` if
+/// nothing was measured.
 ///
-/// Recommends the least window that keeps unrelated files below [`TOLERATED`], or the window with
-/// the least overlap. The rate gives the median file [`WANTED`] entries, but is between 4 and 1000
-/// (the highest rate in the paper).
+/// Recommends the least window with which unrelated files stay below [`TOLERATED`], or else the
+/// window with the least overlap. With the recommended rate, the median file has [`WANTED`]
+/// entries. But the rate is between 4 and 1000, which is the highest rate in the paper.
 pub fn advise(sizes: &[u64], strangers: &[Strangers]) -> Option<Advice> {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();

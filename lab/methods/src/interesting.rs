@@ -3,22 +3,23 @@
 //! **Paper.** Manber 1994, section 4: "a set is considered interesting if all members of the set
 //! have sufficient number of common fingerprints and the set is not a subset of a larger
 //! interesting set. The problem of generating interesting sets turns out to be NP-complete." The
-//! paper's own algorithm is not given.
+//! paper does not give its own algorithm.
 //!
-//! **Here.** With the collated sets as transactions, files as items and counters as weights, the
-//! interesting sets are the maximal frequent item sets. Each is the intersection of the collated
-//! sets that contain it, which is called a *closed* set. The closed sets are visited by
-//! prefix-preserving extension (LCM: Uno, Asai, Uchida & Arimura 2004), each once and without a
-//! list of visited ones. Two things make it quick on file trees. Files with the same sets are one
-//! item. If a set together with all items that could be added has enough in common, that union is
-//! the answer for everything below the set.
+//! **Here.** This is the search for maximal frequent item sets: the collated sets are the
+//! transactions, files are the items, and counters are the weights. Each interesting set is the
+//! intersection of the collated sets that contain it, which is called a *closed* set. The closed
+//! sets are visited by prefix-preserving extension (LCM: Uno, Asai, Uchida & Arimura 2004), which
+//! visits each once without a list of visited ones. Two things make this fast on file trees. First,
+//! files that are in the same sets are one item. Second, the search does not extend a set if that
+//! set, with all items that could be added, has enough in common: that union is then the only
+//! answer below it.
 //!
 //! **Cost.** In the worst case the time is exponential in the number of files. On file trees it is
 //! about the number of members of all sets, times the depth of their overlaps. A number of steps
 //! bounds it, and [`Interesting::complete`] says whether they were enough.
 //!
-//! **Sees** groups in which everything is common to *all* files. Three files that are similar in
-//! pairs, but with nothing common to all three, are three sets of two.
+//! **Sees** groups in which *all* files have the same fingerprints in common. If three files are
+//! only similar in pairs, with nothing common to all three, they are three sets of two.
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,27 +30,28 @@ use crate::collate::Collated;
 pub struct Interesting {
     /// The sets, in the order of their files.
     pub sets: Vec<InterestingSet>,
-    /// True if these are all sets. If not, each of them is still an interesting set.
+    /// True if these are all sets. If it is false, there may be more, but each of these is an
+    /// interesting set.
     pub complete: bool,
 }
 
 /// Files that have something in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InterestingSet {
-    /// Two files or more, ascending.
+    /// The numbers of two or more files, ascending.
     pub files: Vec<u32>,
-    /// The number of fingerprints that all of them have.
+    /// The number of fingerprints that all of these files have.
     pub common: u64,
 }
 
-/// The number of steps after which the search gives up: some seconds.
+/// The default number of steps after which the search gives up. They take some seconds.
 pub const STEPS: u64 = 1 << 31;
 
-/// The sets of at least two files that have at least `least` fingerprints in common. None is part
-/// of another.
+/// Returns the sets of at least two files that have at least `least` fingerprints in common. No set
+/// is part of another.
 ///
-/// `steps` bounds the number of members of sets that are visited ([`STEPS`] is enough). Sets of
-/// more than `most_members` files do not count (`None`: all sets count).
+/// The search gives up when it has read `steps` members of sets ([`STEPS`] is usually enough).
+/// Collated sets of more than `most_members` files do not count; if it is `None`, all sets count.
 pub fn interesting(
     collated: &Collated,
     least: u64,
@@ -88,7 +90,7 @@ pub fn interesting(
 struct Items {
     /// The files of each item.
     files: Vec<Vec<u32>>,
-    /// The weight and the items, ascending, of each set.
+    /// The weight of each set, and its items in ascending order.
     sets: Vec<(u64, Vec<u32>)>,
 }
 
@@ -122,14 +124,14 @@ impl Items {
     }
 }
 
-/// A closed set of the walk.
+/// A set to be visited by the search.
 #[derive(Debug)]
 struct Node {
-    /// Its items, ascending.
+    /// The items of this set, ascending.
     set: Vec<u32>,
-    /// The sets that contain it.
+    /// The numbers of the collated sets that contain this set.
     within: Vec<u32>,
-    /// The items up to this one have been tried.
+    /// The last item that was added. Items up to it are not added any more.
     core: Option<u32>,
 }
 
@@ -138,15 +140,17 @@ struct Walk<'a> {
     items: &'a Items,
     least: u64,
     steps: u64,
-    /// For each item, the weight of the sets of a node that contain it. All are 0 between nodes.
+    /// For each item, the weight of the collated sets that contain both it and the visited set. All
+    /// weights are 0 between visits.
     counts: Vec<u64>,
-    /// For each item that may extend a node, the sets that contain both. It is empty between nodes.
+    /// For each item that can extend the visited set, the collated sets that contain both. All
+    /// lists are empty between visits.
     delivered: Vec<Vec<u32>>,
     found: HashSet<(Vec<u32>, u64)>,
 }
 
 impl Walk<'_> {
-    /// Walks through all sets. Returns whether the steps were enough.
+    /// Visits all closed sets. Returns whether the steps were enough.
     fn run(&mut self) -> bool {
         let mut nodes = vec![Node {
             set: Vec::new(),
@@ -189,7 +193,8 @@ impl Walk<'_> {
             .copied()
             .filter(|&item| self.counts[item as usize] == support)
             .collect();
-        // If the closure has added items before the core, this closed set belongs to another node.
+        // If closing the set has added items before the core, the search reaches this closed set
+        // from another node.
         let before = |set: &[u32]| set.iter().filter(|&&item| Some(item) < node.core).count();
         let is_mine = before(&closed) == before(&node.set);
         let more: Vec<u32> = touched
@@ -204,7 +209,8 @@ impl Walk<'_> {
             return;
         }
         node.set = closed;
-        // The set with all items that could be added, and what all of it has in common.
+        // `whole` is the set with all items that could be added. `with_all` is what all of its
+        // items have in common.
         let (mut with_all, mut whole) = (0, node.set.clone());
         whole.extend_from_slice(&more);
         whole.sort_unstable();
@@ -245,7 +251,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns whether all of `part` is in `whole`, both ascending.
+/// Returns whether `whole` contains all of `part`. Both lists are ascending.
 fn contains(whole: &[u32], part: &[u32]) -> bool {
     if part.len() > whole.len() {
         return false;
@@ -255,7 +261,7 @@ fn contains(whole: &[u32], part: &[u32]) -> bool {
         .all(|item| rest.by_ref().find(|&other| other >= item) == Some(item))
 }
 
-/// Calls `sink` for each number that two ascending lists have in common.
+/// Calls `sink` for each number that is in both of two ascending lists.
 fn each_common(one: &[u32], other: &[u32], mut sink: impl FnMut(u32)) {
     let mut rest = other.iter().peekable();
     for &item in one {

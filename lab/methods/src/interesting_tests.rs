@@ -20,7 +20,8 @@ fn all(files: &[Vec<u64>], least: u64) -> Vec<InterestingSet> {
     found.sets
 }
 
-/// Looks at every subset of the files, and takes those without a larger one that qualifies.
+/// Finds the sets by trying every subset of the files. Subsets of another set that qualifies are
+/// left out.
 fn by_brute_force(files: &[Vec<u64>], least: u64) -> Vec<InterestingSet> {
     let files: Vec<BTreeSet<u64>> = files.iter().map(|f| f.iter().copied().collect()).collect();
     let common = |subset: u32| {
@@ -89,8 +90,8 @@ fn three_files_alike_pairwise_with_nothing_in_common_are_three_sets_of_two() {
     assert!(sets.iter().all(|set| set.common == 40));
 }
 
-/// "A, B, C, and D can share 20 fingerprints in common, A and C share 40, B and D share 65, A, B,
-/// and D share 38, and so on."
+/// Tests an example of the paper: "A, B, C, and D can share 20 fingerprints in common, A and C
+/// share 40, B and D share 65, A, B, and D share 38, and so on."
 #[test]
 fn the_papers_case_of_four_files() {
     let (mut files, mut next) = (vec![Vec::new(); 4], 0);
@@ -122,8 +123,8 @@ fn the_papers_case_of_four_files() {
 
 #[test]
 fn work_without_end_is_given_up_and_said() {
-    // Each file lacks a different one of 30 fingerprints. So any 15 files share the other 15: these
-    // are 155 million sets.
+    // Each file lacks another one of 30 fingerprints. So any 15 files have the 15 others in common,
+    // which makes 155 million sets.
     let files: Vec<Vec<u64>> = (0..30)
         .map(|i| (0..30).filter(|&f| f != i).collect())
         .collect();

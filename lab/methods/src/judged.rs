@@ -1,17 +1,17 @@
-//! Figures, and the counts that they are ratios of.
+//! Figures, and the counts from which they are computed.
 //!
-//! A figure is what the paper computes, neither rounded nor clamped (sif says 1.6 if the other file
-//! has two versions of the query file). If a ratio would divide by 0, the pair is too small to
-//! judge. That is not the same as 0 %.
+//! A figure is the number that the paper computes. It is neither rounded nor clamped: sif gives 1.6
+//! if the other file has two versions of the query file. If the denominator would be 0, the pair is
+//! too small to judge, which is not the same as 0 %.
 
 use std::cmp::Ordering;
 
-/// A figure, if there is one.
+/// A figure, or the statement that a pair has no figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judged {
-    /// The figure that the paper computes; 1.0 is 100 %.
+    /// The figure that the paper defines; 1.0 is 100 %.
     Value(f64),
-    /// There is nothing to divide by.
+    /// The denominator is 0, so there is no figure.
     TooSmall,
 }
 
@@ -33,7 +33,7 @@ impl Judged {
         }
     }
 
-    /// The greater figure; if only one of both exists, that one.
+    /// Returns the greater of two figures. If only one of them exists, returns that one.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         match (self, other) {
@@ -43,14 +43,14 @@ impl Judged {
     }
 }
 
-/// The overlap of two sorted lists.
+/// The overlap of two sorted lists, as three counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
-    /// The number of elements in both sets.
+    /// The number of elements that are in both lists.
     pub common: u64,
-    /// The number of elements in the first.
+    /// The number of elements in the first list.
     pub a: u64,
-    /// The number of elements in the second.
+    /// The number of elements in the second list.
     pub b: u64,
 }
 
@@ -76,17 +76,17 @@ impl Overlap {
         }
     }
 
-    /// The share of the first that is common.
+    /// Returns the share of the first list that is in the second.
     pub fn a_in_b(self) -> Judged {
         Judged::ratio(self.common, self.a)
     }
 
-    /// The share of the second that is common.
+    /// Returns the share of the second list that is in the first.
     pub fn b_in_a(self) -> Judged {
         Judged::ratio(self.common, self.b)
     }
 
-    /// The share of both together that is common.
+    /// Returns the resemblance: the common elements divided by all distinct elements.
     pub fn resemblance(self) -> Judged {
         Judged::ratio(self.common, self.a + self.b - self.common)
     }

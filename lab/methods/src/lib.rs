@@ -1,7 +1,8 @@
-//! `resemble-methods`: the published methods, each as its paper defines it, chosen by name.
+//! `resemble-methods`: the published methods, each as its paper defines it. A method is selected by
+//! its name.
 //!
-//! The crate is pure like `resemble-core`: bytes or features come in, values go out. All methods
-//! have the same steps:
+//! The crate is pure, like `resemble-core`: its input is bytes or features, and its output is
+//! values. All methods have the same steps:
 //!
 //! ```text
 //! bytes ─► (canonical code)
@@ -29,8 +30,8 @@
 //! | [`arrays`] | the inverted index of Kasprzak et al.: two arrays |
 //! | [`changes`], [`guide`] | texts with a known number of edits; which window and rate to take |
 //!
-//! The selector and the scores use only features, not bytes. So every method that selects can
-//! compare the features of any program. `docs/methods.md` is the page for users.
+//! The selector and the scores use only features and no bytes. So every method can compare the
+//! features of other programs. `docs/methods.md` describes the methods for users.
 
 #![forbid(unsafe_code)]
 

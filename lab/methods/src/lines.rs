@@ -5,37 +5,37 @@
 //! name TAB feature TAB feature …
 //! ```
 //!
-//! Each line is a set. The name is everything before the first tab, as raw bytes. A line without a
+//! Each line is a set. Its name is everything before the first tab, as raw bytes. A line without a
 //! tab is a set without features. Features are separated by tabs or blanks. **A feature is a word,
 //! even if it is a number**: `17`, `0x11` and `017` are three features. It is identified by a
-//! 64-bit hash of its bytes (the start of its BLAKE3). Numbers are not taken by value, because they
-//! need not be random, such as line numbers. Of 1, 2, 3, … `Min_n` would take the first n and
-//! `Mod_n` every n-th. [`crate::select::select`] takes fingerprints as they are.
+//! 64-bit hash of its bytes (the start of its BLAKE3). The values of numbers are not used, because
+//! they may not be random, such as line numbers. Of 1, 2, 3, … `Min_n` would keep the first n, and
+//! `Mod_n` every n-th. To use numbers as fingerprints, call [`crate::select::select`].
 //!
-//! Repeats count as occurrences, for the methods that count them. Every feature has the weight 1,
-//! so the figures of tttd and bsw are shares of features.
+//! Repeated features count as occurrences, for the methods that count these. Every feature has the
+//! weight 1, so the figures of tttd and bsw are shares of features.
 
 use thiserror::Error;
 
 use crate::feature::{Feature, Features};
 
-/// The reason why a line cannot be read as a set.
+/// The reason why a line is not a valid set.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LineError {
     /// The line starts with a tab.
     #[error("line {line} has no name before its features; write: name, a tab, features")]
     NoName {
-        /// The line, counted from 1.
+        /// The number of the line, counted from 1.
         line: u64,
     },
     /// An earlier line has the same name.
     #[error("line {line} has the name of line {first} ({name}); give each set a name of its own")]
     Twice {
-        /// The line, counted from 1.
+        /// The number of the line, counted from 1.
         line: u64,
-        /// The earlier line.
+        /// The number of the earlier line.
         first: u64,
-        /// The name, as text.
+        /// The name of the set, as text.
         name: String,
     },
 }
@@ -43,13 +43,13 @@ pub enum LineError {
 /// A named set of features.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFeatures {
-    /// Its name: any bytes but newline and tab.
+    /// The name of the set: any bytes except for newline and tab.
     pub name: Vec<u8>,
-    /// Its features in the order of the line.
+    /// The features of the set in the order of the line.
     pub features: Features,
 }
 
-/// The feature of this word.
+/// Returns the feature for this word.
 pub fn feature(word: &[u8]) -> Feature {
     let hash = blake3::hash(word);
     let value = hash.as_bytes()[..8]
@@ -58,7 +58,8 @@ pub fn feature(word: &[u8]) -> Feature {
     Feature::of(value)
 }
 
-/// Reads one line, without its newline. `None`: the line is empty or a comment.
+/// Reads one line, which must not contain its newline. Returns `None` if the line is empty or a
+/// comment.
 pub fn parse_line(line: &[u8], number: u64) -> Result<Option<NamedFeatures>, LineError> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.is_empty() || line.starts_with(b"#") {

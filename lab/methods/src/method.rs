@@ -1,6 +1,6 @@
-//! The methods: their names, their measures, and their thresholds.
+//! The published methods with their names, measures and thresholds.
 //!
-//! Their parameters are in [`crate::scheme`].
+//! The parameters of the methods are in [`crate::scheme`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,9 +10,10 @@ use thiserror::Error;
 /// A published method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
-    /// Chunks by TTTD, whole-chunk hashes: Forman, Eshghi & Chiocchetti 2005.
+    /// The hashes of whole chunks, which are cut by TTTD: Forman, Eshghi & Chiocchetti 2005.
     Tttd,
-    /// Chunks by the basic sliding window, whole-chunk hashes: Forman et al. 2005, section 2.2.
+    /// The hashes of whole chunks, which are cut by the basic sliding window: Forman et al. 2005,
+    /// section 2.2.
     Bsw,
     /// The least fingerprint of each chunk, `BSW_n`: Cherkasova et al. 2009, section 2.
     BswMin,
@@ -24,18 +25,17 @@ pub enum Method {
     Sketch,
     /// Fingerprints with low bits zero: Manber 1994.
     Sif,
-    /// Fingerprints of places where an anchor starts: Manber 1994, section 2.
+    /// Fingerprints at the places where an anchor starts: Manber 1994, section 2.
     SifAnchors,
     /// Sketches of word shingles: Broder, Glassman, Manasse & Zweig 1997.
     Shingle,
     /// Shingles of the sorted sketch: Broder et al. 1997, "Super shingles".
     SuperShingle,
-    /// Sorted runs of five words, by the upper bits of a hash: Kasprzak, Brandejs, Křipač & Šmerk
-    /// 2008.
+    /// The upper bits of hashes of five sorted words: Kasprzak, Brandejs, Křipač & Šmerk 2008.
     Sorted5,
 }
 
-/// The methods that a user may name.
+/// The names of methods that a user may give: those of the papers, and the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Choice {
     /// The default measure: [`resemble_core::similarity`].
@@ -50,14 +50,14 @@ pub enum Choice {
 pub enum Measure {
     /// The share of one file that is in the other.
     Containment,
-    /// The size of the intersection over that of the union.
+    /// The size of the intersection divided by the size of the union.
     Resemblance,
 }
 
 /// The reason why a method does not have a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refused {
-    /// A sample of fixed size gives no containment.
+    /// The method keeps a sample of fixed size, which does not show containment.
     #[error(
         "{method} cannot tell how much of one file is in another: the sample of a part may have \
          nothing in common with that of the whole (Cherkasova et al. 2009, table 1); ask for the \
@@ -67,7 +67,7 @@ pub enum Refused {
         /// The method.
         method: Method,
     },
-    /// There is no containment from the s least shingles.
+    /// The method keeps the s least shingles, which do not show containment.
     #[error(
         "{method} with --n keeps the least shingles, which give the resemblance only (Broder et \
          al. 1997: \"it allows only the estimation of resemblance\"); keep one in 25 (--rate 25), \
@@ -77,7 +77,7 @@ pub enum Refused {
         /// The method.
         method: Method,
     },
-    /// There is no containment from super shingles.
+    /// The method keeps super shingles, which do not show containment.
     #[error(
         "{method} cannot tell how much of one file is in another: further shingles of the larger \
          one come between those of the smaller, so no sequence of them stays complete (Broder et \
@@ -89,16 +89,16 @@ pub enum Refused {
     },
 }
 
-/// No method has this name.
+/// The error for a name that no method has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("there is no method {name:?}; there are \
     {}", Choice::names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownMethod {
-    /// The name that was asked for.
+    /// The unknown name.
     pub name: String,
 }
 
-/// The least similarity of an answer, by the method's paper.
+/// The least similarity that a pair needs in an answer, according to the method's paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
     /// The least figure (1.0 is 100 %).
@@ -107,14 +107,14 @@ pub enum Threshold {
     SharedBytes(u64),
 }
 
-/// The thresholds of a method for each kind of question.
+/// The thresholds of a method for the different questions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
-    /// For one file against all.
+    /// The threshold for comparing one file with all others.
     pub find: Threshold,
-    /// For groups of all files.
+    /// The threshold for groups of all files.
     pub groups: Threshold,
-    /// For pairs of all files.
+    /// The threshold for pairs of all files.
     pub pairs: Threshold,
 }
 
@@ -134,7 +134,7 @@ impl Method {
         Self::Sorted5,
     ];
 
-    /// Its name.
+    /// Returns the name of the method.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tttd => "tttd",
@@ -151,8 +151,8 @@ impl Method {
         }
     }
 
-    /// The names of its parameters in [`crate::Settings`], without `canonical`, which all methods
-    /// have.
+    /// Returns the names of the method's parameters in [`crate::Settings`]. `canonical` is left
+    /// out, because all methods have it.
     pub const fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::Tttd => &["rate"],
@@ -167,8 +167,8 @@ impl Method {
         }
     }
 
-    /// Checks that the method has this measure, before any file is read. For `shingle` it depends
-    /// on the sample as well: [`crate::MethodParams::tells`].
+    /// Checks that the method has this measure, before any file is read. For `shingle` this also
+    /// depends on the sample: [`crate::MethodParams::tells`].
     pub const fn tells(self, measure: Measure) -> Result<(), Refused> {
         match (self, measure) {
             (Self::Min | Self::Sketch, Measure::Containment) => {
@@ -179,8 +179,8 @@ impl Method {
         }
     }
 
-    /// Returns whether a repeated feature counts as often as it occurs. Otherwise a signature
-    /// represents the set of features.
+    /// Returns whether a repeated feature counts as often as it occurs. If not, a signature
+    /// represents a set of features.
     pub const fn counts_occurrences(self) -> bool {
         matches!(self, Self::Tttd | Self::Bsw | Self::Sif | Self::SifAnchors)
     }

@@ -1,40 +1,40 @@
-//! `Min_n`: the n least fingerprints.
+//! The method `Min_n`: keeps the n least fingerprints.
 //!
 //! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Min_n`", after Broder et al. 1997:
 //! "selects the n numerically smallest fingerprinted shingles (or all the fingerprints if the
 //! number in the document is less than n)".
 //!
-//! **Figure.** Broder 1997's unbiased estimate of the resemblance: of the n least fingerprints of
-//! both files together (which the two samples have), the share that is in both samples. A count
-//! over all of both samples, as for `Mod_n`, would be biased. The samples end at different values,
-//! so a fingerprint of both files may be in one sample only.
+//! **Figure.** The unbiased estimate of the resemblance by Broder 1997. Both samples together
+//! contain the n least fingerprints of both files. The figure is the share of these n that is in
+//! both samples. A count over all of both samples, as in `Mod_n`, would be biased: the samples end
+//! at different values, so a fingerprint that both files have may be in only one sample.
 //!
-//! **Cost.** Each byte takes a rolling hash and a comparison. The size is n fingerprints for any
-//! file.
+//! **Cost.** Each byte takes a rolling hash and a comparison. A signature has n fingerprints for
+//! any file.
 //!
-//! **Sees** the resemblance of files of similar size. **Refuses containment** (table 1): the n
-//! least fingerprints of a part may have nothing in common with the n least of the whole. For a
-//! quarter of a file, one in four of its n least is among those of the whole. For a hundredth, none
-//! is.
+//! **Sees** the resemblance of files of similar size. **Refuses containment** (table 1 of the
+//! paper): the n least fingerprints of a part may have nothing in common with the n least of the
+//! whole. If the part is a quarter of a file, one in four of its n least is among those of the
+//! whole. If it is a hundredth, none of them may be.
 
 use crate::judged::Judged;
 
 /// Collects the n least of values that come one by one.
 ///
-/// Values that may be among the n least are appended. When there are a few more than 2n, all are
-/// sorted and only the n least stay. Few values are appended from then on: of N random ones about
-/// n ln(N/n).
+/// Values that may be among the n least are appended. When there are somewhat more than 2n, all are
+/// sorted, and only the n least are kept. After that, few values are appended: for N random values,
+/// about n ln(N/n).
 #[derive(Clone, Debug)]
 pub struct Least {
     n: usize,
     kept: Vec<u64>,
-    /// Greater values than this are not among the n least.
+    /// The limit: values above it are not among the n least.
     limit: u64,
     last: Option<u64>,
 }
 
 impl Least {
-    /// Collects the `n` least values; 0 counts as 1.
+    /// Creates a collector of the `n` least values; an `n` of 0 counts as 1.
     pub fn new(n: usize) -> Self {
         Self {
             n: n.max(1),
@@ -44,7 +44,7 @@ impl Least {
         }
     }
 
-    /// Takes the next value.
+    /// Adds the next value.
     #[inline]
     pub fn push(&mut self, value: u64) {
         if value > self.limit || self.last == Some(value) {
@@ -67,7 +67,7 @@ impl Least {
         }
     }
 
-    /// Returns the n least distinct values, ascending, and begins anew.
+    /// Returns the n least distinct values in ascending order, and begins again without values.
     pub fn take(&mut self) -> Vec<u64> {
         self.compact();
         self.limit = u64::MAX;
@@ -76,7 +76,8 @@ impl Least {
     }
 }
 
-/// The resemblance by two samples of the n least values, each ascending and distinct.
+/// Returns the resemblance according to two samples of the n least values, each ascending and
+/// distinct.
 pub fn resemblance(a: &[u64], b: &[u64], n: usize) -> Judged {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let (mut common, mut union) = (0, 0);

@@ -1,15 +1,15 @@
-//! `Mod_n`: fingerprints that n divides.
+//! The method `Mod_n`: keeps the fingerprints that n divides.
 //!
 //! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Mod_n`", after Broder et al. 1997:
 //! "selects all fingerprinted shingles whose value modulo n is zero".
 //!
-//! **Figures.** If S(D) are the kept fingerprints of D, the similarity is |S(A) ∩ S(B)| / |S(A) ∪
-//! S(B)|, and the containment |S(A) ∩ S(B)| / |S(A)|. Whether a window is kept depends on the
-//! window alone. So both figures are unbiased (as ratios of random sums, up to terms of 1/size).
-//! The sample of a part is the part of the sample.
+//! **Figures.** Let S(D) be the kept fingerprints of D. The similarity is |S(A) ∩ S(B)| / |S(A) ∪
+//! S(B)|, and the containment is |S(A) ∩ S(B)| / |S(A)|. Whether a window is kept depends only on
+//! the window itself. So both figures are unbiased (as ratios of random sums, up to terms of
+//! 1/size). The sample of a part is a part of the sample of the whole.
 //!
-//! **Cost.** Each byte takes a rolling hash and a multiplication, at any window. One fingerprint in
-//! n windows is kept, so the size grows with the file.
+//! **Cost.** Each byte takes a rolling hash and a multiplication, for any window. One of n
+//! fingerprints is kept, so the size grows with the file.
 //!
 //! **Sees** parts in wholes of any size, and many scattered edits. **Blind** to files of fewer than
 //! some ten times n bytes, which may have no fingerprint at all; to the number of repeats; to
@@ -17,10 +17,12 @@
 
 use crate::judged::Overlap;
 
-/// Recognizes multiples of n without a division, which would take as long as all the rest.
+/// Recognizes multiples of n without a division. A division would take as long as everything else
+/// together.
 ///
-/// x is a multiple of n = o · 2^s, o odd, exactly when x/o modulo 2^64, rotated right by s, is at
-/// most ⌊(2^64-1)/n⌋ (Granlund & Montgomery 1994, section 9).
+/// Let n = o · 2^s with an odd o. Compute x/o modulo 2^64 and rotate it right by s. A number x is a
+/// multiple of n exactly when the result is at most ⌊(2^64-1)/n⌋ (Granlund & Montgomery 1994,
+/// section 9).
 #[derive(Clone, Copy, Debug)]
 pub struct Divisor {
     inverse: u64,
@@ -29,13 +31,13 @@ pub struct Divisor {
 }
 
 impl Divisor {
-    /// The divisor n; 0 counts as 1.
+    /// Creates the divisor n; an n of 0 counts as 1.
     pub const fn new(n: u32) -> Self {
         let n = if n == 0 { 1 } else { n as u64 };
         let shift = n.trailing_zeros();
         let odd = n >> shift;
-        // Each round of Newton's iteration doubles the number of right bits. The first three are
-        // right, because o is its own inverse modulo 8.
+        // Each round of Newton's iteration doubles the number of correct bits. It starts with
+        // three, because o is its own inverse modulo 8.
         let (mut inverse, mut round) = (odd, 0);
         while round < 5 {
             inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));

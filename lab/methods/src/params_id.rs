@@ -1,9 +1,9 @@
-//! Params ids: the parameters of a method as text, and back.
+//! Params ids: writes the parameters of a method as text, and reads them.
 //!
-//! An id has everything that could change a byte of a signature. [`MethodParams`]'s `Display`
-//! writes it; [`MethodParams::parse`] reads it and refuses what `Display` would not have written.
-//! The id has only a hash of values that are too long for a name (anchors, dictionaries, lemmas) or
-//! secret (a seed). The reader has to supply them.
+//! An id contains everything that could change a byte of a signature. [`MethodParams`]'s `Display`
+//! writes an id. [`MethodParams::parse`] reads one, and refuses text that `Display` would not have
+//! written. Of values that are secret (a seed) or too long (anchors, dictionaries, lemmas), an id
+//! has only a hash. To read such an id, these values must be supplied.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::sif::SifParams;
 use resemble_core::params::ChunkParams;
 
 impl MethodParams {
-    /// Reads a params id. An id of sif-anchors has only a hash of its anchors, so they have to be
-    /// supplied.
+    /// Reads a params id. The id of sif-anchors contains only a hash of the anchors, so the anchors
+    /// must be supplied.
     pub fn parse(id: &str, anchors: Option<&Arc<Anchors>>) -> Result<Self, ParamError> {
         Self::parse_with(
             id,
@@ -30,7 +30,7 @@ impl MethodParams {
         )
     }
 
-    /// Reads a params id, which may name any of the supplies by its hash.
+    /// Reads a params id that may name any of the supplied values by its hash.
     pub fn parse_with(id: &str, supplies: &Supplies) -> Result<Self, ParamError> {
         let fault = |reason| ParamError::Id {
             id: id.into(),
@@ -95,7 +95,7 @@ impl MethodParams {
 }
 
 impl Settings {
-    /// Reads a part of a params id, if its value is a word. Returns whether it is.
+    /// Reads a part of a params id if its value is a word and not a number. Returns whether it is.
     fn takes_word(
         &mut self,
         name: &str,
@@ -203,7 +203,7 @@ impl fmt::Display for MethodParams {
     }
 }
 
-/// The least mean size that has these parameters.
+/// Returns the least mean size that leads to these parameters.
 fn average(chunk: &ChunkParams) -> u32 {
     let near = u64::from(chunk.max) * u64::from(ChunkParams::PAPER_AVERAGE)
         / u64::from(ChunkParams::PAPER.max);

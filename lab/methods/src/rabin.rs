@@ -1,30 +1,29 @@
-//! Rabin's fingerprints of byte windows, 64 bits, rolling.
+//! Rabin's rolling fingerprints of byte windows, with 64 bits.
 //!
-//! Rabin 1981 (*Fingerprinting by random polynomials*), as Cherkasova et al. 2009, section 2, and
-//! Forman et al. 2005, section 2.2, use them. A window is a polynomial over GF(2), its bits the
-//! coefficients, and its fingerprint the remainder modulo a fixed irreducible polynomial P of
-//! degree 64 that was drawn at random:
+//! Rabin 1981 (*Fingerprinting by random polynomials*), used as in Cherkasova et al. 2009, section
+//! 2, and Forman et al. 2005, section 2.2. A window is a polynomial over GF(2) whose coefficients
+//! are its bits. Its fingerprint is the remainder modulo a fixed irreducible polynomial P of degree
+//! 64, which was drawn at random:
 //!
 //! ```text
 //! F(b1 … bw) = (1 b1 … bw) · x^64  mod P
 //! ```
 //!
-//! There are two choices, both from Broder's *Some applications of Rabin's fingerprinting method*
-//! (1993):
+//! Two choices are from Broder's *Some applications of Rabin's fingerprinting method* (1993):
 //!
-//! 1. A **leading 1**. Without it a window of zero bytes has the fingerprint 0, which every modulus
-//!    divides and which is the smallest number. Padding would be in each sample.
+//! 1. A **leading 1**. Without it, a window of zero bytes would have the fingerprint 0, which every
+//!    modulus divides and which is the least number. So padding would be in each sample.
 //! 2. **Times x^64.** Without it a window of up to eight bytes *is* its fingerprint, and "the
 //!    smallest fingerprint" would be the window that starts with the smallest byte.
 //!
-//! Each byte takes two table look-ups at any window: one for the byte that enters and one for the
-//! byte that leaves. Different windows of up to eight bytes never have the same fingerprint; longer
-//! ones have it by chance, 1 in 2^64.
+//! Each byte takes two table look-ups for any window: one for the byte that enters and one for the
+//! byte that leaves. Different windows of up to eight bytes never have the same fingerprint. Longer
+//! windows have it with a probability of 2^-64.
 
 use std::sync::Arc;
 
-/// P without its leading term. It was drawn at random (seeded with 1997-06-01) and tested to be
-/// irreducible.
+/// The polynomial P without its leading term. It was drawn at random (with the seed 1997-06-01) and
+/// tested to be irreducible.
 pub const POLYNOMIAL: u64 = 0xe4c4_3e34_5a5c_a85f;
 
 /// t · x^64 mod P for every byte t.
@@ -44,7 +43,7 @@ const ENTERING: [u64; 256] = {
     table
 };
 
-/// `value`, times x^8, plus `byte` · x^64.
+/// Returns `value` · x^8 + `byte` · x^64, modulo P.
 #[inline]
 const fn push(value: u64, byte: u8) -> u64 {
     (value << 8) ^ ENTERING[((value >> 56) as u8 ^ byte) as usize]
@@ -55,18 +54,18 @@ const fn push(value: u64, byte: u8) -> u64 {
 pub struct Rolling {
     width: usize,
     leaving: Arc<[u64; 256]>,
-    /// The leading 1.
+    /// The contribution of the leading 1 to every fingerprint.
     leading: u64,
     value: u64,
-    /// The last `width` bytes, as a ring that is written next at `at`.
+    /// The last `width` bytes in a ring, whose next place to write is `at`.
     ring: Vec<u8>,
     at: usize,
-    /// The number of bytes that are missing until there is a window.
+    /// The number of bytes that are missing until the first window is complete.
     missing: usize,
 }
 
 impl Rolling {
-    /// Begins with the first content.
+    /// Begins the first content.
     ///
     /// # Panics
     ///
@@ -96,10 +95,12 @@ impl Rolling {
         self.missing = self.width;
     }
 
-    /// Takes the next byte. Returns the fingerprint of the window that it ends, if there is one.
+    /// Adds the next byte. Returns the fingerprint of the window that ends with it, if there is
+    /// one.
     #[inline]
     pub fn push(&mut self, byte: u8) -> Option<u64> {
-        // Zeros before the content change no fingerprint, so the ring may start with them.
+        // Zeros before the content do not change a fingerprint, so the ring may initially contain
+        // zeros.
         let gone = std::mem::replace(&mut self.ring[self.at], byte);
         self.at += 1;
         if self.at == self.width {
@@ -114,12 +115,12 @@ impl Rolling {
         Some(self.value ^ self.leading)
     }
 
-    /// Takes the next bytes; `sink` gets the fingerprints of the windows that end in them, in
+    /// Adds the next bytes. `sink` receives the fingerprints of the windows that end in them, in
     /// order.
     #[inline]
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
-        // From the second window on, `bytes` has both the byte that enters and the byte that
-        // leaves, so no ring is needed.
+        // After the first `width` bytes, `bytes` contains both the byte that enters and the byte
+        // that leaves. So no ring is needed.
         let head = bytes.len().min(self.width);
         for &byte in &bytes[..head] {
             if let Some(value) = self.push(byte) {
@@ -147,7 +148,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// The definition by long division, one bit at a time.
+    /// Computes the fingerprint by its definition: by long division, one bit at a time.
     pub(crate) fn by_division(window: &[u8]) -> u64 {
         let modulus = 1u128 << 64 | u128::from(POLYNOMIAL);
         let bits = std::iter::once(true)
@@ -167,7 +168,7 @@ pub(crate) mod tests {
         rest as u64
     }
 
-    /// All windows by the definition.
+    /// Computes the fingerprints of all windows by their definition.
     pub(crate) fn windows(bytes: &[u8], width: usize) -> Vec<u64> {
         bytes.windows(width).map(by_division).collect()
     }
@@ -197,7 +198,7 @@ pub(crate) mod tests {
         })
     }
 
-    /// Rabin's test: x^(2^64) = x, and x^(2^32) - x has no factor in common with P.
+    /// Performs Rabin's test: x^(2^64) = x, and x^(2^32) - x has no common factor with P.
     #[test]
     fn the_polynomial_is_irreducible() {
         let mut power = 2u64;

@@ -1,5 +1,5 @@
-//! Broder's shingle values: 40-bit Rabin fingerprints of runs of words, then a permutation of the
-//! 40 bits.
+//! Computes Broder's values of shingles: 40-bit Rabin fingerprints of runs of words, which are then
+//! permuted.
 //!
 //! **Paper.** Broder, Glassman, Manasse & Zweig 1997, "Estimating the resemblance and the
 //! containment": "a 40 bit fingerprint function, based on Rabin fingerprints, enhanced to behave as
@@ -14,35 +14,36 @@
 //! 1. **Over words, not letters.** A run of w words is a polynomial whose coefficients are the
 //!    words' hashes. A step by one word takes ten look-ups for any w. The letters of a word are
 //!    read once and not w times.
-//! 2. **A leading 1** (Broder 1993) keeps a run whose words hash to zero from having the value 0.
+//! 2. **A leading 1** (Broder 1993). Without it, a run whose words all hash to zero would have the
+//!    value 0.
 //! 3. **Why a permutation.** A Rabin value is linear: runs that differ in one place have values
 //!    that differ by a constant. "The least" or "a multiple of 25" would favour some of them. Each
 //!    round adds a constant, multiplies by an odd number and folds the high half into the low one.
 //!    All three can be undone in 40 bits, so no two values become equal.
-//! 4. **A seed** ([`crate::shingle::Seed`]) determines the constants of the rounds. Without them
-//!    nobody can find the kept shingles, or change only those ("the security of our approach is
-//!    rather limited, since we have a single, static sketching policy", section "Intellectual
+//! 4. **A seed** ([`crate::shingle::Seed`]) determines the constants of the rounds. Without knowing
+//!    them, nobody can find the kept shingles, or change only those ("the security of our approach
+//!    is rather limited, since we have a single, static sketching policy", section "Intellectual
 //!    property and plagiarism").
 
 /// The number of bits of a shingle value.
 pub const BITS: u32 = 40;
 
-/// A value with all of these bits set.
+/// A mask of all bits of a shingle value.
 const MASK: u64 = (1 << BITS) - 1;
 
 /// P without its leading term. It was drawn at random and tested to be irreducible.
 pub const POLYNOMIAL: u64 = 0x7c_ece5_72d9;
 
-/// value · x mod P.
+/// Returns `value` · x mod P.
 const fn times_x(value: u64) -> u64 {
     let doubled = value << 1;
     (doubled & MASK) ^ if doubled >> BITS == 1 { POLYNOMIAL } else { 0 }
 }
 
-/// For each of the five bytes of a value, the products of all bytes with a power of x.
+/// The products with a fixed power of x, for each value of each of the five bytes.
 type Tables = [[u64; 256]; 5];
 
-/// The tables that multiply by x^`power`.
+/// Returns the tables for multiplication by x^`power`.
 const fn tables(power: u32) -> Tables {
     let mut tables = [[0; 256]; 5];
     let mut bit = 0;
@@ -55,7 +56,8 @@ const fn tables(power: u32) -> Tables {
         }
         let table = (bit / 8) as usize;
         let low = 1usize << (bit % 8);
-        // The entries above each bit are filled from those below it.
+        // The products of numbers in which this bit is the highest one are sums of products that
+        // are already there.
         let mut byte = 0;
         while byte < low {
             tables[table][low + byte] = value ^ tables[table][byte];
@@ -79,7 +81,7 @@ fn times(tables: &Tables, value: u64) -> u64 {
         ^ tables[4][usize::from(bytes[4])]
 }
 
-/// The constants of the rounds: the number that is added, and the odd number that is multiplied by.
+/// The constants of the three rounds: in each, a number to add and an odd number to multiply by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permutation([(u64, u64); 3]);
 
@@ -98,7 +100,8 @@ impl Default for Permutation {
 }
 
 impl Permutation {
-    /// A permutation with these constants: their low 40 bits, and every second one is made odd.
+    /// Creates a permutation from six numbers. Their low 40 bits are used, and every second number
+    /// is made odd.
     pub const fn new(numbers: [u64; 6]) -> Self {
         let n = numbers;
         Self([
@@ -125,7 +128,7 @@ const fn round(value: u64, (add, multiply): (u64, u64)) -> u64 {
 /// The values of runs of w words, one word after another.
 #[derive(Clone, Debug)]
 pub struct Runs {
-    /// The tables that multiply by x^(40·w), for the word that leaves the run.
+    /// The tables for multiplication by x^(40·w), which remove the word that leaves the run.
     leaving: Box<Tables>,
     /// The leading 1, multiplied by x^(40·w).
     leading: u64,
@@ -137,7 +140,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Begins with the first text; a run has this many words.
+    /// Begins the first text. A run has `words` words.
     ///
     /// # Panics
     ///
@@ -156,7 +159,8 @@ impl Runs {
         }
     }
 
-    /// Takes the hash of the next word. Returns the value of the run that it ends, if there is one.
+    /// Adds the hash of the next word. Returns the value of the run that ends with it, if there is
+    /// one.
     #[inline]
     pub fn push(&mut self, word: u64) -> Option<u64> {
         let word = word >> (64 - BITS);
@@ -238,7 +242,7 @@ mod tests {
             }
         }
 
-        /// A function with an inverse is a bijection, for any seed.
+        /// The permutation is a bijection for any seed, because it has an inverse.
         #[test]
         fn the_permutation_is_a_bijection_of_40_bits(
             numbers in any::<[u64; 6]>(),
@@ -252,7 +256,7 @@ mod tests {
         }
     }
 
-    /// Neighbours, which differ in a bit or two, are spread over all residues and sizes.
+    /// Values that differ in only a bit or two are spread over all residues and sizes.
     #[test]
     fn neighbours_are_sampled_as_strangers_are() {
         let permutation = Permutation::default();
@@ -260,7 +264,8 @@ mod tests {
             let all = (0..1u64 << 16).map(|i| permutation.apply(i.wrapping_mul(step) & MASK));
             all.filter(|value| value.is_multiple_of(m)).count()
         };
-        // The expected number is 65,536 / 25, within 4 standard deviations.
+        // The number of kept values must be within 4 standard deviations of the expected number,
+        // such as 65,536 / 25.
         for step in [1, 25, 32, 1 << 8, 1 << 20, 1 << 24] {
             for (m, mean) in [(25, 2621.4), (32, 2048.0)] {
                 let off = kept(m, step) as f64 - mean;
@@ -275,8 +280,8 @@ mod tests {
         })
     }
 
-    /// Rabin's test: x^(2^40) = x, and neither x^(2^20) - x nor x^(2^8) - x has a factor in common
-    /// with P.
+    /// Performs Rabin's test: x^(2^40) = x, and neither x^(2^20) - x nor x^(2^8) - x has a common
+    /// factor with P.
     #[test]
     fn the_polynomial_is_irreducible() {
         let (mut power, mut at) = (2u64, Vec::new());

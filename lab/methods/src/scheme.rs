@@ -29,21 +29,21 @@ pub enum ParamError {
     NotTaken {
         /// The method.
         method: Method,
-        /// The parameter.
+        /// The name of the parameter.
         parameter: &'static str,
     },
-    /// A value is outside its range.
+    /// The value of a parameter is outside its range.
     #[error("{parameter} {value} is not between {least} and {most}, which {method} needs")]
     OutOfRange {
         /// The method.
         method: Method,
-        /// The parameter.
+        /// The name of the parameter.
         parameter: &'static str,
-        /// The value that was asked for.
+        /// The value in question.
         value: u64,
-        /// The least possible value.
+        /// The least allowed value.
         least: u64,
-        /// The greatest possible value.
+        /// The greatest allowed value.
         most: u64,
     },
     /// Two parameters exclude each other.
@@ -51,99 +51,101 @@ pub enum ParamError {
     Both {
         /// The method.
         method: Method,
-        /// The first parameter.
+        /// The name of the first parameter.
         one: &'static str,
-        /// The second parameter.
+        /// The name of the second parameter.
         other: &'static str,
     },
     /// The rate of sif is not a power of two.
     #[error("sif keeps one fingerprint in a power of two: {value} is not one; try 128, 256 or 512")]
     NoPowerOfTwo {
-        /// The value that was asked for.
+        /// The value in question.
         value: u64,
     },
-    /// The multiplier of sif is not a prime of the right kind.
+    /// The multiplier of sif is not a prime that is 5 modulo 8 and below 2^32.
     #[error(
         "{value} cannot be the multiplier of sif, which is a prime, 5 modulo 8 and below 2^32 (7 \
          modulo 8 always keeps 50 blanks, 3 and 7 keep 50 @)"
     )]
     Multiplier {
-        /// The value that was asked for.
+        /// The value in question.
         value: u64,
     },
     /// The anchors cannot be used.
     #[error(transparent)]
     Anchors(#[from] AnchorError),
-    /// A params id has other anchors than those that were supplied.
+    /// The anchors of a params id are not those that were supplied.
     #[error("these signatures were made with the anchors {wanted}; give the same anchors again")]
     OtherAnchors {
-        /// The id of the set.
+        /// The id of the anchors that are needed.
         wanted: String,
     },
-    /// A params id has another seed than the one that was supplied.
+    /// The seed of a params id is not the one that was supplied.
     #[error(
         "these signatures were made with the seed {wanted}, which is not the one given; give the \
          same --seed again"
     )]
     OtherSeed {
-        /// The id of the seed, or `none`.
+        /// The id of the seed that is needed, or `none`.
         wanted: String,
     },
     /// No hash has this name.
     #[error(transparent)]
     Hash(#[from] sorted5::UnknownHash),
-    /// There are no stems for this language.
+    /// There is no stemmer for this language.
     #[error(transparent)]
     Language(#[from] UnknownLanguage),
-    /// A params id has another list of words than the one that was supplied.
+    /// The dictionary or the lemmas of a params id are not those that were supplied.
     #[error("these signatures were made with the {what} {wanted}; give the same file again")]
     OtherWords {
-        /// `dictionary` or `lemmas`.
+        /// The kind of list: `dictionary` or `lemmas`.
         what: &'static str,
-        /// The id of the list.
+        /// The id of the list that is needed.
         wanted: String,
     },
     /// A text is not a params id.
     #[error("{id:?} is not a params id of this version: {reason}")]
     Id {
-        /// The text.
+        /// The text in question.
         id: String,
-        /// The error in the value.
+        /// The reason why the text is no params id.
         reason: &'static str,
     },
 }
 
-/// The pieces of a content that are fingerprinted.
+/// The kind of pieces of a content that are fingerprinted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grain {
-    /// Every window of this many bytes.
+    /// Every window with this number of bytes.
     Bytes(u32),
-    /// Every run of this many words.
+    /// Every run with this number of words.
     Words(u32),
 }
 
-/// All parameters of all methods; those that were not requested are unset.
+/// Settings for the parameters of all methods. A parameter that the user does not set is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The size of a window, in bytes.
     pub window: Option<u32>,
-    /// The number of words of a shingle, instead of windows of bytes.
+    /// The number of words in a shingle. If it is set, shingles replace windows of bytes.
     pub words: Option<u32>,
-    /// One fingerprint in this many is kept; for chunks, their mean size in bytes.
+    /// The rate: one fingerprint in this many is kept. For chunks, this is their mean size in
+    /// bytes.
     pub rate: Option<u32>,
-    /// The n of `Mod_n` and `BSW_n` (the same as the rate), or the number of kept fingerprints of
-    /// `Min_n` and `Sketch_n`.
+    /// The n of the method. For `Mod_n` and `BSW_n` it is the rate; for `Min_n` and `Sketch_n` it
+    /// is the number of kept fingerprints.
     pub n: Option<u32>,
-    /// For sif, the bits of a fingerprint; for sorted5, the number of upper bits of the hash that
-    /// are kept.
+    /// For sif, the number of bits of a fingerprint. For sorted5, the number of upper bits of a
+    /// hash that are kept.
     pub bits: Option<u32>,
     /// For sif, the multiplier p.
     pub multiplier: Option<u32>,
-    /// For sif, the maximum number of fingerprints of a file; the rate falls as files grow.
+    /// For sif, the maximum number of fingerprints of a file. A large file keeps a smaller share of
+    /// them.
     pub most: Option<u32>,
     /// For sif-anchors, the anchors.
     pub anchors: Option<Arc<Anchors>>,
-    /// For shingle, `V_i`: the number of shingles with which the first class begins.
+    /// For shingle, the sample `V_i`: the number of shingles at which the first size class begins.
     pub sizes: Option<u32>,
     /// For super-shingle, the number of shingles that make one super shingle.
     pub length: Option<u32>,
@@ -151,17 +153,17 @@ pub struct Settings {
     pub seed: Option<Arc<Seed>>,
     /// For sorted5, the hash of chunks.
     pub hash: Option<ChunkHashing>,
-    /// For sorted5, the only words that count.
+    /// For sorted5, a dictionary. Words that are not in it do not count.
     pub dictionary: Option<Arc<Dictionary>>,
     /// For sorted5, the basic forms of words.
     pub lemmas: Option<Arc<Lemmas>>,
-    /// For sorted5, the language whose stems are taken.
+    /// For sorted5, the language whose stemmer is used.
     pub stem: Option<Language>,
     /// The changes to the bytes before features are taken.
     pub canonical: Canonical,
 }
 
-/// A method with all its parameters.
+/// A method and all of its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodParams {
     /// The changes to the bytes before features are taken.
@@ -217,12 +219,12 @@ pub enum Scheme {
     Sorted5(Sorted5Params),
 }
 
-/// The values that a params id includes only as a hash, so they are needed to read the id.
+/// Values of which a params id contains only a hash. They must be supplied to read the id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Supplies {
     /// The anchors.
     pub anchors: Option<Arc<Anchors>>,
-    /// The only words that count.
+    /// The dictionary of words that count.
     pub dictionary: Option<Arc<Dictionary>>,
     /// The basic forms of words.
     pub lemmas: Option<Arc<Lemmas>>,
@@ -230,21 +232,21 @@ pub struct Supplies {
     pub seed: Option<Arc<Seed>>,
 }
 
-/// The maximum number of slots of a `Sketch_n`; each slot costs time at every byte.
+/// The maximum n of `Sketch_n`, because each hash function costs time at every byte.
 const MOST_SLOTS: u32 = 1 << 12;
 
-/// The maximum number of fingerprints of a `Min_n`.
+/// The maximum n of `Min_n`.
 const MOST_LEAST: u32 = 1 << 20;
 
-/// The least and the greatest window that Cherkasova et al. try (section 4.1), in bytes, and
-/// between them the one that they choose.
+/// The least window that Cherkasova et al. try, the one that they choose, and the greatest one
+/// (section 4.1), in bytes.
 const WINDOWS: (u32, u32, u32) = (5, 20, 100);
 
 /// The n of Cherkasova et al., section 5.
 const N: u32 = 100;
 
 impl MethodParams {
-    /// The parameters of a method in its paper.
+    /// Returns the parameters that the paper of the method uses.
     ///
     /// ```
     /// use resemble_methods::{Method, MethodParams};
@@ -277,7 +279,8 @@ impl MethodParams {
         }
     }
 
-    /// The parameters of a method: those that are set, and the paper's for the rest.
+    /// Creates the parameters of a method from settings. A parameter that is not set gets the
+    /// paper's value.
     pub fn new(method: Method, settings: &Settings) -> Result<Self, ParamError> {
         let takes = method.parameters();
         let given = [

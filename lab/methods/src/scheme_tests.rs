@@ -186,7 +186,7 @@ fn values_out_of_range_are_refused_with_the_range() {
         multiplier: Some(multiplier),
         ..Settings::default()
     };
-    // These numbers are 7 or 3 modulo 8, or not prime.
+    // These numbers are not prime, or they are 3 or 7 modulo 8.
     for p in [917_097_967, 917_097_931, 917_097_781 + 8, 4] {
         assert!(
             refused(Method::Sif, &multiplier(p)).contains("cannot be the multiplier"),

@@ -1,4 +1,4 @@
-//! Computes, from two signatures, the paper's figure and the measures that the method has.
+//! Computes the paper's figure, and the measures that the method has, from two signatures.
 
 use crate::judged::{Judged, Overlap};
 use crate::method::{Measure, Method, Refused};
@@ -10,20 +10,23 @@ use crate::{chunked, min_n, mod_n, sif, sketch_n, sorted5};
 /// The scores of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scores {
-    /// The paper's figure.
+    /// The figure of the method's paper.
     pub score: Judged,
-    /// The share of a that is in b.
+    /// The share of `a` that is in `b`, if the method has this measure.
     pub a_in_b: Result<Judged, Refused>,
-    /// The share of b that is in a.
+    /// The share of `b` that is in `a`, if the method has this measure.
     pub b_in_a: Result<Judged, Refused>,
-    /// The size of the intersection over that of the union.
+    /// The size of the intersection divided by the size of the union, if the method has this
+    /// measure.
     pub resemblance: Result<Judged, Refused>,
-    /// The bytes in common chunks, a proven lower bound. `None`: the method knows no chunks.
+    /// The number of bytes in common chunks, which is a lower bound of the common bytes. `None` if
+    /// the method does not cut files into chunks.
     pub shared_bytes: Option<u64>,
 }
 
 impl Scores {
-    /// The scores of sorted5, whose figure is the share of the first document.
+    /// Returns the scores by sorted5, whose figure is the share of the first document that is in
+    /// the second.
     pub fn of_shares(overlap: Overlap) -> Self {
         Self {
             score: overlap.a_in_b(),
@@ -34,7 +37,7 @@ impl Scores {
         }
     }
 
-    /// The scores of a method that has the resemblance only.
+    /// Returns the scores by a method that only has the resemblance.
     fn of_resemblance(method: Method, resemblance: Judged) -> Self {
         let refused = Err(Refused::Containment { method });
         Self {
@@ -72,11 +75,11 @@ impl Scores {
     }
 }
 
-/// The scores of a pair by its signatures. The time grows with the lengths of both.
+/// Returns the scores of a pair of signatures. The time grows with the lengths of both.
 ///
-/// The signatures must be of this method and these parameters. Otherwise they cannot be compared,
-/// and no score can be judged. (Signatures are stored under params ids, so only a mistake of a
-/// caller leads there.)
+/// The signatures must be of this method and these parameters. If they are not, they cannot be
+/// compared, and every score is "too small to judge". (Signatures are stored by their params ids,
+/// so only a mistake of a caller can cause this.)
 pub fn score(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Scores {
     let method = params.method();
     match (&params.scheme, &a.0, &b.0) {

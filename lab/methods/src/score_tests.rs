@@ -27,7 +27,8 @@ fn value(judged: Judged) -> f64 {
     judged.value().expect("judged")
 }
 
-/// The figures of Cherkasova et al. 2009, section 2, by the words of the paper, on sets.
+/// Computes the figures of Cherkasova et al. 2009, section 2, on sets, by following the paper
+/// literally.
 mod by_the_paper {
     use super::*;
 
@@ -45,7 +46,7 @@ mod by_the_paper {
             .collect()
     }
 
-    /// The share of the n least of both together that both have.
+    /// Returns the share of the n least values of both sets together that are in both.
     pub(crate) fn min_n(a: &[u64], b: &[u64], n: usize) -> Judged {
         let (a, b): (BTreeSet<_>, BTreeSet<_>) = (a.iter().collect(), b.iter().collect());
         let least: Vec<_> = a.union(&b).take(n).collect();
@@ -97,7 +98,7 @@ proptest! {
         prop_assert_eq!(scores(Method::Sketch).score, by_the_paper::sketch_n(&a, &b, n.into()));
     }
 
-    /// Compares the figure with that of Manber 1994, section 3, computed with maps.
+    /// The figure must equal that of Manber 1994, section 3, which this test computes with maps.
     #[test]
     fn sif_counts_every_occurrence(
         a in prop::collection::vec(0u64..60, 0..80),
@@ -114,7 +115,8 @@ proptest! {
         prop_assert_eq!(scores.b_in_a, Ok(by_the_paper::ratio(common, other.len())));
     }
 
-    /// Compares the figure with that of Forman et al. 2005, section 2.3, computed with maps.
+    /// The figure must equal that of Forman et al. 2005, section 2.3, which this test computes with
+    /// maps.
     #[test]
     fn chunks_count_as_often_as_both_have_them(
         a in prop::collection::vec((0u64..20, 1u64..9), 0..40),
@@ -158,7 +160,8 @@ proptest! {
             let common = b.keys().iter().any(|key| keys.contains(key));
             let above = scores.score.value().is_some_and(|s| s > 0.0);
             prop_assert!(common || !above, "{}", params);
-            // A value that both have need not be among the n least of both together.
+            // With `Min_n` and `shingle`, a key that both signatures have may not be among the n
+            // least of both together.
             let is_least = matches!(params.method(), Method::Min | Method::Shingle);
             prop_assert!(above || !common || is_least, "{}", params);
         }
@@ -185,7 +188,7 @@ proptest! {
     }
 }
 
-/// Table 1: "B is the first section of a 4-section document A".
+/// Tests table 1 of the paper, in which "B is the first section of a 4-section document A".
 #[test]
 fn table_1() {
     let a = prose(12_000, 7);
@@ -219,8 +222,8 @@ fn table_1() {
         assert_eq!(scores.a_in_b, Err(Refused::Containment { method }));
         assert_eq!(scores.b_in_a, Err(Refused::Containment { method }));
     }
-    // The reason for the refusal: all of B is in A, but only a quarter of B's sample is in A's
-    // sample.
+    // This is why containment is refused: all of B is in A, but only a quarter of B's sample is in
+    // A's sample.
     let params = params(Method::Min, 100);
     let (of_a, of_b) = (sign(&params, &a).keys(), sign(&params, b).keys());
     let common = of_b.iter().filter(|f| of_a.contains(f)).count();
@@ -231,7 +234,7 @@ fn table_1() {
     assert!(common < 9, "{common} of 100");
 }
 
-/// The sizes of the samples in table 1 are variable, fixed, fixed, variable.
+/// According to table 1, the sizes of the samples are variable, fixed, fixed and variable.
 #[test]
 fn sizes_are_fixed_or_grow_with_the_file() {
     let len = |method, words| sign(&MethodParams::paper(method), &prose(words, 8)).len();
@@ -254,10 +257,10 @@ fn sizes_are_fixed_or_grow_with_the_file() {
 #[test]
 fn estimates_are_unbiased_within_their_variance() {
     const RUNS: u64 = 400;
-    // |A| = 4000, |B| = 2000, 1500 common.
+    // A has 4000 values and B has 2000, of which 1500 are common.
     let (resemblance, containment) = (1500.0 / 4500.0, 1500.0 / 2000.0);
     for (method, n, resemblance_deviation) in [
-        // About 45 of 4500 are in the samples.
+        // About 45 of the 4500 values are in the two samples.
         (
             Method::Mod,
             100,
@@ -310,8 +313,8 @@ fn estimates_are_unbiased_within_their_variance() {
     }
 }
 
-/// Checks the same for real windows, whose Rabin fingerprints are not random numbers. It takes many
-/// texts, because the mean of few estimates proves nothing.
+/// Checks the same with windows of texts, whose Rabin fingerprints are not random numbers. Many
+/// texts are needed, because the mean of a few estimates proves nothing.
 #[test]
 fn estimates_of_texts_are_unbiased() {
     for method in [Method::Mod, Method::Min, Method::Sketch, Method::BswMin] {
@@ -354,7 +357,7 @@ fn what_has_no_sample_is_too_small_to_judge() {
             assert_eq!(one.b_in_a, Ok(Judged::Value(0.0)), "{params}");
         }
     }
-    // sif divides by the fingerprints of the query.
+    // sif divides by the number of the query's fingerprints, which is 0 for an empty query.
     let sif = MethodParams::paper(Method::Sif);
     let (nothing, something) = (sign(&sif, b""), sign(&sif, &text));
     assert_eq!(score(&sif, &nothing, &something).score, Judged::TooSmall);

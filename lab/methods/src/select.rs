@@ -1,8 +1,8 @@
 //! Makes signatures of features. A signature is the features that a method keeps.
 //!
-//! A [`Selector`] takes features from a [`FeatureExtractor`] or from another program
-//! ([`crate::lines`]). It keeps no more than the method needs, so memory grows with the signature
-//! and never with the content.
+//! A [`Selector`] receives features from a [`FeatureExtractor`] or from another program
+//! ([`crate::lines`]). It stores no more of them than the method needs. So its memory grows with
+//! the signature and never with the content.
 
 use crate::bsw_n::Minima;
 use crate::feature::{Feature, Features};
@@ -19,9 +19,9 @@ use crate::super_shingle::super_shingles;
 use crate::tally::Tally;
 
 impl MethodSignature {
-    /// The keys for an inverted index. If the figure of a pair is above 0, the pair has a key in
-    /// common. (The least value of a hash function is a key only together with the function's
-    /// number.)
+    /// Returns the keys of the signature for an inverted index. If the figure of a pair is above 0,
+    /// the two signatures have a key in common. (The key for the least value of a hash function
+    /// contains the number of the function.)
     pub fn keys(&self) -> Vec<u64> {
         match &self.0 {
             Form::Set(values) | Form::Sized { values, .. } => values.clone(),
@@ -43,7 +43,7 @@ impl MethodSignature {
     }
 }
 
-/// Collects a signature from features in file order, one content after another.
+/// Makes signatures from features, which are passed in order, one content after another.
 #[derive(Debug)]
 pub struct Selector(Selection);
 
@@ -77,7 +77,7 @@ enum Selection {
 }
 
 impl Selector {
-    /// Begins with the first content.
+    /// Begins the first content.
     pub fn new(params: &MethodParams) -> Self {
         Self(match &params.scheme {
             Scheme::Tttd(_) | Scheme::Bsw(_) => Selection::Chunks(Tally::default()),
@@ -110,7 +110,7 @@ impl Selector {
             Scheme::SuperShingle(params) => Selection::Super {
                 n: Divisor::new(match params.shingles.sample {
                     Sample::Mod(m) => m,
-                    // No settings give these samples to super shingles.
+                    // This does not happen: no settings combine super shingles with these samples.
                     Sample::Min(_) | Sample::Sizes(_) => 1,
                 }),
                 length: params.length as u8,
@@ -123,7 +123,7 @@ impl Selector {
         })
     }
 
-    /// Takes the next feature.
+    /// Adds the next feature.
     #[inline]
     pub fn push(&mut self, feature: Feature) {
         let Feature { value, len, count } = feature;
@@ -137,8 +137,8 @@ impl Selector {
             Selection::Sized(sized) => sized.push(value),
             Selection::Sketch(slots) => slots.push(value),
             Selection::BswMin { minima, kept } => {
-                // The first of these features may end a chunk that began before. All others have
-                // the effect of the second one.
+                // The first of these equal features may end a chunk that began before them. All
+                // others have the same effect as the second.
                 for _ in 0..count.min(2) {
                     if let Some(least) = minima.push(value) {
                         kept.add(least, 1);
@@ -151,7 +151,7 @@ impl Selector {
         }
     }
 
-    /// Ends the content and returns its signature. The next features are another content.
+    /// Ends the content and returns its signature. The next features begin another content.
     pub fn take(&mut self) -> MethodSignature {
         let set = |kept: &mut Tally<u64>| {
             Form::Set(kept.take().into_iter().map(|(value, _)| value).collect())
@@ -203,7 +203,7 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// Begins with the first content.
+    /// Begins the first content.
     pub fn new(params: &MethodParams) -> Self {
         Self {
             extractor: FeatureExtractor::new(params),
@@ -211,7 +211,7 @@ impl Signer {
         }
     }
 
-    /// Takes the next bytes of the content.
+    /// Adds the next bytes of the content.
     pub fn update(&mut self, bytes: &[u8]) {
         let selector = &mut self.selector;
         self.extractor
@@ -225,7 +225,7 @@ impl Signer {
             .zeros(count, &mut |feature| selector.push(feature));
     }
 
-    /// Ends the content and returns its signature. The next bytes are another content.
+    /// Ends the content and returns its signature. The next bytes begin another content.
     pub fn finish(&mut self) -> MethodSignature {
         let selector = &mut self.selector;
         self.extractor.finish(&mut |feature| selector.push(feature));

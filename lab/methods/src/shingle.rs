@@ -1,32 +1,35 @@
-//! Broder's sketches: `MOD_m`, `MIN_s` and `V_i` of word shingles.
+//! Broder's sketches of word shingles: `MOD_m`, `MIN_s` and `V_i`.
 //!
 //! **Paper.** Broder, Glassman, Manasse & Zweig 1997, "Defining similarity" and "Estimating the
 //! resemblance and the containment". A document is the set S(D, w) of its runs of w words (w = 10),
-//! without markup, in lower case. Each has a value of 40 bits under a permutation π
-//! ([`crate::rabin40`]), and a sketch keeps some of them:
+//! without markup and in lower case. Each run has a value of 40 bits, to which a permutation π is
+//! applied ([`crate::rabin40`]). A sketch keeps some of these values:
 //!
-//! * **`MOD_m`** ([`Sample::Mod`]) keeps the values that m divides (25). The resemblance is the
-//!   share of both samples together that is common, the containment the share of A's sample.
+//! * **`MOD_m`** ([`Sample::Mod`]) keeps the values that m divides (25 in the paper). The
+//!   resemblance is the share of both samples together that is common. The containment is the share
+//!   of A's sample that is common.
 //! * **`MIN_s`** ([`Sample::Min`]) keeps the s least values. The resemblance is the share of the s
-//!   least of both together that both have. The containment is **refused**.
+//!   least values of both samples together that is in both. The containment is **refused**.
 //! * **`V_i`** ([`Sample::Sizes`]) keeps the values that 2^i divides, where i depends on the length
 //!   of the document. The measures are those of `MOD`, at the modulus of the longer document.
 //!
 //! **Choices.**
 //!
-//! 1. *`V_i` as printed does not keep 50 to 100.* "For documents that have size between 100·2^i and
-//!    100·2^(i+1) we store `MOD_{2^i}`; the expected size is always between 50 and 100": 100·2^i /
-//!    2^i is 100. The formula is followed, because it defines the classes, and because more samples
-//!    make smaller errors: 100 to 200 are kept. `Sizes(50)` is the other reading. Documents shorter
-//!    than the first class keep all shingles.
-//! 2. *Size is counted in shingles, with their repeats*, so it is known without remembering them.
-//!    Memory stays bounded by the sample, and a class depends on the document alone.
-//! 3. *Two lengths.* `V_{i+1}` are the values of `V_i` that 2^(i+1) divides. So the sample of the
-//!    shorter document is filtered by the modulus of the longer one. The result is exactly the
-//!    sample that would have been kept.
-//! 4. *Intervals.* π is random, so whether a common shingle is in a sample does not depend on its
-//!    place. A ratio of sampled counts is then a binomial share, and Wilson's interval holds
-//!    ([`resemble_core::similarity::wilson`]).
+//! 1. *`V_i`, as the paper prints it, does not keep 50 to 100 values.* "For documents that have
+//!    size between 100·2^i and 100·2^(i+1) we store `MOD_{2^i}`; the expected size is always
+//!    between 50 and 100": but 100·2^i / 2^i is 100. This module follows the formula, because it
+//!    defines the classes, and because larger samples make smaller errors: 100 to 200 values are
+//!    kept. `Sizes(50)` is the other reading. Documents shorter than the first class keep all
+//!    shingles.
+//! 2. *The size is counted in shingles, including repeated ones.* So it is known without
+//!    remembering shingles, memory is bounded by the sample, and a class depends only on the
+//!    document.
+//! 3. *Two lengths.* `V_{i+1}` consists of the values in `V_i` that 2^(i+1) divides. So the sample
+//!    of the shorter document is filtered by the modulus of the longer one. The result is exactly
+//!    the sample that this modulus would have kept.
+//! 4. *Intervals.* The permutation is random, so whether a common shingle is in a sample does not
+//!    depend on its place. So a ratio of sampled counts is a binomial share, for which Wilson's
+//!    interval is valid ([`resemble_core::similarity::wilson`]).
 //! 5. *Ignored shingles* ("we ignore all very common shingles") are left out of both documents, not
 //!    only of the common part. They "have no effect on the overall resemblance", but they would
 //!    affect a denominator. A `MIN_s` that has lost c of them is a `MIN_{s-c}`.
@@ -41,10 +44,10 @@ use crate::signature::{Form, MethodSignature};
 use resemble_core::similarity::wilson;
 use resemble_core::words::WordHashes;
 
-/// The paper's w.
+/// The paper's w: the number of words in a shingle.
 pub const WORDS: u32 = 10;
 
-/// The paper's m.
+/// The paper's m: the modulus of `MOD_m`.
 pub const MODULUS: u32 = 25;
 
 /// A secret that determines the permutation. Its text is never printed, only [`Seed::id`] is.
@@ -56,8 +59,8 @@ pub struct Seed {
 }
 
 impl Seed {
-    /// Makes a seed from a text. The text should be hard to guess, because the id lets others try
-    /// texts.
+    /// Creates a seed from a text. The text should be hard to guess, because anyone who knows the
+    /// id can check a guess.
     pub fn new(text: &str) -> Self {
         let mut key = [0; 48];
         let mut hasher = blake3::Hasher::new_derive_key("resemble 2026 permutation of shingles");
@@ -77,7 +80,7 @@ impl Seed {
         }
     }
 
-    /// The name of the seed in params ids: 16 hex digits that do not reveal it.
+    /// Returns the name of the seed in params ids: 16 hex digits that do not reveal the secret.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -103,15 +106,15 @@ impl fmt::Debug for Seed {
     }
 }
 
-/// The rule for the shingles of a document that are kept.
+/// The rule that determines which shingles of a document are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sample {
-    /// The values that this number divides.
+    /// Keeps the values that this number divides.
     Mod(u32),
-    /// The least values, as many as this number.
+    /// Keeps this number of values, the least ones.
     Min(u32),
-    /// The values that 2^i divides, for a document of k · 2^i to k · 2^(i+1) shingles, where k is
-    /// this number.
+    /// Keeps the values that 2^i divides if a document has k · 2^i to k · 2^(i+1) shingles, where k
+    /// is this number.
     Sizes(u32),
 }
 
@@ -120,9 +123,9 @@ pub enum Sample {
 pub struct ShingleParams {
     /// The number of words of a shingle.
     pub words: u32,
-    /// The rule for the shingles that are kept.
+    /// The rule that determines which shingles are kept.
     pub sample: Sample,
-    /// The secret, if there is one.
+    /// The secret that determines the permutation, if there is one.
     pub seed: Option<Arc<Seed>>,
 }
 
@@ -145,7 +148,8 @@ impl ShingleParams {
     }
 }
 
-/// The shingles of a text that comes in pieces of any size, in order and with their repeats.
+/// Computes the shingles of a text that is passed in pieces of any size. They are in order, and
+/// repeated ones are included.
 #[derive(Clone, Debug)]
 pub struct Shingling {
     words: WordHashes,
@@ -154,7 +158,7 @@ pub struct Shingling {
 }
 
 impl Shingling {
-    /// Begins with the first text.
+    /// Begins the first text.
     pub fn new(params: &ShingleParams) -> Self {
         Self {
             words: WordHashes::default(),
@@ -163,7 +167,7 @@ impl Shingling {
         }
     }
 
-    /// Takes the next bytes; `sink` gets the shingles that are complete.
+    /// Adds the next bytes. `sink` receives the shingles that are complete.
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
         let (runs, all) = (&mut self.runs, &mut self.all);
         self.words.update(bytes, &mut |word| {
@@ -174,10 +178,10 @@ impl Shingling {
         });
     }
 
-    /// Ends the text: `sink` gets the last shingles. The next bytes are another text.
+    /// Ends the text. `sink` receives the last shingles. The next bytes begin another text.
     ///
     /// Returns a digest of the words of the text in their order. Lexically equivalent texts have
-    /// the same digest, and a text without words has zeros.
+    /// the same digest. The digest of a text without words is zero.
     pub fn finish(&mut self, mut sink: impl FnMut(u64)) -> [u8; 16] {
         let (runs, all) = (&mut self.runs, &mut self.all);
         self.words.finish(&mut |word| {
@@ -191,7 +195,7 @@ impl Shingling {
     }
 }
 
-/// Digests all words of a text, by two chains of their hashes.
+/// Computes a digest of all words of a text, from two chains of the words' hashes.
 #[derive(Clone, Copy, Debug, Default)]
 struct AllWords {
     chains: [u64; 2],
@@ -221,11 +225,11 @@ impl AllWords {
     }
 }
 
-/// The words of these shingles of a text, in lower case with blanks between them. Shingles that are
-/// not found are left out.
+/// Returns the words of these shingles in a text, in lower case with blanks between them. Shingles
+/// that the text does not have are left out.
 ///
-/// This shows the commonest shingles to people. A very long word, which [`resemble_core::words`]
-/// cuts, is shown once and as a whole.
+/// It is used to show the most frequent shingles to people. [`resemble_core::words`] cuts a very
+/// long word into pieces; here such a word is shown once and whole.
 pub fn wording(params: &ShingleParams, bytes: &[u8], wanted: &[u64]) -> Vec<(u64, String)> {
     let text = resemble_core::words::canonical(bytes);
     let mut words: Vec<&[u8]> = Vec::new();
@@ -237,7 +241,8 @@ pub fn wording(params: &ShingleParams, bytes: &[u8], wanted: &[u64]) -> Vec<(u64
         let from = words.len();
         hashes.update(word, &mut |_| words.push(&[]));
         hashes.finish(&mut |_| words.push(&[]));
-        // A very long word is cut into several, and shown where it begins.
+        // If a very long word is cut into pieces, the first piece shows the whole word and the
+        // others show nothing.
         if let Some(first) = words.get_mut(from) {
             *first = word;
         }
@@ -270,7 +275,7 @@ pub(crate) struct Sized {
 }
 
 impl Sized {
-    /// The number of entries that are always allowed.
+    /// The number of entries that may always be stored.
     const ROOM: usize = 1 << 12;
 
     pub(crate) const fn new(least: u32) -> Self {
@@ -305,7 +310,7 @@ impl Sized {
         self.room = Self::ROOM.max(2 * self.kept.len());
     }
 
-    /// Returns the level and the values, and begins anew.
+    /// Returns the level and the values, and begins again without values.
     pub(crate) fn take(&mut self) -> (u8, Vec<u64>) {
         self.compact();
         let level = self.level;
@@ -314,7 +319,7 @@ impl Sized {
     }
 }
 
-/// Returns whether 2 to the level divides a value.
+/// Returns whether 2^`level` divides a value.
 #[inline]
 pub(crate) const fn divides(level: u8, value: u64) -> bool {
     value.trailing_zeros() >= level as u32
@@ -325,7 +330,7 @@ pub(crate) const fn divides(level: u8, value: u64) -> bool {
 pub struct Estimate {
     /// The share; it is too small to judge if nothing was sampled.
     pub value: Judged,
-    /// The lower end of the interval that has the true share in 19 cases of 20.
+    /// The lower end of the interval. In 19 cases of 20 the interval contains the true share.
     pub low: f64,
     /// The upper end of that interval.
     pub high: f64,
@@ -346,21 +351,23 @@ impl Estimate {
     }
 }
 
-/// The estimates from two sketches.
+/// The estimates that two sketches give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimates {
-    /// The share of both documents together that is common.
+    /// The resemblance: the share of the shingles of both documents together that is common.
     pub resemblance: Estimate,
-    /// The share of a that is in b; `None` for `MIN_s`.
+    /// The share of `a` that is in `b`; `None` for `MIN_s`.
     pub a_in_b: Option<Estimate>,
-    /// The share of b that is in a; `None` for `MIN_s`.
+    /// The share of `b` that is in `a`; `None` for `MIN_s`.
     pub b_in_a: Option<Estimate>,
-    /// The number of shingles in both sketches, at the modulus of the comparison.
+    /// The number of shingles that are in both sketches, at the modulus by which these are
+    /// compared.
     pub common: u64,
 }
 
-/// The estimates from two sketches of these parameters. `None`: the signatures are not such
-/// sketches. `ignored` are shingles, ascending, that are left out of both.
+/// Returns the estimates from two sketches with these parameters. Returns `None` if the signatures
+/// are no such sketches. `ignored` are shingles in ascending order that are left out of both
+/// sketches.
 pub fn estimates(
     sample: Sample,
     a: &MethodSignature,
@@ -398,7 +405,8 @@ pub fn of_overlap(overlap: Overlap) -> Estimates {
     }
 }
 
-/// Looks at the `most` least values of both together. Counts those that are in both, and all.
+/// Goes through the `most` least values of both lists together. Returns the number of these values
+/// that are in both lists, and their number.
 fn least_of_both(a: &[u64], b: &[u64], most: usize) -> (u64, u64) {
     let (mut i, mut j, mut common, mut union) = (0, 0, 0, 0);
     while union < most as u64 && (i < a.len() || j < b.len()) {
@@ -416,7 +424,8 @@ fn least_of_both(a: &[u64], b: &[u64], most: usize) -> (u64, u64) {
     (common, union)
 }
 
-/// The level and the values of a sketch, ascending. `None`: the signature is not a sketch.
+/// Returns the level and the ascending values of a sketch. Returns `None` if the signature is not a
+/// sketch.
 pub fn sketch(signature: &MethodSignature) -> Option<(u8, &[u64])> {
     match &signature.0 {
         Form::Set(values) => Some((0, values)),

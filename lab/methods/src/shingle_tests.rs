@@ -23,7 +23,8 @@ fn shingles(params: &ShingleParams, text: &[u8]) -> Vec<u64> {
     all
 }
 
-/// "The 4-shingling of (a, rose, is, a, rose, is, a, rose) is the set {…}" of three.
+/// Tests an example of the paper: "The 4-shingling of (a, rose, is, a, rose, is, a, rose) is the
+/// set {…}", which has three elements.
 #[test]
 fn the_rose_has_three_shingles() {
     let params = ShingleParams {
@@ -72,7 +73,7 @@ fn sets() -> impl Strategy<Value = (BTreeSet<u64>, BTreeSet<u64>)> {
     let one = || prop::collection::btree_set(0u64..300, 0..150);
     prop_oneof![
         (one(), one()),
-        // One set is part of the other, and smaller.
+        // Here one set is a part of the other.
         (one(), 0usize..60).prop_map(|(all, few)| {
             let part = all.iter().copied().take(few).collect();
             (all, part)
@@ -81,7 +82,8 @@ fn sets() -> impl Strategy<Value = (BTreeSet<u64>, BTreeSet<u64>)> {
 }
 
 proptest! {
-    /// "The resemblance distance … is a metric and obeys the triangle inequality."
+    /// Tests a statement of the paper: "The resemblance distance … is a metric and obeys the
+    /// triangle inequality."
     #[test]
     fn one_minus_resemblance_obeys_the_triangle_inequality(
         (a, b) in sets(),
@@ -97,7 +99,7 @@ proptest! {
         }
     }
 
-    /// The theorem's estimates, word for word, on sets.
+    /// The estimates must be those of the paper's theorem, which this test computes on sets.
     #[test]
     fn estimates_are_those_of_the_theorem((a, b) in sets(), m in 1u32..9, s in 1u32..80) {
         let by_mod = params(Settings { rate: Some(m), ..Settings::default() });
@@ -123,8 +125,8 @@ proptest! {
         prop_assert_eq!(scores.a_in_b, Err(Refused::OfLeast { method: Method::Shingle }));
     }
 
-    /// `V_i`: the size determines the class, and 2^i divides the kept values. Two documents are
-    /// compared at the modulus of the longer one, as if both sketches had it.
+    /// The size of a document determines the class i of `V_i`, and 2^i divides the kept values. Two
+    /// documents are compared as if both sketches had the modulus of the longer document.
     #[test]
     fn sizes_are_compared_at_the_longer_ones_modulus((a, b) in sets(), least in 1u32..40) {
         let params = params(Settings { sizes: Some(least), ..Settings::default() });
@@ -148,7 +150,7 @@ proptest! {
         prop_assert_eq!(scores.a_in_b, Ok(ratio(common, va.len())));
     }
 
-    /// Ignored shingles count as if no document had them.
+    /// Ignored shingles must count as if neither document had them.
     #[test]
     fn ignored_shingles_are_in_neither(
         (a, b) in sets(),
@@ -163,8 +165,8 @@ proptest! {
             estimates(Sample::Mod(3), &signed(&a), &signed(&b), &ignored),
             estimates(Sample::Mod(3), &signed(&without(&a)), &signed(&without(&b)), &[])
         );
-        // Two `MIN_s` of which one has lost c shingles are compared as `MIN_{s-c}` of the remaining
-        // shingles.
+        // If one of two `MIN_s` has lost c shingles, they are compared as `MIN_{s-c}` of the
+        // remaining shingles.
         let params_min = params(Settings { n: Some(s), ..Settings::default() });
         let (fa, fb) = (of_set(&params_min, &a), of_set(&params_min, &b));
         let lost = |signed: &MethodSignature| {
@@ -203,8 +205,8 @@ fn seeded(text: &str, settings: Settings) -> MethodParams {
     })
 }
 
-/// For a pair with known measures, the estimates are unbiased under 600 permutations. The interval
-/// contains the true value in 19 cases of 20.
+/// The estimates for a pair with known measures must be unbiased over 600 permutations. The
+/// interval must contain the true value in 19 cases of 20.
 #[test]
 #[allow(clippy::many_single_char_names)] // the paper's
 fn estimates_are_unbiased_and_intervals_hold() {
@@ -255,7 +257,7 @@ fn estimates_are_unbiased_and_intervals_hold() {
             }
         }
         let n = f64::from(rounds);
-        // Samples of some 60 have a standard error of 0.0026 at most.
+        // Samples of about 60 values have a standard error of at most 0.0026.
         assert!((sum / n - r).abs() < 0.01, "{settings:?}: {} {r}", sum / n);
         assert!(f64::from(covered) / n > 0.93, "{settings:?}: {covered}");
         if settings.n.is_none() {
@@ -293,7 +295,7 @@ fn sketches_of_other_seeds_have_nothing_in_common_and_are_refused() {
         MethodParams::parse_with(&id, &at_hand(Some("one"))),
         Ok(one.clone())
     );
-    // The secret is in no id and no debug output.
+    // Neither an id nor a debug output contains the secret.
     let secret = seeded("open sesame", Settings::default());
     assert!(!format!("{secret} {secret:?}").contains("sesame"));
 }
@@ -318,8 +320,8 @@ fn containment_is_told_by_a_modulus_alone() {
     assert_eq!(refused, Err(Refused::OfSuper { method }));
 }
 
-/// With a common super shingle the score is the resemblance of the sketches, without one it is 0. A
-/// part of a text is not detected.
+/// If two texts have a super shingle in common, the score is the resemblance of their sketches. If
+/// not, it is 0. A part of a text is not detected.
 #[test]
 fn super_shingles_see_edits_and_no_parts() {
     let params = MethodParams::paper(Method::SuperShingle);
@@ -333,7 +335,7 @@ fn super_shingles_see_edits_and_no_parts() {
     assert_eq!(part.score, Judged::Value(0.0), "{part:?}");
     assert!(part.a_in_b.is_err());
     assert_eq!(of(&text, &prose(10_000, 12)).score, Judged::Value(0.0));
-    // Three shingles make no super shingle of four.
+    // A sketch of three shingles has no super shingle of four.
     assert_eq!(of(&text, b"short").score, Judged::TooSmall);
 }
 

@@ -1,15 +1,15 @@
 //! Fingerprints of runs of w words.
 //!
-//! This is the w-shingling of Broder 1997, on which the methods were first defined, as Cherkasova
-//! et al. 2009 say in section 2: "contiguous terms, where each term is a word".
-//! [`resemble_core::words`] says what a word is. A text of fewer than w words has no shingle.
+//! This is the w-shingling of Broder 1997, for which the methods were first defined. Cherkasova et
+//! al. 2009 say in section 2: "contiguous terms, where each term is a word".
+//! [`resemble_core::words`] defines a word. A text of fewer than w words has no shingle.
 //!
-//! The fingerprint is a polynomial in the words' 64-bit hashes. It is updated word by word and
-//! mixed at the end. So the time for a word does not depend on w.
+//! The fingerprint is a polynomial in the 64-bit hashes of the words. It is updated with each word
+//! and mixed at the end. So the time for a word does not depend on w.
 
 use resemble_core::words::WordHashes;
 
-/// The multiplier of the polynomial, an odd number.
+/// The odd multiplier of the polynomial.
 const MULTIPLIER: u64 = 0xd134_2543_de82_ef95;
 
 /// The shingles of a text that comes in pieces of any size.
@@ -19,10 +19,10 @@ pub struct Shingles {
     run: HashRing,
 }
 
-/// The current run of words.
+/// The last words of the text, as hashes.
 #[derive(Clone, Debug)]
 struct HashRing {
-    /// `MULTIPLIER` to the number of words of a shingle.
+    /// The power of `MULTIPLIER` whose exponent is the number of words of a shingle.
     power: u64,
     ring: Vec<u64>,
     at: usize,
@@ -50,8 +50,8 @@ impl HashRing {
     }
 }
 
-/// A bijection of 64 bits that removes patterns (the finaliser of splitmix64; Steele, Lea & Flood
-/// 2014).
+/// Mixes 64 bits by a bijection that removes patterns (the finaliser of splitmix64; Steele, Lea &
+/// Flood 2014).
 #[inline]
 pub(crate) const fn mix(value: u64) -> u64 {
     let z = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -60,7 +60,7 @@ pub(crate) const fn mix(value: u64) -> u64 {
 }
 
 impl Shingles {
-    /// Shingles of this many words.
+    /// Creates the state for shingles with this number of words.
     ///
     /// # Panics
     ///
@@ -79,7 +79,7 @@ impl Shingles {
         }
     }
 
-    /// Takes the next bytes; `sink` gets the shingles that are complete.
+    /// Adds the next bytes. `sink` receives the shingles that are complete.
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
         let run = &mut self.run;
         self.words.update(bytes, &mut |word| {
@@ -89,7 +89,7 @@ impl Shingles {
         });
     }
 
-    /// Ends the text: `sink` gets the last shingles. The next bytes are another text.
+    /// Ends the text. `sink` receives the last shingles. The next bytes begin another text.
     pub fn finish(&mut self, mut sink: impl FnMut(u64)) {
         let run = &mut self.run;
         self.words.finish(&mut |word| {
@@ -113,7 +113,8 @@ mod tests {
 
     use super::*;
 
-    /// For each run of words, the first place of the same words: equal shingles have equal numbers.
+    /// Returns, for each run of words, the index of the first run with the same words. So equal
+    /// shingles have equal numbers.
     fn by_words(text: &str, width: usize) -> Vec<usize> {
         let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
         let runs: Vec<&[&str]> = words.windows(width).collect();

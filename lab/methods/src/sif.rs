@@ -1,4 +1,4 @@
-//! sif: fingerprints whose low bits are zero.
+//! The method sif: keeps fingerprints whose low bits are zero.
 //!
 //! **Paper.** Manber, *Finding similar files in a large file system*, 1994, section 2, the second
 //! method, and section 3.
@@ -16,33 +16,34 @@
 //! modulo 8, which has the longest period that is possible modulo 2^30. Windows of only NUL or 0x80
 //! are skipped. Otherwise padding would make all binary files similar.
 //!
-//! **Figure** (section 3). The share of the query file's fingerprints that are common, counted by
-//! occurrences, estimates the share of the query in the other file. It is above 1 if the other file
-//! has pieces of the query twice; the paper found 160 %. It is not symmetric.
+//! **Figure** (section 3). The share of the query file's fingerprints that the other file has
+//! estimates how much of the query is in that file. Occurrences are counted, so the figure is above
+//! 1 if the other file has pieces of the query twice; the paper found 160 %. It is not symmetric.
 //!
-//! **Cost.** Each byte takes a multiplication and a look-up in a table. There is a fingerprint for
-//! 305 bytes (256 + 49), which is 3 or 4 in a KiB.
+//! **Cost.** Each byte takes a multiplication and a look-up in a table. There is one fingerprint in
+//! 305 bytes (256 + 49), which makes 3 or 4 in a KiB.
 //!
 //! **Sees** pieces in whole files, in any order. **Blind** below some 5 KB (section 6: five to ten
 //! common fingerprints are evidence). With a few thousand files 22 bits begin to collide by chance:
 //! two unrelated files of n fingerprints each have n²/2^22 in common. Headers that many files share
 //! (`PostScript`) count like anything else, unless they are removed: [`crate::formatting`].
 //!
-//! **Density by file size** (section 6, an option: [`SifParams::most`]). Large files keep
-//! fingerprints with more low bits zero, so that a file never has more than `most`. A pair is
-//! compared at the coarser level of both. That bounds a signature, but **a small file inside a
-//! large one may be missed**.
+//! **Density by file size** (section 6, optional: [`SifParams::most`]). Large files only keep
+//! fingerprints with more low bits zero, so that a file never has more than `most` fingerprints. A
+//! pair is compared at the higher level of its two files. That limits the size of a signature, but
+//! **a small file inside a large one may be missed**.
 
 use crate::judged::{Judged, Overlap};
 
 /// The parameters of sif.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SifParams {
-    /// The size of a window: 50 bytes in the paper.
+    /// The size of a window in bytes: 50 in the paper.
     pub window: u32,
-    /// k: how many low bits of a kept fingerprint are zero and shifted away; 8 in the paper.
+    /// The number k of low bits that are zero in a kept fingerprint, and that are removed from it:
+    /// 8 in the paper.
     pub zeros: u32,
-    /// The exponent of M, which is a power of 2: 30, 31 or 32.
+    /// The exponent of M, which is 2^30, 2^31 or 2^32.
     pub bits: u32,
     /// The multiplier p.
     pub multiplier: u32,
@@ -64,11 +65,10 @@ impl Default for SifParams {
 }
 
 impl SifParams {
-    /// The p that is used if none is asked for: a prime drawn at random (seeded with 1994) that is
-    /// 5 modulo 8.
+    /// The default p: a prime that is 5 modulo 8. It was drawn at random (with the seed 1994).
     pub const MULTIPLIER: u32 = 917_097_781;
 
-    /// Returns whether p may be this number: a prime that is 5 modulo 8.
+    /// Returns whether a number can be p: whether it is a prime that is 5 modulo 8.
     pub fn is_multiplier(p: u32) -> bool {
         let p = u64::from(p);
         p % 8 == 5
@@ -86,16 +86,16 @@ pub struct SifScanner {
     /// t · p^w for every byte t. All arithmetic is modulo 2^32, which M divides.
     leaving: Box<[u32; 256]>,
     value: u32,
-    /// The current window, as a ring that is written next at `at`.
+    /// The bytes of the current window in a ring, whose next place to write is `at`.
     ring: Vec<u8>,
     at: usize,
-    /// The number of bytes in the ring: fewer than a window at the start and after a kept
+    /// The number of bytes in the ring. It is less than a window at the start and after a kept
     /// fingerprint.
     filled: usize,
 }
 
 impl SifScanner {
-    /// Begins with the first content. Any odd multiplier is accepted, for experiments with others.
+    /// Begins the first content. Any odd multiplier is accepted, for experiments.
     pub fn new(params: SifParams) -> Self {
         let power = params.multiplier.wrapping_pow(params.window);
         let mut leaving = Box::new([0u32; 256]);
@@ -117,12 +117,12 @@ impl SifScanner {
         (self.value, self.at, self.filled) = (0, 0, 0);
     }
 
-    /// Takes the next bytes; `sink` gets the fingerprints of the windows that end in them.
+    /// Adds the next bytes. `sink` receives the fingerprints of the windows that end in them.
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
         let (width, mut at) = (self.ring.len(), 0);
         while at < bytes.len() {
-            // Once the whole window comes from `bytes`, the byte that leaves the window is also
-            // read from there.
+            // Some bytes of the current window are only in the ring. When all of them are in
+            // `bytes`, the byte that leaves the window is read from there.
             let mut from_ring = width;
             while at < bytes.len() && (self.filled < width || from_ring > 0) {
                 let byte = bytes[at];
@@ -163,7 +163,8 @@ impl SifScanner {
         bytes.len() - width
     }
 
-    /// Takes one byte. Returns the fingerprint of the window that it ends, if it is kept.
+    /// Adds one byte. Returns the fingerprint of the window that ends with it, if the fingerprint
+    /// is kept.
     #[inline]
     fn push(&mut self, byte: u8) -> Option<u64> {
         let gone = std::mem::replace(&mut self.ring[self.at], byte);
@@ -194,7 +195,8 @@ impl SifScanner {
     }
 }
 
-/// Returns whether a window, in any rotation, has only NUL or only 0x80.
+/// Returns whether all bytes of a window are NUL or all are 0x80. The window may be a ring that
+/// begins at any byte.
 fn is_padding(window: &[u8]) -> bool {
     matches!(window[0], 0 | 0x80) && window.iter().all(|&byte| byte == window[0])
 }
@@ -205,7 +207,7 @@ const fn modulo(value: u32, bits: u32) -> u64 {
     value as u64 & ((1 << bits) - 1)
 }
 
-/// The F of these bytes with all its bits: the checksum of [`crate::anchors`].
+/// Returns F for these bytes, with all its bits. This is the checksum of [`crate::anchors`].
 pub fn checksum(bytes: &[u8], bits: u32) -> u64 {
     let value = bytes.iter().fold(0u32, |value, &byte| {
         value
@@ -215,15 +217,15 @@ pub fn checksum(bytes: &[u8], bits: u32) -> u64 {
     modulo(value, bits)
 }
 
-/// The least number of low bits that must be zero so that at most `most` of these fingerprints
-/// remain.
+/// Returns the least number of low bits that must be zero so that at most `most` of these
+/// fingerprints are left.
 pub(crate) fn level(fingerprints: &[(u64, u64)], most: u64) -> u8 {
     (0..32)
         .find(|&level| at_level(fingerprints, level).count() as u64 <= most)
         .unwrap_or(32)
 }
 
-/// The fingerprints with this many low bits zero.
+/// Returns the fingerprints whose `level` low bits are zero.
 pub(crate) fn at_level(
     fingerprints: &[(u64, u64)],
     level: u8,
@@ -235,26 +237,26 @@ pub(crate) fn at_level(
         .filter(move |(value, _)| value & mask == 0)
 }
 
-/// The sum of counts, which stops at the greatest number.
+/// Returns the sum of these counts, or the greatest number if the sum is larger.
 pub(crate) fn total(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// The overlap of two files.
+/// The fingerprints that two files have in common, as counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Common {
-    /// The overlap, with each fingerprint counted once.
+    /// The overlap, in which each fingerprint counts once.
     pub distinct: Overlap,
-    /// The number of fingerprints of the query file, counted by occurrences.
+    /// The number of fingerprints of the query file, with repeated ones.
     pub of_query: u64,
-    /// The number of occurrences of the query's fingerprints in the other file. It is the number of
-    /// lines that the paper's `agrep` prints.
+    /// The number of times that fingerprints of the query occur in the other file. It is the number
+    /// of lines that the paper's `agrep` prints.
     pub found: u64,
 }
 
 impl Common {
-    /// Compares the query and another file. Each has a level, and its distinct fingerprints,
-    /// ascending, with how often they occur.
+    /// Compares the query with another file. Each is given by its level and by its distinct
+    /// fingerprints in ascending order, with the number of times that each occurs.
     pub(crate) fn of(query: (u8, &[(u64, u64)]), other: (u8, &[(u64, u64)])) -> Self {
         let level = query.0.max(other.0);
         let mut common = Self::default();

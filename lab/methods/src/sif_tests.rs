@@ -21,7 +21,7 @@ fn by_powers(window: &[u8], params: &SifParams) -> u64 {
     (sum % modulus) as u64
 }
 
-/// All fingerprints, computed literally as the paper describes.
+/// Finds all kept fingerprints by following the paper literally.
 fn by_the_paper(bytes: &[u8], params: &SifParams) -> Vec<u64> {
     let (mut kept, mut at, width) = (Vec::new(), 0, params.window as usize);
     while at + width <= bytes.len() {
@@ -46,7 +46,7 @@ fn scanned(bytes: &[u8], params: &SifParams, size: usize) -> Vec<u64> {
     all
 }
 
-/// Primes with these remainders modulo 8, or modulo 256.
+/// Primes that are 1, 3, 5 and 7 modulo 8, and one that is 255 modulo 256.
 const P_1: u32 = 917_097_817;
 const P_3: u32 = 917_097_931;
 const P_5: u32 = SifParams::MULTIPLIER;
@@ -119,7 +119,7 @@ fn nul_and_0x80_would_be_kept_with_every_p_and_are_passed_over() {
             assert_eq!(selected, [0, 0x80]);
         }
     }
-    // Windows with other bytes in them are not padding.
+    // A window that has only one other byte is not padding.
     let mut almost = vec![0; 49];
     almost.push(1);
     let params = SifParams {
@@ -136,7 +136,7 @@ fn seventy_underlines_give_one_fingerprint_at_most() {
         [49, 50, 70, 99, 100, 1000].map(underlines),
         [0, 1, 1, 1, 2, 20]
     );
-    // Only one fingerprint is kept, although all of the 21 windows have the required zeros.
+    // All of the 21 windows have the required zeros, and still only one fingerprint is kept.
     assert_eq!(by_powers(&[b'_'; 50], &with(P_255_OF_256)) % 256, 0);
 }
 
@@ -145,7 +145,7 @@ fn there_are_three_or_four_fingerprints_a_kilobyte() {
     for bytes in [prose(200_000, 1), noise(1_000_000, 2)] {
         let rate = scanned(&bytes, &SifParams::default(), 65_536).len() as f64 * 1024.0
             / bytes.len() as f64;
-        // 1024 / (256 + 50 - 1) = 3.36.
+        // The expected number is 1024 / (256 + 50 - 1) = 3.36.
         assert!((3.2..3.5).contains(&rate), "{rate}");
     }
 }
@@ -163,8 +163,8 @@ fn fingerprints_have_bits_less_zeros() {
     }
 }
 
-/// "It matched with 160% similarity another file that happened to contain two slightly different
-/// versions."
+/// Tests an observation of the paper: "It matched with 160% similarity another file that happened
+/// to contain two slightly different versions."
 #[test]
 fn two_versions_in_one_file_are_more_than_all_of_the_query() {
     let params = MethodParams::paper(Method::Sif);
@@ -197,14 +197,14 @@ fn density_by_size_bounds_a_signature_and_misses_small_files_inside() {
     let large = prose(300_000, 8);
     let signature = sign(&thin, &large);
     assert!((20..=64).contains(&signature.len()), "{}", signature.len());
-    // At the level of the large file, the small one has no fingerprint left.
+    // At the level of the large file, no fingerprint of the small file is left.
     let small = &large[1_000_000..1_003_000];
     let figure = |params: &MethodParams, a: &[u8], b: &[u8]| {
         score(params, &sign(params, a), &sign(params, b)).score
     };
     assert!(figure(&dense, small, &large).value().expect("enough") > 0.8);
     assert_eq!(figure(&thin, small, &large), Judged::TooSmall);
-    // Large files are compared as before.
+    // Two large files can still be compared.
     let half = figure(&thin, &large[..large.len() / 2], &large)
         .value()
         .expect("enough");

@@ -1,11 +1,11 @@
-//! Signatures: the features that methods keep of a content.
+//! Signatures: the features of a content that a method keeps.
 
 use crate::chunked::ChunkCounts;
 use crate::feature::Feature;
 use crate::sif;
 
-/// The data that a method stores for a content. It can only be compared with signatures of the same
-/// params id.
+/// The features of a content that a method keeps. A signature can only be compared with signatures
+/// that have the same params id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodSignature(pub(crate) Form);
 
@@ -17,18 +17,20 @@ pub(crate) enum Form {
     /// The least value of each hash function: `Sketch_n`. It is empty if the content has no
     /// features.
     Slots(Vec<u64>),
-    /// Distinct fingerprints, ascending, with how often each occurs, and how many low bits of all
-    /// are zero: sif. For sorted5 the level is 0, and the counts say how many chunks have this
-    /// hash.
+    /// Distinct fingerprints in ascending order, with the number of times that each occurs: sif.
+    /// `level` low bits of all of them are zero. For sorted5 the level is 0, and a count is the
+    /// number of chunks with this hash.
     Counted {
         level: u8,
         fingerprints: Vec<(u64, u64)>,
     },
-    /// Distinct chunks (name, bytes), ascending, with how often each occurs: TTTD, BSW.
+    /// Distinct chunks (name, bytes) in ascending order, with the number of times that each occurs:
+    /// TTTD, BSW.
     Chunks(Vec<((u64, u64), u64)>),
-    /// Distinct shingles that 2 to the level divides, ascending: `V_i`.
+    /// Distinct shingles in ascending order, all of which 2^`level` divides: `V_i`.
     Sized { level: u8, values: Vec<u64> },
-    /// Distinct shingles of a sketch, ascending, and how many of them make a super shingle.
+    /// Distinct shingles of a sketch in ascending order, and the number of them that make a super
+    /// shingle.
     Super { length: u8, shingles: Vec<u64> },
 }
 
@@ -45,7 +47,7 @@ impl MethodSignature {
         }
     }
 
-    /// Returns whether nothing was kept, so that the content is too small to judge.
+    /// Returns whether the signature is empty, so that the content is too small to judge.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -63,9 +65,9 @@ impl MethodSignature {
         }
     }
 
-    /// All entries, for people and other programs: fingerprints and chunks ascending, those of
-    /// `Sketch_n` slot by slot. A [`Feature`] has the length of a chunk, and how often it occurs if
-    /// that counts.
+    /// Returns all entries, for people and other programs. Fingerprints and chunks are ascending;
+    /// those of `Sketch_n` are in the order of its functions. A [`Feature`] has the length of a
+    /// chunk, and its number of occurrences if the method counts these.
     pub fn entries(&self) -> Vec<Feature> {
         match &self.0 {
             Form::Set(values)
@@ -88,7 +90,8 @@ impl MethodSignature {
         }
     }
 
-    /// Its chunks, ascending, with how often each occurs. A method without chunks has none.
+    /// Returns the chunks in ascending order, with the number of times that each occurs. The list
+    /// is empty for a method without chunks.
     pub fn chunk_counts(&self) -> &ChunkCounts {
         match &self.0 {
             Form::Chunks(chunks) => chunks,

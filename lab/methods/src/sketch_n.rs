@@ -1,27 +1,27 @@
-//! `Sketch_n`: the least value under each of n hash functions.
+//! The method `Sketch_n`: keeps the least value of each of n hash functions.
 //!
 //! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Sketch_n`", after Broder, Charikar,
 //! Frieze & Mitzenmacher 1998: "every shingle is fingerprinted with a family of n hash functions;
 //! for each the fingerprint of the shingle with the smallest numerical value is retained".
 //!
-//! **Figure.** "The percentage of agreeing entries". Its expected value is the resemblance, with
-//! the variance of n coin tosses.
+//! **Figure.** "The percentage of agreeing entries". Its expected value is the resemblance, and its
+//! variance is that of n coin tosses.
 //!
-//! **The family.** The paper takes Bob Jenkins' hash with n seeds over each window, which costs n
-//! times the window. Here the one Rabin fingerprint x of the window is mixed and passed to n
-//! functions a·x + b modulo 2^64 with an odd a. They are bijections, so no two windows tie. Each
-//! takes a multiplication and an addition. n can be any number.
+//! **The functions.** The paper applies Bob Jenkins' hash with n seeds to each window, which costs
+//! n times the window. Here a window has only one Rabin fingerprint x. It is mixed and passed to n
+//! functions a·x + b modulo 2^64 with an odd a. They are bijections, so two windows never have the
+//! same value. Each function takes a multiplication and an addition, and n can be any number.
 //!
-//! **Cost.** Each byte takes n multiplications, which makes it the slowest of the four (as in the
-//! paper's figure 11). The size is n values.
+//! **Cost.** Each byte takes n multiplications, which makes this the slowest of the paper's four
+//! methods (as in its figure 11). The size is n values.
 //!
 //! **Sees** the resemblance of files of similar size. **Refuses containment** (table 1).
 
 use crate::judged::Judged;
 use crate::shingles::mix;
 
-/// The number of features that are hashed together. Each function visits all of them at once, with
-/// its least value in a register.
+/// The number of features that are hashed together. Each function processes all of them, with its
+/// least value in a register.
 const BLOCK: usize = 256;
 
 /// Collects the least value of each function.
@@ -35,7 +35,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Uses `n` functions, which are always the same.
+    /// Creates `n` functions. They are the same each time.
     pub fn new(n: usize) -> Self {
         let number = |i: u64| mix(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Self {
@@ -49,10 +49,10 @@ impl Slots {
         }
     }
 
-    /// Takes the next feature.
+    /// Adds the next feature.
     #[inline]
     pub fn push(&mut self, value: u64) {
-        // Skips repeats: padding repeats one window over and over.
+        // Padding repeats one window over and over, so repeated features are skipped.
         if self.any && self.last == value {
             return;
         }
@@ -66,7 +66,7 @@ impl Slots {
     fn hash(&mut self) {
         for (least, &(a, b)) in self.least.iter_mut().zip(&self.functions) {
             let of = |x: u64| x.wrapping_mul(a).wrapping_add(b);
-            // Four lanes are computed at a time, so that no comparison waits for another.
+            // Four values are computed in parallel, so that no comparison waits for another.
             let mut lanes = [*least; 4];
             let (fours, rest) = self.waiting.as_chunks::<4>();
             for four in fours {
@@ -97,8 +97,8 @@ impl Slots {
     }
 }
 
-/// The share of agreeing entries. If both files have no features, they are too small to judge; if
-/// one file has none, the share is 0.
+/// Returns the share of equal entries. If neither file has features, they are too small to judge.
+/// If only one of them has none, the share is 0.
 pub fn resemblance(a: &[u64], b: &[u64]) -> Judged {
     let agreeing = a.iter().zip(b).filter(|(x, y)| x == y).count();
     Judged::ratio(agreeing as u64, a.len().max(b.len()) as u64)

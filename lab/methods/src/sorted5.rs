@@ -1,4 +1,4 @@
-//! Sorted chunks of five words.
+//! The method sorted5: keeps hashes of runs of five words, which are sorted within each run.
 //!
 //! **Paper.** Kasprzak, Brandejs, Křipač & Šmerk 2008, *Distributed system for discovering similar
 //! documents*, section 2: a document is the set of its chunks. A chunk is five consecutive words,
@@ -26,10 +26,11 @@
 //! common(A, B) = Σ_v min(a_v, b_v)      similarity of A to B = common / Σ_v a_v
 //! ```
 //!
-//! Chunks that A and B have in common have the same hash in both, so each term is at least the
-//! number of common chunks at v: **no estimate is ever below the exact figure**, and none is above
-//! 100 %. The sum is the same both ways. So the reverse similarity follows from it and from B's
-//! total, as in section 2.1. (The paper states that for the exact count, where it is trivial.)
+//! Chunks that A and B have in common have the same hash in both. So each term is at least the
+//! number of common chunks with hash v: **no estimate is ever below the exact figure**, and none is
+//! above 100 %. The sum is the same in both directions. So the reverse similarity follows from the
+//! sum and from B's total, as in section 2.1. (The paper says this of the exact count, for which it
+//! is trivial.)
 //!
 //! Chunks are distinct if 64 bits of the same hash differ. Among 100,000 chunks of a document two
 //! have the same 64 bits with a probability of 10^-10.
@@ -45,8 +46,8 @@ use resemble_core::hash::md5::Md5Digest;
 use resemble_core::hash::md5_many;
 use resemble_core::words::WordTexts;
 
-/// The least and the greatest n. With fewer bits everything is alike; with more, the offsets alone
-/// take 16 GiB.
+/// The least and the greatest n. With fewer bits, all documents look alike. With more, the offsets
+/// alone take more than 16 GiB.
 pub const BITS: (u32, u32) = (8, 32);
 
 /// The parameters of sorted5.
@@ -54,16 +55,17 @@ pub const BITS: (u32, u32) = (8, 32);
 pub struct Sorted5Params {
     /// The number of words of a chunk.
     pub words: u32,
-    /// n: how many upper bits of the hash are kept.
+    /// The number n of upper bits of the hash that are kept.
     pub bits: u32,
-    /// The hash of chunks.
+    /// The hash function for chunks.
     pub hash: ChunkHashing,
-    /// The words that count, and their forms.
+    /// The vocabulary: the words that count, and their forms.
     pub vocabulary: Vocabulary,
 }
 
 impl Default for Sorted5Params {
-    /// "five-word chunks are sufficient" (section 2.2), "24 and 28 bits", MD5 (section 4.2).
+    /// Returns the parameters of the paper: "five-word chunks are sufficient" (section 2.2), "24
+    /// and 28 bits", MD5 (section 4.2).
     fn default() -> Self {
         Self {
             words: 5,
@@ -96,7 +98,8 @@ impl fmt::Display for Sorted5Params {
     }
 }
 
-/// The hash of chunks: MD5 as in the paper, or one for its future work (section 5).
+/// The hash functions for chunks: MD5 as in the paper, and others, which section 5 leaves to future
+/// work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ChunkHashing {
     /// The hash of the paper, RFC 1321.
@@ -107,24 +110,24 @@ pub enum ChunkHashing {
     /// FNV-1a, 64 bits. It is mixed at the end, because its upper bits depend little on the last
     /// letters.
     Fnv,
-    /// BLAKE3, which is cryptographic; MD5 no longer is.
+    /// BLAKE3, which is cryptographically secure. MD5 no longer is.
     Blake3,
 }
 
-/// No hash has this name.
+/// The error for a name that no hash function has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("there is no hash {name:?}; there are \
     {}", ChunkHashing::ALL.map(ChunkHashing::name).join(", "))]
 pub struct UnknownHash {
-    /// The name that was asked for.
+    /// The unknown name.
     pub name: String,
 }
 
 impl ChunkHashing {
-    /// All hashes; that of the paper comes first.
+    /// All hash functions. That of the paper is first.
     pub const ALL: [Self; 4] = [Self::Md5, Self::Xxh3, Self::Fnv, Self::Blake3];
 
-    /// Its name.
+    /// Returns the name of the hash function.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Md5 => "md5",
@@ -182,7 +185,7 @@ impl FromStr for ChunkHashing {
     }
 }
 
-/// The last words of a text, and their sorted order.
+/// The last words of a text, in the order of the text and in sorted order.
 #[derive(Clone, Debug)]
 struct WordRing {
     /// The words in the order of the text, in a ring whose next place to write is `at`.
@@ -208,8 +211,8 @@ impl WordRing {
         self.sorted.clear();
     }
 
-    /// Takes the next word in exchange for an old one, whose memory is used again. Returns whether
-    /// the chunk is full.
+    /// Swaps the next word with the oldest one, so that the memory of the old word is used again.
+    /// Returns whether there are enough words for a chunk.
     #[inline]
     fn push(&mut self, word: &mut Vec<u8>) -> bool {
         let gone = self.at as u8;
@@ -254,7 +257,7 @@ impl Sorted {
         }
     }
 
-    /// Takes the next bytes; `sink` gets each chunk that is complete.
+    /// Adds the next bytes. `sink` receives each complete chunk.
     fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(&WordRing)) {
         let (words, mut word) = self.words(sink);
         words.update(bytes, &mut word);
@@ -268,7 +271,7 @@ impl Sorted {
         self.run.reset();
     }
 
-    /// Lends the part that cuts a text into words, and a function that takes the words.
+    /// Returns the part that cuts a text into words, and a function that must receive these words.
     fn words<'a>(
         &'a mut self,
         sink: &'a mut impl FnMut(&WordRing),
@@ -288,8 +291,8 @@ impl Sorted {
     }
 }
 
-/// The number of chunks that are hashed together. MD5 is several times as fast for many messages at
-/// a time.
+/// The number of chunks that are hashed together. Computing the MD5 of many messages together is
+/// several times as fast.
 const BATCH: usize = 256;
 
 /// Chunks that wait to be hashed together.
@@ -315,8 +318,8 @@ impl Waiting {
     }
 }
 
-/// The hashes of the chunks of a text that comes in pieces of any size. They are the upper 64 bits;
-/// the paper keeps the upper n of these.
+/// Computes the hashes of the chunks of a text that is passed in pieces of any size. They have 64
+/// bits; the paper keeps the upper n of these.
 #[derive(Debug)]
 pub struct SortedChunker {
     sorted: Sorted,
@@ -325,7 +328,7 @@ pub struct SortedChunker {
 }
 
 impl SortedChunker {
-    /// Begins with the first text.
+    /// Begins the first text.
     pub fn new(params: &Sorted5Params) -> Self {
         Self {
             sorted: Sorted::new(params),
@@ -334,8 +337,8 @@ impl SortedChunker {
         }
     }
 
-    /// Takes the next bytes; `sink` gets complete chunks in order and with their repeats, some of
-    /// them later.
+    /// Adds the next bytes. `sink` receives the hashes of complete chunks in order, including
+    /// repeated ones. Some of them are only passed by later calls.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
         let Self {
             sorted,
@@ -345,7 +348,7 @@ impl SortedChunker {
         sorted.update(bytes, &mut |run| take(*hash, waiting, run, sink));
     }
 
-    /// Ends the text: `sink` gets the last chunks. The next bytes are another text.
+    /// Ends the text. `sink` receives the last chunks. The next bytes begin another text.
     pub fn finish(&mut self, sink: &mut impl FnMut(u64)) {
         let Self {
             sorted,
@@ -364,7 +367,7 @@ fn take(hash: ChunkHashing, waiting: &mut Waiting, run: &WordRing, sink: &mut im
         waiting.bytes.extend_from_slice(word);
         waiting.bytes.push(b' ');
     });
-    // There is a blank between words, but none behind the last one.
+    // There is a blank between words, but not after the last one.
     waiting.bytes.pop();
     if hash == ChunkHashing::Md5 {
         waiting.ends.push(waiting.bytes.len());
@@ -377,8 +380,8 @@ fn take(hash: ChunkHashing, waiting: &mut Waiting, run: &WordRing, sink: &mut im
     }
 }
 
-/// The distinct chunks of a text, sorted, with blanks between their words: for the exact similarity
-/// and for people.
+/// Returns the distinct chunks of a text in sorted order, with blanks between their words. They are
+/// for the exact similarity, and for people to read.
 pub fn chunks(params: &Sorted5Params, text: &[u8]) -> Vec<Box<[u8]>> {
     let (mut sorted, mut all) = (Sorted::new(params), Vec::new());
     let mut sink = |run: &WordRing| {
@@ -413,7 +416,8 @@ pub fn overlap_of_sorted<T: Ord>(a: &[T], b: &[T]) -> Overlap {
     }
 }
 
-/// Reduces ascending distinct chunks to their upper bits: each value, with how many chunks have it.
+/// Reduces distinct chunks, in ascending order, to their upper bits. Returns each value with the
+/// number of chunks that have it.
 pub(crate) fn hashed(bits: u32, chunks: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut values: Vec<(u64, u64)> = Vec::new();
     for chunk in chunks {
@@ -426,7 +430,8 @@ pub(crate) fn hashed(bits: u32, chunks: impl Iterator<Item = u64>) -> Vec<(u64, 
     values
 }
 
-/// The overlap of two documents by their values, as the head of this file defines it.
+/// Counts the overlap of two documents by their values, as the documentation of this module defines
+/// it.
 pub fn overlap(a: &[(u64, u64)], b: &[(u64, u64)]) -> Overlap {
     let (mut i, mut j, mut common) = (0, 0, 0);
     while let (Some(one), Some(other)) = (a.get(i), b.get(j)) {

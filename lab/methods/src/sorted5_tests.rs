@@ -31,7 +31,7 @@ fn values(signature: &MethodSignature) -> &[(u64, u64)] {
     }
 }
 
-/// Section 2.2, the paragraph "Additionaly, we sort…" and its four chunks.
+/// Tests the example of section 2.2: the paragraph "Additionaly, we sort…" and its four chunks.
 #[test]
 fn the_chunks_of_the_papers_own_paragraph() {
     let text = "Additionaly, we sort the words inside each chunk. This at the first sight may look";
@@ -54,7 +54,8 @@ fn the_chunks_of_the_papers_own_paragraph() {
         ]
     );
     assert_eq!(all.len(), 15 - 4);
-    // By another implementation of MD5: printf 'additionaly sort the we words' | md5sum.
+    // The expected hashes are from another implementation of MD5: printf 'additionaly sort the we
+    // words' | md5sum.
     let mut hashes = Vec::new();
     let mut chunker = SortedChunker::new(&params);
     chunker.update(text.as_bytes(), &mut |hash| hashes.push(hash));
@@ -84,8 +85,8 @@ fn words_that_change_places_make_no_difference_within_a_chunk() {
     assert_eq!(sign(&params, repeated.as_bytes()).occurrences(), 1);
 }
 
-/// A document in a larger one has 100 %; the reverse similarity follows from the common count and
-/// the total of the larger one (section 2.1).
+/// A document that is contained in a larger one has a similarity of 100 %. The reverse similarity
+/// follows from the common count and the total of the larger document (section 2.1).
 #[test]
 fn similarity_is_of_the_first_document_and_the_reverse_follows() {
     let (params, _) = of_bits(28);
@@ -101,8 +102,8 @@ fn similarity_is_of_the_first_document_and_the_reverse_follows() {
     assert_eq!(score(&params, &b, &a).score, Judged::Value(100.0 / 396.0));
 }
 
-/// The *set* of A's hashes, which the paper keeps, may give less than the exact figure. A's real
-/// chunks never do.
+/// The paper keeps a *set* of A's hashes, which may give less than the exact figure. Counts of A's
+/// real chunks never do.
 #[test]
 fn the_hashed_set_can_be_below_exact() {
     // Only the upper bits of the hashes count, so the first two chunks of A have the same value.
@@ -170,7 +171,8 @@ fn params_ids_are_read_back() {
     assert!(MethodParams::parse("sorted5.words-5.bits-24.hash-sha1.v1", None).is_err());
 }
 
-/// A naive reference: words by splitting, chunks as sorted vectors of words.
+/// Finds the chunks by a naive algorithm: by splitting a text into words, and sorting each run of
+/// words.
 fn naive(text: &str, words: usize) -> BTreeSet<Vec<&str>> {
     let all: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
     all.windows(words)
@@ -196,8 +198,8 @@ proptest! {
         let expected: BTreeSet<Vec<u8>> =
             expected.into_iter().map(|words| words.join(" ").into_bytes()).collect();
         prop_assert_eq!(found, expected);
-        // The text is read in pieces, after another text, with every hash. The number of distinct
-        // chunks is the same.
+        // With every hash function, the text is read in pieces, twice in a row. The signature must
+        // be that of the whole text, and count its distinct chunks.
         for hash in ChunkHashing::ALL {
             let settings = Settings { words: Some(words), hash: Some(hash), ..Settings::default() };
             let params = MethodParams::new(Method::Sorted5, &settings).expect("right");
@@ -217,7 +219,7 @@ proptest! {
         }
     }
 
-    /// At 8 bits nearly everything collides.
+    /// With 8 bits, nearly every chunk collides with another one.
     #[test]
     fn no_estimate_is_below_exact_and_none_above_the_whole(
         a in "([abcd]{1,2} ){0,200}",

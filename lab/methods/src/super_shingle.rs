@@ -1,4 +1,4 @@
-//! Super shingles: shingles of the sorted sketch.
+//! Super shingles: shingles that are made of a sorted sketch.
 //!
 //! **Paper.** Broder, Glassman, Manasse & Zweig 1997, "Super shingles": "We compute super shingles
 //! by sorting the sketch's shingles and then shingling the shingles. The document's meta-sketch is
@@ -9,34 +9,34 @@
 //! actual resemblance"). Without a common super shingle it is 0, for any sketches. The paper does
 //! not give the length; see [`DEFAULT_LENGTH`].
 //!
-//! **Refuses containment**: further shingles of the larger document come between those of the
-//! smaller one, so no sequence stays complete.
+//! **Refuses containment**: the sorted sketch of the larger document has further shingles between
+//! those of the smaller one, so no sequence of them stays complete.
 //!
 //! **Blind** to short documents: a sketch with fewer shingles than the length has no super shingle.
-//! A sketch with a few of them loses them with the first edits.
+//! If a sketch has only a few super shingles, it loses them with the first edits.
 
 use crate::shingle::{ShingleParams, sketch};
 use crate::shingles::mix;
 use crate::signature::{Form, MethodSignature};
 
-/// The default number of shingles of a super shingle. With k shingles, a pair of resemblance r has
-/// a common super shingle at about n · r^k places, for n shingles in the union of both sketches. 4
-/// is the least k at which unrelated files (r below 10 %) hardly ever have one. Pairs of 50 % with
-/// sketches of 100 shingles have six.
+/// The default number of shingles in a super shingle. Let k be this number, r the resemblance of a
+/// pair, and n the number of shingles in the union of both sketches. The pair then has a common
+/// super shingle at about n · r^k places. 4 is the least k with which unrelated files (r below 10
+/// %) hardly ever have one. Pairs of 50 % with sketches of 100 shingles have six.
 pub const DEFAULT_LENGTH: u32 = 4;
 
 /// The parameters of super shingles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuperParams {
-    /// The parameters of the sketch, which is always by a modulus.
+    /// The parameters of the sketch, which always has a modulus.
     pub shingles: ShingleParams,
     /// The number of shingles of a super shingle.
     pub length: u32,
 }
 
-/// Returns the distinct super shingles of an ascending sketch, also ascending. A single common one
-/// decides, so they have 64 bits. A million documents have 20 million super shingles. With 40 bits,
-/// hundreds of pairs of them would be equal by accident.
+/// Returns the distinct super shingles of an ascending sketch, in ascending order. They have 64
+/// bits, because a single common one decides. A million documents have 20 million super shingles.
+/// With 40 bits, hundreds of pairs of them would be equal by accident.
 pub fn super_shingles(sketch: &[u64], length: usize) -> Vec<u64> {
     let mut all: Vec<u64> = sketch
         .windows(length.max(1))
@@ -50,8 +50,8 @@ pub fn super_shingles(sketch: &[u64], length: usize) -> Vec<u64> {
     all
 }
 
-/// Turns a sketch into one of super shingles of this length. `None`: it is not a sketch by a
-/// modulus.
+/// Turns a sketch into a signature of super shingles with this length. Returns `None` if the
+/// signature is not a sketch with a modulus.
 pub fn of_sketch(signature: &MethodSignature, length: u32) -> Option<MethodSignature> {
     let shingles = sketch(signature)
         .filter(|(level, _)| *level == 0)?
@@ -73,8 +73,8 @@ mod tests {
     use crate::judged::Overlap;
 
     proptest! {
-        /// A sketch has a super shingle for each run of its sorted shingles. So two sketches share
-        /// a super shingle exactly if they share a whole run.
+        /// A sketch has one super shingle for each run of its sorted shingles. So two sketches have
+        /// a super shingle in common exactly if they have a whole run in common.
         #[test]
         fn a_common_one_is_a_common_run(
             a in prop::collection::btree_set(0u64..40, 0..30),

@@ -1,10 +1,11 @@
-//! Counts features that come one by one. Memory grows only with the number of distinct ones.
+//! Counts features that are passed one by one. Memory only grows with the number of distinct
+//! features.
 
 /// Counts how often each key occurs.
 ///
-/// Keys are appended. Once there are twice as many entries as distinct keys were left the last
-/// time, they are sorted and added up. That takes O(n log n) in total. Memory never has more than
-/// twice the distinct keys (or [`Tally::ROOM`]).
+/// Keys are appended to a list. The list is sorted and added up when it is twice as long as after
+/// the last time. That takes O(n log n) in total. The list never has more than twice the number of
+/// distinct keys (or [`Tally::ROOM`]).
 #[derive(Clone, Debug)]
 pub(crate) struct Tally<K> {
     entries: Vec<(K, u64)>,
@@ -21,10 +22,10 @@ impl<K: Ord + Copy> Default for Tally<K> {
 }
 
 impl<K: Ord + Copy> Tally<K> {
-    /// The number of entries that are always allowed.
+    /// The number of entries that may always be stored.
     const ROOM: usize = 1 << 12;
 
-    /// Counts `key` another `count` times.
+    /// Adds `count` to the count of `key`.
     #[inline]
     pub(crate) fn add(&mut self, key: K, count: u64) {
         match self.entries.last_mut() {
@@ -48,7 +49,7 @@ impl<K: Ord + Copy> Tally<K> {
         self.room = Self::ROOM.max(2 * self.entries.len());
     }
 
-    /// Returns every key with its count, sorted, and begins anew.
+    /// Returns every key with its count, in the order of the keys, and begins again without keys.
     pub(crate) fn take(&mut self) -> Vec<(K, u64)> {
         self.compact();
         self.room = Self::ROOM;

@@ -1,4 +1,4 @@
-//! Test data for several methods.
+//! Test data for the tests of several methods.
 
 use proptest::prelude::*;
 
@@ -7,12 +7,12 @@ use crate::features::FeatureExtractor;
 use crate::shingles::mix;
 use crate::{Method, MethodParams, Settings};
 
-/// The `i`-th random number of a stream.
+/// Returns the random number with index `i` in the stream of this seed.
 pub(crate) fn random(seed: u64, i: u64) -> u64 {
     mix(mix(seed).wrapping_add(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
 
-/// Text of words that do not repeat each other.
+/// Returns a text of random words, which are hardly ever repeated.
 pub(crate) fn prose(words: u64, seed: u64) -> Vec<u8> {
     (0..words)
         .flat_map(|i| {
@@ -30,8 +30,8 @@ pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
     (0..len as u64).map(|i| random(seed, i) as u8).collect()
 }
 
-/// The parameters of each paper, and other parameters of each method that are small enough for
-/// every case to occur.
+/// Returns the parameters of each paper. Also returns smaller parameters for each method, with
+/// which every case occurs in short texts.
 pub(crate) fn all_params() -> Vec<MethodParams> {
     let mut all: Vec<MethodParams> = Method::ALL.map(MethodParams::paper).into();
     let set = |method, settings: Settings| MethodParams::new(method, &settings).expect("in range");
@@ -88,7 +88,7 @@ pub(crate) fn all_params() -> Vec<MethodParams> {
     all
 }
 
-/// The features of bytes that come in these pieces.
+/// Returns the features of bytes that are passed in these pieces.
 pub(crate) fn features_of_pieces<'a>(
     params: &MethodParams,
     pieces: impl Iterator<Item = &'a [u8]>,
@@ -102,7 +102,7 @@ pub(crate) fn features_of_pieces<'a>(
     Features(all)
 }
 
-/// Bytes as files have them: prose, noise, runs of one byte.
+/// Generates bytes like those of files: prose, noise, runs of one byte.
 pub(crate) fn contents() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         (1u64..200, 0u64..4).prop_map(|(words, seed)| prose(words, seed)),

@@ -1,17 +1,17 @@
-//! Selects the words that count, and their forms: dictionaries, lemmas, stems.
+//! Selects the words that count and their forms, by dictionaries, lemmas and stems.
 //!
 //! Kasprzak et al. 2008 store a chunk as the numbers of its words in a dictionary of 900,000 words
-//! (section 3.1), and later only ask "whether the word is present in the dictionary or not"
-//! (section 4.2): a word without a number did not count. **A word that is not in the dictionary is
-//! left out**, and its neighbours become neighbours of each other.
+//! (section 3.1). Later they only check "whether the word is present in the dictionary or not"
+//! (section 4.2), since words without a number do not count. **A word that is not in the dictionary
+//! is left out**, so the words before and after it become neighbours.
 //!
-//! To a hash, an inflected word is another word. In Czech, two words that change places change
-//! their endings as well (section 5, future work). There are two remedies. One is a table of basic
-//! forms ([`Lemmas`]). The other are the Snowball stemmers ([`Language`]; Porter 2001), which need
-//! no table but do not include Czech.
+//! A hash does not see that an inflected word is a form of another one. In Czech, words that change
+//! places also change their endings (section 5, future work). There are two remedies. One is a
+//! table of basic forms ([`Lemmas`]). The other is a Snowball stemmer ([`Language`]; Porter 2001),
+//! which needs no table but does not exist for Czech.
 //!
-//! A word is first looked up in the dictionary as it is, because dictionaries of word forms list
-//! such words. Then it is replaced by its lemma, or by its stem if it has no lemma.
+//! A word is first looked up in the dictionary without a change, because dictionaries of word forms
+//! list such words. Then it is replaced by its lemma, or by its stem if it has no lemma.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -26,11 +26,11 @@ use resemble_core::words::WordTexts;
 /// The words that count, and their forms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vocabulary {
-    /// The only words that count.
+    /// The dictionary of words that count. Without a dictionary, all words count.
     pub dictionary: Option<Arc<Dictionary>>,
     /// The basic forms of words.
     pub lemmas: Option<Arc<Lemmas>>,
-    /// The language whose stems are taken.
+    /// The language whose stemmer is used.
     pub stem: Option<Language>,
 }
 
@@ -48,31 +48,31 @@ pub struct Lemmas {
     id: String,
 }
 
-/// The reason why a line cannot be read as a word and its lemma.
+/// The error for a line that is not a word and its lemma.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "line {line} of the lemmas is not: a word, a tab, its basic form (one word each); mend it or \
      begin it with #"
 )]
 pub struct LemmaError {
-    /// The line, counted from 1.
+    /// The number of the line, counted from 1.
     pub line: u64,
 }
 
-/// There are no stems for this language.
+/// The error for a language that has no stemmer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("there are no stems for {name:?}; there are {}; for others give a table of basic \
     forms", Language::names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownLanguage {
-    /// The name that was asked for.
+    /// The unknown name.
     pub name: String,
 }
 
-/// A language of the Snowball stemmers.
+/// A language that has a Snowball stemmer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Language(Algorithm);
 
-/// All languages, by name.
+/// The languages with their names.
 const LANGUAGES: [(&str, Algorithm); 18] = [
     ("arabic", Algorithm::Arabic),
     ("danish", Algorithm::Danish),
@@ -100,13 +100,13 @@ impl Language {
         LANGUAGES.into_iter().map(|(name, _)| name)
     }
 
-    /// Its name.
+    /// Returns the name of the language.
     pub fn name(self) -> &'static str {
         let found = LANGUAGES.iter().find(|(_, algorithm)| *algorithm == self.0);
         found.map_or("english", |(name, _)| name)
     }
 
-    /// The stem of each of these words, which are in lower case.
+    /// Returns the stems of these words, which must be in lower case.
     pub fn stems<'a>(self, words: impl IntoIterator<Item = &'a [u8]>) -> Vec<Box<[u8]>> {
         let forms = Forms::new(&Vocabulary {
             stem: Some(self),
@@ -147,13 +147,13 @@ pub fn words_of(text: &[u8]) -> Vec<Box<[u8]>> {
     all
 }
 
-/// The name of a list of words, made from its content.
+/// Returns the name of a list of words, which is a hash of its content.
 fn id_of(canonical: &[u8]) -> String {
     blake3::hash(canonical).to_hex()[..16].to_owned()
 }
 
 impl Dictionary {
-    /// Reads all words of a file, which usually has one on each line.
+    /// Reads a dictionary: all words of a file, which usually has one on each line.
     pub fn parse(text: &[u8]) -> Self {
         let words: HashSet<Box<[u8]>> = words_of(text).into_iter().collect();
         let mut dictionary = Self {
@@ -164,7 +164,7 @@ impl Dictionary {
         dictionary
     }
 
-    /// Returns whether the vocabulary has this word.
+    /// Returns whether the dictionary has this word.
     pub fn has(&self, word: &[u8]) -> bool {
         self.words.contains(word)
     }
@@ -179,12 +179,12 @@ impl Dictionary {
         self.words.is_empty()
     }
 
-    /// The name of the dictionary, made from its words.
+    /// Returns the name of the dictionary, which is a hash of its words.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The words, sorted, as a file that [`Self::parse`] reads.
+    /// Returns the sorted words as a file that [`Self::parse`] reads.
     pub fn to_text(&self) -> String {
         let words: BTreeSet<&[u8]> = self.words.iter().map(|word| &**word).collect();
         let mut text = String::new();
@@ -203,8 +203,8 @@ impl fmt::Debug for Dictionary {
 }
 
 impl Lemmas {
-    /// Reads lines of a word, a tab and its basic form. Empty lines and those that begin with `#`
-    /// are skipped. If a word has several lines, the first one counts.
+    /// Reads lines that consist of a word, a tab and its basic form. Empty lines and lines that
+    /// begin with `#` are skipped. If several lines have the same word, the first one counts.
     pub fn parse(text: &[u8]) -> Result<Self, LemmaError> {
         let mut of = HashMap::new();
         for (line, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {
@@ -229,17 +229,17 @@ impl Lemmas {
         Ok(lemmas)
     }
 
-    /// The basic form of a word, if it is known.
+    /// Returns the basic form of a word, if the table has the word.
     pub fn of(&self, word: &[u8]) -> Option<&[u8]> {
         self.of.get(word).map(|lemma| &**lemma)
     }
 
-    /// The name of the table, made from its content.
+    /// Returns the name of the table, which is a hash of its content.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The table, sorted, as a file that [`Self::parse`] reads.
+    /// Returns the sorted table as a file that [`Self::parse`] reads.
     pub fn to_text(&self) -> String {
         let lines: BTreeMap<&[u8], &[u8]> = self.of.iter().map(|(a, b)| (&**a, &**b)).collect();
         let mut text = String::new();
@@ -259,7 +259,7 @@ impl fmt::Debug for Lemmas {
     }
 }
 
-/// Finds the forms in which words count.
+/// Finds the form in which a word counts.
 pub(crate) struct Forms {
     vocabulary: Vocabulary,
     stemmer: Option<Stemmer>,

@@ -1,4 +1,4 @@
-//! Stores to mapped files. No crate of the tests may map a file, so an interpreter does.
+//! Writes to mapped files. The tests' own code may not map a file, so a Python interpreter does it.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Write};
@@ -9,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Scene;
 
-/// Reads a line for each change: stores some bytes in a file through a mapping, and unmaps it.
+/// A Python program that reads one change a line: it maps the file, stores some bytes, and unmaps
+/// the file.
 const PROGRAM: &str = "
 import mmap, os, sys
 for line in sys.stdin:
@@ -49,7 +50,8 @@ impl Drop for Running {
 }
 
 impl Mapper {
-    /// Stores bytes in a file, at an offset modulo its length.
+    /// Asks the interpreter to store bytes in a file. They start at the offset `at` modulo the
+    /// file's length.
     fn store(&self, path: &Path, at: usize, bytes: &[u8], flush: bool) -> io::Result<()> {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let running = match &mut *running {

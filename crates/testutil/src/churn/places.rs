@@ -11,7 +11,7 @@ use super::Scene;
 /// The maximum number of mounts at a time. More would hide too much of the tree.
 const MOST: usize = 6;
 
-/// Returns the mounts below a path, the last first. The paths contain no spaces.
+/// Returns the mounts below `root`, the newest first. The function expects paths without spaces.
 fn below(root: &Path) -> Vec<PathBuf> {
     let list = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let points = list.lines().filter_map(|line| line.split(' ').nth(4));
@@ -26,7 +26,7 @@ fn below(root: &Path) -> Vec<PathBuf> {
 /// Removes the mounts below a path.
 pub(super) fn unmount_below(root: &Path) {
     for point in below(root) {
-        // The mount may be gone together with another one.
+        // Unmounting an outer mount may already have removed this one.
         let _gone = unmount(&point, UnmountFlags::DETACH);
     }
 }

@@ -1,4 +1,4 @@
-//! Changes made by editors, version control, package managers and copies.
+//! Changes as editors, version control, package managers and copying programs make them.
 
 use std::fs;
 use std::io::{self, Seek, SeekFrom, Write};

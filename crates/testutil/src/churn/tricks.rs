@@ -1,4 +1,4 @@
-//! Rare but allowed changes that are hard to follow.
+//! Rare changes that are allowed but hard for a watcher to follow.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, open, renameat
 
 use super::Scene;
 
-/// Writes as many bytes as the file has, and restores its time.
+/// Overwrites a file with as many bytes as it has, and restores its modification time.
 fn rewrite(path: &Path, scene: &mut Scene<'_>) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     let before = file.metadata()?;
@@ -29,7 +29,7 @@ impl Scene<'_> {
         rewrite(&path, self)?;
         let folder = path.parent().unwrap_or(self.root);
         let other = self.folder();
-        // The root itself is not renamed.
+        // The folder may be the root of the tree, which is never renamed.
         let how = self.one_of(6);
         match how {
             _ if folder == self.root => Ok(()),
@@ -90,7 +90,7 @@ impl Scene<'_> {
             3 => fs::remove_file(folder.join(format!("link{n}"))),
             4 => fs::rename(folder.join(format!("link{n}")), self.name()),
             5 => {
-                // A name that exists for one write.
+                // This hard link exists only for one write.
                 let short = folder.join("short-lived");
                 fs::hard_link(from, &short)?;
                 let wrote = rewrite(&short, self);
@@ -98,7 +98,7 @@ impl Scene<'_> {
                 wrote
             }
             6 => {
-                // A name in a folder that exists for one write.
+                // The folder of this hard link exists only for one write.
                 let short = folder.join("gone-soon");
                 fs::create_dir(&short)?;
                 let linked = fs::hard_link(from, short.join("l"));
@@ -160,7 +160,7 @@ impl Scene<'_> {
                 fs::rename(folder.join("reAdme"), b)
             }
             _ => {
-                // Folders whose names differ only in case.
+                // The two folders have names that differ only in case.
                 let names = ["d1", "D1"].map(|name| folder.join(name));
                 let from = self.one_of(2);
                 fs::rename(&names[from], &names[1 - from])

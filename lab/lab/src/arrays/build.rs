@@ -1,4 +1,4 @@
-//! Steps 1 to 3: postings into buckets, buckets into lists, lists into parts.
+//! Steps 1 to 3 of making arrays: postings into buckets, buckets into lists, lists into parts.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -12,25 +12,25 @@ use serde::{Deserialize, Serialize};
 
 use super::{ArraysError, MappedParts};
 
-/// The approximate number of postings of a bucket. They take 32 MiB, and sorting them takes as much
-/// again.
+/// The approximate number of postings in a bucket. They take 32 MiB, and sorting them takes another
+/// 32 MiB.
 const BUCKET: u64 = 1 << 22;
 
 /// The maximum number of bucket files that are open at a time.
 const MOST_BUCKETS: u64 = 256;
 
-/// The values from `from` up to, but not including, `to`.
+/// The values `from..to`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Range {
     pub(super) from: u64,
     pub(super) to: u64,
 }
 
-/// A part to be made.
+/// A part of the arrays that is to be made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PartJob {
     pub(super) range: Range,
-    /// The buckets in the order of their values, each with the name of its file.
+    /// The buckets of the part in ascending order of their values, each with the name of its file.
     buckets: Vec<(Range, String)>,
     /// The name of the part's file.
     pub(super) name: String,
@@ -41,11 +41,11 @@ pub(super) struct PartJob {
 pub(super) struct BuildJob {
     params: String,
     bits: u8,
-    /// The key and the number of chunks of each document.
+    /// For each document, its key and its number of chunks.
     documents: Vec<(u32, u32)>,
-    /// The new number of each old document.
+    /// For each document of the old state, its number in the new state.
     renumbered: Vec<u32>,
-    /// The files of the old state.
+    /// The paths of the parts of the old state.
     old: Vec<PathBuf>,
     pub(super) parts: Vec<PartJob>,
 }
@@ -53,11 +53,12 @@ pub(super) struct BuildJob {
 /// A change of the arrays.
 #[derive(Debug)]
 pub struct ArraysUpdate<'a> {
-    /// The n of the method: how many upper bits of a hash are kept.
+    /// The number n of the method: the number of upper bits of a hash that are kept.
     pub bits: u8,
-    /// Documents to add, by their keys. A document replaces an earlier one with the same key.
+    /// The documents to add, each with its key. A document replaces an earlier one that has the
+    /// same key.
     pub new: &'a [(u32, &'a MethodSignature)],
-    /// The number of processes that share the work; the new state has as many parts.
+    /// The number of processes that share the work. The new state has the same number of parts.
     pub shards: u32,
 }
 
@@ -73,8 +74,9 @@ pub(super) fn cut(from: u64, to: u64, count: u64) -> Vec<Range> {
         .collect()
 }
 
-/// Step 1: writes the postings of new documents into buckets of values, in the order of the
-/// documents. The names of the parts begin with `names`.
+/// Performs step 1: writes the postings of the new documents into buckets, each of which has a
+/// range of values. Within a bucket they are in the order of the documents. The names of the new
+/// parts begin with `names`.
 pub(super) fn prepare(
     work: &Path,
     params: &str,
@@ -116,7 +118,7 @@ pub(super) fn prepare(
     for ((_, signature), number) in new.iter().zip(&merging.new) {
         let mut at = 0;
         for entry in signature.entries() {
-            // Values ascend within a document.
+            // The values of a document ascend, so its buckets do, too.
             while entry.value >= buckets[at].0.to && at + 1 < buckets.len() {
                 at += 1;
             }
@@ -183,7 +185,8 @@ pub(super) fn part(
         params: job.params.clone(),
         bits: job.bits,
         id_width: id_width(job.documents.len() as u64),
-        // The width is enough for all parts together, so that parts can be joined.
+        // Offsets are wide enough for the entries of all parts together, so that parts can be
+        // joined.
         offset_width: offset_width(entries),
         from: own.range.from,
         to: own.range.to,

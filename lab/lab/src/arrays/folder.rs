@@ -1,4 +1,4 @@
-//! The folder that holds the arrays of one params id, and how a new state replaces the old one.
+//! Stores the arrays of one params id in a folder, and replaces their old state by a new one.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -16,11 +16,11 @@ use super::search::{CommonChunks, pairs_among};
 use super::{ArraysError, fresh_name, shards};
 use crate::locked::{LockedFolder, forget_oldest};
 
-/// The maximum number of params ids that have arrays. Trying out further parameters removes the
-/// oldest arrays.
+/// The maximum number of params ids whose arrays are kept. The oldest arrays are removed when
+/// someone tries further parameters.
 const MOST_IDS: usize = 4;
 
-/// The file that lists the parts.
+/// The name of the file that lists the current parts.
 const CURRENT: &str = "current";
 
 /// The content of the file `current`.
@@ -38,8 +38,9 @@ pub struct ArraysFolder {
 }
 
 impl ArraysFolder {
-    /// The folder for signatures of these parameters, below `folder`. `of` names the index that
-    /// gives out the keys: another index gives the same keys to other contents.
+    /// Returns the folder for signatures of these parameters, below `folder`. `of` names the index
+    /// that assigned the keys of the documents: another index assigns the same keys to other
+    /// contents.
     pub fn new(folder: &Path, params: &str, of: &str) -> Self {
         let name = blake3::hash(format!("{of}\n{params}").as_bytes()).to_hex();
         Self {
@@ -48,9 +49,11 @@ impl ArraysFolder {
         }
     }
 
-    /// The current state. None if there is no state or an unusable one, which is then made anew.
+    /// Opens the current state. Returns `None` if the folder has no state or an unusable one. The
+    /// caller then rebuilds the arrays.
     pub fn open(&self) -> Option<MappedParts> {
-        // Tries again if parts are replaced after the list was read and before they are opened.
+        // An update may replace the parts after the list is read and before they are opened. In
+        // that case the new list is read.
         for _ in 0..8 {
             let current = fs::read(self.path.join(CURRENT)).ok()?;
             let current: CurrentParts = serde_json::from_slice(&current).ok()?;
@@ -76,13 +79,14 @@ impl ArraysFolder {
         None
     }
 
-    /// Removes a state that turned out to be damaged, so that it is made anew. Failures are
-    /// ignored.
+    /// Removes a state that turned out to be damaged, so that the next update rebuilds the arrays.
+    /// Failures are ignored.
     pub fn forget(&self) {
         drop(fs::remove_file(self.path.join(CURRENT)));
     }
 
-    /// Keeps the current parts in place until the returned lock is dropped.
+    /// Locks the folder for reading. The current parts are not removed until the returned lock is
+    /// dropped.
     pub(super) fn reading(&self) -> Result<LockedFolder, ArraysError> {
         private_folder(&self.path)?;
         LockedFolder::shared(&self.path).map_err(ArraysError::io("lock", &self.path))
@@ -97,8 +101,8 @@ impl ArraysFolder {
             .map_err(ArraysError::io("make a folder in", &self.path))
     }
 
-    /// Merges new documents into the current state, leaves out those that do not stay, and returns
-    /// the new state. Updates take turns.
+    /// Merges new documents into the current state, leaves out old documents for which `stays`
+    /// returns false, and returns the new state. Only one update runs at a time.
     pub fn update(
         &self,
         update: &ArraysUpdate<'_>,
@@ -108,8 +112,8 @@ impl ArraysFolder {
         let _turn = LockedFolder::alone(&self.path).map_err(ArraysError::io("lock", &self.path))?;
         let merged = self.merge(self.open().as_ref(), update, stays);
         match merged {
-            // The old state is damaged, so the new one is made from nothing. Documents of only the
-            // old state are added again by the next question about them.
+            // The old state is damaged, so the new one is made without it. Documents that only the
+            // old state has are added again by the next question about them.
             Err(error) if error.is_damage() => {
                 tracing::warn!(%error, "arrays are made anew");
                 self.merge(None, update, stays)
@@ -164,7 +168,7 @@ impl ArraysFolder {
         Ok(set)
     }
 
-    /// Makes the new parts the current ones and removes all others.
+    /// Makes the new parts the current ones, and removes all other parts.
     fn publish(&self, job: &build::BuildJob) -> Result<(), ArraysError> {
         let parts: Vec<String> = job.parts.iter().map(|part| part.name.clone()).collect();
         let current = CurrentParts {
@@ -196,8 +200,8 @@ impl ArraysFolder {
     }
 }
 
-/// Runs [`pairs_among`] in `count` processes, each for a range of the documents. If `count` is 1,
-/// this process does the work with all its threads.
+/// Runs [`pairs_among`] in `count` processes, each of which searches a range of the documents. If
+/// `count` is 1, this process does all the work on several threads.
 pub fn pairs_in_shards(
     folder: &ArraysFolder,
     set: &MappedParts,

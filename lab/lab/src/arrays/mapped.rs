@@ -15,7 +15,7 @@ pub struct MappedParts {
 }
 
 impl MappedParts {
-    /// Maps these parts, which together must cover all values.
+    /// Maps the parts at these paths, which together must cover all values.
     pub fn open(paths: &[PathBuf]) -> Result<Self, ArraysError> {
         let maps: Result<Vec<Mapped>, _> = paths.iter().map(|path| Mapped::open(path)).collect();
         let set = Self {
@@ -26,7 +26,7 @@ impl MappedParts {
         Ok(set)
     }
 
-    /// The arrays in the parts. Only their headers are read.
+    /// Returns the arrays in the parts. Only the headers of the files are read.
     pub fn parts(&self) -> Result<Parts<'_>, ArraysError> {
         let mut parts = Vec::new();
         for (map, path) in self.maps.iter().zip(&self.paths) {
@@ -41,7 +41,7 @@ impl MappedParts {
         folder.unwrap_or(Path::new("."))
     }
 
-    /// The mapped files.
+    /// Returns the paths of the mapped files.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }

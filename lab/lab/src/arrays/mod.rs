@@ -1,7 +1,8 @@
-//! The two arrays of Kasprzak et al. 2008 as files: made, merged, mapped and searched.
+//! Makes, merges, maps and searches the two arrays of Kasprzak et al. 2008, which are stored in
+//! files.
 //!
-//! [`resemble_methods::arrays`] says what the arrays are and how they are written;
-//! `docs/inverted-index.md` is the page about them.
+//! [`resemble_methods::arrays`] defines the arrays and their file format. `docs/inverted-index.md`
+//! describes them for users.
 //!
 //! ```text
 //! step 1  new documents ─► postings in buckets by value
@@ -11,15 +12,16 @@
 //! ```
 //!
 //! 1. **A state is a set of parts** that a file named `current` lists. Parts are written whole,
-//!    synced and never changed again; a new state has new parts, and `current` is replaced by a
-//!    rename. So parts can be mapped ([`resemble_mapped`]), and a reader of the old state keeps it.
-//! 2. **Memory.** Building holds one bucket in memory. Merging reads old lists from the mapped
-//!    parts, which the kernel may drop at any time. It writes through two buffers. Only eight bytes
-//!    for each document grow with the collection.
-//! 3. **The first run is a merge into nothing**, and documents are removed by a merge too.
-//! 4. **Shards.** Values are cut into ranges for building and documents into ranges for searching.
-//!    For each range the running program starts a process of itself (`shards`). One process makes
-//!    the same bytes for the whole range, because nothing depends on where a range ends.
+//!    synced and never changed again. A new state has new parts, and a rename replaces `current`.
+//!    So parts can be mapped ([`resemble_mapped`]), and a process that reads the old state keeps
+//!    it.
+//! 2. **Memory.** Building holds one bucket in memory. Merging reads the old lists from mapped
+//!    parts, whose pages the kernel may drop at any time, and writes through two buffers. Only
+//!    eight bytes a document grow with the collection.
+//! 3. **The first run also merges**: into an empty state. Removing documents is a merge, too.
+//! 4. **Shards.** Building divides the values into ranges, and searching divides the documents into
+//!    ranges. For each range the running program starts another process of itself (`shards`). A
+//!    single process makes the same bytes, because nothing depends on where a range ends.
 
 mod build;
 mod folder;
@@ -43,7 +45,7 @@ pub use search::{CommonChunks, pairs, pairs_among, pairs_on};
 pub use shards::worker;
 pub use values::DocumentValues;
 
-/// The reason why there is no answer from arrays.
+/// The reason why arrays cannot be made or searched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArraysError {
@@ -63,9 +65,9 @@ pub enum ArraysError {
     /// A file does not hold arrays, or is damaged.
     #[error("{} cannot be used as arrays: {source}", path.display())]
     Array {
-        /// The file, or the folder of several files.
+        /// The path of the file, or of the folder if it is one of several files.
         path: PathBuf,
-        /// The damage.
+        /// The damage that was found.
         source: ArrayError,
     },
     /// A worker process failed.

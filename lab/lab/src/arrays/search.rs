@@ -1,4 +1,5 @@
-//! Step 4: finds, for each document, the others that have chunks in common with it.
+//! Step 4 of the paper: finds, for each document, the other documents that have chunks in common
+//! with it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,30 +10,31 @@ use resemble_relate::parallel;
 
 use super::{ArraysError, DocumentValues, MappedParts};
 
-/// The maximum number of values of documents that are in memory at a time: 64 MiB. Each further
-/// block of documents takes another pass over the arrays, a tenth of a second at 24 bits.
+/// The maximum number of values in memory at a time: 64 MiB of them. Documents whose values do not
+/// fit are looked up in further blocks. Each block takes another pass over the arrays, which takes
+/// 0.1 s at 24 bits.
 pub(super) const MOST_VALUES: u64 = 1 << 24;
 
-/// Two documents, by their numbers, and how many chunks they have in common.
+/// The numbers of two documents, and how many chunks they have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CommonChunks {
-    /// The document with the lesser number.
+    /// The number of the document that has the lesser number.
     pub a: u32,
-    /// The other document.
+    /// The number of the other document.
     pub b: u32,
     /// The number of chunks that both have.
     pub common: u32,
 }
 
-/// Decides which pairs are found.
+/// The conditions that a pair must meet to be found.
 #[derive(Debug)]
 struct Sieve {
     /// The number of chunks of each document of the arrays.
     totals: Vec<u32>,
-    /// For each document of the arrays, true if it is looked up. Pairs with other documents are
-    /// left out.
+    /// For each document of the arrays, true if the search includes it. A pair is found only if the
+    /// search includes both documents.
     takes_part: Vec<bool>,
-    /// The least similarity, in either direction, of a pair that is found.
+    /// The least similarity of a pair that is found. The greater of its two containments counts.
     least: f64,
 }
 
@@ -56,7 +58,7 @@ impl Sieve {
         Counter::new(self.totals.len())
     }
 
-    /// The pairs of the document at this place with documents of lesser numbers.
+    /// Adds the pairs of the document at index `at` of `lists` with documents of lesser numbers.
     fn pairs_of(
         &self,
         parts: &Parts<'_>,
@@ -91,8 +93,8 @@ impl Sieve {
     }
 }
 
-/// All pairs of these documents whose similarity in either direction is at least `least`, ordered
-/// by their numbers. The work is spread over threads.
+/// Returns all pairs of these documents for which one of the two containments is at least `least`,
+/// ordered by their numbers. The work is distributed over threads.
 pub fn pairs(
     set: &MappedParts,
     lists: &DocumentValues,
@@ -101,7 +103,7 @@ pub fn pairs(
     pairs_on(set, lists, least, parallel::threads())
 }
 
-/// Like [`pairs`], with this number of threads.
+/// Returns the same pairs as [`pairs`], found on this number of threads.
 pub fn pairs_on(
     set: &MappedParts,
     lists: &DocumentValues,
@@ -116,8 +118,8 @@ pub fn pairs_on(
     Ok(found)
 }
 
-/// The pairs of the documents at these places with documents of lesser numbers, in no particular
-/// order.
+/// Returns the pairs of the documents at the indices `places` with documents of lesser numbers, in
+/// no particular order.
 fn look_up(
     parts: &Parts<'_>,
     sieve: &Sieve,
@@ -141,8 +143,8 @@ fn look_up(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// Like [`pairs_on`], for documents in the arrays, by their ascending numbers. Their values are
-/// read from the arrays, as many documents at a time as fit into memory.
+/// Returns the pairs of documents that the arrays already have, given by their ascending numbers.
+/// Their values are read from the arrays, for as many documents at a time as fit into memory.
 pub fn pairs_among(
     set: &MappedParts,
     numbers: &[u32],
@@ -154,8 +156,9 @@ pub fn pairs_among(
     Ok(found)
 }
 
-/// The pairs of the documents at these places of `numbers` with documents of lesser numbers, in no
-/// particular order. At most `most` values are in memory, or those of one document.
+/// Returns the pairs of the documents at the indices `places` of `numbers` with documents of lesser
+/// numbers, in no particular order. At most `most` values are in memory, or those of one document
+/// if it has more.
 pub(super) fn pairs_of_places(
     set: &MappedParts,
     numbers: &[u32],

@@ -1,12 +1,12 @@
-//! Work that is shared among processes of the running program.
+//! Divides work among processes of the running program.
 //!
-//! A process gets a folder to work in and its number. A file in the folder describes the job, and
-//! the results are files as well. The machines of a cluster would divide the work in the same way,
-//! with the same files: values by range for building, documents by range for searching (section
-//! 4.5).
+//! A process gets its number and a folder to work in. A file in the folder describes the job, and
+//! each process writes its results to files, too. The machines of a cluster would divide the work
+//! in the same way: ranges of values for building, ranges of documents for searching (section 4.5
+//! of the paper).
 //!
-//! If one process fails, the whole work fails, and the standard error of that process is the
-//! reason. A process dies with the one that started it.
+//! If one process fails, the whole work fails, and the error contains what that process wrote to
+//! standard error. A worker is killed when the process that started it ends.
 
 use std::ffi::OsString;
 use std::fs;
@@ -21,25 +21,25 @@ use super::build::{self, BuildJob, Range};
 use super::search::{MOST_VALUES, pairs_of_places};
 use super::{ArraysError, CommonChunks, MappedParts};
 
-/// The first argument of a worker for arrays.
+/// The first argument of a worker process.
 const WORKER: &str = "arrays-worker";
 
-/// The file that describes the job.
+/// The name of the file that describes the job.
 const JOB: &str = "job";
 
-/// A search for the pairs of documents.
+/// The job of a search for pairs of documents.
 #[derive(Debug, Serialize, Deserialize)]
 struct SearchJob {
     parts: Vec<PathBuf>,
-    /// The numbers of all documents that are looked up.
+    /// The numbers of all documents that the search includes.
     numbers: Vec<u32>,
-    /// The least similarity as its bits, so that nothing is rounded on the way.
+    /// The bits of the least similarity, so that the number is passed on without rounding.
     least: u64,
     ranges: Vec<Range>,
 }
 
-/// Makes all parts of a job. This process makes a single part; each of several parts has a process
-/// of its own.
+/// Makes all parts of a job. A single part is made by this process. If there are several, each part
+/// is made by a process of its own.
 pub(super) fn build(work: &Path, folder: &Path, job: &BuildJob) -> Result<(), ArraysError> {
     if job.parts.len() == 1 {
         return build::part(work, folder, job, 0);
@@ -48,7 +48,7 @@ pub(super) fn build(work: &Path, folder: &Path, job: &BuildJob) -> Result<(), Ar
     run("build", work, folder, job.parts.len())
 }
 
-/// Searches with a process for each range of documents.
+/// Searches for pairs. A process is started for each range of documents.
 pub(super) fn search(
     work: &Path,
     set: &MappedParts,
@@ -100,7 +100,7 @@ fn get<J: DeserializeOwned>(work: &Path) -> Result<J, ArraysError> {
     serde_json::from_slice(&text).map_err(|e| ArraysError::Worker(e.to_string()))
 }
 
-/// The processes that were started. Dropping this ends those that still run.
+/// The worker processes. Dropping this value kills those that still run.
 struct Children(Vec<Child>);
 
 impl Drop for Children {
@@ -112,13 +112,13 @@ impl Drop for Children {
     }
 }
 
-/// Starts `count` processes and waits until all have ended.
+/// Starts `count` worker processes and waits until all have ended.
 fn run(what: &str, work: &Path, folder: &Path, count: usize) -> Result<(), ArraysError> {
     let failed = |error: std::io::Error| ArraysError::Worker(error.to_string());
     let mut children = Children(Vec::new());
     for at in 0..count {
-        // The program is not started by its name: it may have been replaced by another version
-        // meanwhile.
+        // The program is started by this link and not by its path, at which another version may be
+        // by now.
         let mut command = Command::new("/proc/self/exe");
         command
             .arg(WORKER)
@@ -143,15 +143,16 @@ fn run(what: &str, work: &Path, folder: &Path, count: usize) -> Result<(), Array
     Ok(())
 }
 
-/// Does the work of a worker for arrays and returns its exit status, if the program was started as
-/// one. Every program that uses arrays calls this first.
+/// Checks whether the program was started as a worker. If so, does the worker's job and returns its
+/// exit status. Every program that uses arrays calls this function first.
 pub fn worker() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != WORKER {
         return None;
     }
     let arguments: Vec<OsString> = arguments.collect();
-    // The results are useless if the process that started this one has ended.
+    // The results are useless once the process that started this one has ended, so the kernel kills
+    // this process then.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     Some(match work(&arguments) {
         Ok(()) => ExitCode::SUCCESS,

@@ -19,7 +19,8 @@ fn params() -> MethodParams {
     MethodParams::new(Method::Sorted5, &settings).expect("right")
 }
 
-/// A document with these chunks; their upper eight bits are the value.
+/// Returns the signature of a document with these chunks. The upper eight bits of a chunk are its
+/// value.
 fn signature(chunks: &[u16]) -> MethodSignature {
     let values = chunks.iter().map(|&chunk| u64::from(chunk) << 48);
     select(&params(), &Features::of_values(values))
@@ -64,8 +65,8 @@ fn figures(signature: &MethodSignature) -> Vec<(u64, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Merging batches gives the same bytes as building from nothing, even if some documents leave.
-    /// It finds the same pairs as comparing all signatures.
+    /// Merging documents in batches gives the same bytes as building all at once, even if some
+    /// documents leave. The arrays give the same pairs as comparing all signatures.
     #[test]
     fn merging_is_building_from_nothing(
         batches in prop::collection::vec(documents(), 1..4),
@@ -87,7 +88,7 @@ proptest! {
         prop_assert_eq!(bytes(&merged), bytes(&whole));
         prop_assert_eq!(bytes(&step.open().expect("the state")), bytes(&whole));
 
-        // Every second document takes part.
+        // Only every second document is included in the search.
         let numbered = (0u32..).zip(left.values()).filter(|(number, _)| number % 2 == 0);
         let lists = DocumentValues::of(numbered.clone());
         for least in [0.0, 0.3] {
@@ -107,8 +108,8 @@ proptest! {
         }
     }
 
-    /// The values that are read from the arrays are those that were added, for any documents and
-    /// places.
+    /// The values that are read back from the arrays are those that were added, for any documents
+    /// and any range of them.
     #[test]
     fn the_values_of_documents_are_read_off_the_arrays(
         documents in documents(),
@@ -122,7 +123,7 @@ proptest! {
         let update = ArraysUpdate { bits: BITS, new: &new, shards: 1 };
         let folder = ArraysFolder::new(temp.path(), "sorted5.test", "one");
         let set = folder.update(&update, &|_| true).expect("arrays");
-        // Every third document does not take part.
+        // Every third document is left out of the search.
         let numbered = (0u32..).zip(documents.values()).filter(|(number, _)| number % 3 != 1);
         let given = DocumentValues::of(numbered.clone());
         let numbers: Vec<u32> = numbered.map(|(number, _)| number).collect();
@@ -134,8 +135,8 @@ proptest! {
             let same = given.values(at).eq(read.values(at));
             prop_assert!(same, "{}", at);
         }
-        // The values are read in blocks of at most `most`, in as many ranges as there are
-        // processes.
+        // The values are read in blocks of at most `most` values. The documents are searched in one
+        // range for each process.
         let expected = pairs(&set, &given, 0.1).expect("pairs");
         prop_assert_eq!(&pairs_among(&set, &numbers, 0.1, 2).expect("pairs"), &expected);
         let mut found = Vec::new();
@@ -162,7 +163,7 @@ fn damaged_and_missing_parts_are_made_anew() {
     assert_eq!(state(), Some(whole.clone()));
     let part = || folder.open().expect("the state").paths()[0].clone();
 
-    // Damage to the lists is noticed only when they are merged; the arrays are then made anew.
+    // Damaged lists are noticed only when they are merged. The arrays are then rebuilt.
     let at = part();
     let mut damaged = whole[0].clone();
     let last = damaged.len() - 1;
@@ -187,7 +188,7 @@ fn damaged_and_missing_parts_are_made_anew() {
     .expect("written");
     assert!(folder.open().is_none());
     assert_eq!(bytes(&merge(&folder, &documents, &|_| true)), whole);
-    // Only the lock, the list and the part are left.
+    // The folder has only the lock, the file `current` and the one part.
     assert_eq!(fs::read_dir(inner).expect("listed").count(), 3);
 }
 
@@ -213,7 +214,7 @@ fn states_of_parameters_that_nobody_uses_go() {
             .is_none()
     );
     assert_eq!(fs::read_dir(temp.path()).expect("listed").count(), 4);
-    // Another index gives other contents the same ids.
+    // Arrays of another index are not used, because it gives the same ids to other contents.
     assert!(
         ArraysFolder::new(temp.path(), "sorted5.6", "another")
             .open()

@@ -1,23 +1,23 @@
-//! The values of the documents that are to be looked up.
+//! The values of the documents whose pairs are searched.
 
 use resemble_methods::MethodSignature;
 use resemble_methods::arrays::{ArrayError, Parts};
 
-/// Documents by number, and the values of a range of them.
+/// The numbers of all documents of a search, and the values of a range of these documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocumentValues {
     /// The numbers of the documents, ascending.
     pub(super) numbers: Vec<u32>,
-    /// For each document, where its values end among those of all documents.
+    /// For each document, the end of its values in the list of the values of all documents.
     ends: Vec<u64>,
-    /// The place of the first document whose values are in `values`. A value is there as often as
-    /// the document has chunks with it.
+    /// The index of the first document whose values are in `values`. A value occurs there once for
+    /// each chunk of the document that has it.
     first: usize,
     values: Vec<u32>,
 }
 
 impl DocumentValues {
-    /// The values of these documents, whose numbers ascend.
+    /// Collects the values of these documents, whose numbers must ascend.
     pub fn of<'a>(documents: impl IntoIterator<Item = (u32, &'a MethodSignature)>) -> Self {
         let mut lists = Self::default();
         for (number, signature) in documents {
@@ -45,7 +45,8 @@ impl DocumentValues {
         if at == 0 { 0 } else { self.ends[at - 1] }
     }
 
-    /// The values of the document at this place, ascending, each with how many chunks have it.
+    /// Returns the values of the document at index `at` in ascending order, each with the number of
+    /// chunks that have it.
     pub(super) fn values(&self, at: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
         let before = self.start(self.first);
         let (from, to) = (self.start(at) - before, self.ends[at] - before);
@@ -57,10 +58,9 @@ impl DocumentValues {
         runs.map(|run| (u64::from(run[0]), run.len() as u64))
     }
 
-    /// Reads the values of the documents at the places `from..to` of `numbers`, which ascend. The
-    /// arrays lead from values to documents, so each list adds its value to the documents in it.
-    /// This takes a pass over all of the arrays, four bytes for each value and eight for each
-    /// document.
+    /// Reads the values of the documents at the indices `from..to` of `numbers`, which must ascend.
+    /// The arrays list the documents of each value, so one pass over all lists collects the values
+    /// of each document. The memory is four bytes for each value and eight for each document.
     pub(super) fn of_arrays(
         parts: &Parts<'_>,
         numbers: &[u32],
@@ -83,7 +83,8 @@ impl DocumentValues {
         };
         let before = lists.start(from);
         lists.values = vec![0; (lists.start(to) - before) as usize];
-        // For each document of the arrays, the place of its next value.
+        // For each document of the arrays, the index in `values` to which its next value is
+        // written.
         let mut next = vec![NOWHERE; parts.documents().len()];
         for (at, &number) in numbers.iter().enumerate().take(to).skip(from) {
             if let Some(next) = next.get_mut(number as usize) {
@@ -117,5 +118,5 @@ impl DocumentValues {
     }
 }
 
-/// Marks the place of a document whose values are not requested.
+/// Replaces the index for a document whose values are not requested.
 const NOWHERE: u64 = u64::MAX;

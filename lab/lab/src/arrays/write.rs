@@ -1,5 +1,5 @@
-//! Writes a part. Lists come in the order of their values; their offsets and their ids go to two
-//! regions of the file.
+//! Writes a part of the arrays. The lists are passed in ascending order of their values. Their
+//! offsets and their ids go to two regions of the file.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -10,10 +10,11 @@ use resemble_methods::arrays::{Documents, Header};
 
 use super::ArraysError;
 
-/// The number of bytes that are written at a time.
+/// The size in bytes of the buffer of a region.
 const BUFFER: usize = 1 << 20;
 
-/// A region of the file that is written from front to back, with the digest of its bytes.
+/// A region of the file that is written from front to back. The digest of its bytes is computed on
+/// the way.
 struct FileRegion {
     at: u64,
     buffer: Vec<u8>,
@@ -62,7 +63,8 @@ pub(super) struct PartWriter {
 }
 
 impl PartWriter {
-    /// Creates the file at `path`. The entries and the digests of `header` are filled in later.
+    /// Creates the file at `path`. The number of entries and the digests in `header` are filled in
+    /// when the part is finished.
     pub(super) fn create(
         path: &Path,
         mut header: Header,
@@ -91,7 +93,7 @@ impl PartWriter {
         })
     }
 
-    /// Writes the documents of the next value.
+    /// Writes the list of the next value: the documents that have it.
     #[inline]
     pub(super) fn list(&mut self, list: &[u32]) -> Result<(), ArraysError> {
         self.offset()?;
@@ -113,7 +115,8 @@ impl PartWriter {
         pushed.map_err(ArraysError::io("write", &self.path))
     }
 
-    /// Ends the file after the list of the last value. It is on the disk when this returns.
+    /// Finishes the file after the list of the last value. The file is synced to the disk when this
+    /// returns.
     pub(super) fn finish(mut self) -> Result<(), ArraysError> {
         self.offset()?;
         let Self {

@@ -23,16 +23,16 @@ use crate::method::{self, SignatureCache};
 /// The file name of the cache.
 const CACHE: &str = "lab.redb";
 
-/// The source of the answer to a question.
+/// The source from which questions are answered.
 pub(super) enum Backend {
-    /// The cache of the laboratory.
+    /// The cache, and the files that it is about.
     Local(Box<Local>),
     /// Exports, which need neither files nor a cache.
     Exported(Box<Exported>, Params),
 }
 
 impl Backend {
-    /// Opens the cache, or the exports, for a question about these paths.
+    /// Opens the cache for a question about these paths, or the exports if the paths name exports.
     pub(super) fn open(
         ui: &mut Ui,
         env: &Env,
@@ -80,7 +80,7 @@ impl Backend {
         }
     }
 
-    /// Updates the index for every path of the question.
+    /// Brings the cache in line with every path of the question.
     pub(super) fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
         match self {
             Self::Local(local) => local.refresh(ui, paths),
@@ -88,7 +88,7 @@ impl Backend {
         }
     }
 
-    /// Asks a method. `subject` is the real path of the file that `find` is about.
+    /// Asks a method a question. `subject` is the real path of the file that `find` is about.
     pub(super) fn ask(
         &mut self,
         ui: &Ui,
@@ -118,7 +118,7 @@ impl Backend {
         })
     }
 
-    /// Maintains the cache, after the answer was printed.
+    /// Maintains the cache. This is called after the answer is printed.
     pub(super) fn close(self, ui: &mut Ui) {
         if let Self::Local(local) = self {
             local.close(ui);

@@ -1,4 +1,4 @@
-//! The chosen method with its parameters, and its questions.
+//! The method that the user chose, its parameters, and the questions that it can answer.
 
 use std::fs;
 use std::io::{self, Read};
@@ -35,14 +35,14 @@ use super::args::{MethodArgs, PairsArgs, RowArgs};
 use super::backend::{Backend, end, refused};
 use super::rows::FoundPair;
 
-/// A method with its parameters.
+/// The chosen method and its parameters.
 pub(super) struct ChosenMethod {
     pub(super) method: Method,
     pub(super) params: MethodParams,
     shards: Option<u32>,
 }
 
-/// Reads the method and its parameters from the command line, and refuses invalid combinations.
+/// Reads the method and its parameters from the arguments, and refuses invalid combinations.
 pub(super) fn chosen(args: &MethodArgs) -> CliResult<ChosenMethod> {
     let method = args.method;
     let anchors = match &args.anchors {
@@ -93,7 +93,7 @@ pub(super) fn chosen(args: &MethodArgs) -> CliResult<ChosenMethod> {
     })
 }
 
-/// The secret from the command line or from a file.
+/// Returns the secret seed from the command line or from a file.
 fn seed(args: &MethodArgs) -> CliResult<Option<String>> {
     let Some(path) = &args.seed_file else {
         return Ok(args.seed.clone());
@@ -163,7 +163,7 @@ fn read_file(path: &Path) -> CliResult<Vec<u8>> {
     fs::read(path).map_err(failed)
 }
 
-/// Reads the sets of `--features`.
+/// Reads the sets of features that `--features` names.
 pub(super) fn read_sets(path: &Path) -> CliResult<Vec<NamedFeatures>> {
     let parsed = lines::parse(&read_file(path)?);
     parsed.map_err(|error| CliError::file("understand", path)(io::Error::other(error.to_string())))
@@ -239,7 +239,7 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
     let chosen = chosen(method_args)?;
     let score = MethodScore::from(args.score);
     method::check_score(&chosen.params, score).map_err(refused)?;
-    // For sorted5, `--exact` requests the second step of the paper.
+    // For sorted5, `--exact` requests the second step of its paper, so other methods refuse it.
     if args.exact && chosen.method != Method::Sorted5 {
         return Err(CliError::Usage(format!(
             "--exact is for sorted5; --method {} answers as its paper says",

@@ -1,4 +1,4 @@
-//! `dump` and `export`: the signatures that the method keeps of files.
+//! The commands `dump` and `export`, which print the signatures of files.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
-//! `resemble lab eval`: the papers' experiments on any folder.
+//! Runs `resemble lab eval`: the papers' experiments, on any folder.
 //!
-//! The folder is only read; all files of a report go into the folder of `-o`. Most experiments use
-//! texts in memory, as many as `--max-bytes` allows. The experiment of Broder et al. streams all
-//! texts and works on disk, next to its report.
+//! The folder is only read. All files of a report are written to the folder of `-o`. Most
+//! experiments hold texts in memory, at most `--max-bytes` of them. The experiment of Broder et al.
+//! streams all texts and uses temporary files next to its report.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -25,7 +25,8 @@ use resemble_report::quote::quoted;
 
 use super::args::{EvalArgs, Experiment};
 
-/// The experiments that `all` runs, in the order of the index page, each with its folder.
+/// The experiments that `all` runs, in the order of the index page. Each has the name of its
+/// folder.
 const ALL: [(&str, Experiment); 6] = [
     ("sif", Experiment::Sif),
     ("broder", Experiment::Broder),
@@ -75,7 +76,8 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
     Ok(Outcome::Holds)
 }
 
-/// Runs one experiment. `texts` are read once for all experiments that need them.
+/// Runs one experiment. `texts` holds the texts that are read once for all experiments that need
+/// them.
 fn report(
     ui: &Ui,
     args: &EvalArgs,
@@ -88,7 +90,8 @@ fn report(
     let began = Instant::now();
     let clock = || began.elapsed().as_secs_f64();
     if experiment == Experiment::Broder {
-        // This experiment streams the texts, so those in memory for others are dropped.
+        // This experiment streams its texts. So the texts in memory, which earlier experiments
+        // used, are dropped first.
         *texts = None;
         return streamed(args, folder, output, &clock);
     }
@@ -125,7 +128,7 @@ fn report(
     })
 }
 
-/// Reads the texts and the tables of a language.
+/// Reads the texts and the lemma tables of a language, and runs the experiment on them.
 fn inflected(args: &EvalArgs, folder: &Path) -> CliResult<Page> {
     let table = |name: &str| -> Result<Lemmas, CliError> {
         let path = folder.join(name);
@@ -146,7 +149,8 @@ fn inflected(args: &EvalArgs, folder: &Path) -> CliResult<Page> {
     Ok(eval::kasprzak::of_inflected_texts(&texts, args.seeds)?)
 }
 
-/// Reads the folders in a folder, in the order of their names; those without texts are left out.
+/// Reads the texts of each subfolder, in the order of the folders' names. Subfolders without texts
+/// are left out.
 fn sweeps(folder: &Path, most_bytes: u64) -> Result<Vec<Sweep>, CliError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(CliError::file("read", folder))? {
@@ -177,7 +181,7 @@ fn no_text(args: &EvalArgs) -> CliError {
     ))
 }
 
-/// Runs the experiment that works on disk, in a temporary folder below the output.
+/// Runs the experiment that works on disk, in a temporary folder in the folder of the output.
 fn streamed(
     args: &EvalArgs,
     folder: &Path,
@@ -216,11 +220,11 @@ fn streamed(
     Err(no_text(args))
 }
 
-/// The processor time of this process and of the kernel on its behalf, in seconds; 0 if it is
-/// unknown.
+/// Returns the processor time in seconds that this process and the kernel on its behalf have used.
+/// It is 0 if unknown.
 fn processor_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name in parentheses may contain anything.
+    // The name of the program, in parentheses, may contain spaces and parentheses.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: u64 = fields
         .split_whitespace()

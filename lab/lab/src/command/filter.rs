@@ -1,9 +1,9 @@
-//! `--filter-cmd`: a program of the user decides which files may be in a group together.
+//! Runs the program of `--filter-cmd`, by which the user decides which files may be in one group.
 //!
-//! `sh -c` runs the program once. It reads a line for each two similar files. It prints the lines
-//! that it accepts, as `grep -v old/` does. A line is two names separated by a tab. Tab, newline
-//! and backslash in names are `\t`, `\n` and `\\`. Exit codes 0 and 1 count as an answer (`grep`
-//! ends with 1 if it prints nothing).
+//! `sh -c` runs the program once. The program reads a line for each pair of similar files, and
+//! prints the lines that it accepts, as `grep -v old/` does. A line is two names separated by a
+//! tab. Tab, newline and backslash in a name are written as `\t`, `\n` and `\\`. The exit codes 0
+//! and 1 are successes, because `grep` ends with 1 if it prints nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use resemble_cli::error::{CliError, CliResult};
 use resemble_report::table::{Field, Style, write_row};
 
-/// Two files, by their places.
+/// The indices of two files in the answer.
 pub(super) type FilePair = (u32, u32);
 
 /// The pairs that the program accepts. `name` gives the name of a file.
@@ -44,10 +44,12 @@ pub(super) fn run<'a>(
     let stdin = child.stdin.take();
     let mut output = Vec::new();
     let read = std::thread::scope(|scope| {
-        // The program may print while it reads, so its input is written by a thread of its own.
+        // The program may print before it has read all of its input, so a separate thread writes
+        // the input.
         scope.spawn(|| {
             if let Some(mut stdin) = stdin {
-                // A program may close its input early; the lines that it did not print are refused.
+                // A program may close its input early, so a failed write is no error. Lines that it
+                // did not print are refused.
                 stdin.write_all(&input).unwrap_or_default();
             }
         });

@@ -1,7 +1,7 @@
-//! `find`.
+//! The command `find`.
 //!
-//! The subject is signed before the question is asked. So standard input and a file outside of the
-//! scope are compared like any other file.
+//! The signature of the subject is computed before the question is asked. So standard input, and a
+//! file outside the scope, are compared like any other file.
 
 use std::fs;
 use std::io::{self, Read};
@@ -155,8 +155,8 @@ fn note_too_small(ui: &mut Ui, file: &Path, signed: &SignedFile, method: Method)
     }
 }
 
-/// The signature of a subject and its real path. The outer error means that this file cannot be
-/// read.
+/// Computes the signature of a file and finds its real path. The outer error means that this file
+/// cannot be read; the question then continues with the other files.
 #[allow(clippy::type_complexity)]
 fn sign(
     file: &Path,

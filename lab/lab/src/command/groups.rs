@@ -1,9 +1,9 @@
-//! `groups`: groups as the paper of sif prints them, and clusters by similar pairs for the other
-//! methods.
+//! The command `groups`: for sif, the groups that its paper prints; for other methods, clusters of
+//! similar pairs.
 //!
-//! The answer lists what the files have in common; thresholds, rules and interesting sets are
-//! applied here. So another threshold or rule costs only a moment: sif's collated sets are cached,
-//! and no file is read again.
+//! The answer lists what files have in common. Thresholds, rules and interesting sets are applied
+//! in this module. So a question with another threshold or rule takes only a moment: sif's collated
+//! sets are cached, and no file is read again.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -40,7 +40,7 @@ use super::backend::{Backend, end, refused};
 use super::chosen::{ChosenMethod, Parameters, chosen, figure_of, min_of, read_sets};
 use super::filter::{self, FilePair};
 
-/// A group in JSON.
+/// A file of a group in JSON.
 #[derive(Serialize)]
 struct GroupRow {
     #[serde(flatten, with = "fields::path")]
@@ -157,7 +157,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     end(ui, backend, &header, &errors, args.selection.top)
 }
 
-/// The real path of the file of `--of`. A file of an export may be gone.
+/// Returns the real path of the file that `--of` names. It need not exist if it is in an export.
 fn real_of(of: &Path, roots: &[Named]) -> CliResult<PathBuf> {
     let exported = || {
         let exports = roots.iter().filter(|root| is_export(&root.real));
@@ -169,7 +169,7 @@ fn real_of(of: &Path, roots: &[Named]) -> CliResult<PathBuf> {
         .or_else(|source| exported().ok_or_else(|| CliError::file("look at", of)(source)))
 }
 
-/// The place of the set of this name.
+/// Returns the index of the set with this name.
 fn place_of_set(sets: &[MethodFileRow], name: &Path) -> CliResult<u32> {
     let absent = || CliError::file("look at", name)(io::ErrorKind::NotFound.into());
     place_of(sets, name).ok_or_else(absent)
@@ -181,13 +181,14 @@ fn place_of(files: &[MethodFileRow], path: &Path) -> Option<u32> {
     found.map(|(place, _)| place)
 }
 
-/// The place of the file with this real path.
+/// Returns the index of the file with this real path.
 fn place_of_file(files: &[MethodFileRow], real: &Path) -> Option<u32> {
     let inode = |path: &Path| {
         let metadata = fs::metadata(path).ok()?;
         Some((metadata.dev(), metadata.ino()))
     };
-    // A row has the least path of several hard links.
+    // If a file has several hard links, its row has the least of their paths. So a file is also
+    // found by its inode.
     place_of(files, real).or_else(|| {
         let own = inode(real)?;
         let mut places = (0..).zip(files);
@@ -196,12 +197,12 @@ fn place_of_file(files: &[MethodFileRow], real: &Path) -> Option<u32> {
     })
 }
 
-/// Returns whether the groups of this method are out-of-core clusters.
+/// Returns whether this method groups by clustering on disk.
 const fn is_clustered(chosen: &ChosenMethod) -> bool {
     matches!(chosen.method, Method::Shingle | Method::SuperShingle)
 }
 
-/// Makes the question from whose answer the groups are made.
+/// Makes the question whose answer is then divided into groups.
 fn question(
     chosen: &ChosenMethod,
     args: &GroupsArgs,
@@ -285,7 +286,8 @@ fn check(chosen: &ChosenMethod, args: &GroupsArgs) -> CliResult<()> {
     Ok(())
 }
 
-/// Returns the limit for sif: a fingerprint in more files than this is no evidence.
+/// Returns the limit for sif that `--degree` sets. A fingerprint that more files have is no
+/// evidence.
 fn most_members(args: &GroupsArgs, files: usize) -> Option<u32> {
     use resemble_proto::message::Degree;
     match args.degree? {
@@ -326,8 +328,9 @@ fn groups(
     };
     let by_rules = |a: u32, b: u32| rules.accept(&facts(a), &facts(b));
     if let Some(command) = &args.rules.filter_cmd {
-        // The first grouping collects the pairs that could be in a group, to ask the program about
-        // them; the second one groups with its answers.
+        // The files are grouped twice. The first pass collects the pairs that could be in one
+        // group, and the program is asked about them. The second pass groups the files by its
+        // answers.
         let candidates: RefCell<HashSet<FilePair>> = RefCell::default();
         let collect = |a: u32, b: u32| {
             let may = by_rules(a, b);

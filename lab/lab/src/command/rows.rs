@@ -1,7 +1,7 @@
-//! The rows of published methods.
+//! The output rows of published methods.
 //!
-//! TSV has the columns of the default measure, so one script reads both. A figure that a method
-//! cannot give is an empty field.
+//! In TSV they have the columns of the default measure, so one script can read both. A figure that
+//! a method cannot give is an empty field.
 
 use crate::figure::Figure;
 use crate::question::{MethodFindRow, MethodPairRow};
@@ -11,12 +11,12 @@ use resemble_report::lines::{Cell, TextStyle, Tint};
 use resemble_report::rows::{Row, tint, word};
 use serde::Serialize;
 
-/// A row of find.
+/// A row of `find`.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(super) struct FoundFile(pub(super) MethodFindRow);
 
-/// A row of pairs.
+/// A row of `pairs`.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(super) struct FoundPair(pub(super) MethodPairRow);

@@ -1,6 +1,6 @@
 //! Picks anchors for a folder (Manber 1994, section 2): strings that are "quite common but not too
-//! common", with one hit in about 200 bytes. Their file is for `--method sif-anchors --anchors
-//! FILE`.
+//! common", so that one occurs in about 200 bytes. The program reads the file of anchors with
+//! `--method sif-anchors --anchors FILE`.
 
 use std::sync::Arc;
 
@@ -10,10 +10,11 @@ use resemble_methods::{Features, Method, MethodParams, Settings};
 use super::{Collection, Page, Section, Table, percent};
 use crate::error::{LabError, MethodError};
 
-/// "On the average, one fingerprint was generated for about every 200 bytes of text."
+/// The mean distance of anchors in bytes. The paper: "On the average, one fingerprint was generated
+/// for about every 200 bytes of text."
 const EVERY: u32 = 200;
 
-/// Makes the page; the file of the anchors is `anchors.txt`.
+/// Makes the report. Its file `anchors.txt` contains the anchors.
 pub fn report(collection: &Collection) -> Result<Page, LabError> {
     let window = AnchorParams::default().window;
     let picked = pick(&collection.texts, EVERY, window);

@@ -1,9 +1,9 @@
 //! Repeats the section "Status" of Broder, Glassman, Manasse & Zweig 1997, *Syntactic clustering of
 //! the Web*, on any folder.
 //!
-//! The folder is streamed: names, sketches and pairs are in files of the work folder. Some 100
-//! bytes of each document are in memory. Sections that need texts take those of a bounded
-//! [`Collection`].
+//! The folder is streamed: names, sketches and pairs are written to files of the work folder. Only
+//! about 100 bytes of each document are in memory. Sections that need whole texts use those of a
+//! [`Collection`] of limited size.
 
 mod estimates;
 mod further;
@@ -28,7 +28,8 @@ use crate::phases::{
 
 pub use scale::report as of_made_texts;
 
-/// The costs of one phase: processor and wall seconds, bytes sorted on disk, bytes of its file.
+/// The costs of one phase: processor and wall seconds, the bytes that it sorts on disk, and the
+/// bytes of its file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stage {
     cpu: f64,
@@ -37,7 +38,7 @@ struct Stage {
     file: u64,
 }
 
-/// Runs something and measures it.
+/// Runs a function and adds its costs to a stage.
 fn timed<T>(
     meters: &Meters<'_>,
     stage: &mut Stage,
@@ -50,7 +51,7 @@ fn timed<T>(
     Ok(done)
 }
 
-/// The results for the whole folder.
+/// The results of clustering the whole folder.
 struct ClusteredFolder {
     totals: stream::FolderTotals,
     stages: [Stage; 6],
@@ -64,7 +65,7 @@ struct ClusteredFolder {
     names: DocumentNames,
 }
 
-/// The names of the documents, in a file.
+/// The names of the documents, which are stored in a file.
 struct DocumentNames {
     path: PathBuf,
     out: BufWriter<File>,
@@ -118,8 +119,8 @@ fn failed(path: &Path, source: std::io::Error) -> LabError {
     PhaseError::Folder { path, source }.into()
 }
 
-/// Makes the page; returns `None` for a folder without texts. `work` is a folder for data that does
-/// not fit into `memory` bytes; nothing stays there.
+/// Makes the report, or returns `None` for a folder without texts. Data that does not fit into
+/// `memory` bytes is written to the folder `work`, which is cleared at the end.
 ///
 /// # Errors
 ///
@@ -137,7 +138,7 @@ pub fn report(
     made
 }
 
-/// Removes everything from the work folder.
+/// Removes everything that the experiment has written to the work folder.
 fn clear(work: &Path) -> Result<(), LabError> {
     let folders = [work.join("regular"), work.join("super")];
     for folder in &folders {
@@ -179,7 +180,7 @@ fn sections(
     ];
     sections.push(further::by_super_shingles(&whole, work, &plan, meters)?);
     sections.push(supers::recall(&whole.results, whole.pairs)?);
-    // Texts that fit into memory, for the sections that need them.
+    // The following sections need whole texts, so they use the texts that fit into memory.
     let collection = Collection::read(folder, most_bytes.min(memory / 4))?;
     sections.push(supers::blindness(&collection, seeds)?);
     sections.push(estimates::section(&collection, seeds)?);
@@ -211,10 +212,10 @@ fn sections(
     }))
 }
 
-/// Takes the name of a document and its sketch.
+/// A function that receives the name of a document and its sketch.
 type TakeDocument<'a> = &'a mut dyn FnMut(&Path, &SketchedDocument) -> Result<(), LabError>;
 
-/// Runs the four phases one by one. `read` hands over the documents.
+/// Runs the four phases one after the other. `read` passes every document to its argument.
 fn phases(
     read: impl FnOnce(TakeDocument<'_>) -> Result<stream::FolderTotals, LabError>,
     work: &Path,

@@ -1,4 +1,4 @@
-//! The texts of a folder, in memory.
+//! Reads the texts of a folder into memory.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,9 +14,9 @@ use crate::error::LabError;
 /// A text of the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// Its path below the folder.
+    /// The path of the text, relative to the folder.
     pub name: String,
-    /// Its bytes.
+    /// The bytes of the text.
     pub bytes: Vec<u8>,
 }
 
@@ -26,15 +26,16 @@ impl AsRef<[u8]> for Text {
     }
 }
 
-/// The texts of a folder, each content once.
+/// The texts of a folder. A content that several files have is there once.
 #[derive(Clone, Debug, Default)]
 pub struct Collection {
-    /// The texts in the order of the digests of their names. So any number of first texts is a
-    /// sample that is the same on every run.
+    /// The texts, ordered by the digests of their names. So the first texts are a random sample
+    /// that is the same on every run.
     pub texts: Vec<Text>,
-    /// The number of files that are not text, or empty.
+    /// The number of files that are empty or not text.
     pub others: u64,
-    /// The names of the files that equal an earlier one, each with the number of that text.
+    /// The names of the files that equal an earlier one, each with the index of that text in
+    /// `texts`.
     pub copies: Vec<(String, usize)>,
     /// The number of files that were left out because the limit of bytes was reached.
     pub left: u64,
@@ -43,7 +44,8 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Reads the regular files below a folder until there are `most_bytes`. Links are not followed.
+    /// Reads regular files below a folder until their size reaches `most_bytes`. Symbolic links are
+    /// not followed.
     ///
     /// # Errors
     ///
@@ -93,7 +95,7 @@ impl Collection {
         Ok(collection)
     }
 
-    /// The first `most` texts of these sizes, in the order of their sizes.
+    /// Returns the first `most` texts whose size is in this range, ordered by size.
     pub fn of_sizes(&self, sizes: std::ops::RangeInclusive<usize>, most: usize) -> Vec<&Text> {
         let fit = self
             .texts
@@ -104,7 +106,7 @@ impl Collection {
         chosen
     }
 
-    /// The number of texts with copies: the groups of equal files.
+    /// Returns the number of texts that have copies. Each is a group of equal files.
     pub fn equal_groups(&self) -> usize {
         let mut numbers: Vec<usize> = self.copies.iter().map(|&(_, number)| number).collect();
         numbers.sort_unstable();
@@ -133,7 +135,7 @@ impl Collection {
     }
 }
 
-/// Lists the regular files below a folder. Folders below it that cannot be listed are left out.
+/// Lists the regular files below a folder. Subfolders that cannot be read are left out.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut waiting = vec![folder.to_owned()];
     let mut is_first = true;

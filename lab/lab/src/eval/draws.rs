@@ -1,4 +1,4 @@
-//! A figure under several seeds.
+//! The values of a figure under several seeds.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -48,22 +48,22 @@ impl Draws {
         self.0.iter().filter(|&&one| one < value).count()
     }
 
-    /// The differences to another figure under the same seeds.
+    /// Returns the differences between this figure and another one, seed by seed.
     pub(super) fn minus(&self, other: &Self) -> Self {
         self.0.iter().zip(&other.0).map(|(a, b)| a - b).collect()
     }
 
-    /// The mean and the range in percent, with this many decimals.
+    /// Formats the mean and the range in percent, with this number of decimals.
     pub(super) fn percents(&self, decimals: usize) -> String {
         self.scaled(100.0).rounded(decimals)
     }
 
-    /// The mean and the range, with this many decimals.
+    /// Formats the mean and the range, with this number of decimals.
     pub(super) fn rounded(&self, decimals: usize) -> String {
         let number = |value: f64| {
             let text = format!("{value:.decimals$}");
             match text.strip_prefix('-') {
-                // A negative number that rounds to zero has no sign.
+                // A negative number that is rounded to zero loses its sign.
                 Some(rest) if !rest.contains(|one| ('1'..='9').contains(&one)) => rest.to_owned(),
                 _ => text,
             }
@@ -94,16 +94,16 @@ impl FromIterator<f64> for Draws {
     }
 }
 
-/// Percents with one decimal.
+/// Formats the mean and the range in percent, with one decimal.
 impl fmt::Display for Draws {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.percents(1))
     }
 }
 
-/// Compares a figure with another one for the same seeds. Returns a sentence with the mean
-/// difference, and with the number of seeds for which it is positive, negative or zero. So a sign
-/// that depends on the seed is visible.
+/// Compares two figures seed by seed. Returns a sentence with the mean difference and with the
+/// numbers of seeds for which the difference is positive, negative or zero. So the sentence shows
+/// if the sign depends on the seed.
 pub(super) fn compared(a: (&str, &Draws), b: (&str, &Draws)) -> String {
     let difference = a.1.minus(b.1);
     let (more, less) = (difference.above(0.0), difference.below(0.0));
@@ -134,9 +134,9 @@ pub(super) fn compared(a: (&str, &Draws), b: (&str, &Draws)) -> String {
     text
 }
 
-/// The text with its byte values renamed. Renamed texts have the same stretches in common, but with
-/// different fingerprints. That is a new draw for each method that samples by fingerprints. Seed 0
-/// changes nothing.
+/// Replaces each byte value by another one, as the seed determines. Texts that are renamed with one
+/// seed keep their common passages but get other fingerprints. So a method that samples by
+/// fingerprints draws another sample. Seed 0 changes nothing.
 pub(super) fn renamed(seed: u64, text: &[u8]) -> Vec<u8> {
     if seed == 0 {
         return text.to_vec();

@@ -1,9 +1,9 @@
 //! Forman, Eshghi & Chiocchetti 2005, *Finding similar files in large document repositories*. The
 //! experiments repeat the table of section 3 with chunks of 5000, 1000 and 100 bytes. They also
-//! compare TTTD with the sliding window, and check footnote 2.
+//! compare two ways to cut texts into chunks, TTTD and the sliding window, and check footnote 2.
 //!
-//! The cuts of chunks are a matter of chance. So both ways to cut are compared on the same texts
-//! with their bytes renamed. That keeps the common parts and moves the cuts.
+//! The places of the cuts are a matter of chance. So both ways are also compared on texts whose
+//! byte values are renamed, which keeps the common parts and moves the cuts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -20,18 +20,19 @@ use crate::error::LabError;
 use crate::method::RowThreshold;
 use crate::method::all_pairs::all_pairs;
 
-/// Mean sizes of chunks in bytes: those of the paper's table, and the mean that it recommends.
+/// The mean sizes of chunks in bytes: those of the paper's table, and 1015, which the paper
+/// recommends.
 const SIZES: [u32; 4] = [5000, 1015, 1000, 100];
 
 /// The number of pairs of files that are compared both ways for footnote 2.
 const COMPARED: usize = 200_000;
 
-/// The seed of all random numbers.
+/// The seed from which random numbers are drawn.
 const SEED: u64 = 2005;
 
 type PairSet = BTreeSet<(usize, usize)>;
 
-/// The results of one way to cut the texts as they are.
+/// The results of one way to cut the texts, which are not renamed.
 struct ChunkingResult {
     method: Method,
     size: u32,
@@ -43,13 +44,14 @@ struct ChunkingResult {
     pruned: f64,
     /// The number of chunks that more than one file has.
     shared: usize,
-    /// The number of files that have the most common of these.
+    /// The number of files that have the most frequent of these shared chunks.
     most_shared: usize,
     /// The number of connected components with more than one file.
     parts: usize,
 }
 
-/// The findings at one mean chunk size, for both ways to cut. Each way has a finding for each seed.
+/// Figures about the pairs that the two ways find at one mean chunk size. Each field has a value
+/// for each seed.
 #[derive(Default)]
 struct RecallDraws {
     tttd: Draws,
@@ -57,11 +59,11 @@ struct RecallDraws {
     both: Draws,
     tttd_of_bsw: Draws,
     bsw_of_tttd: Draws,
-    /// For each way to cut, the share that it finds of the pairs that any way finds at 100 bytes.
+    /// The share that each way finds of the pairs that either way finds with chunks of 100 bytes.
     of_finest: [Draws; 2],
 }
 
-/// Makes the page.
+/// Makes the page of this experiment.
 pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<Page, LabError> {
     let mut all = Vec::new();
     for size in SIZES {
@@ -88,7 +90,7 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
     })
 }
 
-/// Finds pairs with 1,000 proven bytes in common.
+/// Finds the pairs of texts that share at least 1,000 bytes, as their common chunks prove.
 fn similar(params: &MethodParams, signatures: &[MethodSignature]) -> Result<PairSet, LabError> {
     let papers = Threshold::SharedBytes(1000);
     let threshold = RowThreshold::new(papers, MethodScore::Paper, MethodLimits::default());
@@ -109,7 +111,9 @@ fn look(
     let start = clock();
     let pairs = similar(&params, &signatures)?.len();
     let analysis = clock() - start;
-    // Section 2.5: sort by chunk, drop chunks of one file and ubiquitous ones, connect the others.
+    // These are the steps of section 2.5. Chunks are sorted. Those that one file or more than half
+    // of all files have are ignored. Files that have one of the other chunks in common are
+    // connected.
     let start = clock();
     let mut entries: Vec<(u64, u32)> = (0u32..)
         .zip(&signatures)
@@ -265,7 +269,7 @@ fn logarithmic(name: &str, title: &str, y: &str) -> Plot {
     }
 }
 
-/// Compares what TTTD and the sliding window find.
+/// Compares the pairs that TTTD finds with those that the sliding window finds.
 fn recall(collection: &Collection, seeds: u64) -> Result<Section, LabError> {
     let mut all: [RecallDraws; SIZES.len()] = Default::default();
     for seed in 0..seeds {
@@ -360,7 +364,7 @@ fn recalled(all: &[RecallDraws; SIZES.len()], seeds: u64) -> Section {
     Section::new("Found and lost", text).plot(plot).table(table)
 }
 
-/// Measures the chunks of long runs of one character.
+/// Shows into which chunks a long run of one character is cut.
 fn runs() -> Section {
     let columns = [
         "method",
@@ -396,7 +400,7 @@ fn runs() -> Section {
     Section::new("Long runs of one character", text).table(table)
 }
 
-/// Footnote 2: "a merge-sort style comparison … 2.5 times".
+/// Checks footnote 2 of the paper: "a merge-sort style comparison … 2.5 times".
 fn merging(all: &[ChunkingResult], clock: Clock<'_>) -> Section {
     let mut table = Table::new(
         "merging",
@@ -415,7 +419,8 @@ fn merging(all: &[ChunkingResult], clock: Clock<'_>) -> Section {
         if signatures.len() < 2 {
             continue;
         }
-        // One file against many, as an analysis does it, so its hash table is built once.
+        // One file is compared with many others, as in an analysis. So the hash table of its chunks
+        // is built once.
         let mut random = Random(SEED);
         let (mut merging, mut hashing, mut compared, mut bytes) = (0.0, 0.0, 0, [0u64; 2]);
         let each = signatures.len().min(1000);

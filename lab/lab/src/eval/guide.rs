@@ -1,8 +1,9 @@
 //! Recommends a window and a rate for a folder: the reasoning of Cherkasova et al. 2009, with
 //! figures of the folder.
 //!
-//! The formulas are in [`resemble_methods::guide`]. Their input is measured here: the sizes of the
-//! texts, and the overlap of unrelated texts at each window, by `Mod_n` with a small n.
+//! [`resemble_methods::guide`] has the formulas. This module measures their input: the sizes of the
+//! texts, and the overlap of unrelated texts with each window. The overlap is measured by `Mod_n`
+//! with a small n.
 
 use resemble_methods::guide::{FEW, Strangers, TOLERATED, WANTED, advise, resemblance_after};
 use resemble_methods::{Method, MethodSignature, Signer};
@@ -16,7 +17,7 @@ use crate::error::LabError;
 /// The number of texts among which unrelated pairs are drawn.
 const TEXTS: usize = 400;
 
-/// The number of these pairs that are compared.
+/// The number of pairs that are drawn for each seed.
 const PAIRS: usize = 4000;
 
 /// The windows that are compared, in bytes.
@@ -33,7 +34,7 @@ fn drawn(seed: u64, texts: usize) -> Vec<(usize, usize)> {
     pairs.collect()
 }
 
-/// Makes the page.
+/// Makes the page of this experiment.
 pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<Page, LabError> {
     let texts: Vec<&Text> = collection
         .texts
@@ -55,7 +56,8 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
         "mean resemblance, %",
     );
     (plot.log_x, plot.log_y) = (true, true);
-    // Pairs that are similar with a large window are related and say nothing about windows.
+    // Pairs that are similar even with a large window are related. Only the other pairs show the
+    // effect of the window.
     let params = windowed(Method::Mod, 100, 4)?;
     let related = sign_all(&params, &texts)?;
     let strange: Vec<Vec<(usize, usize)>> = (1..=seeds)

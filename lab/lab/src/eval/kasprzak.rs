@@ -1,7 +1,8 @@
 //! Kasprzak, Brandejs, Křipač & Šmerk 2008, *Distributed system for discovering similar documents*.
 //!
-//! The figures are compared with exact similarities: chunks are identified by 64 bits, and the
-//! common chunks of each pair are counted in memory. Arrays are files in a temporary folder.
+//! The estimates are compared with exact similarities. For these, chunks are identified by 64 bits,
+//! and the common chunks of each pair are counted in memory. The arrays are files in a temporary
+//! folder.
 
 mod bound;
 mod errors;
@@ -27,7 +28,8 @@ use crate::method::sorted::real_chunks;
 pub use inflected::{InflectedTexts, report as of_inflected_texts};
 pub use scale::report as of_made_texts;
 
-/// The distinct chunks for each value of the hash in the paper: 445,000,000 over 2^24.
+/// The number of distinct chunks for each value of the hash in the paper: 445,000,000 chunks over
+/// 2^24 values.
 const PAPERS_LOAD: f64 = 26.5;
 
 /// Section 3.1: "only pairs of documents with the similarity of at least 1 %".
@@ -36,7 +38,8 @@ const THRESHOLD: f64 = 0.01;
 /// The texts of the experiment and their chunks.
 struct Corpus<'a> {
     collection: &'a Collection,
-    /// The distinct chunks of each text, as 64 bits of their hashes, ascending.
+    /// The distinct chunks of each text in ascending order. A chunk is the first 64 bits of its
+    /// hash.
     chunks: Vec<Vec<u64>>,
     /// The number of distinct chunks in all texts.
     distinct: u64,
@@ -49,28 +52,30 @@ impl Corpus<'_> {
         self.chunks.iter().map(|chunks| chunks.len() as u64).sum()
     }
 
-    /// The paper's 24 bits, or 16 for a small folder, which saves 64 MiB each time.
+    /// Returns the n for most experiments: 24 as in the paper, or 16 for a small folder, which
+    /// saves 64 MiB for each set of arrays.
     const fn bits(&self) -> u32 {
         if self.distinct < SMALL { 16 } else { 24 }
     }
 
-    /// Selects the n whose arrays are not too large for the folder.
+    /// Returns those of `bits` whose arrays are not too large for the folder.
     fn worth(&self, bits: &[u32]) -> Vec<u32> {
         let most = if self.distinct < SMALL { 20 } else { 28 };
         bits.iter().copied().filter(|bits| *bits <= most).collect()
     }
 
-    /// The n that gives about as many chunks for each value as the paper has with 24.
+    /// Returns the n with which each value has about as many chunks as in the paper, where n is 24.
     fn papers_bits(&self) -> u32 {
         let bits = (self.distinct as f64 / PAPERS_LOAD).max(1.0).log2().round();
         (bits as u32).clamp(8, self.bits())
     }
 }
 
-/// The least number of distinct chunks for which 24 bits show more than 16 bits do.
+/// The least number of distinct chunks for which arrays of 24 bits show more than arrays of 16
+/// bits.
 const SMALL: u64 = 1 << 16;
 
-/// Makes the page.
+/// Makes the page of this experiment.
 pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<Page, LabError> {
     let parent = std::env::temp_dir();
     let scratch = tempfile::Builder::new()
@@ -78,7 +83,7 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
         .tempdir_in(&parent)
         .map_err(ArraysError::io("make a folder in", &parent))?;
     let params = params(24, ChunkHashing::Md5)?;
-    // Chunks are 64 bits of their hashes, which is enough for any n.
+    // A chunk is identified by 64 bits of its hash, which are enough for any n.
     let chunks = chunks_of(&params, collection)?;
     let mut all: Vec<u64> = chunks.iter().flatten().copied().collect();
     all.sort_unstable();
@@ -139,14 +144,14 @@ fn chunks_of(params: &MethodParams, collection: &Collection) -> Result<Vec<Vec<u
     Ok(all.into_iter().map(|(_, chunks)| chunks).collect())
 }
 
-/// The signatures, at n bits, of texts with these chunks.
+/// Returns the signatures, at n = `bits`, of texts with these chunks.
 fn signatures(bits: u32, chunks: &[Vec<u64>]) -> Result<Vec<MethodSignature>, LabError> {
     let params = params(bits, ChunkHashing::Md5)?;
     let one = |chunks: &Vec<u64>| select(&params, &Features::of_values(chunks.iter().copied()));
     Ok(chunks.iter().map(one).collect())
 }
 
-/// Makes the arrays of these documents in a new folder.
+/// Makes the arrays of these signatures in a new folder.
 fn arrays(
     scratch: &Path,
     name: &str,
@@ -176,7 +181,7 @@ fn merge<'a>(
     Ok(folder.update(&update, stays)?)
 }
 
-/// The values of all documents, to be looked up.
+/// Collects the values of all documents, so that they can be looked up in arrays.
 fn lists(signatures: &[MethodSignature]) -> DocumentValues {
     DocumentValues::of((0..).zip(signatures))
 }

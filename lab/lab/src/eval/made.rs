@@ -1,16 +1,16 @@
-//! Made texts for runs at scale: any number of them, from words of a collection.
+//! Makes any number of synthetic texts for runs at scale, from the words of a collection.
 //!
-//! Each word is drawn from a random place of the collection, so it is as frequent as there. The
-//! seed and the number of a text determine it, so no text has to be stored.
+//! Each word is taken from a random place of the collection, so it is as frequent as it is there. A
+//! text depends only on the seed and its number, so no text has to be stored.
 
 use resemble_core::words::WordTexts;
 
 use super::{Collection, Random};
 
-/// The number of versions of a page.
+/// The number of pages in a family: versions of one page.
 pub const FAMILY: u32 = 8;
 
-/// The number of lines of a page, each of [`LINE`] words.
+/// The number of lines of a page. Each line has [`LINE`] words.
 const LINES: u64 = 60;
 const LINE: usize = 12;
 
@@ -21,27 +21,29 @@ const PASSAGE: usize = 65;
 /// them.
 const OWN: u64 = 4;
 
-/// The number of theses of a department, and of the passages that these have in common.
+/// The number of theses in a department. The theses of a department draw from [`COMMON`] common
+/// passages.
 const DEPARTMENT: u32 = 1000;
 const COMMON: usize = 40;
 
-/// Makes texts.
+/// The source of synthetic texts.
 #[derive(Clone, Debug)]
 pub struct MadeTexts {
     seed: u64,
-    /// The words of the collection, each with a blank behind it.
+    /// The words of the collection, each followed by a space.
     text: Vec<u8>,
-    /// For each word, where it begins, and in the end the length of the text.
+    /// The offset of each word in `text`, and at the end the length of `text`.
     starts: Vec<u32>,
 }
 
-/// Returns a random number that all of these determine.
+/// Returns a pseudo-random number that depends on all of these numbers.
 fn number(parts: &[u64]) -> u64 {
     parts.iter().fold(0, |all, &part| Random(all ^ part).draw())
 }
 
 impl MadeTexts {
-    /// Takes the words of a collection that are of letters from a to z. `None` if there are none.
+    /// Takes the words of a collection that have only the letters a to z. Returns `None` if the
+    /// collection has no such word.
     pub fn new(collection: &Collection, seed: u64) -> Option<Self> {
         let (mut text, mut starts) = (Vec::new(), vec![0]);
         let mut words = WordTexts::default();
@@ -60,7 +62,7 @@ impl MadeTexts {
         (starts.len() > 1).then_some(Self { seed, text, starts })
     }
 
-    /// The number of words that are drawn from.
+    /// Returns the number of words from which texts are drawn.
     const fn words(&self) -> usize {
         self.starts.len() - 1
     }
@@ -76,9 +78,9 @@ impl MadeTexts {
         out.push(b'\n');
     }
 
-    /// A page of 4 KB. Eight in a row are versions of one page: in each a twentieth of the lines of
-    /// the version before is replaced, and one in six versions has no change. The last five lines
-    /// are those of every page.
+    /// Returns a page of 4 KB. Eight consecutive pages are a family of versions: each version
+    /// replaces about a twentieth of the lines of the version before it. One in six versions has no
+    /// change. The last five lines are the same on all pages.
     pub fn page(&self, page: u32) -> Vec<u8> {
         let (family, last) = (u64::from(page / FAMILY), u64::from(page % FAMILY));
         let draw = |version, line| Random(number(&[self.seed, family, version, line]));
@@ -96,8 +98,9 @@ impl MadeTexts {
         text
     }
 
-    /// A thesis of 4 to 127 passages, 37 on average. Of 24 passages behind the first four, 17 are
-    /// its own, 6 are quoted from any earlier thesis, and one is of its department.
+    /// Returns a thesis of 4 to 127 passages, 37 on average. The first four passages are its own.
+    /// Of 24 later ones, on average, 17 are its own, 6 are quoted from any earlier thesis, and one
+    /// is common to its department.
     pub fn thesis(&self, thesis: u32) -> Vec<u8> {
         let this = u64::from(thesis);
         let mut random = Random(number(&[self.seed, this]));
@@ -124,7 +127,7 @@ impl MadeTexts {
 
 #[cfg(test)]
 impl MadeTexts {
-    /// Texts of 4,000 equally frequent words.
+    /// Creates a source of texts with 4,000 equally frequent words.
     pub(crate) fn of_letters(seed: u64) -> Self {
         let letter = |word: usize, place: u32| b'a' + (word / 26usize.pow(place) % 26) as u8;
         let word = |word: usize| [letter(word, 0), letter(word, 1), letter(word, 2), b' '];

@@ -1,14 +1,14 @@
-//! The experiments of the papers, on any folder of texts: `resemble lab eval`.
+//! The experiments of the papers, which `resemble lab eval` runs on any folder of texts.
 //!
 //! ```text
 //! folder ─► collection ─► experiment (texts in, figures out) ─► Page
 //! Page ─► tables (CSV), plots (SVG), one page (Markdown)
 //! ```
 //!
-//! Experiments neither read nor write files. (That of Kasprzak et al., who measure files, writes
-//! into a temporary folder, and that of Broder et al. streams its texts.) Random numbers have fixed
-//! seeds, so all figures of a report except the times are the same on every run and machine. Times
-//! are from a [`Clock`] argument, and the tables with times note it.
+//! Experiments neither read nor write files. (There are two exceptions: that of Kasprzak et al.
+//! measures files and writes to a temporary folder, and that of Broder et al. streams its texts.)
+//! Random numbers have fixed seeds, so all figures of a report except times are the same on every
+//! run and machine. Times are taken from a [`Clock`] argument, and tables with times say so.
 //!
 //! A figure that depends on chance is measured under [`SEEDS`] seeds and printed with its range. A
 //! sentence that draws a conclusion is made from the figures that it is about.
@@ -45,16 +45,16 @@ use crate::error::{LabError, MethodError};
 /// The number of seeds under which a figure that depends on chance is measured.
 pub const SEEDS: u64 = 20;
 
-/// Returns the seconds since some fixed moment.
+/// A function that returns the seconds since a fixed moment.
 pub type Clock<'a> = &'a (dyn Fn() -> f64 + Sync);
 
-/// Clocks and meters for time and memory.
+/// Functions that measure time and memory.
 pub struct Meters<'a> {
-    /// Returns the seconds since some fixed moment.
+    /// Returns the seconds since a fixed moment.
     pub wall: Clock<'a>,
     /// Returns the processor time, in seconds.
     pub cpu: Clock<'a>,
-    /// Returns the most memory that was used, in bytes; `None` if it is unknown.
+    /// Returns the maximum memory that was used, in bytes, or `None` if it is unknown.
     pub peak: &'a dyn Fn() -> Option<u64>,
 }
 
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Meters<'_> {
     }
 }
 
-/// A method with this window and this n.
+/// Returns the parameters of a method with this window and this n.
 fn windowed(method: Method, window: u32, n: u32) -> Result<MethodParams, LabError> {
     let settings = Settings {
         window: Some(window),
@@ -74,7 +74,7 @@ fn windowed(method: Method, window: u32, n: u32) -> Result<MethodParams, LabErro
     Ok(MethodParams::new(method, &settings).map_err(MethodError::from)?)
 }
 
-/// A method with this rate.
+/// Returns the parameters of a method with this rate.
 fn rated(method: Method, rate: u32) -> Result<MethodParams, LabError> {
     let settings = Settings {
         rate: Some(rate),
@@ -99,8 +99,8 @@ fn sign_all<T: AsRef<[u8]> + Sync>(
     Ok(all.into_iter().map(|(_, signature)| signature).collect())
 }
 
-/// The paper's figure. Files that are too small to judge count as having nothing in common, so that
-/// a mean can be taken.
+/// Returns the measure of the paper for two signatures. If a file is too small to judge, the result
+/// is 0, so that a mean can be computed.
 fn figure(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> f64 {
     match score(params, a, b).score {
         Judged::Value(value) => value,
@@ -109,7 +109,7 @@ fn figure(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> f6
 }
 
 fn mean(values: &[f64]) -> f64 {
-    // An empty sum is -0.0, whose sign would be printed.
+    // An empty sum is -0.0. Adding 0.0 removes the sign, which would be printed.
     (0.0 + values.iter().sum::<f64>()) / values.len().max(1) as f64
 }
 
@@ -122,11 +122,11 @@ fn percent(value: f64) -> String {
     format!("{:.1}", value * 100.0)
 }
 
-/// The maximum number of corrections of n.
+/// The maximum number of times that [`equal_rate`] corrects n.
 const CORRECTIONS: usize = 8;
 
-/// Finds the n with which signatures of these texts have about this many entries on average.
-/// Returns n and the average.
+/// Finds the n with which the signatures of these texts have about `wanted` entries on average.
+/// Returns n and the actual average.
 fn equal_rate<T: AsRef<[u8]> + Sync>(
     method: Method,
     texts: &[T],

@@ -1,7 +1,7 @@
-//! The output of an experiment in addition to its page.
+//! Writes the results of an experiment as a file in addition to its page.
 //!
-//! Pages are those of [`resemble_report::page`]. They include the plots of this laboratory, with
-//! logarithmic axes and the points of a paper.
+//! The page is that of [`resemble_report::page`], with the plots of this laboratory, which have
+//! logarithmic axes and can show points of a paper.
 
 use std::fmt::Write as _;
 
@@ -9,16 +9,17 @@ use resemble_report::page;
 
 use super::plot::Plot;
 
-/// A section of a page.
+/// A section of an experiment's page.
 pub type Section = page::Section<Plot>;
 
-/// The result of an experiment.
+/// The page that an experiment makes.
 pub type Page = page::Page<Plot>;
 
-/// The maximum number of rows of a table among the results. The CSV file has all rows.
+/// The maximum number of rows of a table in the results. A longer table is left out of them, and is
+/// only in its CSV file.
 const MAX_ROWS: usize = 30;
 
-/// The page with its [results](results_of) as a further file.
+/// Adds the [results](results_of) to a page as a further file.
 #[must_use]
 pub fn with_results(mut page: Page) -> Page {
     let results = results_of(&page).into_bytes();
@@ -26,7 +27,8 @@ pub fn with_results(mut page: Page) -> Page {
     page
 }
 
-/// The tables as tab-separated values: `# page/table`, the columns, the rows, an empty line.
+/// Formats the tables as tab-separated values. Each table is a line `# page/table`, the columns,
+/// the rows, and an empty line.
 pub fn results_of(page: &Page) -> String {
     let mut text = String::new();
     let tables = page.sections.iter().flat_map(|section| &section.tables);

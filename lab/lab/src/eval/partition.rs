@@ -1,10 +1,11 @@
-//! Forman, Eshghi & Chiocchetti 2005, section 2.5: connected components of files and chunks.
+//! Forman, Eshghi & Chiocchetti 2005, section 2.5: finds connected components of files that have
+//! chunks in common.
 //!
-//! Entries <chunk, file> are sorted, on disk if memory is short. Files with a common chunk are
-//! neighbours in that order, so a union-find over the files needs no chunk vertices. Chunks of one
-//! file and chunks of more than half of all files are ignored.
+//! Pairs of a chunk and a file are sorted, on disk if memory is short. In that order, the files of
+//! a chunk are neighbours. So a union-find over the files is enough, and chunks need no vertices.
+//! Chunks of only one file, and chunks that more than half of all files have, are ignored.
 //!
-//! **Cost.** 4 bytes of memory for each file beside the memory for sorting.
+//! **Cost.** 4 bytes of memory for each file, in addition to the memory for sorting.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use resemble_relate::sort::{Merge, Record, Sorter, put_words, take_words};
 
 use crate::error::LabError;
 
-/// A chunk of a file.
+/// A pair of a chunk and a file that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChunkEntry {
     /// The first 64 bits of the chunk's hash.
@@ -42,17 +43,17 @@ impl Record for ChunkEntry {
 /// The components of a collection.
 #[derive(Debug)]
 pub struct Partition {
-    /// For each file the least number of a file in its component.
+    /// For each file, the least number of a file in the same component.
     pub least: Vec<u32>,
     /// The number of distinct chunks.
     pub chunks: u64,
-    /// The number of these that connect files.
+    /// The number of chunks that connect files.
     pub connecting: u64,
 }
 
 impl Partition {
-    /// Makes the components of `files` files. The entries are sorted within `memory` bytes, and in
-    /// `folder` if that is not enough.
+    /// Computes the components of files with the numbers `0..files`. The entries are sorted within
+    /// `memory` bytes, and in `folder` if that is not enough.
     ///
     /// # Errors
     ///
@@ -70,7 +71,7 @@ impl Partition {
         let mut merge = Merge::new(sorter.finish()?, Some(memory), folder)?;
         let (mut sets, mut holders) = (UnionFind::new(files), Vec::new());
         let (mut chunks, mut connecting, mut chunk) = (0, 0, None);
-        // The maximum number of files of a chunk that connects files: half of all files.
+        // A chunk connects files only if at most half of all files have it.
         let most = (files as usize / 2).max(2);
         let mut end = |holders: &mut Vec<u32>| {
             if (2..=most).contains(&holders.len()) {
@@ -99,7 +100,7 @@ impl Partition {
         })
     }
 
-    /// The number of components with several files, and the number of files in these.
+    /// Returns the number of components that have several files, and the number of files in them.
     pub fn several(&self) -> (u64, u64) {
         let mut sizes = vec![0u32; self.least.len()];
         for &least in &self.least {

@@ -1,21 +1,22 @@
 //! Plots as SVG: linear or logarithmic axes, a legend, our curves, and the points of a paper.
 //!
-//! Curves that coincide stay visible: each has dashes and marks of its own. Nothing depends on a
-//! font, a locale or a time.
+//! Each curve has its own dashes and marks, so curves that coincide stay visible. The result does
+//! not depend on a font, a locale or a time.
 
 use std::fmt::Write as _;
 
 use resemble_report::page::{Drawing, PlotFrame, Table, escaped, round_step};
 
-/// The style of a curve's values. A single value is always a mark.
+/// The style in which the values of a curve are drawn. A single value is always a mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CurveStyle {
-    /// A line through them, with marks on it.
+    /// A line through the values, with some marks on it.
     #[default]
     Line,
-    /// Marks alone.
+    /// Marks without a line.
     Points,
-    /// The values of a paper: hollow black squares, on a dashed black line if there are several.
+    /// Values from a paper: hollow black squares. If there are several, a dashed black line
+    /// connects them.
     Paper,
     /// Bars from the least to the greatest value at each x, in the colour of the previous curve.
     Range,
@@ -24,30 +25,30 @@ pub enum CurveStyle {
 /// A curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// Its name in the legend.
+    /// The name of the curve in the legend.
     pub label: String,
-    /// Its values (x, y), finite, in the order of drawing.
+    /// The values (x, y) in the order of drawing. All numbers are finite.
     pub points: Vec<(f64, f64)>,
-    /// Their style.
+    /// The style of the values.
     pub style: CurveStyle,
 }
 
 /// A plot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plot {
-    /// The name of its file, without the suffix.
+    /// The name of the plot's file, without its suffix.
     pub name: String,
-    /// The title above it.
+    /// The title above the plot.
     pub title: String,
     /// The name of the x axis.
     pub x: String,
     /// The name of the y axis.
     pub y: String,
-    /// The style of the values of [`Self::curve`].
+    /// The style of curves that [`Self::curve`] adds.
     pub style: CurveStyle,
     /// True if the x axis is logarithmic.
     pub log_x: bool,
-    /// True if the y axis is logarithmic. Values that are not above 0 have no place on it.
+    /// True if the y axis is logarithmic. Such an axis cannot show values of 0 or less.
     pub log_y: bool,
     /// The curves.
     pub curves: Vec<Curve>,
@@ -70,8 +71,8 @@ const FRAME: PlotFrame = PlotFrame {
 /// The approximate number of marks of a line.
 const MARKS: usize = 7;
 
-/// The range of an axis, with ticks at readable steps. On a logarithmic axis all these numbers are
-/// logarithms.
+/// The range of an axis, and its ticks at readable steps. On a logarithmic axis all of these
+/// numbers are logarithms.
 struct Axis {
     is_log: bool,
     low: f64,
@@ -93,7 +94,7 @@ impl Axis {
         if low > high {
             (low, high) = (0.0, 1.0);
         }
-        // The axis starts at zero, unless a quarter of it would be empty then.
+        // The axis starts at zero, unless a quarter of the axis or more would then be empty.
         if low > 0.0 && (low < 0.25 * high || high <= low) {
             low = 0.0;
         }
@@ -113,10 +114,11 @@ impl Axis {
         }
     }
 
-    /// Ticks at 1, 3, 10, 30 …; at powers of ten alone if there are more than four.
+    /// Creates a logarithmic axis with ticks at 1, 3, 10, 30 and so on. If there are more than four
+    /// powers of ten, only these get ticks.
     fn logarithmic(low: f64, high: f64) -> Self {
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
-        // Ticks are numbered: there are two for each power of ten.
+        // Ticks have numbers, two for each power of ten: an even number is a power of ten.
         let place = |tick: i32| {
             let power = f64::from(tick.div_euclid(2));
             if tick.rem_euclid(2) == 0 {
@@ -147,8 +149,8 @@ impl Axis {
         }
     }
 
-    /// Returns 0 at the low end and 1 at the high end; `None` if a logarithmic axis has no such
-    /// place.
+    /// Returns the position of a value on the axis, from 0 at the low end to 1 at the high end.
+    /// Returns `None` if a logarithmic axis cannot show the value.
     fn place(&self, value: f64) -> Option<f64> {
         let value = if self.is_log {
             (value > 0.0).then(|| value.log10())?
@@ -162,7 +164,7 @@ impl Axis {
         (tick - self.low) / (self.high - self.low)
     }
 
-    /// The places of the ticks and their numbers.
+    /// Returns the positions of the ticks and their labels.
     fn labels(&self) -> impl Iterator<Item = (f64, String)> + '_ {
         self.ticks.iter().map(|&tick| {
             let value = if self.is_log { 10f64.powf(tick) } else { tick };
@@ -185,7 +187,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A mark of the curve with this number: circle, square, triangle, diamond, cross.
+/// Draws a mark. The number of the curve selects a circle, square, triangle, diamond or cross.
 fn mark(number: usize, x: f64, y: f64, colour: &str) -> String {
     let path = match number % 5 {
         0 => return format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.6\" fill=\"{colour}\"/>"),
@@ -221,7 +223,7 @@ impl Plot {
         }
     }
 
-    /// Adds a curve.
+    /// Adds a curve in the style of this plot.
     pub fn curve(
         &mut self,
         label: impl Into<String>,
@@ -231,7 +233,8 @@ impl Plot {
         self.styled(label, points, style);
     }
 
-    /// Adds values of the paper. They are from its text unless the label says otherwise.
+    /// Adds values of the paper as a curve. They are from the paper's text unless the label says
+    /// otherwise.
     pub fn paper(
         &mut self,
         label: impl Into<String>,
@@ -240,7 +243,7 @@ impl Plot {
         self.styled(label, points, CurveStyle::Paper);
     }
 
-    /// Adds ranges: x, least and greatest y.
+    /// Adds a curve of ranges, each with x, the least y and the greatest y.
     pub fn ranges(
         &mut self,
         label: impl Into<String>,
@@ -307,8 +310,7 @@ impl Drawing for Plot {
         } = FRAME;
         let (wide, high) = FRAME.inside();
         let mut missing = 0;
-        // Numbers the curves of our own measurements, which select their colours. Ranges and points
-        // of a paper are not counted.
+        // This number selects the colour of a curve. Ranges and points of a paper are not counted.
         let mut own = 0;
         for (row, curve) in self.curves.iter().enumerate() {
             let mut places = Vec::new();
@@ -355,7 +357,7 @@ impl Drawing for Plot {
     }
 }
 
-/// The values of one curve, at their places.
+/// Draws the values of one curve at these places.
 fn drawn(style: CurveStyle, number: usize, places: &[(f64, f64)]) -> String {
     let colour = COLOURS[number % COLOURS.len()];
     let mut svg = String::new();
@@ -375,7 +377,8 @@ fn drawn(style: CurveStyle, number: usize, places: &[(f64, f64)]) -> String {
             if places.len() > 1 {
                 svg.push_str(&line(colour, DASHES[number % DASHES.len()]));
             }
-            // The marks of neighbouring curves begin at different values.
+            // Not every value gets a mark. The first mark depends on the curve, so that marks of
+            // different curves do not coincide.
             let every = places.len().div_ceil(MARKS).max(1);
             for &(x, y) in places.iter().skip(number % every).step_by(every) {
                 svg.push_str(&mark(number, x, y, colour));
@@ -397,7 +400,7 @@ fn drawn(style: CurveStyle, number: usize, places: &[(f64, f64)]) -> String {
         CurveStyle::Range => {
             for ends in places.chunks_exact(2) {
                 let ((x, low), (_, high)) = (ends[0], ends[1]);
-                // Bars at one place are drawn side by side.
+                // Bars of different curves at the same x are drawn side by side.
                 let x = x + 2.5 * (number % 5) as f64;
                 let _ = write!(
                     svg,
@@ -473,7 +476,7 @@ mod tests {
             svg.matches(&format!("stroke-dasharray=\"{dashes}\""))
                 .count()
         };
-        // A curve has its dashes twice: in the plot and in the legend. The single point of the
+        // The dashes of a curve occur twice, in the plot and in the legend. The single point of the
         // paper has them only in the legend.
         assert_eq!((dashes("none"), dashes("9 5"), dashes("3 3")), (2, 2, 1));
         assert!(

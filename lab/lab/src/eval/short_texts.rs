@@ -1,8 +1,8 @@
 //! Cherkasova et al. 2009, section 5: two collections of short texts, figures 9 and 10 and table 2.
 //!
-//! The oracle replaces the paper's authors, who judged by eye with `diff`. It aligns the words of
-//! both texts (longest common subsequence). A pair is correct if 70 % of the words of both together
-//! are aligned. It does not use windows or samples.
+//! In the paper, its authors judged pairs by eye with `diff`. Here an oracle replaces them: it
+//! aligns the words of both texts by the longest common subsequence. A pair is correct if 70 % of
+//! all words of the two texts are aligned. The oracle uses no windows and no samples.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,25 +19,26 @@ use crate::error::LabError;
 use crate::method::RowThreshold;
 use crate::method::all_pairs::all_pairs;
 
-/// "higher than 70%"
+/// The least similarity of similar texts. The paper: "higher than 70%".
 const SIMILAR: f64 = 0.7;
 
-/// The maximum number of pairs of a seed that the oracles judge: aligning costs the product of both
-/// lengths.
+/// The maximum number of pairs that the oracles judge for each seed. Aligning two texts costs the
+/// product of their lengths.
 const MAX_JUDGED: usize = 20_000;
 
 /// One of the paper's collections.
 struct PaperCollection {
     number: &'static str,
-    /// The number of its documents, and their sizes.
+    /// A description of the paper's documents: how many there are, and how large they are.
     about: &'static str,
     sizes: std::ops::RangeInclusive<usize>,
     documents: usize,
-    /// Table 2: the pairs above 70 % by each method, by any, and by all four.
+    /// The figures of table 2: the numbers of pairs above 70 % that each method, any method, and
+    /// all four methods find.
     found: [u32; 4],
     any: u32,
     all: u32,
-    /// The number of correct pairs of each method.
+    /// The number of correct pairs that each method finds.
     correct: [u32; 4],
 }
 
@@ -64,7 +65,7 @@ const COLLECTIONS: [PaperCollection; 2] = [
     },
 ];
 
-/// The sections about both collections.
+/// Makes the sections of the report about both collections.
 pub(super) fn sections(collection: &Collection, seeds: u64) -> Result<Vec<Section>, LabError> {
     let of_paper = COLLECTIONS.iter();
     of_paper
@@ -86,23 +87,23 @@ const METHODS: [(Method, &str); 4] = [
 /// The thresholds of figure 9, in percent.
 const THRESHOLDS: [u32; 6] = [40, 50, 60, 70, 80, 90];
 
-/// For each pair above 70 %, a bit for each method that finds it.
+/// For each pair that a method finds above 70 %, a bit for each such method.
 type SimilarPairs = BTreeMap<(usize, usize), u8>;
 
-/// The findings of the methods in one collection under all seeds.
+/// The pairs that the methods find in one collection, under all seeds.
 struct FoundByMethods {
-    /// The name of each method with its n.
+    /// For each method, its name with its n.
     labels: Vec<String>,
-    /// For each method and seed, the number of entries of an average text.
+    /// For each method, the mean number of entries of a text under each seed.
     entries: [Draws; 4],
-    /// For each method and seed, the number of pairs that reach each threshold.
+    /// For each method, the number of pairs that reach each threshold under each seed.
     counts: [[Draws; THRESHOLDS.len()]; 4],
-    /// The pairs above 70 % of each seed.
+    /// For each seed, the pairs above 70 %.
     similar: Vec<SimilarPairs>,
 }
 
 impl FoundByMethods {
-    /// Compares all texts by the methods with these n.
+    /// Compares all texts by each method, with these values of n.
     fn by(texts: &[&Text], ns: [u32; 4], seeds: u64) -> Result<Self, LabError> {
         let label = |((_, name), n): ((Method, &str), u32)| format!("{name}_{n}");
         let mut found = Self {
@@ -156,8 +157,8 @@ impl FoundByMethods {
         each.join(", ")
     }
 
-    /// Names the method that finds most pairs above 70 %, and the number of seeds under which it
-    /// does.
+    /// Names the method that finds the most pairs above 70 % on average, and says for how many
+    /// seeds this is so.
     fn ranked(&self) -> String {
         let at = THRESHOLDS.iter().position(|&threshold| threshold == 70);
         let at = at.unwrap_or_default();
@@ -180,8 +181,8 @@ impl FoundByMethods {
         format!("At 70 % of {seeds} seeds: {}.", steps.join("; "))
     }
 
-    /// Returns the number of pairs above 70 % that at least this many methods find, one number for
-    /// each seed.
+    /// Returns, for each seed, the number of pairs above 70 % that at least this number of methods
+    /// find.
     fn by_at_least(&self, methods: u32) -> Draws {
         let count = |pairs: &SimilarPairs| {
             let found = pairs.values().filter(|by| by.count_ones() >= methods);
@@ -190,7 +191,7 @@ impl FoundByMethods {
         self.similar.iter().map(count).collect()
     }
 
-    /// Figure 9 as a table.
+    /// Returns figure 9 as a table.
     fn pairs(&self, name: &str) -> Table {
         let mut columns = vec!["threshold %"];
         columns.extend(self.labels.iter().map(String::as_str));
@@ -202,14 +203,14 @@ impl FoundByMethods {
         table
     }
 
-    /// Table 2, and how many of the pairs that any method finds are correct by each oracle.
+    /// Returns table 2, and the share of all found pairs that each oracle calls correct.
     fn table(
         &self,
         name: &str,
         oracles: &mut Oracles<'_>,
     ) -> Result<(Table, [Draws; 2]), LabError> {
-        // Three rows, each with the pairs found by any method, by each method, and by exactly one
-        // to four methods.
+        // The rows are all pairs, and the pairs that each oracle calls correct. The columns are the
+        // numbers found by any method, by each method, and by exactly one to four methods.
         let mut cells: [[Draws; 9]; 3] = Default::default();
         let (mut sampled, mut shares) = (1, <[Draws; 2]>::default());
         for similar in &self.similar {
@@ -265,11 +266,11 @@ impl FoundByMethods {
     }
 }
 
-/// Judges pairs of texts without sampling: whether their words agree, and whether their windows do.
-/// Each pair is judged once.
+/// Judges pairs of texts without sampling, in two ways: by their words and by their windows. Each
+/// pair is judged only once.
 struct Oracles<'a> {
     texts: &'a [&'a Text],
-    /// All windows of 20 bytes.
+    /// The parameters that keep all windows of 20 bytes.
     exact: MethodParams,
     judged: HashMap<(usize, usize), [bool; 2]>,
 }
@@ -354,7 +355,7 @@ fn section(paper: &PaperCollection, texts: &[&Text], seeds: u64) -> Result<Secti
     plot.paper("paper, table 2", paper.found.map(at_70));
     plot.paper("paper, correct", paper.correct.map(at_70));
     plot.paper("paper, any, all four", [paper.any, paper.all].map(at_70));
-    // The other methods get as many entries as `Mod_100` has.
+    // The other methods keep as many entries as `Mod_100` does.
     let wanted = found.entries[0].mean().max(1.0);
     let size = (wanted.round() as u32).max(1);
     let (rate, _) = equal_rate(Method::BswMin, texts, wanted, 100)?;
@@ -399,8 +400,8 @@ fn section(paper: &PaperCollection, texts: &[&Text], seeds: u64) -> Result<Secti
         .table(table_equal))
 }
 
-/// Twice the number of words that both texts have in the same order, over all words of both. The
-/// time is the product of their numbers of words.
+/// Returns twice the length of the longest common sequence of words, divided by the number of words
+/// of both texts. The time is the product of the two numbers of words.
 fn alike(a: &[u8], b: &[u8]) -> f64 {
     let mut numbers: HashMap<&[u8], u32> = HashMap::new();
     let mut words = |text| -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! Manber 1994, *Finding similar files in a large file system*: section 5.
+//! Manber 1994, *Finding similar files in a large file system*: the experiments of section 5.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,28 +14,29 @@ use super::{
 };
 use crate::error::LabError;
 
-/// "among 4000 other files of about 60MB"
+/// The number of other files. The paper: "among 4000 other files of about 60MB".
 const AMONG: usize = 4000;
 
-/// The number of files that are edited. The paper has one, and its choice decides the score.
+/// The number of files that are edited. The paper edits one file, whose choice decides the score.
 const FILES: usize = 40;
 
-/// "We ran this experiment 50 times."
+/// The number of runs for each file. The paper: "We ran this experiment 50 times."
 const RUNS: usize = 50;
 
-/// "300 random substitutions (with repetition), each of size 50"
+/// The number of substitutions in a run. The paper: "300 random substitutions (with repetition),
+/// each of size 50".
 const SUBSTITUTIONS: usize = 300;
 
-/// "setting the threshold at a very low 5%"
+/// The threshold of similarity. The paper: "setting the threshold at a very low 5%".
 const THRESHOLD: f64 = 0.05;
 
-/// The seed of the first file's random numbers.
+/// The seed for the first file; the others have the next seeds.
 const SEED: u64 = 1994;
 
-/// The beginnings of the names of files like those that the paper collected, in lower case.
+/// Beginnings of names, in lower case, that select files like those that the paper collected.
 const NAMES: [&str; 6] = ["readme", "read.me", "faq", "licen", "copy", "notice"];
 
-/// Makes the page.
+/// Makes the page of this experiment.
 pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabError> {
     let params = MethodParams::paper(Method::Sif);
     let sections = vec![
@@ -56,8 +57,8 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
     })
 }
 
-/// A text in which `count` runs of `size` bytes at random places are replaced, and the share of its
-/// bytes in these runs.
+/// Replaces `count` runs of `size` bytes at random places of a text. Returns the new text and the
+/// share of its bytes that are in these runs.
 fn substituted(text: &[u8], count: usize, size: usize, random: &mut Random) -> (Vec<u8>, f64) {
     let mut changed = text.to_vec();
     let mut touched = vec![false; changed.len()];
@@ -76,7 +77,8 @@ fn substituted(text: &[u8], count: usize, size: usize, random: &mut Random) -> (
 /// A file that is edited and searched for [`RUNS`] times.
 struct EditedFile {
     number: usize,
-    /// The number of other files that share [`THRESHOLD`] with it before it is edited.
+    /// The number of other files that share at least [`THRESHOLD`] with this file before it is
+    /// edited.
     relatives: usize,
     scores: Draws,
     /// The number of runs in which this file is found.
@@ -85,13 +87,13 @@ struct EditedFile {
     alone: usize,
 }
 
-/// The expected share of fingerprints of 50 bytes that no substitution overlaps. Each fingerprint
-/// occurs only once.
+/// Returns the expected share of fingerprints that survive: a fingerprint covers 50 bytes, and no
+/// substitution may overlap them. This assumes that each fingerprint occurs only once.
 fn expected(bytes: usize) -> f64 {
     (1.0 - 99.0 / bytes.max(99) as f64).powi(SUBSTITUTIONS as i32)
 }
 
-/// Looks for files of 30 KB, half of each replaced, among 4,000 others.
+/// Replaces half of each of some files of about 30 KB, and searches for them among 4,000 others.
 fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabError> {
     let among: Vec<&Text> = collection.texts.iter().take(AMONG + 1).collect();
     let signatures = sign_all(params, &among)?;
@@ -100,7 +102,7 @@ fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabE
         all.add(number, occurrences(signature));
     }
     let all = all.sorted();
-    // C files come first, as in the paper, and among these the files nearest to 30 KB.
+    // C files are first, as in the paper. Among these, the files nearest to 30 KB are first.
     let is_c = |text: &Text| Path::new(&text.name).extension() == Some("c".as_ref());
     let mut order: Vec<usize> = (0..among.len()).collect();
     order.sort_by_key(|&at| (!is_c(among[at]), among[at].bytes.len().abs_diff(30_000), at));
@@ -163,7 +165,7 @@ fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabE
     )
 }
 
-/// Returns the table of the edited files, and a sentence about it.
+/// Returns the table of the edited files, and a sentence about the table.
 fn edited_files(
     files: &[EditedFile],
     among: &[&Text],
@@ -234,7 +236,7 @@ fn edited_files(
     (table, text)
 }
 
-/// Counts the files for which all runs find only the right file.
+/// Counts the files that all of their runs find, and those that all runs find without another file.
 fn found_files(files: &[EditedFile]) -> Table {
     let columns = [
         "files",
@@ -299,8 +301,8 @@ fn scores_plot(files: &[EditedFile], among: &[&Text]) -> Plot {
     plot
 }
 
-/// Other readings of "300 random substitutions, each of size 50": fewer or shorter ones. Each value
-/// is the mean of a file's runs.
+/// Measures other readings of the paper's "300 random substitutions, each of size 50": fewer or
+/// shorter substitutions. Each value is the mean of a file's runs.
 fn substitution_classes(order: &[usize], among: &[&Text], params: &MethodParams) -> Table {
     let columns = [
         "substitutions",
@@ -341,7 +343,7 @@ fn substitution_classes(order: &[usize], among: &[&Text], params: &MethodParams)
     table
 }
 
-/// Every fingerprint, as often as it occurs.
+/// Returns every fingerprint of a signature, repeated as often as it occurs.
 fn occurrences(signature: &MethodSignature) -> Vec<u64> {
     let entries = signature.entries().into_iter();
     entries
@@ -351,7 +353,7 @@ fn occurrences(signature: &MethodSignature) -> Vec<u64> {
         .collect()
 }
 
-/// The fingerprints of all files, collated.
+/// Collates the fingerprints of all files.
 fn collated(signatures: &[MethodSignature]) -> Collated {
     let mut collator = Collator::default();
     for signature in signatures {
@@ -368,7 +370,7 @@ fn groups(collated: &Collated, threshold: f64) -> usize {
     collated.groups(&query).len()
 }
 
-/// Times by stage, and groups at two thresholds.
+/// Measures the time of each stage, and the groups at two thresholds.
 fn stages(collection: &Collection, clock: Clock<'_>) -> Result<Section, LabError> {
     let columns = [
         "method",
@@ -431,14 +433,15 @@ fn stages(collection: &Collection, clock: Clock<'_>) -> Result<Section, LabError
     Ok(Section::new("All against all: time by stage, groups", text).table(table))
 }
 
-/// Section 5: READMEs and the like alone, with the groups of equal files.
+/// Repeats a part of section 5: compares only files with names like README, and counts their groups
+/// of equal files.
 fn by_name(collection: &Collection) -> Result<Section, LabError> {
     let is_one = |name: &str| {
         let name = Path::new(name).file_name().unwrap_or_default();
         let name = name.to_string_lossy().to_lowercase();
         NAMES.iter().any(|start| name.starts_with(start))
     };
-    // For each text, the number of files with a name like README.
+    // For each text, the number of its files that have a name like README.
     let mut files = vec![0usize; collection.texts.len()];
     let first = collection.texts.iter().map(|text| &text.name).zip(0..);
     let copies = collection
@@ -493,7 +496,7 @@ fn shared(collated: &Collated) -> u64 {
         .sum()
 }
 
-/// Measures the size of fingerprints, and how many a file has.
+/// Measures the bytes that a stored fingerprint takes, and the number of fingerprints of a file.
 fn density(collection: &Collection, params: &MethodParams) -> Result<Section, LabError> {
     let columns = [
         "method",

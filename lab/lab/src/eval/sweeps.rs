@@ -1,9 +1,9 @@
-//! Clusters over sweeps of one collection: the clusters of Broder et al. 1997, and the evolution of
-//! clusters that Cherkasova et al. 2009 leave to later work (section 7).
+//! Clusters over several sweeps of one collection. The clusters are those of Broder et al. 1997.
+//! Cherkasova et al. 2009 leave their evolution to later work (section 7).
 //!
-//! A document is followed from a sweep to the next by its name. If the name is gone, it continues
-//! as the most similar document with a new name. Both must be as similar as a cluster demands. A
-//! cluster continues in each cluster that has one of its documents.
+//! A document is followed from one sweep to the next by its name. If its name is gone, the document
+//! continues as the most similar document that has a new name. These two documents must be similar
+//! enough for one cluster. A cluster continues in each cluster that contains one of its documents.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,10 +18,10 @@ use crate::method::RowThreshold;
 use crate::method::all_pairs::{ScoredPair, all_pairs};
 use crate::question::{MethodLimits, MethodScore};
 
-/// A sweep: its name, and the documents that it found.
+/// The name of a sweep, and the documents that it found.
 pub type Sweep = (String, Collection);
 
-/// The counts of a sweep, in the order of the columns.
+/// The names of the counts of a sweep, in the order of the columns.
 const COUNTS: [&str; 10] = [
     "documents",
     "clusters",
@@ -35,15 +35,15 @@ const COUNTS: [&str; 10] = [
     "split",
 ];
 
-/// The clusterings: the name of the table, the method, and its rate (one feature in this many is
-/// kept).
+/// The clusterings. Each has the name of its table, a method, and a rate: one feature in this many
+/// is kept.
 const CLUSTERINGS: [(&str, Method, u32); 3] = [
     ("all-shingles", Method::Shingle, 1),
     ("shingle", Method::Shingle, 25),
     ("mod", Method::Mod, 100),
 ];
 
-/// Makes the page.
+/// Makes the page of this experiment.
 pub fn report(sweeps: &[Sweep], seeds: u64) -> Result<Page, LabError> {
     let sections = CLUSTERINGS.into_iter();
     let sections = sections.map(|(name, method, rate)| {
@@ -70,7 +70,7 @@ pub fn report(sweeps: &[Sweep], seeds: u64) -> Result<Page, LabError> {
     })
 }
 
-/// The clusters by one method at the threshold of its paper.
+/// Makes the section about the clusters of one method, at the threshold of its paper.
 fn section(
     sweeps: &[Sweep],
     name: &str,
@@ -96,7 +96,7 @@ fn section(
     let mut table = Table::new(name, &columns);
     for ((sweep, _), draws) in sweeps.iter().zip(&all) {
         let counts = draws.iter().map(|draws| {
-            // The first sweep has no earlier one to compare it with.
+            // The first sweep has no earlier sweep to be compared with.
             if *draws == Draws::default() {
                 "–".to_owned()
             } else {
@@ -115,8 +115,8 @@ fn section(
     Ok(Section::new(&format!("Clusters by {name}"), text).table(table))
 }
 
-/// The method with another sample for each seed. `mod` samples by the bytes themselves, so these
-/// are renamed instead.
+/// Returns the parameters with which the method draws another sample for each seed. `mod` samples
+/// by the bytes themselves, so [`renamed`] changes these instead.
 fn params(method: Method, rate: u32, seed: u64) -> Result<MethodParams, LabError> {
     if method == Method::Mod {
         return windowed(method, 20, rate);
@@ -131,11 +131,11 @@ fn params(method: Method, rate: u32, seed: u64) -> Result<MethodParams, LabError
 
 /// The documents of a sweep and their clusters.
 struct ClusteredSweep<'a> {
-    /// The names of the documents, each with the number of its content.
+    /// For each name of a document, the number of its content.
     documents: BTreeMap<&'a str, usize>,
     /// For each content, its signature.
     signatures: Vec<MethodSignature>,
-    /// For each content, the name of its cluster, if it is in one.
+    /// For each content, the number of its cluster, if it is in one.
     clusters: Vec<Option<u32>>,
 }
 
@@ -199,7 +199,7 @@ impl<'a> ClusteredSweep<'a> {
         members
     }
 
-    /// For each document that continues from the sweep `before`, its name there.
+    /// Returns, for each document that was in the sweep `before`, its name in that sweep.
     fn followed<'b>(
         &self,
         before: &ClusteredSweep<'b>,
@@ -238,7 +238,8 @@ impl<'a> ClusteredSweep<'a> {
         Ok(followed)
     }
 
-    /// The counts of this sweep: the first three, and the others if there is a sweep before it.
+    /// Returns the counts of this sweep. Only the first three are counted if there is no sweep
+    /// before it.
     fn counts(
         &self,
         before: Option<&ClusteredSweep<'_>>,
@@ -300,7 +301,7 @@ mod tests {
         }
     }
 
-    /// A version of a text for each name.
+    /// Returns texts with these names, each a different version of one text.
     fn family(names: &[&str], text: u64) -> Vec<Text> {
         let versions = (0..).zip(names);
         versions
@@ -310,8 +311,8 @@ mod tests {
             .collect()
     }
 
-    /// Texts between two others: the first with more and more of the second, the second with less
-    /// and less of the first.
+    /// Returns texts between two others: the first with a growing part of the second appended, and
+    /// the second with a growing part of the first.
     fn joining(texts: [u64; 2]) -> Vec<Text> {
         let [one, other] = texts.map(|text| paragraphs(text, 40));
         let fifths = |text: &str, fifths: usize| text[..text.len() * fifths / 5].to_owned();
@@ -334,7 +335,8 @@ mod tests {
         let pair = |a, b| [family(&["a1", "a2"], a), family(&["b1", "b2"], b)].concat();
         let sweeps = [
             sweep("1", pair(1, 2)),
-            // A further version of the first; the second has another name; a third is born.
+            // In the second sweep there is one more version of the first text. A document of the
+            // second cluster has another name, and a third cluster is born.
             sweep(
                 "2",
                 [
@@ -344,7 +346,7 @@ mod tests {
                 ]
                 .concat(),
             ),
-            // A chain of texts makes one cluster of the first and the second.
+            // In the third sweep a chain of texts joins the first and the second cluster.
             sweep("3", [pair(1, 2), joining([1, 2])].concat()),
             sweep("4", pair(1, 2)),
         ];

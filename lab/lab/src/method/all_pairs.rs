@@ -1,14 +1,13 @@
 //! All pairs of signatures that a threshold accepts.
 //!
-//! An inverted index of the keys nominates the pairs: two signatures without a common key have
-//! nothing in common for any method. The walk through the lists of a signature's keys counts the
-//! common keys. If the figure of a method is a share of keys, that count bounds the figure. So with
-//! a threshold of 70 %, the many pairs that share a licence header are dropped without being
-//! scored.
+//! An inverted index of the keys nominates the pairs, because two signatures without a common key
+//! have nothing in common by any method. The number of common keys is counted on the way. If the
+//! figure of a method is a share of keys, that number bounds the figure. So with a threshold of 70
+//! %, the many pairs that share only a licence header are dropped without being scored.
 //!
-//! **Cost.** All lists are walked, so the time is quadratic where very many signatures share a key.
-//! The keys are in memory twice. No list is left out, because the papers' figures count everything
-//! that two files have in common.
+//! **Cost.** All lists are read, so the time is quadratic in the number of signatures that share a
+//! key. The keys are in memory twice. No list is left out, even a very long one, because the
+//! papers' figures count everything that two files have in common.
 
 use resemble_index::ContentRow;
 use resemble_methods::{Method, MethodParams, MethodSignature};
@@ -19,32 +18,31 @@ use super::scores::RowThreshold;
 use super::{MethodContext, PairScores};
 use crate::error::LabError;
 
-/// A pair of signatures with its scores. The signatures are named by their places; the lesser place
-/// comes first.
+/// Two signatures, by their indices, and their scores. The lesser index is `a`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScoredPair {
-    /// The first signature.
+    /// The index of the first signature.
     pub a: usize,
-    /// The second signature.
+    /// The index of the second signature.
     pub b: usize,
     /// The scores of (a, b).
     pub scores: PairScores,
 }
 
-/// The pairs of contents that rows are made of.
+/// The pairs of contents from which rows are made.
 pub(super) struct FoundPairs {
-    /// The contents of the files that take part, in the order of their ids.
+    /// The contents of all files of the question, in the order of their ids.
     pub(super) contents: Vec<ContentRow>,
-    /// The pairs that the threshold accepts, by their places among the contents.
+    /// The pairs that the threshold accepts. Their numbers are indices of `contents`.
     pub(super) found: Vec<ScoredPair>,
-    /// The contents that several files have, by their places, each with the scores of the content
-    /// and itself.
+    /// The contents that several files have, as indices of `contents`. Each has its scores against
+    /// itself.
     pub(super) equal: Vec<(usize, PairScores)>,
     /// Files that could not be read.
     pub(super) errors: Vec<SoftError>,
 }
 
-/// The contents that several files have, each with the scores of the content and itself.
+/// Returns the contents that several files have, each with its scores against itself.
 pub(super) fn equal(
     context: &MethodContext<'_>,
     contents: &[ContentRow],
@@ -55,11 +53,11 @@ pub(super) fn equal(
     several.map(|at| (at, scores(at))).collect()
 }
 
-/// The pairs that the threshold accepts, in the order of their places.
+/// Returns the pairs that the threshold accepts, in the order of their indices.
 ///
 /// # Errors
 ///
-/// This never fails. It returns a result because work that is spread over threads does.
+/// There is no error. The result type is that of the function that distributes work over threads.
 pub fn all_pairs(
     params: &MethodParams,
     signatures: &[MethodSignature],
@@ -67,11 +65,12 @@ pub fn all_pairs(
 ) -> Result<Vec<ScoredPair>, LabError> {
     let lists = KeyLists::of(signatures);
     let least = match params.method() {
-        // The figure is at most the number of common keys, divided by the number of keys of the
-        // larger signature.
+        // For these methods, the figure is at most the number of common keys, divided by the number
+        // of keys of the larger signature.
         Method::BswMin | Method::Mod | Method::Min | Method::Sketch => threshold.least_figure(),
-        // The count gives no bound for these methods. Two samples V_i are compared at one modulus,
-        // and the score of super shingles counts shingles.
+        // For the other methods, the number of common keys does not bound the figure. For example,
+        // two samples V_i are compared at one modulus, and the score of super shingles counts
+        // shingles.
         Method::Tttd
         | Method::Bsw
         | Method::Sif
@@ -84,8 +83,7 @@ pub fn all_pairs(
     let work =
         |b: usize, (counts, candidates, found): &mut (Vec<u32>, Vec<u32>, Vec<ScoredPair>)| {
             for &list in lists.of_signature(b) {
-                // Compares only with the signatures before this one, so that each pair is counted
-                // once.
+                // Only the signatures before `b` are candidates, so that each pair is found once.
                 for &a in lists
                     .members(list)
                     .iter()
@@ -119,13 +117,13 @@ pub fn all_pairs(
     Ok(found)
 }
 
-/// For each key that several signatures have, the list of these signatures.
+/// The signatures that have each key. Keys of only one signature are left out.
 #[derive(Debug)]
 struct KeyLists {
-    /// The end of each list in `members`.
+    /// The end of each key's signatures in `members`.
     ends: Vec<u32>,
     members: Vec<u32>,
-    /// The end of the lists of each signature in `of`.
+    /// The end of each signature's lists in `of`.
     of_ends: Vec<u32>,
     of: Vec<u32>,
 }
@@ -207,7 +205,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the pairs found with those of scoring every pair.
+        /// The pairs found must be those that scoring every pair gives.
         #[test]
         fn no_pair_is_missed_and_none_made_up(
             files in prop::collection::vec(prop::collection::vec(0u64..60, 0..40), 0..14),
@@ -215,7 +213,7 @@ mod tests {
         ) {
             for method in Method::ALL {
                 let params = MethodParams::paper(method);
-                // Multiples of n are in the sample of Mod_n without being hashed.
+                // Each value is a multiple of `Mod_n`'s n, so all values are in the sample.
                 let signatures: Vec<_> = files
                     .iter()
                     .map(|file| {

@@ -1,8 +1,9 @@
-//! Signatures that are cached in the index: a second question reads no file.
+//! Caches signatures in the index, so that a second question reads no file.
 //!
-//! Signatures are records of the index under (params id, content id). A record holds the signatures
-//! of `BLOCK` contents, because records of one signature each would be mostly names. The index
-//! never reuses the id of a content. So a signature is only found under its own content.
+//! Signatures are records of the index with the key (params id, content id). One record holds the
+//! signatures of `BLOCK` contents, because records of single signatures would consist mostly of
+//! their names. The index never reuses the id of a content, so a signature is only found by the
+//! content that it belongs to.
 //!
 //! ```text
 //! method.register        the blocks of each params id; the id used last comes first
@@ -11,14 +12,14 @@
 //! method.arrays          the name of the index whose ids the arrays of sorted5 use
 //! ```
 //!
-//! 1. **Signatures go with their contents.** Each write removes, from the blocks of its params id,
-//!    the signatures of contents that the index no longer has.
-//! 2. **The cache is bounded.** It holds signatures of `MOST_IDS` params ids. Trying out further
-//!    parameters removes the oldest ones.
-//! 3. **The cache is never needed.** A record that is damaged, missing or cannot be written costs
-//!    time and nothing else.
-//! 4. **A record changes in one transaction** that also reads the replaced record. So two
-//!    simultaneous questions lose nothing of each other's data.
+//! 1. **Signatures are removed with their contents.** The first write of a question removes
+//!    signatures of its params id if the index no longer has their contents.
+//! 2. **The cache is bounded.** It holds the signatures of at most `MOST_IDS` params ids. The
+//!    oldest are removed when someone tries further parameters.
+//! 3. **No answer needs the cache.** If a record is damaged, missing or cannot be written, this
+//!    costs only time.
+//! 4. **A record is read and replaced in one transaction.** So two simultaneous questions do not
+//!    lose each other's signatures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -29,28 +30,28 @@ use resemble_methods::MethodSignature;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Number of contents in a record: those whose ids divided by this are equal.
+/// The number of consecutive content ids whose signatures are in one record.
 pub(super) const BLOCK: u32 = 1024;
 
-/// The content of a record: signatures by the place of their content in it.
+/// The content of a record: encoded signatures by the content's id modulo [`BLOCK`].
 type SignatureBlock = BTreeMap<u32, Vec<u8>>;
 
-/// For each params id the numbers of its blocks.
+/// For each params id, the numbers of its blocks. The id that was used last is first.
 type BlockRegister = Vec<(String, BTreeSet<u32>)>;
 
-/// Records that are written together; `None` removes one.
+/// The names of records, with their new contents. `None` removes a record.
 type Records = Vec<(String, Option<Vec<u8>>)>;
 
 /// The maximum number of params ids whose signatures are cached.
 const MOST_IDS: usize = 8;
 
-/// The record that lists the blocks.
+/// The name of the record that lists the blocks.
 const REGISTER: &str = "method.register";
 
-/// The record with the name of the index.
+/// The name of the record that holds the name of the index.
 const NAME: &str = "method.arrays";
 
-/// The index that caches signatures, and the folder for cached files.
+/// A cache of signatures: the index in which they are stored, and the folder for cached files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SignatureCache<'a> {
     index: Option<&'a Index>,
@@ -68,7 +69,7 @@ impl<'a> SignatureCache<'a> {
         }
     }
 
-    /// A cache in this index.
+    /// Creates a cache that stores signatures in this index.
     pub const fn in_index(index: &'a Index) -> Self {
         Self {
             index: Some(index),
@@ -76,8 +77,8 @@ impl<'a> SignatureCache<'a> {
         }
     }
 
-    /// Sets the folder for cached files, and whether files may stay there. By default it is the
-    /// folder of temporary files, where nothing stays.
+    /// Sets the folder for cached files. `stays` says whether files may remain there. By default
+    /// the folder is that of temporary files, where nothing remains.
     #[must_use]
     pub const fn with_folder(self, folder: &'a Path, stays: bool) -> Self {
         Self {
@@ -87,7 +88,7 @@ impl<'a> SignatureCache<'a> {
         }
     }
 
-    /// The folder for cached files, and whether files may stay there.
+    /// Returns the folder for cached files, and whether files may remain there.
     pub(super) fn folder(&self) -> (PathBuf, bool) {
         let folder = self
             .folder
@@ -95,7 +96,7 @@ impl<'a> SignatureCache<'a> {
         (folder, self.stays)
     }
 
-    /// Returns the unique name of this index. An index without a name gets one.
+    /// Returns the unique name of this index. If the index has no name yet, it gets one.
     pub(super) fn name_of_index(&self, snapshot: &Snapshot) -> Result<String, ReadError> {
         let text = |record: Vec<u8>| String::from_utf8_lossy(&record).into_owned();
         if let Some(name) = snapshot.record(NAME)? {
@@ -112,8 +113,8 @@ impl<'a> SignatureCache<'a> {
         Ok(name)
     }
 
-    /// Writes the records that `change` makes from the present ones. A failure is only logged,
-    /// because a missing cache only costs time.
+    /// Writes the records that `change` makes from the current state of the index. A failure is
+    /// only logged, because a missing record only costs time.
     fn update(&self, change: impl FnOnce(&Snapshot) -> Result<Records, ReadError>) {
         if let Some(index) = self.index
             && let Err(error) = index.update_records(change)
@@ -123,7 +124,7 @@ impl<'a> SignatureCache<'a> {
     }
 }
 
-/// A signature that was made for this question.
+/// A signature that was computed for this question.
 #[derive(Debug)]
 pub(super) struct NewSignature {
     pub(super) content: ContentId,
@@ -138,7 +139,7 @@ fn sets_name(id: &str) -> String {
     format!("method.sets/{id}")
 }
 
-/// The signatures of a block. A block that is missing or damaged has none.
+/// Returns the signatures of a block. A block that is missing or damaged has no signatures.
 fn read_block(snapshot: &Snapshot, id: &str, number: u32) -> Result<SignatureBlock, ReadError> {
     let record = snapshot.record(&block_name(id, number))?;
     let block: Option<SignatureBlock> = record.and_then(|record| decoded(&record));
@@ -152,7 +153,8 @@ pub(super) struct CachedSignatures<'a> {
     snapshot: &'a Snapshot,
     cache: SignatureCache<'a>,
     id: String,
-    /// True if this question has already removed the signatures of contents that are gone.
+    /// True if this question has already removed the signatures of contents that the index no
+    /// longer has.
     is_swept: bool,
 }
 
@@ -166,7 +168,8 @@ impl<'a> CachedSignatures<'a> {
         }
     }
 
-    /// The cached signatures of these contents, whose ids ascend; `None` for those without one.
+    /// Returns the cached signatures of these contents, whose ids ascend. The result is `None` for
+    /// a content that is not cached.
     pub(super) fn recall(
         &self,
         contents: &[ContentId],
@@ -225,7 +228,7 @@ impl<'a> CachedSignatures<'a> {
         Ok(record.and_then(|record| Some(record.strip_prefix(key)?.to_vec())))
     }
 
-    /// Caches sets under this key and removes the previous ones.
+    /// Caches collated sets under this key, and removes the previous sets.
     pub(super) fn store_sets(&self, key: &[u8; 32], sets: &[u8]) {
         self.cache.update(|now| {
             let (register, mut records) = touched(now, &self.id)?;
@@ -236,8 +239,8 @@ impl<'a> CachedSignatures<'a> {
     }
 }
 
-/// The register with this params id in front. Also returns the removal of the records of excess
-/// ids.
+/// Returns the register with this params id moved to the front. Also returns changes that remove
+/// the records of the ids beyond [`MOST_IDS`].
 fn touched(now: &Snapshot, id: &str) -> Result<(BlockRegister, Records), ReadError> {
     let record = now.record(REGISTER)?;
     let mut register: BlockRegister = record
@@ -257,7 +260,8 @@ fn touched(now: &Snapshot, id: &str) -> Result<(BlockRegister, Records), ReadErr
     Ok((register, forgotten))
 }
 
-/// The signatures of a block whose contents the index still has, and how many the block had.
+/// Returns the signatures of a block whose contents the index still has, and the number of
+/// signatures that the block had.
 fn living(now: &Snapshot, id: &str, number: u32) -> Result<(SignatureBlock, usize), ReadError> {
     let mut block = read_block(now, id, number)?;
     let had = block.len();
@@ -278,7 +282,7 @@ fn encoded(value: &impl Serialize) -> Vec<u8> {
     postcard::to_stdvec(value).unwrap_or_default()
 }
 
-/// Reads a value that fills these bytes exactly.
+/// Decodes a value that takes up all of these bytes.
 fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Some(value),
@@ -305,7 +309,7 @@ mod tests {
         MethodParams::paper(Method::Sif).to_string()
     }
 
-    /// Returns whether each of these contents has a signature.
+    /// Returns, for each of these contents, whether its signature is cached.
     fn found(index: &Index, contents: &[u32]) -> Vec<bool> {
         let snapshot = index.snapshot().expect("a snapshot");
         let cached = CachedSignatures::new(&snapshot, id(), SignatureCache::nowhere());
@@ -314,8 +318,8 @@ mod tests {
         found.iter().map(Option::is_some).collect()
     }
 
-    /// All blocks that a question writes in several calls are registered, so that they can be
-    /// removed.
+    /// A question may write blocks in several calls. All blocks must be registered, so that they
+    /// can be removed.
     #[test]
     fn nothing_that_is_written_is_lost_from_the_register() {
         let index = Index::in_memory(&Params::default()).expect("an index");
@@ -336,7 +340,8 @@ mod tests {
         let (register, _) = touched(&snapshot, &id()).expect("read");
         assert_eq!(register[0].1, BTreeSet::from([0, 1]));
 
-        // The index has no contents with these ids, so the next question removes their signatures.
+        // The index has no contents with the earlier ids, so the next write removes their
+        // signatures.
         let mut cached = CachedSignatures::new(&snapshot, id(), cache);
         cached.store(new(5 * BLOCK));
         let snapshot = index.snapshot().expect("a snapshot");
@@ -351,7 +356,8 @@ mod tests {
         let before = index.snapshot().expect("a snapshot");
         let cache = SignatureCache::in_index(&index);
         let swept = || CachedSignatures {
-            // No content has the ids of this test, so nothing must be removed.
+            // The index has no content with the ids of this test. So the sweep, which would remove
+            // the signatures, is marked as done.
             is_swept: true,
             ..CachedSignatures::new(&before, id(), cache)
         };

@@ -1,18 +1,19 @@
-//! `groups --method shingle` and `super-shingle`: the four phases of [`crate::phases`] on the files
-//! of a question.
+//! `groups` with the methods `shingle` and `super-shingle`: runs the four phases of
+//! [`crate::phases`] on the files of a question.
 //!
-//! 1. **The work folder** is beside the index, one for each set of roots and each plan, and stays.
-//!    A question with another threshold, or with containment, repeats phase 4 alone. After changes
-//!    only new contents are sketched and merged. If a content is gone, everything is merged again
-//!    from signatures, which are cached in the index. Two questions never use a folder at a time.
-//! 2. **Damage costs time only.** Files that are damaged, or left by a process that was killed, are
-//!    made again.
-//! 3. **A file that has just changed** is sketched in its new state, and the work folder is emptied
-//!    after such a question.
-//! 4. **A content costs a few bytes of memory**, because there may be millions: contents are
-//!    numbered by their ids, and classes and places are lists of numbers.
-//! 5. **The answer** has no numbers of the phases. It lists the files by path, the files with equal
-//!    sketches, links between the least paths of these, and the commonest ignored shingles.
+//! 1. **The work folder** is beside the index and is kept, one for each set of roots and each plan.
+//!    A question with another threshold, or with containment, repeats only phase 4. After changes,
+//!    only new contents are sketched and merged. If a content is gone, everything is merged again,
+//!    from signatures that are cached in the index. Only one question at a time uses a folder.
+//! 2. **Damage only costs time.** Files that are damaged, or that a killed process left, are made
+//!    again.
+//! 3. **A file that has just changed** is sketched in its new state. The index does not have that
+//!    state, so the work folder is emptied after such a question.
+//! 4. **A content takes only a few bytes of memory**, because there may be millions of them.
+//!    Contents are numbered by their ids, and classes are lists of numbers.
+//! 5. **The answer** does not contain the numbers of the phases. It lists the files by path, the
+//!    files with equal sketches, the links between classes, and the most frequent ignored shingles.
+//!    A link names each class by the file with the least path.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ use resemble_relate::bytes_of;
 use resemble_relate::scope::ScopedFile;
 use tempfile::TempDir;
 
-/// The number of a content that has no document.
+/// The number of a content that is not a document of the phases.
 const NONE: u32 = u32::MAX;
 
 /// The maximum number of work folders that are kept.
@@ -83,11 +84,11 @@ pub(super) fn clusters(
     Ok(Answer::fresh(answer, context.errors(errors)))
 }
 
-/// The contents of the scope, by id.
+/// The contents of the question's scope, in the order of their ids.
 struct ScopedContents {
-    /// All contents but the empty ones.
+    /// The contents, without empty ones.
     all: Vec<ScopedContent>,
-    /// The places of the contents in `all`, in the order of their digests.
+    /// The indices of `all`, in the order of the contents' digests.
     by_digest: Vec<u32>,
 }
 
@@ -114,15 +115,15 @@ impl ScopedContents {
         Ok(Self { all, by_digest })
     }
 
-    /// The place of a content in `all`.
+    /// Returns the index of a content in `all`.
     fn at(&self, id: ContentId) -> Option<usize> {
         self.all
             .binary_search_by_key(&id, |content| content.id)
             .ok()
     }
 
-    /// For each content the number of its document, or [`NONE`]. Returns no list if the content of
-    /// some document is gone.
+    /// Returns, for each content, the number of its document, or [`NONE`]. Returns no list if the
+    /// scope does not have the content of some document.
     fn numbers(&self, documents: &[ContentDigest]) -> Option<Vec<u32>> {
         let mut numbers = vec![NONE; self.all.len()];
         for (number, digest) in (0u32..).zip(documents) {
@@ -134,8 +135,8 @@ impl ScopedContents {
     }
 }
 
-/// Brings the results in the folder up to date with these contents. Also returns whether they may
-/// stay there.
+/// Brings the results in the work folder up to date with these contents. Also returns whether the
+/// results may stay there.
 fn settle(
     context: &MethodContext<'_>,
     folder: &Path,
@@ -183,7 +184,8 @@ fn answer(
     contents: &ScopedContents,
 ) -> Result<Vec<MethodRow>, LabError> {
     let mut answer = Vec::with_capacity(context.scoped.files.len());
-    // Each content has a class of equal sketches; this collects the files of each class by path.
+    // Each content belongs to a class of contents with equal sketches. This loop collects the files
+    // of each class, in the order of their paths.
     let numbers = contents.numbers(&results.digests()?).unwrap_or_default();
     let mut files: Vec<&ScopedFile> = Vec::with_capacity(context.scoped.files.len());
     let mut of_class: Vec<(u32, u32)> = Vec::with_capacity(context.scoped.files.len());
@@ -229,7 +231,8 @@ fn answer(
     Ok(answer)
 }
 
-/// The commonest ignored shingles, as words if a file that has them can still be read.
+/// Returns the most frequent ignored shingles. A shingle is given as words if a file that has it
+/// can still be read.
 fn commonest<'a>(
     context: &MethodContext<'_>,
     results: &PhaseResults,
@@ -259,15 +262,15 @@ fn commonest<'a>(
     Ok(rows.collect())
 }
 
-/// The folder that the phases work in.
+/// The folder in which the phases work.
 struct WorkFolder {
     path: PathBuf,
-    /// True if the user named the folder. Damaged files in it are then not replaced without a
-    /// request.
+    /// True if the user named the folder. In that case, damaged files are not replaced unless the
+    /// user asks for it.
     is_named: bool,
-    /// Removes a folder that is only for this answer.
+    /// Removes the folder after the answer, if it is only for this answer.
     _temporary: Option<TempDir>,
-    /// Keeps others from working in the folder.
+    /// Prevents other processes from working in the folder.
     _lock: Option<LockedFolder>,
 }
 
@@ -324,7 +327,7 @@ impl WorkFolder {
     }
 }
 
-/// Makes the folder, and waits until no other process works there.
+/// Makes the folder if it is missing, and waits until no other process works in it.
 fn lock(folder: &Path) -> Result<LockedFolder, PhaseError> {
     LockedFolder::alone(folder).map_err(|source| PhaseError::Folder {
         path: folder.to_owned(),

@@ -1,9 +1,9 @@
-//! Groups of similar files, made of the answer of [`super::sets`].
+//! Makes groups of similar files from the answer of [`super::sets`].
 //!
-//! For sif they are the paper's groups (Manber 1994, section 4): for each file the others that
-//! reach the threshold, and each set of files once. The papers of the other methods speak of pairs
-//! only; there a chain of similar pairs makes a group (single link, as Broder et al. 1997 cluster,
-//! section 4), and the reference is the file with most links.
+//! For sif, the groups are those of its paper (Manber 1994, section 4): for each file, the others
+//! that reach the threshold. Each set of files is listed once. The papers of the other methods
+//! speak only of pairs. For these methods, a chain of similar pairs makes a group (single link, as
+//! in Broder et al. 1997, section 4), and the reference is the file with the most links.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use resemble_methods::interesting::{Interesting, STEPS, interesting};
 
 use super::sets::GroupsAnswer;
 
-/// A group of similar files, by their places in [`GroupsAnswer::files`].
+/// A group of similar files. Files are indices of [`GroupsAnswer::files`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimilarFiles {
     /// The file with which the others are compared.
     pub reference: u32,
-    /// The other files, most similar first.
+    /// The other files, the most similar first.
     pub members: Vec<SimilarFile>,
 }
 
@@ -33,20 +33,21 @@ impl SimilarFiles {
 /// A file of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimilarFile {
-    /// The file.
+    /// The index of the file.
     pub file: u32,
-    /// The figure of the file and the reference. None if only other files connect the two.
+    /// The figure of the file and the reference. It is [`Figure::NONE`] if only other files connect
+    /// the two.
     pub score: Figure,
-    /// For sif, how many fingerprints it has in common with the reference.
+    /// For sif, the number of fingerprints that the file has in common with the reference.
     pub common: Option<u32>,
 }
 
-/// Decides whether the second file may be in a group because of the first.
+/// Decides whether the second file may be in a group together with the first.
 pub type Accept<'a> = &'a dyn Fn(u32, u32) -> bool;
 
-/// The groups, in the order of their references' paths. `threshold` and `most_members` are for sif:
-/// pairs of other methods have already passed a threshold. Fingerprints that more than
-/// `most_members` files share do not count.
+/// Returns the groups, ordered by the paths of their references. `threshold` and `most_members` are
+/// for sif, because the pairs of other methods have already passed a threshold. Fingerprints that
+/// more than `most_members` files have do not count.
 pub fn groups(
     grouping: &GroupsAnswer,
     threshold: f64,
@@ -78,8 +79,8 @@ pub fn groups(
         .collect()
 }
 
-/// The sets of files that all share at least `least` fingerprints. None is part of another set.
-/// Only sif has them.
+/// Returns the sets of files that all have at least `least` fingerprints in common. No such set is
+/// part of another one. Returns `None` for methods other than sif.
 pub fn interesting_sets(
     grouping: &GroupsAnswer,
     least: u64,
@@ -89,10 +90,11 @@ pub fn interesting_sets(
     Some(interesting(sets, least, most_members, STEPS))
 }
 
-/// Groups of files that are connected by similar pairs.
+/// Groups files that similar pairs connect, directly or over other files.
 fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> {
-    // Only out-of-core clusters have no pairs. They name their files by place, and may have
-    // millions of them.
+    // Pairs name files by their paths, so a table from paths to indices is needed. Clusters that
+    // are computed on disk have no pairs: their links name files by index. Such clusters may have
+    // millions of files, so no table is built for them.
     let places: HashMap<&[u8], u32> = if grouping.pairs.is_empty() {
         HashMap::new()
     } else {
@@ -131,8 +133,9 @@ fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFil
     let mut groups: Vec<SimilarFiles> = together
         .into_values()
         .map(|files| {
-            // The reference is the file with most links; of several such files, the one with the
-            // least path. `max_by_key` returns the last maximum, so the order is reversed.
+            // The reference is the file with the most links. If several files have the most, it is
+            // the one with the least path. `max_by_key` returns the last maximum, so the order is
+            // reversed.
             let most = files.iter().rev().max_by_key(|file| around[file].len());
             let reference = most.copied().unwrap_or_default();
             let scores: HashMap<u32, Figure> = around[&reference].iter().copied().collect();
@@ -152,9 +155,10 @@ fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFil
     groups
 }
 
-/// The links between files in out-of-core clusters. With `every`, each file of a sketch is linked
-/// to each file of the other, because a rule may accept only some. Otherwise the first files of
-/// both sketches are linked, and each first file to the others of its sketch.
+/// Returns the links between files for clusters that are computed on disk. With `every`, each file
+/// of one sketch is linked to each file of the other, because a rule may accept only some of them.
+/// Without it, the first files of both sketches are linked, and each first file is linked to the
+/// others of its sketch.
 fn of_classes(grouping: &GroupsAnswer, every: bool) -> Vec<(u32, u32, Figure)> {
     let same: HashMap<u32, &[u32]> = grouping
         .same
@@ -239,7 +243,7 @@ mod tests {
             .map(|member| (member.file, member.score.value()))
             .collect();
         assert_eq!(members, [(1, Some(0.9)), (3, Some(0.8)), (5, None)]);
-        // A rule may separate c from d.
+        // A user's rule may reject the pair of c and d.
         let separated = groups(&grouping, 0.0, None, Some(&|a, b| (a, b) != (2, 3)));
         let sizes: Vec<(u32, usize)> = separated
             .iter()

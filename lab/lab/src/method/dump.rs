@@ -1,4 +1,4 @@
-//! `dump` and `export`: the signature of each file.
+//! The commands `dump` and `export`: write the signature of each file.
 //!
 //! ```text
 //! lines          path TAB entry entry …
@@ -7,7 +7,8 @@
 //!                fingerprint TAB number, for each occurrence, in the order of the files
 //! ```
 //!
-//! **Paper** for `All_Fingers`: Manber 1994, section 3. There the names are in a file of their own.
+//! **Paper** for `All_Fingers`: Manber 1994, section 3. In the paper, the names are in a separate
+//! file.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -43,7 +44,8 @@ pub(super) fn dump(
     }
     for file in &context.scoped.files {
         let signature = of.get(&file.content).copied();
-        // An empty file has a line; a file that could not be read is among the errors.
+        // An empty file has a line. A file that could not be read has none, because it is in the
+        // list of errors.
         if signature.is_none() && file.size.0 > 0 {
             continue;
         }
@@ -82,19 +84,19 @@ fn digest_of(
     Ok((file.size.0, kind, digest))
 }
 
-/// The path of a file below the folder of the question.
+/// Returns the path of a file relative to the folder of the question.
 fn below<'a>(context: &MethodContext<'_>, path: &'a Path) -> &'a Path {
     let mut roots = context.scope.within.iter();
     let below = roots.find_map(|root| path.strip_prefix(root.as_path()).ok());
     below.unwrap_or(path)
 }
 
-/// A line of `All_Fingers` for each occurrence of a fingerprint.
+/// Returns the lines of `All_Fingers` for a file: one line for each occurrence of a fingerprint.
 fn fingers_of(number: usize, signature: &MethodSignature) -> String {
     let mut lines = String::new();
     for entry in signature.entries() {
         for _ in 0..entry.count {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(lines, "{:x}\t{number}", entry.value);
         }
     }
@@ -114,7 +116,7 @@ fn line_of(path: &Path, signature: Option<&MethodSignature>, has_chunks: bool) -
 fn push(line: &mut String, signature: &MethodSignature, has_chunks: bool) {
     let mut before = '\t';
     for entry in signature.entries() {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(line, "{before}{:016x}", entry.value);
         if has_chunks {
             let _ = write!(line, ":{}", entry.len);

@@ -1,16 +1,17 @@
-//! Signatures of a folder in a file, for questions without the files themselves.
+//! Exports: the signatures of a folder in one file, so that questions need no other file of it.
 //!
-//! Broder et al. 1997, section 3: "the sketch … suffices; the original documents are not needed".
+//! The paper of Broder et al. 1997, section 3, says: "the sketch … suffices; the original documents
+//! are not needed".
 //!
 //! ```text
 //! {"sketches":1,"params":"shingle.…"}                                a line of JSON
 //! {"path":"a/b","size":3,"kind":"text","digest":"…","sketch":"…"}    one for each file
 //! ```
 //!
-//! The sketch is an encoded signature in base64; an empty file has none. The lines are loaded into
-//! an index in memory, below the path of the file itself. No file can have such a path, so the
-//! kernel refuses to open it. The signatures are put into the cache of that index, so each question
-//! is answered as for any folder.
+//! The sketch is an encoded signature in base64. An empty file has no sketch. To answer a question,
+//! the lines are loaded into an index in memory, with paths below that of the export itself. Since
+//! the export is a file and not a folder, the kernel refuses to open such a path. The signatures
+//! are put into the cache of that index, so each question is answered like one about a folder.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -38,7 +39,7 @@ const HEAD: &[u8] = b"{\"sketches\":";
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// The first line.
+/// The first line, which names the parameters.
 #[derive(Serialize, Deserialize)]
 struct ExportHead {
     sketches: u32,
@@ -87,7 +88,7 @@ fn line(value: &impl Serialize) -> String {
     line
 }
 
-/// Returns whether a file is an export, judged by its first bytes.
+/// Returns whether a file is an export. Only its first bytes are read.
 pub fn is_export(path: &Path) -> bool {
     let mut head = Vec::new();
     let is_file = path.is_file();
@@ -96,11 +97,11 @@ pub fn is_export(path: &Path) -> bool {
     read.is_some_and(|read| read.is_ok()) && head == HEAD
 }
 
-/// The exports of a question, in an index.
+/// The exports of a question, loaded into an index.
 #[derive(Debug)]
 pub struct Exported {
     index: Index,
-    /// The exports and the params ids of their sketches.
+    /// The paths of the exports, with the params ids of their sketches.
     params: Vec<(PathBuf, String)>,
 }
 
@@ -129,16 +130,16 @@ impl Exported {
         Ok(exported)
     }
 
-    /// The index with the files.
+    /// Returns the index with the files of the exports.
     pub const fn index(&self) -> &Index {
         &self.index
     }
 
-    /// Refuses a question with other parameters.
+    /// Checks that the exports have sketches with the parameters of a question.
     ///
     /// # Errors
     ///
-    /// If an export has sketches with other parameters.
+    /// If an export has sketches with other parameters than these.
     pub fn check(&self, asked: &str) -> Result<(), ExportError> {
         let other = self.params.iter().find(|(_, kept)| kept != asked);
         other.map_or(Ok(()), |(path, kept)| {
@@ -201,7 +202,7 @@ impl Exported {
     }
 }
 
-/// The change that brings a file into the index, and its encoded signature.
+/// Returns the change that adds a file to the index, and the file's encoded signature.
 fn loaded(
     root: &Path,
     file: ExportedFile,

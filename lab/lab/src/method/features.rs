@@ -1,7 +1,7 @@
-//! `--features` of find, pairs and groups: sets of features that another program made, compared
-//! like the signatures of files.
+//! The option `--features` of `find`, `pairs` and `groups`: compares sets of features from another
+//! program as if they were files.
 //!
-//! [`resemble_methods::lines`] says what a line is and what a feature is.
+//! [`resemble_methods::lines`] defines the format of a line and a feature.
 
 use crate::figure::Figure;
 use crate::question::{MethodFileRow, MethodFindRow, MethodLimits, MethodPairRow, MethodScore};
@@ -19,8 +19,9 @@ use super::sets::GroupsAnswer;
 use super::{PairScores, RowThreshold, check_score};
 use crate::error::{LabError, MethodError};
 
-/// The pairs of sets within the limits, best first; `top` is left to the caller. Two sets of the
-/// same features are compared like any others, because nothing is known about their bytes.
+/// Returns the pairs of sets within the limits, best first. The caller applies the limit `top`.
+/// Sets with the same features are not called identical, because nothing is known about their
+/// bytes.
 ///
 /// # Errors
 ///
@@ -47,8 +48,9 @@ pub fn pairs(
     Ok(rows.into_iter().map(|(_, row)| row).collect())
 }
 
-/// The sets that are similar to the set of this name, best first; `top` is left to the caller.
-/// `None`: no set has this name. `contained` is the least containment that also makes a row.
+/// Returns the sets that are similar to the set with this name, best first, or `None` if no set has
+/// this name. The caller applies the limit `top`. A set also has a row if its containment is at
+/// least `contained`.
 pub fn find(
     params: &MethodParams,
     sets: &[NamedFeatures],
@@ -76,7 +78,7 @@ pub fn find(
 ///
 /// # Errors
 ///
-/// As for [`pairs`].
+/// If the method does not have this score.
 pub fn groups(
     params: &MethodParams,
     mut sets: Vec<NamedFeatures>,

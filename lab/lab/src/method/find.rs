@@ -1,4 +1,4 @@
-//! `find --method`: one file against all.
+//! `find --method`: compares one file with all others.
 
 use crate::figure::Figure;
 use crate::question::{
@@ -49,7 +49,8 @@ pub(super) fn find(
     Ok(Answer::fresh(rows.collect(), errors).cut(question.limits.top))
 }
 
-/// Makes the row of two names. Their bytes are not known to be equal.
+/// Makes the row for two names. It does not call them identical, because nothing is known about
+/// their bytes.
 pub(super) fn named(
     (file, path): (PathText, PathText),
     (scores, interval): (PairScores, Option<MethodInterval>),
@@ -80,7 +81,8 @@ pub(super) fn sorted_rows(mut rows: Vec<(PairScores, MethodFindRow)>) -> Vec<Met
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Decides which scores make a row: by the paper's figure, or by containment if that is asked for.
+/// Returns a function that decides whether scores make a row. A row needs the least figure of the
+/// paper or, if requested, the least containment.
 pub(super) fn acceptance(
     params: &MethodParams,
     contained: Figure,
@@ -98,7 +100,8 @@ pub(super) fn acceptance(
     move |scores| paper_row.accepts(scores) || contained_row.is_some_and(|row| row.accepts(scores))
 }
 
-/// The interval of an estimate from sketches. `None` for other methods, or if nothing was sampled.
+/// Returns the intervals of the estimates from two sketches. Returns `None` if the method has no
+/// sketches, or if nothing was sampled.
 pub(super) fn interval(
     params: &MethodParams,
     own: &MethodSignature,
@@ -122,7 +125,7 @@ pub(super) fn interval(
     })
 }
 
-/// A content of the scope, compared with the subject.
+/// A content of the scope with its scores against the subject.
 struct ContentScores {
     content: ContentRow,
     scores: PairScores,
@@ -145,7 +148,7 @@ impl ContentScores {
     }
 }
 
-/// The scores of each content in the scope, and the files that could not be read.
+/// The scores of all contents in the scope, and the files that could not be read.
 type AllScores = (Vec<ContentScores>, Vec<SoftError>);
 
 fn all_scores(context: &MethodContext<'_>, own: &MethodSignature) -> Result<AllScores, LabError> {
@@ -158,8 +161,8 @@ fn all_scores(context: &MethodContext<'_>, own: &MethodSignature) -> Result<AllS
     Ok((scores.collect(), signed.errors))
 }
 
-/// The scores by sorted5, which needs no signature of a content that is in the arrays. `None`:
-/// there are no arrays.
+/// Computes the scores by the arrays of sorted5. No signature is needed for a content that the
+/// arrays have. Returns `None` if there are no arrays.
 fn scores_by_arrays(
     context: &MethodContext<'_>,
     own: &MethodSignature,

@@ -1,4 +1,5 @@
-//! Questions that a published method answers: `--method` in find, pairs, groups and dump.
+//! Answers questions by a published method: the option `--method` of `find`, `pairs`, `groups` and
+//! `dump`.
 //!
 //! ```text
 //! files of the scope ─► signatures ─┬─► find    the subject's signature against each
@@ -9,16 +10,18 @@
 //! sets of another program ─► features ─► signatures ─► find, pairs, groups
 //! ```
 //!
-//! 1. **A signature is made of the bytes that a file has now**, with their digest in the same pass.
-//!    It is cached ([`cache`]) only if the index has the same digest. So a cached signature is
-//!    always right, and a file that changed a moment ago is compared as it is now.
-//! 2. **The paper's figure decides.** It is neither rounded nor clamped, and a row needs the
-//!    paper's threshold unless another one is asked for. A measure that the method does not have is
-//!    `null`; whether it has one is checked before any file is read ([`Refused`]).
-//! 3. **Signatures know no files.** All pairs ([`all_pairs`]) are found among signatures, whether
-//!    of files or of sets that another program made ([`features`]).
-//! 4. **Catalogues** carry no signatures, and none can be made of files that only a catalogue has.
-//!    Such a question is refused. An export ([`exported`]) has signatures and needs no files.
+//! 1. **A signature is computed from the bytes that a file has now**, in one pass with their
+//!    digest. It is cached ([`cache`]) only if the index has the same digest. So a cached signature
+//!    is always right, and a file that has just changed is compared in its new state.
+//! 2. **The paper's figure decides.** It is neither rounded nor clamped. A row needs the paper's
+//!    threshold unless the user sets another one. A measure that the method does not have is
+//!    `null`. Before any file is read, the method is checked for the requested measures
+//!    ([`Refused`]).
+//! 3. **Signatures do not know files.** All pairs ([`all_pairs`]) are found among signatures: those
+//!    of files, or those of sets that another program made ([`features`]).
+//! 4. **Catalogues** have no signatures and no bytes from which to compute them. So a question
+//!    about files that only a catalogue has is refused. An export ([`exported`]) has signatures and
+//!    needs no files.
 //! 5. **Equal files need no method**: they are marked, and have a row even if the method keeps
 //!    nothing of them.
 
@@ -66,7 +69,7 @@ pub fn check_score(params: &MethodParams, score: MethodScore) -> Result<(), Refu
     }
 }
 
-/// Checks that the method can make these out-of-core clusters, before any file is read.
+/// Checks that the method can make the clusters that are requested, before any file is read.
 pub fn check_clusters(params: &MethodParams, asked: &MethodClusters) -> Result<(), MethodError> {
     if !matches!(params.method(), Method::Shingle | Method::SuperShingle) {
         return Err(MethodError::Question(
@@ -79,7 +82,8 @@ pub fn check_clusters(params: &MethodParams, asked: &MethodClusters) -> Result<(
     Ok(())
 }
 
-/// Refuses files that only a catalogue has: there are no bytes to make signatures of.
+/// Refuses a question about files that only a catalogue has, because there are no bytes to compute
+/// signatures from.
 fn refuse_catalogues(scope: &Scope) -> Result<(), MethodError> {
     let mut paths = scope.within.iter().map(PathText::as_path);
     let catalogue = paths.find_map(catalogued::shown);
@@ -88,8 +92,8 @@ fn refuse_catalogues(scope: &Scope) -> Result<(), MethodError> {
     })
 }
 
-/// Answers a question about the files of its scope, which names at least one path. `subject` is the
-/// file that find asks about, if the index has it. Signatures are cached in `cache`.
+/// Answers a question about the files of its scope, which must name at least one path. `subject` is
+/// the file that `find` is about, if the index has it. Signatures are cached in `cache`.
 pub fn answer(
     snapshot: &Snapshot,
     request: &MethodRequest,
@@ -132,14 +136,15 @@ pub fn answer(
         MethodQuestion::Dump(form) => dump::dump(&context, *form)?,
     };
     answer.header.looked = Some(scoped.looked(snapshot));
-    // No least length of a common run is sure to be found, because a sample may miss any run.
+    // The header names the least length of a common run that is surely found. There is no such
+    // length here, because a sample may miss any run.
     if let Some(looked) = &mut answer.header.looked {
         looked.least_run = 0;
     }
     Ok(answer)
 }
 
-/// Everything that an answer depends on.
+/// The inputs of an answer.
 #[derive(Clone, Copy)]
 struct MethodContext<'a> {
     snapshot: &'a Snapshot,
@@ -147,17 +152,18 @@ struct MethodContext<'a> {
     params: &'a MethodParams,
     scoped: &'a ScopedFiles,
     cache: SignatureCache<'a>,
-    /// The number of processes that share the work, for sorted5.
+    /// For sorted5, the number of processes that share the work.
     shards: u32,
 }
 
 impl<'a> MethodContext<'a> {
-    /// The cached signatures. Each question opens them once.
+    /// Opens the cached signatures. Each question does this once.
     fn cached(&self) -> CachedSignatures<'a> {
         CachedSignatures::new(self.snapshot, self.params.to_string(), self.cache)
     }
 
-    /// The files of the scope that could not be read, and `further` errors, by path.
+    /// Returns the files of the scope that could not be read, together with `further` errors,
+    /// ordered by path.
     fn errors(&self, further: Vec<SoftError>) -> Vec<SoftError> {
         let mut errors = self.scoped.errors.clone();
         errors.extend(further);

@@ -19,7 +19,7 @@ pub(super) fn pairs(
     Ok(Answer::fresh(rows, context.errors(errors)).cut(question.limits.top))
 }
 
-/// The pairs by signatures, which are all in memory.
+/// Finds the pairs by comparing signatures, which are all in memory.
 fn by_signatures(
     context: &MethodContext<'_>,
     threshold: &RowThreshold,
@@ -36,8 +36,8 @@ fn by_signatures(
     })
 }
 
-/// Makes a row for each two files of a pair that the threshold accepts, and for each two files of
-/// equal bytes, best first. Also returns the files that could not be read.
+/// Returns the rows, best first, and the files that could not be read. Two files have a row if the
+/// threshold accepts their contents as a pair, or if their bytes are equal.
 pub(super) fn rows(
     context: &MethodContext<'_>,
     score: MethodScore,
@@ -94,7 +94,8 @@ fn row(
     named((name(one), name(other)), scores, score, identical)
 }
 
-/// The row of two names; `scores` are theirs in this order.
+/// Makes the row for two names. `scores` are those of (`one`, `other`); they are swapped if the row
+/// names `other` first.
 pub(super) fn named(
     (one, other): (PathText, PathText),
     scores: PairScores,

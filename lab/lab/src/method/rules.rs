@@ -1,9 +1,8 @@
-//! Rules that say which files may be in a group together: by size, suffix and type, and by an
-//! expression of the user (Manber 1994, section 4: "files that fall under some other rules
-//! specified by the user").
+//! Rules for which files may be in one group: by size, suffix and type, and by an expression of the
+//! user (Manber 1994, section 4: "files that fall under some other rules specified by the user").
 //!
-//! `--where` takes an expression about a file `a`, with which others are compared, and one of
-//! these, `b`:
+//! The option `--where` takes an expression about two files: `a`, with which others are compared,
+//! and `b`, one of these others:
 //!
 //! ```text
 //! rule     and-rule { "or" and-rule }
@@ -15,7 +14,7 @@
 //! FIELD    a.size b.size a.suffix … a.name a.dir a.path a.type;  type: text binary compressed
 //! ```
 //!
-//! `size` and the other fields without a file are those of both files: `suffix = "c"` holds if it
+//! Fields without `a.` or `b.`, such as `suffix`, are about both files: `suffix = "c"` holds if it
 //! holds for `a` and for `b`.
 
 mod expression;
@@ -26,16 +25,16 @@ use expression::Rule;
 pub use facts::FileFacts;
 pub use parser::RuleError;
 
-/// The rules for two files that may be in a group together.
+/// Rules that two files must satisfy to be in one group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairRules {
-    /// The least share of the larger size that the smaller size must have.
+    /// The least size of the smaller file, as a share of the larger file's size.
     pub size_ratio: Option<f64>,
     /// True if both files must have the same suffix.
     pub same_suffix: bool,
-    /// True if both files must be text, binary or compressed.
+    /// True if both files must have the same type: text, binary or compressed.
     pub same_type: bool,
-    /// The rule of the user.
+    /// The rule of the user, from `--where`.
     pub only: Option<WhereRule>,
 }
 
@@ -45,7 +44,7 @@ impl PairRules {
         *self != Self::default()
     }
 
-    /// Returns whether `b` may be in a group because of `a`.
+    /// Returns whether `b` may be in a group with which `a` is compared.
     pub fn accept(&self, a: &FileFacts<'_>, b: &FileFacts<'_>) -> bool {
         let ratio = || a.size.min(b.size) as f64 / a.size.max(b.size).max(1) as f64;
         self.size_ratio.is_none_or(|least| ratio() >= least)
@@ -55,12 +54,12 @@ impl PairRules {
     }
 }
 
-/// The rule of `--where`.
+/// A rule that was read from `--where`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WhereRule(Rule);
 
 impl WhereRule {
-    /// Reads a rule.
+    /// Reads a rule from its text.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         parser::parse(text).map(Self)
     }
@@ -115,7 +114,7 @@ mod tests {
             assert!(holds(rule, &a, &b), "{rule}");
             assert!(!holds(&format!("not ({rule})"), &a, &b), "{rule}");
         }
-        // Both files must satisfy a condition that does not name one of them.
+        // A condition that names neither `a` nor `b` must hold for both files.
         assert!(!holds("size > 1500", &a, &b));
         // `and` binds more tightly than `or`.
         assert!(holds("a.size = 1000 or a.size = 1 and b.size = 1", &a, &b));

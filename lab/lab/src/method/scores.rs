@@ -1,5 +1,5 @@
-//! The scores of a pair of files by a method, as in answers, and the threshold above which a pair
-//! has a row.
+//! The scores that a method gives a pair of files, in the form of answers. Also the threshold that
+//! a pair must reach for a row.
 
 use std::cmp::Ordering;
 
@@ -13,30 +13,31 @@ use resemble_proto::number::Fraction;
 /// The scores of a pair of files (a, b).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairScores {
-    /// The paper's figure.
+    /// The figure that the paper of the method defines.
     pub figure: Figure,
-    /// Share of a that is in b. `None` if a is too small to judge or the method has no such figure.
+    /// The share of `a` that is in `b`. `None` if `a` is too small to judge, or if the method has
+    /// no such measure.
     pub a_in_b: Fraction,
-    /// Share of b that is in a.
+    /// The share of `b` that is in `a`.
     pub b_in_a: Fraction,
-    /// Shared over union of both files.
+    /// The resemblance: what both files share, divided by what either of them has.
     pub resemblance: Fraction,
-    /// Bytes in common chunks, if the method knows chunks.
+    /// The number of bytes in common chunks, if the method cuts files into chunks.
     pub shared_bytes: Option<u64>,
 }
 
 impl PairScores {
-    /// The scores of a file that is asked about (a) and another one.
+    /// Returns the scores of the subject of a question, `a`, and another file.
     pub fn of(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Self {
         Self::of_scores(&score(params, a, b))
     }
 
-    /// The scores by sorted5, from the chunks that were counted.
+    /// Returns the scores by sorted5 from the number of common chunks.
     pub fn of_overlap(overlap: Overlap) -> Self {
         Self::of_scores(&Scores::of_shares(overlap))
     }
 
-    /// The scores by sorted5 of two files, neither of which is the subject; see
+    /// Returns the scores by sorted5 of two files if neither is the subject. See
     /// [`Self::both_ways`].
     pub fn of_overlap_both_ways(overlap: Overlap) -> Self {
         let scores = Self::of_overlap(overlap);
@@ -61,8 +62,8 @@ impl PairScores {
         }
     }
 
-    /// The scores of two files, neither of which is the subject. A figure that depends on the
-    /// subject is the larger of the two.
+    /// Returns the scores of two files if neither is the subject. If the figure depends on which
+    /// file is the subject, it is the larger of the two possible ones.
     pub fn both_ways(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Self {
         let scores = Self::of(params, a, b);
         if params.method().is_symmetric() {
@@ -85,7 +86,7 @@ impl PairScores {
         }
     }
 
-    /// The score by which answers are sorted.
+    /// Returns the score of this kind, by which answers are sorted.
     pub fn score(&self, score: MethodScore) -> Figure {
         let share = |share: Fraction| Figure::from(share.score().map(Score::get));
         match score {
@@ -95,27 +96,29 @@ impl PairScores {
         }
     }
 
-    /// The order of answers: the highest score first, then the highest `a_in_b`, then the highest
-    /// resemblance. Pairs that are equal in all three are ordered by their paths elsewhere.
+    /// Compares two pairs for the order of answers: the highest score is first, then the highest
+    /// `a_in_b`, then the highest resemblance. The caller orders pairs that are equal in all three
+    /// by their paths.
     pub fn compare(&self, other: &Self, score: MethodScore) -> Ordering {
         let key = |scores: &Self| (scores.score(score), scores.a_in_b, scores.resemblance);
         key(other).cmp(&key(self))
     }
 }
 
-/// The least scores of a pair that has a row.
+/// The least scores that a pair needs for a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowThreshold {
-    /// The score that `min` bounds.
+    /// The kind of score that `min` is about.
     score: MethodScore,
     /// The least score.
     min: Figure,
-    /// The fewest bytes in common chunks, if the method knows chunks.
+    /// The fewest bytes in common chunks. This counts only if the method cuts files into chunks.
     bytes: u64,
 }
 
 impl RowThreshold {
-    /// The threshold that is asked for, or else the paper's, which bounds the paper's figure.
+    /// Creates the threshold that the user set. If the user set none, creates that of the paper,
+    /// which is about the paper's figure.
     pub fn new(threshold: Threshold, score: MethodScore, asked: MethodLimits) -> Self {
         let off = Self {
             score: MethodScore::Paper,
@@ -139,8 +142,8 @@ impl RowThreshold {
         }
     }
 
-    /// Returns whether a pair has a row. A pair with nothing in common, or with a file that is too
-    /// small to judge, never has one.
+    /// Returns whether a pair has a row. A pair never has one if the files have nothing in common
+    /// or one of them is too small to judge.
     pub fn accepts(&self, scores: &PairScores) -> bool {
         let score = scores.score(self.score);
         score.value().is_some_and(|value| value > 0.0)
@@ -148,7 +151,8 @@ impl RowThreshold {
             && scores.shared_bytes.is_none_or(|bytes| bytes >= self.bytes)
     }
 
-    /// The least figure of the paper that a pair needs; 0 if another score is bounded.
+    /// Returns the least figure of the paper that a pair needs, or 0 if the threshold is about
+    /// another score.
     pub(super) fn least_figure(&self) -> f64 {
         match self.score {
             MethodScore::Paper => self.min.value().unwrap_or(0.0),

@@ -1,10 +1,10 @@
-//! The rows that groups are made of: the files, and for sif the collated sets, for other methods
-//! the similar pairs.
+//! Collects the rows from which groups are made: the files, for sif the collated sets, and for
+//! other methods the similar pairs.
 //!
-//! The caller makes the groups ([`super::clusters`]), so another threshold or another rule costs no
-//! second question. The sets are cached under the ids of the contents of all files, in the order of
-//! their paths. If any of these change, the sets are made anew from signatures, which are cached as
-//! well.
+//! The caller makes the groups ([`super::clusters`]), so another threshold or rule needs no second
+//! question. The sets are cached. Their key is made from the ids of all files' contents, in the
+//! order of the paths. If this key changes, the sets are made again from signatures, which are
+//! cached, too.
 
 use std::collections::HashMap;
 
@@ -67,7 +67,8 @@ pub(super) fn groups(
     Ok(Answer::fresh(rows, context.errors(errors)))
 }
 
-/// The sets of these files, and the files that could not be read, which are in no set.
+/// Returns the collated sets of these files, and the files that could not be read. The latter are
+/// in no set.
 fn collated(
     context: &MethodContext<'_>,
     files: &[&ScopedFile],
@@ -78,7 +79,7 @@ fn collated(
         .collect();
     let key = digest(&ids).0;
     let mut cached = context.cached();
-    // Sets that are damaged are made again.
+    // Cached sets that are damaged are made again.
     let known = cached.recall_sets(&key)?;
     if let Some(Ok(sets)) = known.map(|sets| Collated::decode(&sets)) {
         return Ok((sets, Vec::new()));
@@ -104,26 +105,27 @@ fn collated(
     Ok((sets, signed.errors))
 }
 
-/// The answer to a question for groups.
+/// The answer from which the groups are made.
 #[derive(Clone, Debug, Default)]
 pub struct GroupsAnswer {
     /// The files, in the order of their paths.
     pub files: Vec<MethodFileRow>,
-    /// For sif, which files share fingerprints, by their places.
+    /// For sif, the sets of files that have fingerprints in common. Files are indices of `files`.
     pub sets: Option<Collated>,
     /// For other methods, the similar pairs of files.
     pub pairs: Vec<crate::question::MethodPairRow>,
-    /// For out-of-core clusters, the files with equal sketches, by their places.
+    /// For clusters that are computed on disk, the files that have equal sketches. Files are
+    /// indices of `files`.
     pub same: Vec<Vec<u32>>,
-    /// For out-of-core clusters, links between files. Each file represents all files with its
-    /// sketch.
+    /// For clusters that are computed on disk, links between files. A linked file represents all
+    /// files with its sketch.
     pub links: Vec<MethodLinkRow>,
     /// For clusters that are computed on disk, the most frequent of the ignored shingles.
     pub common: Vec<MethodCommonRow>,
 }
 
 impl GroupsAnswer {
-    /// Splits rows by their kind.
+    /// Collects the rows of an answer by their kind.
     pub fn of_rows(rows: Vec<MethodRow>) -> Self {
         let mut grouping = Self::default();
         for row in rows {

@@ -9,12 +9,12 @@ use resemble_methods::{MethodParams, MethodSignature, Signer};
 use resemble_relate::{AskError, anchor_of, unreadable};
 use resemble_scan::read::bytes::{Bytes, Next};
 
-/// The signature of a file, and the identity of the bytes that it was made from.
+/// The signature of a file, and the identity of the bytes from which it was computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedFile {
     /// The signature.
     pub signature: MethodSignature,
-    /// The digest of the bytes that the signature was made of.
+    /// The digest of the bytes from which the signature was computed.
     pub content: ContentDigest,
     /// The number of these bytes.
     pub size: ByteLen,
@@ -30,7 +30,7 @@ pub struct Signing {
 }
 
 impl Signing {
-    /// Begins with the first content.
+    /// Begins the first content.
     pub fn new(params: &MethodParams) -> Self {
         Self {
             signer: Signer::new(params),
@@ -40,7 +40,7 @@ impl Signing {
         }
     }
 
-    /// Takes the next bytes of a content.
+    /// Adds the next bytes of a content.
     pub fn update(&mut self, bytes: &[u8]) {
         self.signer.update(bytes);
         self.hasher.update(bytes);
@@ -56,8 +56,8 @@ impl Signing {
         }
     }
 
-    /// Signs a file, which is read with the care that the indexer takes. Memory does not grow with
-    /// the size of the file, and holes cost nothing.
+    /// Computes the signature of a file. The file is read as carefully as by the indexer. Memory
+    /// does not grow with the size of the file, and holes cost nothing.
     pub fn file(&mut self, path: &Path) -> Result<SignedFile, AskError> {
         let anchor = anchor_of(path)?;
         let Self {
@@ -76,7 +76,8 @@ impl Signing {
                 hasher.update_zeros(count);
             }
         });
-        // Finishes even after a failure, so that nothing of this file is left for the next one.
+        // This also finishes after a failure, so that no bytes of this file are left for the next
+        // one.
         self.size = *read.as_ref().unwrap_or(&0);
         let signed = self.finish();
         match read {

@@ -1,4 +1,4 @@
-//! The signatures of the files of a question: cached ones, and new ones for the other files.
+//! The signatures of the files of a question. Those that are not cached are computed.
 
 use std::collections::HashSet;
 
@@ -14,33 +14,36 @@ use super::{MethodContext, Signing};
 
 use crate::error::LabError;
 
-/// The number of ids of contents that are signed together.
+/// The range of content ids whose signatures are in memory together. It is a multiple of [`BLOCK`],
+/// so that two ranges never share a record of the cache.
 const TOGETHER: u32 = 1 << 16;
 const _: () = assert!(
     TOGETHER.is_multiple_of(BLOCK),
     "no two share a cached record"
 );
 
-/// The signatures of the contents that take part.
+/// The signatures of the contents of a question.
 #[derive(Debug, Default)]
 pub(super) struct Signed {
-    /// The contents in the order of their ids.
+    /// The contents that have a signature, in the order of their ids.
     pub(super) contents: Vec<ContentRow>,
-    /// Their signatures in the same order.
+    /// The signatures of `contents`, in the same order.
     pub(super) signatures: Vec<MethodSignature>,
     /// Files that could not be read.
     pub(super) errors: Vec<SoftError>,
-    /// True if every content has a signature, and each signature is of the bytes in the index.
-    /// Results from the signatures may then be cached as well.
+    /// True if every content has a signature, and each signature is of the bytes in the index. In
+    /// that case, results that are computed from the signatures may be cached, too.
     pub(super) settled: bool,
-    /// True if each existing signature is of the bytes in the index.
+    /// True if each signature is of the bytes in the index. Contents without a signature do not
+    /// matter here.
     pub(super) as_indexed: bool,
     /// The contents whose signatures were made from bytes other than those in the index.
     pub(super) unsettled: HashSet<ContentId>,
 }
 
 impl Signed {
-    /// Signs all contents of the scope but the empty ones, which are counted and never grouped.
+    /// Finds or computes the signatures of all contents of the scope, except for empty ones. Empty
+    /// files are counted but never grouped.
     pub(super) fn of(
         context: &MethodContext<'_>,
         cached: &mut CachedSignatures<'_>,
@@ -48,8 +51,8 @@ impl Signed {
         Self::of_rows(context, cached, rows(context, &context.scoped.contents())?)
     }
 
-    /// Signs these contents, whose ids ascend, in blocks that fit into memory. `take` gets the
-    /// blocks in their order.
+    /// Finds or computes the signatures of these contents, whose ids ascend, in blocks that fit
+    /// into memory. `take` receives the blocks in order.
     pub(super) fn in_blocks(
         context: &MethodContext<'_>,
         contents: &[ContentId],
@@ -62,7 +65,7 @@ impl Signed {
         Ok(())
     }
 
-    /// Signs these contents, whose ids ascend.
+    /// Finds or computes the signatures of these contents, whose ids ascend.
     pub(super) fn of_rows(
         context: &MethodContext<'_>,
         cached: &mut CachedSignatures<'_>,
@@ -130,7 +133,7 @@ impl Signed {
     }
 }
 
-/// The rows of these contents, without the empty ones.
+/// Returns the rows of these contents, except for empty ones.
 pub(super) fn rows(
     context: &MethodContext<'_>,
     contents: &[ContentId],

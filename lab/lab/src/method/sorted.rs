@@ -1,20 +1,21 @@
-//! sorted5: questions that the two arrays answer ([`crate::arrays`]).
+//! The method sorted5: answers questions from two arrays ([`crate::arrays`]).
 //!
-//! The arrays hold every content that was asked about, in any scope, and that the index still has.
-//! The figure of a pair depends on no third file, so contents out of scope are skipped. A question
-//! merges its new contents into the arrays. The same merge removes contents that the index no
-//! longer has.
+//! The arrays hold each content that any question was about and that the index still has. The
+//! figure of a pair does not depend on other files, so contents outside the scope are skipped. A
+//! question merges its new contents into the arrays. The same merge removes contents that the index
+//! no longer has.
 //!
-//! 1. **A content that differs from the indexed one** (the file changed a moment ago) is never put
-//!    into the arrays. Its signature is compared by itself.
-//! 2. **The arrays are never needed.** Without a folder for them, or if they are damaged,
-//!    signatures are compared as for every other method. The answer is the same. With `--no-cache`
-//!    nothing may stay. Arrays are then made in a temporary folder, and only for shared work or
-//!    many documents.
-//! 3. **Contents in the arrays need no signature.** The arrays have the chunks of each document and
-//!    their number, so a question without new contents needs no signature at all.
-//! 4. **Arrays belong to one index**, which gives out the ids of contents. A record in the index
-//!    holds its name, and arrays made for another index are not used.
+//! 1. **A file that has just changed** has a content that the index does not know. It is never put
+//!    into the arrays; its signature is compared separately.
+//! 2. **No answer needs the arrays.** If they have no folder or are damaged, signatures are
+//!    compared as for every other method, with the same answer. With `--no-cache` no file may
+//!    remain. Arrays are then made in a temporary folder, and only if several processes share the
+//!    work or there are many documents.
+//! 3. **Contents in the arrays need no signature.** The arrays have the chunks of each document,
+//!    and the number of these chunks. So a question without new contents needs no signatures at
+//!    all.
+//! 4. **Arrays belong to one index**, which assigns the ids of contents. A record in the index
+//!    holds its name. Arrays that were made for another index are not used.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,17 +37,18 @@ use crate::arrays::{
 };
 use crate::error::LabError;
 
-/// The number of files from which arrays pay off for one comparison of all with each other.
+/// The least number of files for which arrays save time in a single comparison of all files with
+/// each other.
 const MANY: usize = 1000;
 
-/// The number of times that the arrays are opened again if another question replaced them
-/// meanwhile.
+/// The maximum number of attempts to update the arrays. An attempt fails if another question
+/// replaces the arrays meanwhile.
 const TRIES: usize = 3;
 
-/// Arrays that are open, and the documents in them.
+/// The open arrays, and the documents in them.
 struct OpenArrays {
     set: MappedParts,
-    /// The number of each document and how many chunks it has, by its key.
+    /// For each document, by its key: its number in the arrays, and its number of chunks.
     numbers: HashMap<u32, (u32, u32)>,
 }
 
@@ -62,17 +64,18 @@ impl OpenArrays {
     }
 }
 
-/// The place of the arrays for a question.
+/// The folder of the arrays for a question.
 struct ArraysPlace {
     folder: ArraysFolder,
-    /// Removes a folder that is only for this answer.
+    /// Removes the folder after the answer, if it is only for this answer.
     _temporary: Option<TempDir>,
-    /// True if the question fails without the arrays, because requested processes share them.
+    /// True if the question fails without the arrays, because the user asked for several processes.
     is_needed: bool,
 }
 
 impl ArraysPlace {
-    /// Continues without the arrays after this error, unless they are needed.
+    /// Returns `Ok(None)`, so that the question is answered without the arrays. Returns the error
+    /// if the arrays are needed.
     fn without<T>(&self, error: ArraysError) -> Result<Option<T>, LabError> {
         if self.is_needed {
             return Err(error.into());
@@ -85,8 +88,9 @@ impl ArraysPlace {
     }
 }
 
-/// The place of the arrays for a question, if arrays are to be made. If nothing may stay, they are
-/// made only for processes that share them, or for comparisons of many documents.
+/// Returns the folder of the arrays for a question, or `None` if no arrays are used. If no file may
+/// remain, arrays are made only for several processes, or to compare many documents with each
+/// other.
 fn place(
     context: &MethodContext<'_>,
     each_with_each: bool,
@@ -124,7 +128,8 @@ fn place(
     }))
 }
 
-/// The contents that the arrays do not have yet. They are signed before [`update_arrays`].
+/// Returns the contents that the arrays do not have yet. Their signatures are needed for
+/// [`update_arrays`].
 fn unknown(folder: &ArraysFolder, contents: &[ContentRow]) -> HashSet<ContentId> {
     let arrays = folder.open().and_then(|set| OpenArrays::of(set).ok());
     let is_new = |content: &ContentId| {
@@ -136,7 +141,8 @@ fn unknown(folder: &ArraysFolder, contents: &[ContentRow]) -> HashSet<ContentId>
     ids.filter(is_new).collect()
 }
 
-/// Adds the signed contents to the arrays and opens them. `None` if the arrays cannot be used.
+/// Adds contents with their signatures to the arrays and opens these. Returns `None` if the arrays
+/// cannot be used.
 fn update_arrays(
     context: &MethodContext<'_>,
     place: &ArraysPlace,
@@ -186,7 +192,8 @@ fn update_arrays(
             Ok(set) => OpenArrays::of(set)?,
             Err(error) => return place.without(error),
         };
-        // Another question may have found the old state damaged and made a new one.
+        // Another question may have found the arrays damaged and replaced them. If they lack
+        // documents of this question, it tries again.
         if settled().all(|(row, _)| arrays.numbers.contains_key(&row.id.0)) {
             return Ok(Some(arrays));
         }
@@ -194,35 +201,35 @@ fn update_arrays(
     Ok(None)
 }
 
-/// The contents of a question, and the arrays that hold them.
+/// The contents of a question, and the arrays that have them.
 pub(super) struct Arranged {
     place: ArraysPlace,
     set: MappedParts,
-    /// The contents in the order of their ids.
+    /// The contents of the question in the order of their ids.
     pub(super) documents: Vec<ArrangedDocument>,
     /// Files that could not be read.
     pub(super) errors: Vec<SoftError>,
 }
 
-/// A content of a question, with its chunks.
+/// A content of a question, and the place of its values.
 pub(super) struct ArrangedDocument {
     pub(super) content: ContentRow,
-    /// The number of its chunks.
+    /// The number of chunks of the content.
     pub(super) chunks: u64,
     pub(super) values: Values,
 }
 
-/// The place of a document's values.
+/// The place at which the values of a document are found.
 pub(super) enum Values {
-    /// In the arrays, where the document has this number.
+    /// The arrays, in which the document has this number.
     Arrays(u32),
-    /// In this signature, because the index has another content of the file.
+    /// This signature. The file has just changed, so its content is not in the arrays.
     Here(MethodSignature),
 }
 
-/// Brings the arrays up to date with the contents of a question. Only new contents are signed, and
-/// their signatures are kept only in memory. `each_with_each` is true if all contents are compared
-/// with each other. `None` if there are no arrays.
+/// Brings the arrays up to date with the contents of a question. Only the signatures of new
+/// contents are computed, and they are kept only in memory. `each_with_each` is true if all
+/// contents are compared with each other. Returns `None` if no arrays are used.
 pub(super) fn arranged(
     context: &MethodContext<'_>,
     each_with_each: bool,
@@ -251,7 +258,8 @@ pub(super) fn arranged(
         }
     }
     for content in contents {
-        // Another question has replaced the arrays meanwhile by some with fewer documents.
+        // Another question has replaced the arrays by arrays with fewer documents, so they are not
+        // used.
         let Some(&(number, chunks)) = numbers.get(&content.id.0) else {
             return Ok(None);
         };
@@ -270,12 +278,13 @@ pub(super) fn arranged(
     }))
 }
 
-/// Pairs of documents by their places, the lesser first, with the number of common chunks.
+/// Pairs of documents, as indices of [`Arranged::documents`] with the lesser first, and their
+/// numbers of common chunks.
 type Placed = Vec<(usize, usize, u64)>;
 
 impl Arranged {
-    /// Counts the chunks that a signature has in common with each document in the arrays, by its
-    /// number. `None` if the arrays are damaged.
+    /// Returns, for each number of a document in the arrays, how many chunks it has in common with
+    /// this signature. Returns `None` if the arrays are damaged.
     pub(super) fn common(
         &self,
         signature: &MethodSignature,
@@ -292,8 +301,8 @@ impl Arranged {
         Ok(Some(counted.collect()))
     }
 
-    /// The pairs in the arrays with at least this figure. `None`: the arrays are damaged, or a
-    /// process failed.
+    /// Returns the pairs of documents in the arrays whose figure is at least `least`. Returns
+    /// `None` if the arrays are damaged or a process failed.
     fn pairs(&self, least: f64, shards: u32) -> Result<Option<Placed>, LabError> {
         let (mut numbers, mut places) = (Vec::new(), Vec::new());
         for (place, document) in self.documents.iter().enumerate() {
@@ -318,7 +327,8 @@ impl Arranged {
     }
 }
 
-/// The pairs that the threshold accepts, found by the arrays. `None`: there are no arrays.
+/// Finds the pairs that the threshold accepts from the arrays. Returns `None` if no arrays are
+/// used.
 pub(super) fn pairs(
     context: &MethodContext<'_>,
     threshold: &RowThreshold,
@@ -342,8 +352,8 @@ pub(super) fn pairs(
                 Values::Arrays(number) => of_arrays.get(number).copied().unwrap_or(0),
                 Values::Here(other) => common_of(signature, other),
             };
-            // Without this check, two documents outside the arrays would be counted twice, and each
-            // with itself.
+            // Two documents outside the arrays meet twice in these loops, and each meets itself.
+            // They are counted only when the other one has the lesser index.
             let is_second = matches!(document.values, Values::Here(_)) && other >= place;
             if common_of > 0 && !is_second {
                 common.push((place.min(other), place.max(other), common_of));
@@ -384,9 +394,9 @@ fn common_of(a: &MethodSignature, b: &MethodSignature) -> u64 {
     overlap(&values(a), &values(b)).common
 }
 
-/// Scores pairs again, by the texts themselves: "compute the exact similarities only for document
-/// pairs which are preselected" (section 4.2). If a file is too large for memory, or cannot be read
-/// now, the estimate stays.
+/// Computes the scores of pairs again, from the texts themselves: "compute the exact similarities
+/// only for document pairs which are preselected" (section 4.2). A pair keeps its estimate if a
+/// file is too large for memory or cannot be read now.
 pub(super) fn exactly(
     context: &MethodContext<'_>,
     contents: &[ContentRow],
@@ -419,7 +429,8 @@ pub(super) fn exactly(
     exact
 }
 
-/// The distinct chunks of a text, as the first 64 bits of their hashes.
+/// Returns the distinct chunks of a text in ascending order. A chunk is the first 64 bits of its
+/// hash.
 pub(crate) fn real_chunks(params: &MethodParams, bytes: &[u8]) -> Vec<u64> {
     let mut chunks: Vec<u64> = Features::of(params, bytes).values().collect();
     chunks.sort_unstable();

@@ -1,4 +1,4 @@
-//! Phases 1 to 3: new documents, merged with the results that the work folder has.
+//! Phases 1 to 3 for new documents. Their results are merged with those in the work folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,32 +19,34 @@ use super::records::{DocumentRecord, IgnoredShingle, NamedId, ShingleEntry, Trip
 use super::sketches::{Sketches, framed};
 use crate::error::{LabError, PhaseError};
 
-/// A new document.
+/// A new document with its sketch.
 #[derive(Clone, Debug)]
 pub struct SketchedDocument {
-    /// The digest of its bytes.
+    /// The digest of the document's bytes.
     pub content: ContentDigest,
-    /// A digest of its words, which lexically equivalent documents share; zeros if it is unknown.
+    /// The digest of the document's words, which lexically equivalent documents share. It is all
+    /// zeros if it is unknown.
     pub words: [u8; 16],
-    /// Its size in bytes.
+    /// The size of the document in bytes.
     pub size: u64,
-    /// Its sketch.
+    /// The sketch of the document.
     pub sketch: MethodSignature,
 }
 
-/// The number of documents that phases 2 and 3 leave out because another one represents them.
+/// Counts of the documents that phases 2 and 3 leave out, because an equivalent document represents
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Eliminated {
-    /// Documents with the bytes of an earlier one.
+    /// The number of documents that have the bytes of an earlier one.
     pub identical: u64,
-    /// Documents with the words of an earlier one, including the identical ones; 0 if the digests
-    /// of the words are unknown.
+    /// The number of documents that have the words of an earlier one, including identical ones. It
+    /// is 0 if the digests of the words are unknown.
     pub lexical: u64,
-    /// Documents with the sketch of an earlier one, including all of the above.
+    /// The number of documents that have the sketch of an earlier one, including all of the above.
     pub shingle: u64,
 }
 
-/// Documents that go through the phases.
+/// A batch of documents that is taken through phases 1 to 3.
 #[derive(Debug)]
 pub struct ClusterBatch {
     folder: PathBuf,
@@ -55,21 +57,21 @@ pub struct ClusterBatch {
     sketches: Option<RecordWriter>,
     rows: Option<RecordWriter>,
     documents: u64,
-    /// The digest of the names of all documents so far.
+    /// The hasher of the digests of all documents so far. It names the state of the folder.
     names: ContentHasher,
-    /// For each document the one that represents it.
+    /// For each document, the number of the document that represents it.
     classes: Vec<u32>,
-    /// For each document, where its sketch begins.
+    /// For each document, the offset of its sketch.
     offsets: Vec<u64>,
-    /// For each document, how many of its shingles are ignored.
+    /// For each document, the number of its shingles that are ignored.
     ignored: Vec<u32>,
     triples: Option<Sorter<Triple>>,
-    /// The bytes that the sorts of each phase wrote to disk.
+    /// For each sort so far, the number of bytes that it wrote to disk.
     scratch: Vec<u64>,
 }
 
 impl ClusterBatch {
-    /// Opens a work folder, which is made if need be, and reads the results in it.
+    /// Opens a work folder and the results in it. A missing folder is made.
     ///
     /// # Errors
     ///
@@ -109,8 +111,8 @@ impl ClusterBatch {
         Ok(clear(folder)?)
     }
 
-    /// The digests of the documents in a folder, in the order of their numbers. `None`: the folder
-    /// has no results of this plan.
+    /// Returns the digests of the documents in a folder, in the order of their numbers. Returns
+    /// `None` if the folder has no results for this plan.
     pub fn digests(
         folder: &Path,
         plan: &ClusterPlan,
@@ -161,14 +163,15 @@ impl ClusterBatch {
         Ok(())
     }
 
-    /// Phase 1: takes a document.
+    /// Performs phase 1 for a document: adds its sketch to the folder.
     pub fn add(&mut self, document: &SketchedDocument) -> Result<(), LabError> {
         let bytes = framed(&document.sketch);
         let at = part(&mut self.sketches)?.put(&bytes)?;
         let shingles = shingle::sketch(&document.sketch).map_or(0, |(_, values)| values.len());
         let content = document.content.0;
         let sketch = if shingles == 0 {
-            // A document without shingles equals only documents with its bytes.
+            // All documents without shingles have equal sketches. So each is represented by its
+            // digest instead, which only documents with the same bytes share.
             array_at(&content, 0)
         } else {
             array_at(&digest(&bytes).0, 0)
@@ -185,7 +188,7 @@ impl ClusterBatch {
         })
     }
 
-    /// The number of documents so far, including those that the folder had.
+    /// Returns the number of documents so far, including those that were in the folder.
     pub const fn documents(&self) -> u64 {
         self.documents
     }
@@ -195,7 +198,8 @@ impl ClusterBatch {
         self.sketches.as_ref().map_or(0, RecordWriter::bytes)
     }
 
-    /// The bytes that each sort so far wrote to disk: elimination, shingles, pairs.
+    /// Returns the number of bytes that each sort so far wrote to disk. The sorts are those of the
+    /// elimination, then that of shingles, then that of pairs.
     pub fn sorted_bytes(&self) -> &[u64] {
         &self.scratch
     }
@@ -238,8 +242,9 @@ impl ClusterBatch {
         Ok(eliminated)
     }
 
-    /// Counts the documents with the digest of an earlier one. Digests of zeros are unknown and
-    /// never equal.
+    /// Counts the documents for which `name` returns the same digest as for an earlier document. A
+    /// digest of zeros is unknown and equals no other. With `classes`, the first such document
+    /// represents the others.
     fn same(
         &mut self,
         name: impl Fn(&DocumentRecord) -> [u8; 16],
@@ -274,7 +279,8 @@ impl ClusterBatch {
         Ok(found)
     }
 
-    /// Phase 2: sorts <shingle, id>. Returns how many there are, and how many different shingles.
+    /// Performs phase 2: sorts <shingle, id>. Returns the number of these entries, and the number
+    /// of distinct shingles.
     pub fn merge_shingles(&mut self) -> Result<(u64, u64), LabError> {
         match &self.plan.params.scheme {
             Scheme::SuperShingle(params) => {
@@ -330,8 +336,8 @@ impl ClusterBatch {
         Ok(Some(RecordReader::new(&kind.path(&self.folder), kind)?))
     }
 
-    /// Phase 3, first half: forms pairs of documents that share a shingle, one of the two new.
-    /// Returns how many.
+    /// Performs the first half of phase 3: forms the pairs of documents that share a shingle, if at
+    /// least one of them is new. Returns the number of pairs.
     pub fn form_pairs(&mut self) -> Result<u64, LabError> {
         match self.plan.params.scheme {
             Scheme::SuperShingle(_) => self.pairs::<8>(false),
@@ -390,8 +396,8 @@ impl ClusterBatch {
         Ok(formed)
     }
 
-    /// Phase 3, second half: adds up the counts, merges them with those of the folder, and replaces
-    /// the results in it. Returns how many pairs there are.
+    /// Performs the second half of phase 3: adds up the counts of each pair, merges them with those
+    /// in the folder, and replaces the results there. Returns the number of pairs.
     pub fn merge_pairs(&mut self) -> Result<u64, LabError> {
         let sorter = match self.triples.take() {
             Some(sorter) => sorter,
@@ -439,11 +445,13 @@ impl ClusterBatch {
         Ok(pairs)
     }
 
-    /// Writes the documents again, with their classes and their ignored shingles.
+    /// Writes the records of the documents again, now with their classes and their numbers of
+    /// ignored shingles.
     fn write_rows(&mut self) -> Result<(), LabError> {
         let path = PhaseFile::Documents.part(&self.folder);
         let mut rows = RecordReader::new(&path, PhaseFile::Documents)?;
-        // The reader keeps the old file open, which the writer removes.
+        // The writer replaces the file that the reader reads. The reader has it open, so it still
+        // reads the old one.
         let mut out = RecordWriter::new(&self.folder, PhaseFile::Documents, &self.id)?;
         let mut id = 0;
         while let Some(row) = rows.next::<DocumentRecord>()? {
@@ -457,7 +465,7 @@ impl ClusterBatch {
         Ok(out.finish(self.generation())?)
     }
 
-    /// Runs phases 2 and 3 and returns their results.
+    /// Runs phases 2 and 3 and returns the results.
     pub fn settle(mut self) -> Result<(PhaseResults, Eliminated), LabError> {
         let eliminated = self.eliminate()?;
         self.merge_shingles()?;
@@ -467,7 +475,7 @@ impl ClusterBatch {
     }
 }
 
-/// A file that is open until phase 1 ends.
+/// Returns a writer that is open until phase 1 ends.
 fn part(writer: &mut Option<RecordWriter>) -> Result<&mut RecordWriter, PhaseError> {
     writer
         .as_mut()
@@ -478,7 +486,8 @@ fn next_of<R: Record>(reader: Option<&mut RecordReader>) -> Result<Option<R>, Ph
     reader.map_or(Ok(None), RecordReader::next)
 }
 
-/// Every pair of an ascending list whose greater element is at the place `from` or later.
+/// Calls `push` for every pair of an ascending list whose greater element is at index `from` or
+/// later.
 fn each_pair(
     list: &[u32],
     from: usize,

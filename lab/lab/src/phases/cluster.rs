@@ -1,4 +1,4 @@
-//! Phase 4: the links that a policy makes of the pairs, and the clusters that the links form.
+//! Phase 4: selects the pairs that a policy links, and forms clusters from these links.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,23 +17,24 @@ use super::records::{DocumentRecord, IdPair, IgnoredShingle, ShingleEntry, Tripl
 use super::sketches::Sketches;
 use crate::error::{LabError, PhaseError};
 
-/// Decides which pairs of documents are linked.
+/// The conditions under which two documents are linked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// The least resemblance of a link; 0 links all documents that have anything in common. Two
-    /// documents with a common super shingle are linked, after a check of this resemblance if it is
-    /// above 0.
+    /// The least resemblance of a link. If it is 0, all documents that have anything in common are
+    /// linked. Documents with a common super shingle are linked without a check if it is 0, and
+    /// with a check otherwise.
     pub resemblance: f64,
-    /// The least containment, of either document in the other, that also makes a link. `None`:
+    /// The least containment, of either document in the other, that also makes a link. `None` if
     /// containment makes no links.
     pub containment: Option<f64>,
-    /// For super shingles, true if all documents of a list are linked with each other instead of
-    /// only with the first. The clusters are the same, but rules of a user may need every pair.
+    /// For super shingles, true if all documents with a common super shingle are linked with each
+    /// other, and not only with one of them. The clusters are the same, but a user's rules may need
+    /// every pair.
     pub every: bool,
 }
 
 impl Policy {
-    /// The policy of the paper: 50 % resemblance.
+    /// The policy of the paper: a resemblance of at least 50 %.
     pub const PAPER: Self = Self {
         resemblance: 0.5,
         containment: None,
@@ -55,18 +56,18 @@ impl Policy {
     }
 }
 
-/// Two documents that a policy links. Each represents all documents with its sketch.
+/// Two documents that a policy links. Each of them represents all documents with the same sketch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterLink {
-    /// The first document.
+    /// The number of the first document.
     pub a: u32,
-    /// The second document.
+    /// The number of the second document.
     pub b: u32,
-    /// The estimates from the sketches of (a, b).
+    /// The estimates for the pair (a, b) from the two sketches.
     pub estimates: Estimates,
 }
 
-/// For each document, the least number in its cluster.
+/// The clusters: for each document, the least number of a document in its cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clusters(pub Vec<u32>);
 
@@ -91,7 +92,7 @@ pub struct PhaseResults {
     sketches: Sketches,
     classes: Vec<u32>,
     offsets: Vec<u64>,
-    /// The number of shingles of each document that are not ignored.
+    /// For each document, the number of its shingles that are not ignored.
     counts: Vec<u32>,
     /// The ignored shingles, ascending.
     ignored: Vec<u64>,
@@ -136,12 +137,12 @@ impl PhaseResults {
         self.classes.len() as u32
     }
 
-    /// For each document, the first one with its sketch.
+    /// Returns, for each document, the first document that has the same sketch.
     pub fn classes(&self) -> &[u32] {
         &self.classes
     }
 
-    /// The digests of the documents, by number.
+    /// Returns the digests of the documents in the order of their numbers.
     pub fn digests(&self) -> Result<Vec<ContentDigest>, LabError> {
         let mut rows = self.reader(PhaseFile::Documents)?;
         let mut all = Vec::with_capacity(self.classes.len());
@@ -151,8 +152,8 @@ impl PhaseResults {
         Ok(all)
     }
 
-    /// The ignored shingles, ascending, each with how many representatives have it and the number
-    /// of one of them.
+    /// Returns the ignored shingles in ascending order. Each has the number of representatives that
+    /// have it, and the number of one of these documents.
     pub fn ignored(&self) -> Result<Vec<(u64, u32, u32)>, LabError> {
         let mut from = self.reader(PhaseFile::Ignored)?;
         let mut all = Vec::new();
@@ -162,8 +163,8 @@ impl PhaseResults {
         Ok(all)
     }
 
-    /// The shingles that most documents have, ignored or not, the commonest first. They are given
-    /// as by [`Self::ignored`].
+    /// Returns the most frequent shingles, ignored or not, the most frequent first. The form is
+    /// that of [`Self::ignored`].
     pub fn commonest(&self, most: usize) -> Result<Vec<(u64, u32, u32)>, LabError> {
         let mut entries = self.reader(PhaseFile::Shingles)?;
         let mut best = BinaryHeap::new();
@@ -207,7 +208,7 @@ impl PhaseResults {
         RecordReader::new(&kind.path(&self.folder), kind)
     }
 
-    /// The estimates from the sketches of two documents, without the ignored shingles.
+    /// Returns the estimates for two documents from their sketches, without the ignored shingles.
     pub fn estimates(&self, a: u32, b: u32) -> Result<Estimates, LabError> {
         let (of_a, of_b) = (self.sketch(a)?, self.sketch(b)?);
         let estimates = estimates(self.sample(), &of_a, &of_b, self.in_sketches());
@@ -219,7 +220,8 @@ impl PhaseResults {
         Ok(self.sketches.at(self.offsets[id as usize])?)
     }
 
-    /// Hands over the documents in the order of their numbers: digest, digest of the words, size.
+    /// Passes the digest, the digest of the words, and the size of each document to `take`, in the
+    /// order of the documents' numbers.
     pub fn each(
         &self,
         take: &mut dyn FnMut(ContentDigest, [u8; 16], u64) -> Result<(), LabError>,
@@ -231,8 +233,8 @@ impl PhaseResults {
         Ok(())
     }
 
-    /// The ignored shingles that sketches have. There are none for super shingles, which are not in
-    /// sketches.
+    /// Returns those ignored shingles that sketches can contain. No sketch contains super shingles,
+    /// so for these the result is empty.
     fn in_sketches(&self) -> &[u64] {
         match self.plan.params.scheme {
             Scheme::SuperShingle(_) => &[],
@@ -268,8 +270,8 @@ impl PhaseResults {
         Ok(Clusters(sets.into_least()))
     }
 
-    /// The clusters of documents with a common super shingle, without any check: only the lists are
-    /// read.
+    /// Returns the clusters of documents with a common super shingle, without checking their
+    /// resemblance. Only the lists of super shingles are read.
     pub fn cluster_by_one(&self) -> Result<Clusters, LabError> {
         let mut sets = UnionFind::new(self.documents());
         let mut entries = self.reader(PhaseFile::Shingles)?;
@@ -318,7 +320,8 @@ impl PhaseResults {
         Ok(())
     }
 
-    /// Checks that there is a document with this number, the greater one of a pair.
+    /// Checks that a document with this number exists. For a pair, the caller passes the greater
+    /// number.
     fn check(&self, id: u32) -> Result<(), PhaseError> {
         if id < self.documents() {
             Ok(())
@@ -330,8 +333,9 @@ impl PhaseResults {
         }
     }
 
-    /// "Any documents that share a super shingle resemble each other are added into the cluster.
-    /// (If we want a higher threshold we can compute their actual resemblance.)"
+    /// Clusters by super shingles, as in the paper: "Any documents that share a super shingle
+    /// resemble each other are added into the cluster. (If we want a higher threshold we can
+    /// compute their actual resemblance.)"
     fn by_lists(&self, policy: &Policy, take: &mut dyn FnMut(ClusterLink)) -> Result<(), LabError> {
         let room = Some((self.plan.memory / 2).max(1 << 14));
         let mut sorter = Sorter::<IdPair>::new(room, &self.folder)?;
@@ -350,8 +354,8 @@ impl PhaseResults {
                         }
                     }
                 } else if !is_common {
-                    // The first document is chosen by its digest, because the answer must not
-                    // depend on numbers.
+                    // All documents of a list are linked with one of them. It is chosen by its
+                    // digest, because the answer must not depend on numbers.
                     let first = list.iter().copied().min_by_key(|&id| digests[id as usize]);
                     for (&id, first) in list.iter().zip(first.into_iter().cycle()) {
                         if id != first {
@@ -368,7 +372,7 @@ impl PhaseResults {
             list.push(entry.id);
         }
         let mut merge = Merge::new(sorter.finish()?, room, &self.folder)?;
-        // Super shingles do not show containment.
+        // Super shingles do not show containment, so the policy's containment is ignored.
         let policy = Policy {
             containment: None,
             ..*policy

@@ -1,4 +1,4 @@
-//! The files of a work folder: a header that names the plan, and records.
+//! The files of a work folder. Each has a header, which names the plan, and records.
 //!
 //! ```text
 //! "resemble phases\n" │ version u8 │ kind u8 │ records u64 │ bytes u64 │ generation 16 │
@@ -6,9 +6,10 @@
 //! body
 //! ```
 //!
-//! A file is written under another name, its header last, and takes its own name when all files of
-//! its generation are complete. A reader checks the digest of the whole body before any of it is
-//! used in an answer. Files have mode 0600, their folder 0700.
+//! A file is written under a preliminary name, and its header is written last. When all files of a
+//! generation are complete, they are renamed to their final names. Before an answer uses any of a
+//! file, a reader has checked the digest of its whole body. Files have the mode 0600, and their
+//! folder has the mode 0700.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -25,19 +26,19 @@ use crate::error::PhaseError;
 const MAGIC: &[u8; 16] = b"resemble phases\n";
 const VERSION: u8 = 1;
 
-/// The size of a header without the id, in bytes.
+/// The size of a header without the params id, in bytes.
 const FIXED: usize = 16 + 2 + 16 + 16 + 32 + 2 + 32;
 
-/// The longest id, in bytes.
+/// The maximum length of the params id, in bytes.
 const LONGEST_ID: usize = 1 << 10;
 
 /// The number of bytes that are read or written at a time.
 const PIECE: usize = 1 << 18;
 
-/// The name of one state of a folder, which the headers of all its files have.
+/// A name for one state of a folder. The headers of all files of this state have it.
 pub(super) type Generation = [u8; 16];
 
-/// The files of a folder.
+/// The kinds of files in a work folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PhaseFile {
     Documents = 1,
@@ -70,7 +71,7 @@ impl PhaseFile {
         folder.join(self.name())
     }
 
-    /// The path of the file while it is written.
+    /// Returns the preliminary path of a file while it is written.
     pub(super) fn part(self, folder: &Path) -> PathBuf {
         folder.join(format!("{}.part", self.name()))
     }
@@ -90,7 +91,7 @@ pub(super) fn damaged(path: &Path, what: &'static str) -> PhaseError {
     }
 }
 
-/// Makes the folder, which only its owner may enter.
+/// Makes the folder, with permissions for its owner only.
 pub(super) fn make_folder(folder: &Path) -> Result<(), PhaseError> {
     DirBuilder::new()
         .recursive(true)
@@ -99,7 +100,7 @@ pub(super) fn make_folder(folder: &Path) -> Result<(), PhaseError> {
         .map_err(|error| failed(folder, error))
 }
 
-/// Removes our files from the folder.
+/// Removes the files of the phases from the folder.
 pub(super) fn clear(folder: &Path) -> Result<(), PhaseError> {
     for kind in PhaseFile::ALL {
         for path in [kind.path(folder), kind.part(folder)] {
@@ -114,7 +115,7 @@ pub(super) fn clear(folder: &Path) -> Result<(), PhaseError> {
     Ok(())
 }
 
-/// Writes one file.
+/// Writes a file of a work folder.
 #[derive(Debug)]
 pub(super) struct RecordWriter {
     path: PathBuf,
@@ -157,7 +158,7 @@ impl RecordWriter {
         })
     }
 
-    /// Appends one record of any length and returns where it begins in the body.
+    /// Appends a record of any length. Returns its offset in the body.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<u64, PhaseError> {
         let at = self.bytes;
         if self.piece.len() + bytes.len() > PIECE {
@@ -169,14 +170,15 @@ impl RecordWriter {
         Ok(at)
     }
 
-    /// Appends bytes of records that are copied from another file.
+    /// Appends bytes of records that are copied from another file. These records are counted by
+    /// [`Self::copied`].
     pub(super) fn copy(&mut self, bytes: &[u8]) -> Result<(), PhaseError> {
         self.put(bytes)?;
         self.records -= 1;
         Ok(())
     }
 
-    /// Counts records that were copied.
+    /// Adds the number of records that were copied.
     pub(super) const fn copied(&mut self, records: u64) {
         self.records += records;
     }
@@ -208,7 +210,7 @@ impl RecordWriter {
         self.records
     }
 
-    /// Writes the header. The file keeps its preliminary name.
+    /// Writes the header and closes the file, which keeps its preliminary name.
     pub(super) fn finish(mut self, generation: Generation) -> Result<(), PhaseError> {
         self.flush()?;
         let mut header = Vec::with_capacity(FIXED + self.id.len());
@@ -235,7 +237,7 @@ pub(super) struct PhaseFileHeader {
     pub(super) bytes: u64,
     pub(super) generation: Generation,
     body: [u8; 32],
-    /// The start of the body.
+    /// The offset of the body in the file.
     pub(super) start: u64,
 }
 
@@ -287,7 +289,8 @@ pub(super) fn open(path: &Path, kind: PhaseFile) -> Result<(File, PhaseFileHeade
     Ok((file, header))
 }
 
-/// The header of the documents, if all files of the folder are there and of one generation.
+/// Returns the header of the documents' file. Returns `None` unless the folder has all files and
+/// they are of one generation.
 pub(super) fn results_header(
     folder: &Path,
     id: &str,
@@ -298,7 +301,7 @@ pub(super) fn results_header(
         let header = match open(&path, kind) {
             Ok((_, header)) => header,
             Err(PhaseError::Folder { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                // There are no results, or a batch was killed while it renamed its files.
+                // The folder has no results, or a process was killed while it renamed the files.
                 return Ok(None);
             }
             Err(error) => return Err(error),
@@ -328,13 +331,13 @@ fn other(folder: &Path, found: &str, asked: &str) -> PhaseError {
     }
 }
 
-/// Reads one file from its first record to its last.
+/// Reads a file of a work folder from its first record to its last.
 #[derive(Debug)]
 pub(super) struct RecordReader {
     path: PathBuf,
     header: PhaseFileHeader,
     file: File,
-    /// Bytes that were read; those from `at` on are not handed out yet.
+    /// The bytes that were read from the file. Those from `at` on have not been returned yet.
     piece: Vec<u8>,
     at: usize,
     body: ContentHasher,
@@ -360,8 +363,8 @@ impl RecordReader {
         &self.header
     }
 
-    /// Fills `into` with the next bytes. Returns `false` at the end, and fails there if the digest
-    /// is wrong.
+    /// Fills `into` with the next bytes. At the end of the body, returns `false`, or an error if
+    /// the digest of the body is wrong.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Result<bool, PhaseError> {
         let mut filled = 0;
         while filled < into.len() {
@@ -380,12 +383,14 @@ impl RecordReader {
         Ok(true)
     }
 
-    /// Reads on. Returns `false` at the end, and fails there if the digest is wrong.
+    /// Reads the next bytes of the file. At the end of the body, returns `false`, or an error if
+    /// the digest of the body is wrong.
     fn fill(&mut self) -> Result<bool, PhaseError> {
         let now = self.left.min(PIECE as u64) as usize;
         if now == 0 {
             return if std::mem::take(&mut self.body).finish().0 == self.header.body {
-                // A further call reports the end again.
+                // The expected digest is set to that of nothing, so that a further call reports the
+                // end again.
                 self.header.body = ContentHasher::new().finish().0;
                 Ok(false)
             } else {
@@ -402,7 +407,7 @@ impl RecordReader {
         Ok(true)
     }
 
-    /// The next record.
+    /// Returns the next record, or `None` at the end.
     pub(super) fn next<R: Record>(&mut self) -> Result<Option<R>, PhaseError> {
         let mut bytes = [0; 128];
         let bytes = &mut bytes[..R::BYTES];
@@ -444,7 +449,7 @@ mod tests {
         assert!(open(&path, PhaseFile::Shingles).is_err());
     }
 
-    /// Each flipped bit and each truncation is noticed.
+    /// Every flipped bit and every truncation of a file is noticed.
     #[test]
     fn what_is_damaged_is_told() {
         let folder = tempfile::tempdir().expect("a folder");

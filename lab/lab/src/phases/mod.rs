@@ -1,5 +1,5 @@
-//! Out-of-core clustering (on disk, for more documents than memory could hold), in the four phases
-//! of Broder, Glassman, Manasse & Zweig 1997 ("The clustering algorithm").
+//! Clusters more documents than memory could hold: on disk, in the four phases of Broder, Glassman,
+//! Manasse & Zweig 1997 ("The clustering algorithm").
 //!
 //! ```text
 //! phase   input                makes                          in the work folder
@@ -10,30 +10,29 @@
 //!   4     <id, id, count>      clusters, by union-find        nothing: repeated for each policy
 //! ```
 //!
-//! 1. **Divide, sort, merge.** As in `groups`, records are collected into runs that fit into
-//!    memory, sorted, and written to unnamed files. The runs are merged while the next phase reads
-//!    them. Some 28 bytes of each document stay in memory as well (its class, its counts, the
-//!    union-find), as in the paper's last phase.
-//! 2. **A batch** ([`batch::ClusterBatch`]) takes new documents only. Their sorted entries are
+//! 1. **Divide, sort, merge.** Records are collected into runs that fit into memory, sorted, and
+//!    written to unnamed files, as `groups` does, too. The runs are merged while the next phase
+//!    reads them. About 28 bytes of each document stay in memory (its class, its counts, the
+//!    union-find), as in the last phase of the paper.
+//! 2. **A batch** ([`batch::ClusterBatch`]) processes only new documents. Their sorted entries are
 //!    merged with those in the folder. Pairs are formed if one of the two documents is new, and
 //!    their counts are added to those in the folder. If a shingle becomes common, counts of -1
-//!    cancel its old pairs. So several batches leave the results that one batch of everything
-//!    would.
+//!    cancel its old pairs. So several batches give the same results as one batch of all documents.
 //! 3. **Equal sketches are processed once.** Identical and lexically equivalent documents have
-//!    equal sketches, so they are all in the class of that sketch. The least number of a class
-//!    represents it, and the others are added to its cluster in the end. A document without a
-//!    shingle equals only documents with its bytes.
-//! 4. **A policy** ([`cluster::Policy`]) is a threshold, with containment or without. It needs
-//!    phase 4 alone, on the pairs of the folder. `MOD_m` needs only their counts; for `MIN_s` and
-//!    `V_i` the two sketches of each pair are compared. Super shingles have no third phase: all
-//!    documents of a list are in one cluster.
-//! 5. **Numbers have no meaning outside.** Documents are numbered in the order of their arrival, so
-//!    no answer may depend on their numbers: clusters are sets, and links are between classes of
+//!    equal sketches, so they are in one class. The document with the least number represents its
+//!    class. The others are added to its cluster at the end. A document without shingles is in one
+//!    class only with documents of the same bytes.
+//! 4. **A policy** ([`cluster::Policy`]) is a threshold, with or without containment. Another
+//!    policy repeats only phase 4, on the pairs in the folder. For `MOD_m` it needs only the counts
+//!    of the pairs; for `MIN_s` and `V_i` it compares the two sketches of each pair. Super shingles
+//!    have no third phase, because all documents with a common super shingle are in one cluster.
+//! 5. **Numbers of documents have no meaning outside.** Documents are numbered as they arrive, so
+//!    no answer may depend on their numbers. Clusters are sets, and links are between classes of
 //!    equal sketches.
 //!
 //! Files belong together if their headers name the same generation. They are replaced by renaming.
-//! Files that a killed process left, that are damaged, or that have other parameters are recognized
-//! before they are used. `docs/clustering.md` is the page about all this.
+//! A file is checked before it is used: it may be left by a killed process, be damaged, or have
+//! other parameters. `docs/clustering.md` describes all of this for users.
 
 pub mod batch;
 pub mod cluster;
@@ -46,10 +45,11 @@ use resemble_methods::MethodParams;
 pub use batch::{ClusterBatch, Eliminated, SketchedDocument};
 pub use cluster::{ClusterLink, Clusters, PhaseResults, Policy};
 
-/// Shingles in more documents than this are ignored (the paper's number, "Common shingles").
+/// The number of documents above which a shingle is ignored: the paper's number ("Common
+/// shingles").
 pub const COMMON: u32 = 1000;
 
-/// The memory for sorting, in bytes, unless another is asked for.
+/// The default memory for sorting, in bytes.
 pub const MEMORY: u64 = 512 << 20;
 
 /// Settings of a clustering.
@@ -57,17 +57,17 @@ pub const MEMORY: u64 = 512 << 20;
 pub struct ClusterPlan {
     /// The parameters of `shingle` or `super-shingle`.
     pub params: MethodParams,
-    /// Shingles in more documents than this are ignored; `None` if none is ignored.
+    /// The number of documents above which a shingle is ignored. `None` if no shingle is ignored.
     pub common: Option<u32>,
     /// The memory for sorting, in bytes.
     pub memory: u64,
-    /// True if one document represents all with equal sketches. The clusters are the same without
-    /// it, which tests check.
+    /// True if one document represents all documents with an equal sketch. Tests check that the
+    /// clusters are the same without this.
     pub eliminate: bool,
 }
 
 impl ClusterPlan {
-    /// The plan of the paper.
+    /// Returns the plan of the paper for these parameters.
     pub const fn new(params: MethodParams) -> Self {
         Self {
             params,
@@ -77,7 +77,8 @@ impl ClusterPlan {
         }
     }
 
-    /// Returns an id of everything that could change a byte of the files in the work folder.
+    /// Returns an id that differs for all settings that could change a byte of the files in the
+    /// work folder.
     pub fn id(&self) -> String {
         let common = match self.common {
             Some(common) => common.to_string(),

@@ -1,9 +1,9 @@
-//! The records that are sorted. Each has a fixed size, as small as possible.
+//! The records that the phases sort. Each type has a fixed size, which is as small as possible.
 
 use resemble_relate::sort::Record;
 
-/// <shingle, id>: a shingle of `KEY` bytes (5 for shingles, 8 for super shingles) and a document
-/// that has it. With 5 bytes it takes 9 bytes on disk, as in the paper.
+/// The record <shingle, id>: a shingle of `KEY` bytes and a document that has it. `KEY` is 5 for
+/// shingles and 8 for super shingles. With 5 it takes 9 bytes on disk, as in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ShingleEntry<const KEY: usize> {
     pub(super) shingle: u64,
@@ -28,8 +28,9 @@ impl<const KEY: usize> Record for ShingleEntry<KEY> {
     }
 }
 
-/// <id, id, count>: how many shingles two documents have in common, the lesser number first. While
-/// pairs are formed, a count may be -1: a shingle has become common and no longer counts.
+/// The record <id, id, count>: two documents, the lesser number first, and the number of shingles
+/// that they have in common. While pairs are formed, a count may be -1: it takes back a shingle
+/// that has become common and no longer counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Triple {
     pub(super) a: u32,
@@ -90,7 +91,8 @@ impl Record for IdPair {
     }
 }
 
-/// A digest of 16 bytes and a document that has it. Sorting brings equal digests together.
+/// A digest of 16 bytes and a document that has it. After sorting, documents with equal digests are
+/// neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NamedId {
     pub(super) name: [u8; 16],
@@ -113,7 +115,8 @@ impl Record for NamedId {
     }
 }
 
-/// An ignored shingle, how many documents have it, and the number of one of them.
+/// An ignored shingle, the number of documents that have it, and the number of one of these
+/// documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct IgnoredShingle {
     pub(super) shingle: u64,
@@ -139,24 +142,24 @@ impl Record for IgnoredShingle {
     }
 }
 
-/// A document in the work folder.
+/// The record of a document in the work folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DocumentRecord {
-    /// The digest of its bytes.
+    /// The digest of the document's bytes.
     pub(super) digest: [u8; 32],
-    /// A digest of its words.
+    /// The digest of the document's words, or zeros if it is unknown.
     pub(super) words: [u8; 16],
-    /// A digest of its sketch, or of its bytes if it has no shingles.
+    /// The digest of the document's sketch, or of its bytes if it has no shingles.
     pub(super) sketch: [u8; 16],
-    /// Its size in bytes.
+    /// The size of the document in bytes.
     pub(super) size: u64,
-    /// The start of its sketch.
+    /// The offset of the document's sketch.
     pub(super) at: u64,
     /// The number of shingles in its sketch.
     pub(super) shingles: u32,
-    /// The number of these that are ignored.
+    /// The number of these shingles that are ignored.
     pub(super) ignored: u32,
-    /// The document that represents it: the first one with this sketch.
+    /// The number of the document that represents this one: the first with the same sketch.
     pub(super) class: u32,
 }
 
@@ -188,7 +191,7 @@ impl Record for DocumentRecord {
     }
 }
 
-/// The `N` bytes from `at` on, or zeros if there are fewer.
+/// Returns the `N` bytes from `at` on. If there are fewer, returns zeros.
 pub(super) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes
         .get(at..)

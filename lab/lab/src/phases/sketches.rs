@@ -1,4 +1,4 @@
-//! The file of the sketches. Each is read from its place when it is needed.
+//! The file of the sketches. A sketch is read from it when it is needed.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,10 +12,10 @@ use crate::error::PhaseError;
 /// The number of bytes that are read first; most sketches are shorter.
 const PIECE: usize = 1 << 10;
 
-/// The longest sketch, in bytes: that of 2^32 shingles.
+/// The maximum size of a sketch in bytes. A sketch of 2^32 shingles has this size.
 const LONGEST: usize = 1 << 34;
 
-/// The bytes of a sketch with their length in front.
+/// Returns the bytes of a sketch, preceded by their length.
 pub(super) fn framed(signature: &MethodSignature) -> Vec<u8> {
     let encoded = signature.encode();
     let mut out = (encoded.len() as u64).to_le_bytes()[..5].to_vec();
@@ -41,7 +41,7 @@ impl Sketches {
         })
     }
 
-    /// The sketch that begins at this place of the body.
+    /// Returns the sketch that begins at this offset of the body.
     pub(super) fn at(&self, at: u64) -> Result<MethodSignature, PhaseError> {
         let mut piece = [0; PIECE];
         let mut filled = 0;

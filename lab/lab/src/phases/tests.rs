@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::error::PhaseError;
 
-/// The shingles of a document, and its name: two documents with equal names have equal bytes.
+/// A test document: its shingles and a number. Documents have equal bytes only if both are equal.
 type Made = (BTreeSet<u64>, u8);
 
 fn plan(params: MethodParams, common: Option<u32>) -> ClusterPlan {
@@ -50,7 +50,8 @@ fn signature(params: &MethodParams, set: &BTreeSet<u64>) -> MethodSignature {
 }
 
 fn document(params: &MethodParams, made: &Made) -> SketchedDocument {
-    // Documents with equal shingles and different names have different contents.
+    // The number is part of the content, so documents with equal shingles can have different
+    // contents.
     let name: Vec<u8> = made.0.iter().flat_map(|x| x.to_le_bytes()).collect();
     SketchedDocument {
         content: digest(&[&name[..], &[made.1]].concat()),
@@ -60,7 +61,7 @@ fn document(params: &MethodParams, made: &Made) -> SketchedDocument {
     }
 }
 
-/// Puts documents through all phases, in batches of these sizes.
+/// Takes documents through all phases, in batches of these sizes and a last batch with the rest.
 fn settled(folder: &Path, plan: &ClusterPlan, made: &[Made], sizes: &[usize]) -> PhaseResults {
     let mut rest = made;
     let mut results = None;
@@ -94,7 +95,7 @@ fn fresh(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
     clusters(&settled(folder.path(), plan, made, &[]), policy).0
 }
 
-/// The clusters by the definition: every pair is compared.
+/// Returns the clusters by their definition: every pair is compared.
 fn naive(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
     let params = &plan.params;
     let signed: Vec<MethodSignature> = made.iter().map(|one| signature(params, &one.0)).collect();
@@ -105,7 +106,8 @@ fn naive(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
             _ => values.to_vec(),
         }
     };
-    // Only one of several documents with equal sketches is processed.
+    // The phases process only one of several documents with equal sketches, so only that one counts
+    // for common shingles.
     let running: BTreeSet<Vec<u8>> = signed.iter().map(MethodSignature::encode).collect();
     let mut lists: BTreeMap<u64, usize> = BTreeMap::new();
     for encoded in &running {
@@ -162,7 +164,8 @@ fn naive(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
     Clusters(sets.into_least())
 }
 
-/// Families: documents that are a base with some shingles changed, parts, copies, and empty ones.
+/// Generates collections of families. A family has a base, versions with some shingles changed,
+/// parts, copies, and empty documents.
 fn collections() -> impl Strategy<Value = Vec<Made>> {
     let one = (0u64..4, 0usize..14, 0u64..8, 0u8..2).prop_map(|(base, from, change, name)| {
         let all = (from as u64..14).map(|i| {
@@ -207,8 +210,8 @@ fn schemes() -> impl Strategy<Value = MethodParams> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// The four phases find the same pairs as comparing every pair, for any ignored shingles and
-    /// any policy.
+    /// The four phases give the same clusters as comparing every pair, for any limit of ignored
+    /// shingles and any policy.
     #[test]
     fn phases_are_every_pair_compared(
         made in collections(),
@@ -220,8 +223,8 @@ proptest! {
         prop_assert_eq!(fresh(&plan, &made, &policy), naive(&plan, &made, &policy));
     }
 
-    /// Without a limit for common shingles, processing one document of each sketch makes the same
-    /// clusters as processing all.
+    /// If no shingle is ignored, processing one document for each sketch gives the same clusters as
+    /// processing all documents.
     #[test]
     fn elimination_changes_nothing_without_a_cut_off(
         made in collections(),
@@ -232,13 +235,14 @@ proptest! {
     ) {
         let with = plan(params, None);
         let without = ClusterPlan { eliminate: false, ..with.clone() };
-        // Documents with equal bytes are in one cluster, however few shingles they have.
+        // With elimination, documents with equal bytes are in one cluster even if they have no
+        // shingles. Without it they are not, so documents without shingles are left out.
         let made: Vec<Made> = made.into_iter().filter(|one| !one.0.is_empty()).collect();
         prop_assert_eq!(fresh(&with, &made, &policy), fresh(&without, &made, &policy));
     }
 
-    /// Several batches make the clusters, links and counts of one batch, even if shingles become
-    /// common meanwhile.
+    /// Several batches give the clusters, links and files of a single batch, even if a shingle
+    /// becomes common in a later batch.
     #[test]
     fn batches_are_as_one(
         made in collections(),
@@ -259,7 +263,8 @@ proptest! {
         }
     }
 
-    /// Another order of the documents makes other numbers, but the same clusters.
+    /// If the documents are added in another order, their numbers differ, but the clusters are the
+    /// same.
     #[test]
     fn the_order_means_nothing(
         made in collections(),
@@ -282,7 +287,8 @@ proptest! {
         prop_assert_eq!(sets(&made), sets(&reversed));
     }
 
-    /// Linking all pairs of a list makes the same clusters as linking all with its first document.
+    /// Linking all documents with a common super shingle with each other gives the same clusters as
+    /// linking all of them with one.
     #[test]
     fn every_link_of_super_shingles_adds_nothing(made in collections()) {
         let plan = plan(super_of(2), Some(6));
@@ -296,7 +302,8 @@ proptest! {
     }
 }
 
-/// Thousands of documents with little memory, which takes many runs and several rounds of merging.
+/// Clusters thousands of documents with little memory, which needs many runs and several rounds of
+/// merging.
 #[test]
 fn little_memory_is_enough() {
     let made: Vec<Made> = (0..3000u64)
@@ -342,7 +349,7 @@ fn other_parameters_and_other_seeds_are_refused() {
         message.contains("keeps clusters of shingle.words-10.rate-25.seed-"),
         "{message}"
     );
-    // The old results are still there.
+    // The results for the first seed are still in the folder.
     assert_eq!(
         settled(folder.path(), &seeded("one"), &[], &[]).documents(),
         1

@@ -1,12 +1,12 @@
-//! Methods in find, pairs and dump.
+//! Tests of methods in `find`, `pairs` and `dump`.
 
 use crate::environment;
 use resemble_methods::Method;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, finish};
 
-/// Versions of a text, a part of it, two versions in one file, an unrelated file, and one that is
-/// too small.
+/// Creates a folder with versions of a text, a part of it, and a file that has the text twice. It
+/// also has an unrelated file and one that is too small to judge.
 pub(crate) fn collection() -> Environment {
     let env = environment();
     let text = paragraphs(1, 400);
@@ -62,7 +62,8 @@ fn every_method_finds_the_copy_and_not_the_stranger() {
     }
 }
 
-/// "The query is a call for papers; another file holds two versions of it."
+/// Tests an example of sif's paper: "The query is a call for papers; another file holds two
+/// versions of it."
 #[test]
 fn sif_says_two_hundred_percent() {
     let env = collection();
@@ -94,8 +95,7 @@ fn tsv_has_the_columns_of_the_contract_and_csv_the_score() {
     for line in run(&pairs, "tsv").lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         assert_eq!(fields.len(), 7, "{line}");
-        // The row has the paper's figure with all its decimals, and the other measures, but no
-        // chunks.
+        // The row has the paper's figure with all decimals, and no bytes in common chunks.
         assert!(
             fields[2].parse::<f64>().unwrap() > 0.0 && fields[6].is_empty(),
             "{line}"
@@ -127,7 +127,7 @@ fn what_a_method_cannot_tell_is_null_or_refused() {
                 "{row}"
             );
         }
-        // The question is refused before any file is read: no such file exists.
+        // The folder does not exist, so the question must be refused before any file is read.
         let refused = env.run([
             "pairs",
             "no/such/dir",
@@ -327,8 +327,8 @@ fn sets_of_other_programs() {
         };
         let fields: Vec<&str> = row.split('\t').collect();
         assert_eq!(fields[..2], ["a", "b"]);
-        // The two sets have 3000 common features of 5000 in all. sif and the methods of chunks give
-        // the share of one set, which has 4000.
+        // The two sets have 4000 features each: 3000 of 5000 are common. So the resemblance is 0.6.
+        // sif and the methods with chunks give the share of one set, which is 0.75.
         let score: f64 = fields[2].parse().unwrap();
         let expected = if matches!(method, "tttd" | "bsw" | "sif" | "sif-anchors") {
             0.75
@@ -471,7 +471,7 @@ fn words_of_a_dictionary_and_basic_forms() {
     );
 }
 
-/// `--shards` works without a cache, with arrays in a temporary folder.
+/// With `--shards` and without a cache, the arrays are made in a temporary folder.
 #[test]
 fn shards_work_without_a_cache() {
     let env = environment();
@@ -517,15 +517,16 @@ fn shards_work_without_a_cache() {
             assert_eq!((ran.code, ran.text()), (0, alone.text()), "{ran:?}");
         }
         assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
-        // Without a folder, the processes cannot share arrays, so the question fails.
+        // The processes share arrays in a folder. This folder cannot be made, so the question
+        // fails.
         let ran = ask(question, &["--no-cache", "--shards", "3"], &without);
         assert_eq!((ran.code, ran.text().as_str()), (2, ""));
         assert!(ran.err.contains("/nonexistent"), "{ran:?}");
     }
 }
 
-/// The list of sif's paper has every occurrence of a fingerprint, so a search in it finds the files
-/// that `find` finds.
+/// The list `All_Fingers` contains every occurrence of a fingerprint, as in sif's paper. So a
+/// search in it finds the same files as `find`.
 #[test]
 fn all_fingers_finds_what_find_finds() {
     let env = collection();

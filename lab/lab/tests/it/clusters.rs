@@ -1,4 +1,5 @@
-//! Groups by `shingle` and `super-shingle`: the options of out-of-core clusters.
+//! Tests of groups by `shingle` and `super-shingle`, and of the options of clusters that are
+//! computed on disk.
 
 use crate::environment;
 use resemble_testutil::prose::paragraphs;
@@ -15,14 +16,13 @@ fn collection() -> Environment {
         format!("<html><body>{page}</body></html>"),
     );
     env.write("docs/edited.txt", text.replacen("river", "brook", 40));
-    // A part this small has no run of the sorted sketch in common with the whole, except by
-    // accident.
+    // A part this small has no super shingle in common with the whole text, except by accident.
     env.write("docs/part.txt", &text[..text.len() / 16]);
     env.write("docs/stranger.txt", paragraphs(2, 200));
     env
 }
 
-/// The paths of each group.
+/// Returns the paths of the files in each group.
 fn groups(env: &Environment, options: &[&str]) -> Vec<Vec<String>> {
     let mut args = vec!["groups", "docs", "--format", "json"];
     args.extend(options);
@@ -107,7 +107,7 @@ fn a_work_folder_is_kept_and_belongs_to_one_seed() {
         refused.err
     );
     assert!(!refused.err.contains("another another"), "{}", refused.err);
-    // The secret is read from a file, so no command line shows it.
+    // The secret seed is read from a file, so that no command line shows it.
     let of_file = || {
         let question = ["groups", "docs", "--method", "shingle", "--work", "work"];
         env.run(question.iter().chain(&["--seed-file", "secret"]))
@@ -118,7 +118,7 @@ fn a_work_folder_is_kept_and_belongs_to_one_seed() {
     let refused = of_file();
     assert_eq!(refused.code, 2);
     assert!(refused.err.contains("secret: it is empty"), "{refused:?}");
-    // With little memory the answer is the same.
+    // The answer does not depend on the memory.
     let little = [
         "groups", "docs", "--method", "shingle", "--memory", "1M", "--seed", "one",
     ];
@@ -148,7 +148,7 @@ fn common_shingles_are_listed() {
     assert_eq!(ignored[0]["documents"], 12);
 }
 
-/// Any text can be looked up, indexed or not. The row has the interval of the estimate.
+/// Any text can be looked up, even if it is not indexed. The row has the interval of the estimate.
 #[test]
 fn a_text_from_outside_is_looked_up() {
     let env = collection();
@@ -176,7 +176,7 @@ fn only_the_group_of_a_file_is_printed() {
     let other = paragraphs(3, 200);
     env.write("docs/other.txt", &other);
     env.write("docs/other too.txt", other.replacen("river", "brook", 20));
-    // A row has the least name of a file with several: `other.txt`.
+    // If a file has several names, its row has the least one: `other.txt`.
     std::fs::hard_link(env.path("docs/other.txt"), env.path("docs/zzz.txt")).unwrap();
     let all = groups(&env, &["--method", "shingle"]);
     assert_eq!(all.len(), 2);
@@ -195,7 +195,7 @@ fn only_the_group_of_a_file_is_printed() {
         absent.code == 2 && absent.err.contains("docs/absent.txt"),
         "{absent:?}"
     );
-    // An export knows files that are gone.
+    // The exports still have files that are removed afterwards.
     env.run([
         "export",
         "docs",
@@ -212,7 +212,8 @@ fn only_the_group_of_a_file_is_printed() {
     );
 }
 
-/// The paper's figure of a small part and its whole is below the threshold, in both directions.
+/// The paper's figure for a small part and its whole is below the threshold, whichever of the two
+/// is the subject.
 #[test]
 fn a_text_that_lies_in_another_is_found_by_containment() {
     let env = collection();

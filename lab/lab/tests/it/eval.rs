@@ -1,7 +1,7 @@
-//! `resemble lab eval`: every experiment on a small folder.
+//! Tests of `resemble lab eval`: every experiment on a small folder.
 //!
-//! Experiments take long without optimization. So each of them runs only twice, once by itself and
-//! once with all others. The tests read the output of these runs.
+//! Experiments take long without optimization, so each of them runs only twice: by itself, and
+//! together with all others. The tests read the output of these two runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,8 +12,8 @@ use crate::environment;
 use resemble_testutil::Environment;
 use resemble_testutil::prose::paragraphs;
 
-/// Versions of texts of all sizes, and a file that is not text. The largest texts have some 10 KB,
-/// the least size that the experiments look at.
+/// Creates a folder with versions of texts of several sizes, and a file that is not text. The
+/// largest texts have about 10 KB, which is the least size that the experiments use.
 fn texts() -> Environment {
     let env = environment();
     for seed in 1..=4 {
@@ -41,7 +41,8 @@ const EXPERIMENTS: [&str; 7] = [
     "anchors",
 ];
 
-/// Tables, some of their columns, and the rows that these texts give under three seeds.
+/// Expected figures: the name of a table, some of its columns, and the rows that these texts give
+/// with three seeds.
 const FIGURES: &[(&str, &[&str], &str)] = &[
     (
         "sif/query",
@@ -247,10 +248,10 @@ const FIGURES: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// The files that an experiment has written, by name; the name of a folder ends with a slash.
+/// The files that an experiment wrote, by name. The name of a folder ends with a slash.
 type Written = BTreeMap<String, Vec<u8>>;
 
-/// The output of each experiment by itself.
+/// The output of the experiments that run by themselves.
 static ALONE: LazyLock<Written> = LazyLock::new(|| {
     let env = texts();
     for experiment in EXPERIMENTS {
@@ -263,7 +264,7 @@ static ALONE: LazyLock<Written> = LazyLock::new(|| {
     written(&env.path("out"))
 });
 
-/// The output of `all`.
+/// The output of `eval all`.
 static TOGETHER: LazyLock<Written> = LazyLock::new(|| {
     let env = texts();
     let ran = env.run(["eval", "all", "texts", "-o", "papers", "--seeds", "3", "-q"]);
@@ -344,7 +345,7 @@ fn an_experiment_is_the_same_on_every_run() {
     }
 }
 
-/// Returns the cells of these columns of a table. Columns of times are not asked for.
+/// Returns the cells of these columns of a table. Columns of times are never requested.
 fn cells(results: &str, table: &str, columns: &[&str]) -> String {
     let mut blocks = results.split("\n\n");
     let head = format!("# {table}\n");
@@ -380,7 +381,8 @@ fn figures_of_experiments_on_fixed_texts() {
     assert!(others.is_empty(), "{others}");
 }
 
-/// Three equal READMEs and one that is half another's; a copy under another name is no README.
+/// There are three equal READMEs, one that is half of their text, and a LICENSE. A copy of the
+/// LICENSE has a name that does not count.
 #[test]
 fn copies_and_readmes_are_counted() {
     let env = environment();
@@ -404,7 +406,7 @@ fn copies_and_readmes_are_counted() {
         .collect();
     let [row] = rows[..] else { panic!("{table}") };
     let cells: Vec<&str> = row.split(',').collect();
-    // Five files have three texts. One text has a group of equal files.
+    // Five files with such names have three texts. One of these texts has several files.
     assert_eq!((cells[1], cells[2], cells[4]), ("5", "3", "1"), "{table}");
     assert_ne!(cells[5], "0", "{table}");
     let page = std::fs::read_to_string(env.path("out/sif.md")).unwrap();
@@ -454,8 +456,7 @@ fn sweeps_are_folders_and_a_language_has_tables() {
     assert!(ran.code == 2 && ran.err.contains("line 1"), "{ran:?}");
 }
 
-/// One page has every table and plot, each paper has a page of its own, and no temporary file is
-/// left.
+/// One page lists every table and plot, each paper has its own page, and no temporary file is left.
 #[test]
 fn all_papers_are_on_one_page() {
     let index = text(&TOGETHER, "index.md");

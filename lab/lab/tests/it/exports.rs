@@ -1,18 +1,19 @@
-//! Sketches of a folder in a file, and questions without the folder.
+//! Tests of exports: the sketches of a folder in one file, and questions that need only this file.
 
 use crate::asked::collection;
 use crate::environment;
 use resemble_testutil::Environment;
 use resemble_testutil::prose::paragraphs;
 
-/// Returns the answer to a question, with `PLACE` for the name of the folder or of the export.
+/// Returns the exit code and the rows of an answer. The argument `PLACE` is replaced by `place`,
+/// the name of the folder or of its export, and `place` in the rows by `PLACE`.
 fn answer(env: &Environment, args: &[&str], place: &str) -> (i32, String) {
     let args = args
         .iter()
         .map(|arg| if *arg == "PLACE" { place } else { arg });
     let ran = env.run(args.chain(["--format", "jsonl"]));
     assert_eq!(ran.err, "", "{place}");
-    // The first line has the arguments, which differ.
+    // The first line contains the arguments, which differ, so it is left out.
     let rows: Vec<String> = ran.text().lines().skip(1).map(str::to_owned).collect();
     (
         ran.code,
@@ -38,7 +39,7 @@ fn an_export_answers_like_its_folder_without_the_files() {
     ];
     let mut before = Vec::new();
     for method in methods {
-        // Arrays of 24 bits take a second each.
+        // Arrays of 24 bits would take a second each, so 16 bits are used.
         let bits: &[&str] = match method {
             "sorted5" => &["--bits", "16"],
             _ => &[],
@@ -96,8 +97,8 @@ fn an_export_is_dumped_like_its_folder() {
     }
 }
 
-/// Broder et al. 1997, section 4: "divide, compute, merge". Processes sketch a part each, and the
-/// clusters of all parts are those of the whole.
+/// Tests the steps "divide, compute, merge" (Broder et al. 1997, section 4). Each process sketches
+/// a part of the files. The clusters of all parts together must be those of the whole folder.
 #[test]
 fn parts_that_processes_sketch_make_the_clusters_of_the_whole() {
     let env = environment();

@@ -1,4 +1,4 @@
-//! `resemble lab` starts the laboratory and hands over its arguments.
+//! Tests that `resemble lab` starts the laboratory and passes its arguments on.
 
 use std::process::Command;
 
@@ -19,7 +19,7 @@ fn texts() -> Environment {
     env
 }
 
-/// Asks both programs, with nothing on standard input.
+/// Runs `resemble-lab`, and `resemble lab`, with the same arguments and an empty standard input.
 fn both(env: &Environment, before: &[&str], args: &[&str]) -> [Ran; 2] {
     let here = env.run(before.iter().chain(args));
     let mut command = env.command([""; 0]);
@@ -55,8 +55,8 @@ fn every_question_has_the_same_answer_through_the_command() {
             0,
         ),
         (&[], &["dump", "--method", "min", "docs"], 0),
-        // Four cases: no file is found, the method lacks the measure, the usage is wrong, help is
-        // requested.
+        // The next four cases: no file is found, the method lacks the measure, the usage is wrong,
+        // help is requested.
         (
             &[],
             &[

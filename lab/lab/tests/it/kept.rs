@@ -1,12 +1,13 @@
-//! The answer to a question has the same bytes at the first time, when repeated, and without a
-//! cache.
+//! Tests that an answer has the same bytes the first time, when the question is repeated, and
+//! without a cache.
 
 use crate::environment;
 use resemble_methods::Method;
 use resemble_testutil::Environment;
 use resemble_testutil::prose::paragraphs;
 
-/// A small collection: versions, parts, copies, hard links, boilerplate, hostile names.
+/// Creates a small collection of versions, parts, copies, hard links, boilerplate, and a name with
+/// a tab.
 fn collection() -> Environment {
     let env = environment();
     let header = paragraphs(100, 4);
@@ -26,7 +27,7 @@ fn collection() -> Environment {
     env
 }
 
-/// Answers are made with cached signatures, with new ones, and without a cache.
+/// Answers from cached signatures, from new ones, and without a cache must have the same bytes.
 #[test]
 fn methods_have_the_same_bytes_whoever_kept_what() {
     let env = collection();
@@ -70,8 +71,8 @@ fn methods_have_the_same_bytes_whoever_kept_what() {
     same_bytes(&env, &rest, &["text", "json", "jsonl"]);
 }
 
-/// Asks each question first, again, and without the cache, and expects the same bytes and exit
-/// code.
+/// Runs each question twice, and once without the cache, and checks that bytes and exit codes are
+/// equal.
 fn same_bytes(env: &Environment, questions: &[Vec<&str>], formats: &[&str]) {
     for question in questions {
         for format in formats {
@@ -91,7 +92,8 @@ fn same_bytes(env: &Environment, questions: &[Vec<&str>], formats: &[&str]) {
     }
 }
 
-/// Signatures are neither in the cache of the command nor in the state of the daemon.
+/// The laboratory writes only its own cache, and not that of the command or the state of the
+/// daemon.
 #[test]
 fn the_laboratory_has_a_cache_of_its_own() {
     let env = collection();

@@ -1,7 +1,8 @@
-//! The laboratory as scripts and people use it: the built program, in an environment of its own.
+//! Tests of the laboratory as scripts and people use it: they run the built program in a private
+//! environment.
 
-// Clippy lets test functions unwrap, but not the functions that they call. Here, too, a failure to
-// prepare a test is a failed test.
+// Clippy allows `unwrap` in test functions, but not in the functions that they call. If one of
+// these cannot prepare a test, the test must fail, too.
 #![allow(clippy::unwrap_used)]
 
 mod asked; // methods: find, pairs, dump

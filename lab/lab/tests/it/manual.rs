@@ -1,4 +1,4 @@
-//! Help, man pages, completions, and the page in docs/.
+//! Tests of the help, the man pages, the completions, and the reference page in `docs/`.
 
 use resemble_testutil::page_is_up_to_date;
 

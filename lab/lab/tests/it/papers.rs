@@ -1,8 +1,9 @@
-//! `docs/papers.md`: made from the results of experiments.
+//! Checks `docs/papers.md`, which is made from the results of experiments.
 //!
-//! `lab/results/NAME.tsv` is the `results.tsv` of `resemble lab eval all`, one file for each
-//! collection. A folder in `lab/results` has a file for each size of a run at scale.
-//! `lab/results/papers.md` is the page without figures of ours. Some of its lines are filled in:
+//! `lab/results/NAME.tsv` is the `results.tsv` of `resemble lab eval all` for one collection. A
+//! folder in `lab/results` has one file for each size of a run at scale. The template
+//! `lab/results/papers.md` is the page without our figures. These lines of the template are filled
+//! in:
 //!
 //! ```text
 //! @of FOLDER                       the columns below are the files of this folder
@@ -12,7 +13,7 @@
 //! @table what | PAGE/TABLE         the rows of the table, of each collection in turn
 //! ```
 //!
-//! `UPDATE_REFERENCE=1 cargo test -p resemble-lab --test it -- papers` makes the page.
+//! `UPDATE_REFERENCE=1 cargo test -p resemble-lab --test it -- papers` writes the page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,10 +23,10 @@ use resemble_testutil::page_is_up_to_date;
 
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../results");
 
-/// A table of the results: its columns, and its rows.
+/// A table of the results. The first row has the names of the columns.
 type Rows = Vec<Vec<String>>;
 
-/// The tables of a collection by their names.
+/// The tables of a collection, by name.
 type Results = BTreeMap<String, Rows>;
 
 fn results(text: &str) -> Results {
@@ -39,8 +40,8 @@ fn results(text: &str) -> Results {
     tables
 }
 
-/// The cell in the first row that begins with these cells, or "–" if these results have no such
-/// row.
+/// Returns the cell in this column of the first row that begins with the cells in `row`. Returns
+/// "–" if these results have no such row.
 fn cell(tables: &Results, table: &str, row: &str, column: &str) -> String {
     let Some(rows) = tables.get(table) else {
         return "–".to_owned();
@@ -56,7 +57,7 @@ fn cell(tables: &Results, table: &str, row: &str, column: &str) -> String {
     found.map_or_else(|| "–".to_owned(), |cells| cells[at].clone())
 }
 
-/// The text with a comma between thousands in whole numbers of five digits and more.
+/// Inserts commas between thousands, in whole numbers of five digits or more.
 fn grouped(text: &str) -> String {
     let mut out = String::new();
     for piece in text.split_inclusive(|one: char| !one.is_ascii_digit()) {
@@ -73,7 +74,7 @@ fn grouped(text: &str) -> String {
     out
 }
 
-/// The number that a cell begins with.
+/// Returns the number at the beginning of a cell.
 fn leading(cell: &str) -> Option<f64> {
     let end = cell.find(|one: char| !one.is_ascii_digit() && one != '.');
     cell[..end.unwrap_or(cell.len())].parse().ok()
@@ -90,7 +91,8 @@ fn growth(cells: &[String]) -> String {
     }
 }
 
-/// The rows of a table of all collections, each with the name of its collection.
+/// Returns the rows of a table from all collections. Each row begins with the name of its
+/// collection.
 fn whole(what: &str, table: &str, collections: &[(String, Results)]) -> String {
     let mut page = String::new();
     for (name, tables) in collections {
@@ -151,7 +153,8 @@ fn rendered(template: &str, of: &dyn Fn(&str) -> Vec<(String, Results)>) -> Stri
     page
 }
 
-/// The results in a folder below `lab/results`, by name, the least numbers first.
+/// Returns the results in a folder below `lab/results`, with their names, which are ordered by
+/// their numbers.
 fn saved(folder: &str) -> Vec<(String, Results)> {
     let mut collections = Vec::new();
     for entry in std::fs::read_dir(Path::new(RESULTS).join(folder)).unwrap() {

@@ -1,4 +1,5 @@
-//! Clusters in four phases, on files: which results stay, are merged, or are made again.
+//! Tests of clusters in four phases, on files: which results are kept, which are merged, and which
+//! are made again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -46,8 +47,8 @@ fn edited(text: &str, every: usize) -> String {
         .join(" ")
 }
 
-/// Two families of texts, a copy, a text with other markup, a part, unrelated texts, and one that
-/// is too small.
+/// Writes two families of texts: each has a base, a copy, a text with other markup, an edited text
+/// and a part. Also writes unrelated texts, and one that is too small.
 fn collection(scene: &Scene) {
     for family in 1..3 {
         let base = text(family, 3000);
@@ -83,7 +84,7 @@ fn ask(
     answer(&snapshot, &request, None, cache).expect("an answer")
 }
 
-/// The clusters by name.
+/// Returns the clusters as sets of names.
 fn sets(answer: Answer<MethodRow>) -> BTreeSet<BTreeSet<String>> {
     let grouping = GroupsAnswer::of_rows(answer.rows);
     let name = |file: u32| {
@@ -152,7 +153,8 @@ fn families_are_found_and_a_policy_repeats_the_last_phase_alone() {
     let files = kept_files(folder.path());
     let before = numbers_of(&files);
     assert_eq!(files.len(), 2 * 6, "{files:?}");
-    // The next question must read no file, and write none.
+    // The files are moved away, because the next question must not read a file. It must not write
+    // one either.
     for name in ["1", "2", "stranger"] {
         std::fs::rename(scene.path(name), scene.temp.path(name)).expect("moved");
     }
@@ -193,7 +195,7 @@ fn what_comes_is_merged_and_what_goes_makes_anew() {
     let late = edited(&text(1, 3000), 90);
     scene.write("late", &late);
     scene.scan();
-    // The old files are moved away; they need not be read again.
+    // The files of the first question are moved away, because they must not be read again.
     for name in ["1", "2", "stranger"] {
         std::fs::rename(scene.path(name), scene.temp.path(name)).expect("moved");
     }
@@ -306,8 +308,8 @@ fn common_shingles_are_ignored_and_listed_with_their_words() {
                 .rows,
         )
     };
-    // Each text has 91 shingles, of which 31 are the header's. So two texts share 31 of 151, which
-    // is 21 %.
+    // Each text has 91 shingles, of which 31 are from the header. So two texts have 31 of 151
+    // shingles in common, which is 21 %.
     let all = ask(0);
     assert!(
         all.common.is_empty() && all.links.len() == 66,
@@ -325,14 +327,14 @@ fn common_shingles_are_ignored_and_listed_with_their_words() {
     assert_eq!(ask(12).links.len(), 66);
 }
 
-/// "The input can be any document; … whether it was part of the initial clustering or not; whether
-/// it has changed or not."
+/// Tests a sentence of the paper: "The input can be any document; … whether it was part of the
+/// initial clustering or not; whether it has changed or not."
 #[test]
 fn any_text_is_looked_up_on_the_fly() {
     let mut scene = Scene::new();
     collection(&scene);
     scene.scan();
-    // One text has changed since it was indexed, and another one is outside of the index.
+    // One of the texts has changed since it was indexed, and another text is not in the index.
     let elsewhere = scene.temp.path("elsewhere");
     std::fs::write(&elsewhere, edited(&text(2, 3000), 45)).expect("written");
     scene.write("2/base", edited(&text(2, 3000), 50));
@@ -406,7 +408,8 @@ fn what_cannot_be_told_is_refused_before_any_file_is_read() {
     }
 }
 
-/// Documents need not come from the index. (`eval broder` makes the figures of the paper's table.)
+/// The phases also accept documents that are not in an index. (`eval broder` uses this for the
+/// figures of the paper's table.)
 #[test]
 fn documents_of_any_source_go_through_the_phases() {
     let folder = tempfile::tempdir().expect("a folder");

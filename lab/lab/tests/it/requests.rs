@@ -1,4 +1,4 @@
-//! Requests about a scene.
+//! Makes requests about the files of a scene.
 
 use resemble_lab::question::{MethodQuestion, MethodRequest};
 use resemble_methods::MethodParams;

@@ -1,4 +1,4 @@
-//! The arrays of sorted5 by one process and by several.
+//! Tests that one process and several processes make the same arrays of sorted5.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ fn collection(env: &Environment) {
     env.write("docs/empty", b"");
 }
 
-/// The parts of the only state below a folder.
+/// Returns the files of all arrays below a folder, which has only one state of them.
 fn parts(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -107,8 +107,8 @@ fn shards_have_the_same_bytes_as_one_process() {
             }
         }
     }
-    // More documents are merged by another number of processes into a state of seven parts, with
-    // the same result.
+    // The arrays have seven parts now. A document is added and another one removed. Two processes
+    // merge this change into the arrays, which must give the same answer as making them again.
     env.write("docs/new", paragraphs(3, 30));
     std::fs::remove_file(env.path("docs/parts/2")).expect("removed");
     let merged = ask("2", &["--format", "json"]);

@@ -1,4 +1,4 @@
-//! Published methods on files: which signatures are cached, made anew, removed.
+//! Tests of published methods on files: which signatures are cached, computed again, or removed.
 
 use crate::requests::method_request;
 use crate::scene::Scene;
@@ -16,7 +16,7 @@ fn text(seed: u32, len: usize) -> Vec<u8> {
     let mut random = Random::new(seed.into());
     let mut out = Vec::new();
     while out.len() < len {
-        // These words have anchors of sif in them.
+        // The word "with" contains anchors of sif.
         out.extend_from_slice(format!("{:08x} with ", random.draw() >> 32).as_bytes());
     }
     out.truncate(len);
@@ -78,12 +78,13 @@ fn what_was_signed_once_is_not_read_again() {
         let cache = SignatureCache::in_index(&scene.index);
         let before = commits();
         let first = ask(&scene, method, all_pairs(), cache);
-        // Fingerprints of sif have 22 bits, so unrelated files may share one.
+        // Fingerprints of sif have only 22 bits, so unrelated files may have one in common. So only
+        // the first pair is checked.
         let best = ("a".to_owned(), "b".to_owned());
         assert_eq!(names(&first).first(), Some(&best), "{method}");
         assert_eq!(commits(), before + 1, "{method}");
-        // The files are gone, but the index does not know it: the answer is made of cached
-        // signatures.
+        // The files are moved away, which the index does not know. So the answer must be made from
+        // cached signatures.
         for name in ["a", "b", "c"] {
             std::fs::rename(scene.root().join(name), scene.temp.path(name)).expect("moved");
         }
@@ -94,7 +95,7 @@ fn what_was_signed_once_is_not_read_again() {
             "{method}"
         );
         assert_eq!(commits(), before + 1, "{method}");
-        // No signature is cached, so each file is an error.
+        // For these parameters no signature is cached, so each file is an error.
         let params = MethodParams::parse("mod.bytes-20.n-7.v1", None).expect("params");
         let other = MethodRequest {
             params,
@@ -156,7 +157,7 @@ fn a_file_that_changed_is_compared_as_it_is_and_not_kept_as_it_was() {
     scene.write("a", &base);
     scene.write("b", text(2, 60_000));
     scene.scan();
-    // The file changes, but the index does not know it.
+    // The file changes after it was indexed.
     scene.write("b", &base[..50_000]);
     let changed = ask(
         &scene,
@@ -283,7 +284,7 @@ fn damaged_records_cost_time_and_nothing_else() {
 #[test]
 fn a_file_is_signed_as_its_bytes_are() {
     let scene = Scene::new();
-    // The content arrives in several pieces, with a hole.
+    // The content is read in several pieces. The file `sparse` has a hole where `plain` has zeros.
     let bytes = [text(1, 400_000), vec![0; 3 << 20], text(2, 100_000)].concat();
     scene.write("plain", &bytes);
     let sparse = scene.root().join("sparse");

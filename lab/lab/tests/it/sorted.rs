@@ -1,4 +1,5 @@
-//! sorted5: arrays and signatures give the same answers after any change of the files.
+//! Tests of sorted5: arrays and signatures must give the same answers after any change of the
+//! files.
 
 use std::path::{Path, PathBuf};
 
@@ -16,18 +17,18 @@ use resemble_testutil::random::Random;
 use crate::requests::method_request;
 use crate::scene::Scene;
 
-/// A cache with signatures in the index and arrays in `arrays` below a folder.
+/// Returns a cache with signatures in the index and arrays below this folder, in `arrays`.
 fn with_arrays<'a>(scene: &'a Scene, folder: &'a Path) -> SignatureCache<'a> {
     SignatureCache::in_index(&scene.index).with_folder(folder, true)
 }
 
-/// A cache with a folder in which nothing may stay.
+/// Returns a cache with a folder in which no file may remain.
 fn temporary(folder: &Path) -> SignatureCache<'_> {
     SignatureCache::nowhere().with_folder(folder, false)
 }
 
 fn params() -> MethodParams {
-    // With few bits many hashes collide.
+    // With so few bits, many hashes collide.
     let settings = Settings {
         bits: Some(10),
         ..Settings::default()
@@ -87,7 +88,7 @@ fn questions() -> Vec<MethodQuestion> {
     ]
 }
 
-/// Expects the same answers with arrays and without.
+/// Checks that answers with arrays equal answers without.
 fn same_answers(scene: &Scene, cache: SignatureCache<'_>) {
     for within in ["", "sub"] {
         if !scene.root().join(within).exists() {
@@ -105,7 +106,7 @@ fn same_answers(scene: &Scene, cache: SignatureCache<'_>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Files are added, changed and removed, whether the index sees it or not.
+    /// Files are added, changed and removed. Some of these changes are not indexed.
     #[test]
     fn the_arrays_say_what_the_signatures_say(
         steps in prop::collection::vec((0u8..4, 0u64..8, 0u64..6, 1usize..400), 1..12),
@@ -125,7 +126,7 @@ proptest! {
                 }
             }
             scene.scan();
-            // The index does not see these changes.
+            // These changes are made after the scan, so the index does not have them.
             for (name, seed, words) in unseen {
                 if scene.root().join(&name).exists() {
                     scene.write(&name, text(seed, words));
@@ -168,8 +169,8 @@ fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
         same_answers(&scene, cache);
         assert_eq!(std::fs::read(part()).expect("read"), whole);
     }
-    // Damage that the headers do not show is noticed when it is read, and repaired for the next
-    // question.
+    // This damage does not show in the header. It is noticed when the damaged bytes are read, and
+    // the next question repairs it.
     let mut damaged = whole.clone();
     let last = damaged.len() - 1;
     damaged[last] = 0xff;
@@ -184,14 +185,14 @@ fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
     assert_eq!(std::fs::read(part()).expect("read"), whole);
     std::fs::write(state().join("current"), "nonsense").expect("written");
     same_answers(&scene, cache);
-    // A file is in the place of the folder.
+    // The folder for the arrays cannot be made, because a file has its name.
     let blocked = folder.path().join("blocked");
     std::fs::write(&blocked, "").expect("written");
     same_answers(&scene, with_arrays(&scene, &blocked));
 }
 
-/// Files of equal bytes, some of them too short for a chunk, in several scopes; and arrays that
-/// stay after the cached signatures are gone.
+/// Tests files with equal bytes in several scopes, some of them too short for a chunk. The arrays
+/// must be enough after the cached signatures are removed.
 #[test]
 fn copies_need_no_signatures() {
     let mut scene = Scene::new();
@@ -214,7 +215,7 @@ fn copies_need_no_signatures() {
         .into_iter()
         .map(|question| ask(&scene, "", question, cache).rows)
         .collect();
-    // The signatures are removed, and no file can be read.
+    // The cached signatures are removed, and the files are moved away.
     let snapshot = scene.index.snapshot().expect("a snapshot");
     for (name, _) in snapshot.records("method.kept/").expect("records") {
         scene
@@ -234,8 +235,8 @@ fn copies_need_no_signatures() {
     std::fs::rename(folder.path().join("away"), scene.root()).expect("renamed back");
 }
 
-/// If processes fail and the arrays are only for them, the question fails and no file stays. (Here
-/// each process runs the test program, which makes no arrays.)
+/// If arrays are needed for several processes and these fail, the question fails and no file
+/// remains. (In this test each process runs the test program, which makes no arrays.)
 #[test]
 fn a_temporary_folder_goes_also_after_a_failure() {
     let mut scene = Scene::new();
@@ -258,7 +259,8 @@ fn a_temporary_folder_goes_also_after_a_failure() {
     ask(2, &folder.path().join("none")).expect_err("no folder");
 }
 
-/// Many documents are compared by temporary arrays, unless there is no place for these.
+/// Many documents are compared by temporary arrays. If these cannot be made, signatures are
+/// compared, with the same rows.
 #[test]
 fn many_documents_are_compared_by_temporary_arrays() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -277,7 +279,7 @@ fn many_documents_are_compared_by_temporary_arrays() {
     scene.scan();
     let question = || questions().remove(1);
     let by_arrays = ask(&scene, "", question(), temporary(folder.path()));
-    // The date of the folder has changed, so arrays were made in it.
+    // The folder has changed, so temporary arrays were made in it.
     assert!(modified().expect("a date") > before);
     let left = std::fs::read_dir(folder.path()).expect("listed");
     assert_eq!(left.count(), 0);

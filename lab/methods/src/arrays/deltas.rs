@@ -1,18 +1,18 @@
-//! Smaller offsets: the experiment of section 5.
+//! Stores offsets in less memory: the experiment of section 5.
 //!
-//! "Since most chunks appear in very low number of documents (most often there are in 0 or 1
-//! document), so the offset table can be compressed: the neighbouring values are usually close to
-//! each other." Here every 64th offset is stored as it is. The others are stored as the difference
-//! from the previous one, in a byte each. Differences of 255 or more are in a separate list. A
-//! look-up adds up to 63 bytes. So 64 offsets take 73 bytes instead of 256 or 512, and a look-up
-//! reads one more line of the processor's cache.
+//! The paper: "Since most chunks appear in very low number of documents (most often there are in 0
+//! or 1 document), so the offset table can be compressed: the neighbouring values are usually close
+//! to each other." Here every 64th offset is stored as it is. Each other offset is stored in one
+//! byte, as the difference from the previous one. Differences of 255 or more are in a separate
+//! list. A look-up adds up to 63 bytes. So 64 offsets take 73 bytes instead of 256 or 512, and a
+//! look-up reads one more cache line.
 
 use std::collections::HashMap;
 
-/// The number of offsets that share one offset stored in full.
+/// The number of offsets in a block, whose first offset is stored in full.
 const BLOCK: usize = 64;
 
-/// Differences of this size and more are in the separate list.
+/// The least difference that is stored in the separate list.
 const LARGE: u8 = u8::MAX;
 
 /// Offsets, stored as differences.
@@ -25,7 +25,7 @@ pub struct Deltas {
 }
 
 impl Deltas {
-    /// Stores these offsets, which ascend.
+    /// Stores these offsets, which must ascend.
     pub fn of(offsets: impl IntoIterator<Item = u64>) -> Self {
         let (mut deltas, mut before) = (Self::default(), 0);
         for (at, offset) in offsets.into_iter().enumerate() {
@@ -46,7 +46,7 @@ impl Deltas {
         deltas
     }
 
-    /// The offset at this place.
+    /// Returns the offset at this index.
     #[inline]
     pub fn get(&self, at: usize) -> Option<u64> {
         let start = *self.starts.get(at / BLOCK)?;
@@ -66,7 +66,8 @@ impl Deltas {
         )
     }
 
-    /// The bytes of memory that they take. A large difference takes its place and its value.
+    /// Returns the number of bytes of memory that the offsets take. A large difference takes its
+    /// index and its value.
     pub fn bytes(&self) -> u64 {
         (self.starts.len() * 8 + self.differences.len() + self.large.len() * 16) as u64
     }

@@ -1,4 +1,4 @@
-//! The format of the arrays in a file.
+//! The file format of the arrays.
 //!
 //! ```text
 //!   0  "resemble arrays\n"
@@ -14,32 +14,32 @@
 //!      entries × id
 //! ```
 //!
-//! All numbers are little endian. They are not aligned, but put together from bytes, which
+//! All numbers are little endian. They are not aligned: they are put together from bytes, which
 //! processors do in one instruction.
 //!
-//! **Nothing in a file is trusted.** [`Arrays::of`] checks the header, its digest and the length of
-//! the file, so no array ends behind the file. An impossible offset or id is reported as
-//! [`ArrayError::Damaged`] when it is read. Checking the digests of the arrays takes a reading of
-//! all of them: [`Arrays::verify`] does it, before every merge.
+//! **No file is trusted.** [`Arrays::of`] checks the header, its digest and the length of the file,
+//! so that no array ends behind the file. An impossible offset or id is reported as
+//! [`ArrayError::Damaged`] when it is read. [`Arrays::verify`] checks the digests of the arrays
+//! before every merge. It reads all of them.
 
 use thiserror::Error;
 
 /// The first bytes of every file.
 pub const MAGIC: &[u8; 16] = b"resemble arrays\n";
 
-/// The version that is written, and the only one that is read.
+/// The version of the format. No other version is read.
 pub const VERSION: u32 = 1;
 
 /// The size of the header, in bytes.
 pub const HEADER: usize = 512;
 
-/// Position of the digest of the header.
+/// The offset of the header's digest.
 const DIGEST_AT: usize = HEADER - 32;
 
 /// Position of the params id.
 const PARAMS_AT: usize = 154;
 
-/// The size of a document in the table of documents, in bytes.
+/// The size in bytes of an entry in the table of documents.
 pub const DOCUMENT: usize = 8;
 
 /// The reasons why bytes cannot be used as arrays.
@@ -48,16 +48,16 @@ pub enum ArrayError {
     /// The bytes do not begin with [`MAGIC`].
     #[error("they are not arrays of this program; remove the file, and it is made again")]
     Foreign,
-    /// Another version has written them.
+    /// The file was written by another version of this program.
     #[error(
         "they are of version {0}, this program knows version {VERSION}; remove the file, and \
          it is made again"
     )]
     Version(u32),
-    /// The file has another length than its header says.
+    /// The length of the file is not the length that its header says.
     #[error("the file has {found} bytes instead of {expected}; remove it, and it is made again")]
     Length {
-        /// The length that the header says.
+        /// The length according to the header.
         expected: u64,
         /// The length of the file.
         found: u64,
@@ -68,7 +68,7 @@ pub enum ArrayError {
     /// The parts do not belong together.
     #[error("the parts do not belong together ({0}); remove the files, and they are made again")]
     Parts(&'static str),
-    /// There is more of something, such as letters of the params id, than the format has room for.
+    /// A number does not fit into the format, such as the length of the params id.
     #[error("there are too many {0} for arrays of this format")]
     TooMany(&'static str),
 }
@@ -78,25 +78,25 @@ pub enum ArrayError {
 pub struct Header {
     /// The params id of the signatures.
     pub params: String,
-    /// The n of the method: values are below 2^n.
+    /// The number n of the method. Values are less than 2^n.
     pub bits: u8,
     /// The size of an id, 1 to 4 bytes.
     pub id_width: u8,
     /// The size of an offset, 4 or 8 bytes.
     pub offset_width: u8,
-    /// The first value.
+    /// The first value of the part.
     pub from: u64,
-    /// The value behind the last one.
+    /// The end of the range of values, which is not part of it.
     pub to: u64,
     /// Number of documents.
     pub documents: u64,
-    /// Number of ids of all lists together.
+    /// The number of ids in all lists of the part.
     pub entries: u64,
     /// The BLAKE3 digests of the documents, the offsets and the ids.
     pub digests: [[u8; 32]; 3],
 }
 
-/// Returns the number of bytes for numbers below `count`.
+/// Returns the number of bytes that a number below `count` needs.
 pub const fn id_width(count: u64) -> u8 {
     match count {
         0..=0x100 => 1,
@@ -106,13 +106,13 @@ pub const fn id_width(count: u64) -> u8 {
     }
 }
 
-/// Returns the number of bytes for numbers up to `most`: four, as in the paper, or eight.
+/// Returns the number of bytes that an offset up to `most` needs: four, as in the paper, or eight.
 pub const fn offset_width(most: u64) -> u8 {
     if most <= u32::MAX as u64 { 4 } else { 8 }
 }
 
 impl Header {
-    /// The bytes of the header in the file.
+    /// Returns the bytes of the header.
     ///
     /// # Errors
     ///
@@ -188,8 +188,8 @@ impl Header {
         Ok(header)
     }
 
-    /// Returns the sizes of the documents, of the offsets and of the ids, in bytes; `None` if the
-    /// total is too large for a file.
+    /// Returns the sizes in bytes of the documents, of the offsets and of the ids. Returns `None`
+    /// if one of them is too large to compute.
     pub fn lengths(&self) -> Option<[u64; 3]> {
         Some([
             self.documents.checked_mul(DOCUMENT as u64)?,
@@ -199,7 +199,7 @@ impl Header {
     }
 }
 
-/// Reads a number of up to eight bytes.
+/// Reads a little-endian number of up to eight bytes.
 #[inline]
 fn number(bytes: &[u8]) -> u64 {
     bytes
@@ -250,7 +250,7 @@ pub struct Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
-    /// The numbers.
+    /// Returns the numbers in the list.
     #[inline]
     pub fn iter(self) -> impl ExactSizeIterator<Item = u32> + 'a {
         self.bytes
@@ -269,7 +269,7 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// A part of the arrays, in memory or mapped.
+/// A part of the arrays, whose file is read or mapped.
 #[derive(Clone, Debug)]
 pub struct Arrays<'a> {
     header: Header,
@@ -279,7 +279,7 @@ pub struct Arrays<'a> {
 }
 
 impl<'a> Arrays<'a> {
-    /// The arrays in these bytes. Only the header is read.
+    /// Returns the part in these bytes. Only the header is read.
     pub fn of(bytes: &'a [u8]) -> Result<Self, ArrayError> {
         let header = Header::decode(bytes)?;
         let lengths = header.lengths();
@@ -313,7 +313,7 @@ impl<'a> Arrays<'a> {
         self.documents
     }
 
-    /// Checks that everything is as it was written, which reads all of it.
+    /// Checks the digests of the documents, the offsets and the ids, which reads all of them.
     pub fn verify(&self) -> Result<(), ArrayError> {
         let arrays = [
             (
@@ -331,7 +331,7 @@ impl<'a> Arrays<'a> {
         Ok(())
     }
 
-    /// The offset at this place in this part.
+    /// Returns the offset with this index in this part.
     #[inline]
     fn offset(&self, at: usize) -> Option<u64> {
         if self.header.offset_width == 4 {
@@ -343,7 +343,7 @@ impl<'a> Arrays<'a> {
         }
     }
 
-    /// All offsets, for the experiment with smaller ones.
+    /// Returns all offsets, for the experiment that stores them in less memory.
     pub fn offsets(&self) -> impl Iterator<Item = u64> + '_ {
         (0..).map_while(|at| self.offset(at))
     }

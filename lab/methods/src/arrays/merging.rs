@@ -1,22 +1,23 @@
-//! The documents that arrays have after a merge, and their numbers.
+//! Computes which documents the arrays have after a merge, and their new numbers.
 
 /// The new number of a document that leaves.
 pub const GONE: u32 = u32::MAX;
 
-/// The merge of old and new documents.
+/// The result of merging old and new documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Merging {
-    /// The key and the number of chunks of each document, by keys.
+    /// The key and the number of chunks of each document after the merge, in the order of the keys.
     pub documents: Vec<(u32, u32)>,
-    /// For each old number the new one, or [`GONE`]. Documents that stay keep their order.
+    /// For each old number of a document, its new number or [`GONE`]. Documents that stay keep
+    /// their order.
     pub old: Vec<u32>,
-    /// The number of each new document.
+    /// For each new document, its number.
     pub new: Vec<u32>,
 }
 
 impl Merging {
-    /// Merges old and new documents, both by keys. An old document leaves if `stays` refuses it or
-    /// if a new document has its key.
+    /// Merges old and new documents, both in the order of their keys. An old document is removed if
+    /// `stays` returns false for it, or if a new document has its key.
     pub fn of(
         old: impl IntoIterator<Item = (u32, u32)>,
         new: &[(u32, u32)],
@@ -45,8 +46,8 @@ impl Merging {
         self.documents.push(document);
     }
 
-    /// Merges one list into `list`: the old documents under their new numbers, and the new ones,
-    /// which ascend.
+    /// Merges the documents of one value into `list`: the old ones, which get their new numbers,
+    /// and the new ones, which must ascend.
     pub fn list(
         renumbered: &[u32],
         old: impl Iterator<Item = u32>,

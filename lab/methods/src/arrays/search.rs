@@ -1,4 +1,4 @@
-//! Counts the chunks that a document has in common with each other one, by a walk through the lists
+//! Counts the chunks that a document has in common with each other document, by reading the lists
 //! of its values.
 
 use crate::arrays::layout::{ArrayError, Arrays, Documents};
@@ -8,7 +8,7 @@ use crate::arrays::layout::{ArrayError, Arrays, Documents};
 pub struct Parts<'a>(Vec<Arrays<'a>>);
 
 impl<'a> Parts<'a> {
-    /// Puts parts together.
+    /// Joins parts to the whole arrays.
     ///
     /// # Errors
     ///
@@ -39,17 +39,17 @@ impl<'a> Parts<'a> {
         Ok(Self(parts))
     }
 
-    /// The documents, which all parts have.
+    /// Returns the documents. All parts have the same ones.
     pub fn documents(&self) -> Documents<'a> {
         self.0[0].documents()
     }
 
-    /// The parts, by their values.
+    /// Returns the parts in the order of their values.
     pub fn parts(&self) -> &[Arrays<'a>] {
         &self.0
     }
 
-    /// Returns the part that has a value. If the value is above all parts, this is the last part.
+    /// Returns the part that has this value, or the last part if the value is above all parts.
     #[inline]
     pub fn part_of(&self, value: u64) -> &Arrays<'a> {
         let behind = self.0.partition_point(|part| part.header().to <= value);
@@ -57,17 +57,17 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The number of chunks in common with a document.
+/// A document, and the number of chunks that it has in common with another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// The number of the document.
     pub document: u32,
-    /// The number of chunks in common: `Σ min(a_v, b_v)`.
+    /// The number of common chunks: `Σ min(a_v, b_v)` over all values v.
     pub common: u64,
 }
 
-/// Counts common chunks, for one document after another. It takes four bytes of memory for each
-/// document of the arrays.
+/// Counts common chunks, for one document after another. A counter takes four bytes of memory for
+/// each document in the arrays.
 #[derive(Clone, Debug)]
 pub struct Counter {
     common: Vec<u32>,
@@ -75,7 +75,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// A counter for arrays of this many documents.
+    /// Creates a counter for arrays with this number of documents.
     pub fn new(documents: usize) -> Self {
         Self {
             common: vec![0; documents],
@@ -83,9 +83,9 @@ impl Counter {
         }
     }
 
-    /// The documents that have chunks in common with the document of these values, by number. The
-    /// values ascend, each with its number of chunks. The time grows with the lengths of their
-    /// lists.
+    /// Returns the documents that have chunks in common with a document, by number. `values` has
+    /// the values of that document in ascending order, each with its number of chunks. The time
+    /// grows with the lengths of the values' lists.
     pub fn count(
         &mut self,
         parts: &Parts<'_>,

@@ -1,4 +1,4 @@
-//! From documents to lists: a radix sort of (value, document).
+//! Sorts pairs of a value and a document into lists by value, with a radix sort.
 //!
 //! Section 4.5: "a variant of a radix sort", "further speeded up by pre-sorting the data into a
 //! given number of buckets in the step 1". A bucket is a range of values that fits into memory.
@@ -6,16 +6,16 @@
 //! list keep their order. Bytes that are the same in all values of the bucket are skipped. With 24
 //! bits in 256 buckets, two bytes remain.
 
-/// A chunk's value and a document that has it.
+/// The value of a chunk, and a document that has the chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Posting {
     /// The upper bits of the chunk's hash.
     pub value: u32,
-    /// The document's number.
+    /// The number of the document.
     pub document: u32,
 }
 
-/// Sorts by value; postings of equal values stay in their order.
+/// Sorts by value. Postings of equal values keep their order.
 pub fn radix_sort(postings: &mut Vec<Posting>) {
     let Some(&Posting { value: first, .. }) = postings.first() else {
         return;

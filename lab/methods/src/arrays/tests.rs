@@ -8,12 +8,12 @@ use super::sort::{Posting, radix_sort};
 use super::*;
 use crate::sorted5::{overlap, total};
 
-/// A document: its key, and its values with how many chunks each has.
+/// A test document: its key, and the number of chunks that it has of each value.
 type Document = (u32, BTreeMap<u32, u64>);
 
 const BITS: u8 = 6;
 
-/// Makes the arrays of these documents for a range of values, in a simple way.
+/// Makes the arrays of these documents for a range of values, by a simple algorithm.
 fn build(documents: &[Document], from: u64, to: u64) -> Vec<u8> {
     let width = id_width(documents.len() as u64);
     let (mut table, mut offsets, mut ids, mut entries) = (Vec::new(), Vec::new(), Vec::new(), 0u64);
@@ -62,7 +62,8 @@ fn pairs(values: &BTreeMap<u32, u64>) -> Vec<(u64, u64)> {
 }
 
 proptest! {
-    /// However the values are cut into parts, the counts are those of comparing each two documents.
+    /// The counts are those of comparing each two documents, even if the values are cut into two
+    /// parts.
     #[test]
     fn counting_in_lists_is_comparing_each_two(documents in documents(), cut in 0u64..=1 << BITS) {
         let all = build(&documents, 0, 1 << BITS);
@@ -114,7 +115,8 @@ proptest! {
                 let parts = Parts::of(vec![arrays]).expect("the header is sound");
                 let mut counter = Counter::new(documents.len());
                 let every = (0..1 << BITS).map(|value| (value, 9));
-                // Counts twice, because a counter that failed half-way must begin anew.
+                // The same is counted twice, because a counter that failed halfway must begin again
+                // from zero.
                 let counts = [(); 2].map(|()| counter.count(&parts, every.clone()));
                 prop_assert_eq!(&counts[0], &counts[1]);
                 let renumbered: Vec<u32> = (0..documents.len() as u32).collect();
@@ -128,7 +130,7 @@ proptest! {
         }
     }
 
-    /// After a merge documents are numbered by their keys, and the lists are those of the documents
+    /// After a merge, documents are numbered by their keys, and the lists contain the documents
     /// that are left.
     #[test]
     fn a_merge_is_the_documents_that_are_left(

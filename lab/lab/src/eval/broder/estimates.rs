@@ -8,7 +8,7 @@ use super::super::{Collection, Draws, Plot, Random, Section, Table, Text, mean};
 use crate::error::{LabError, MethodError};
 use std::sync::Arc;
 
-/// The number of texts that pairs are made of.
+/// The number of texts from which pairs are made.
 const TEXTS: usize = 120;
 
 /// The kinds of sketches that are compared.
@@ -42,14 +42,15 @@ fn params(sample: Sample, seed: Option<u32>) -> Result<MethodParams, LabError> {
     Ok(MethodParams::new(Method::Shingle, &settings).map_err(MethodError::from)?)
 }
 
-/// A pair of texts, and how it was made.
+/// Two texts, with a word for how the first was made from the second.
 struct TextPair {
     kind: &'static str,
     a: Vec<u8>,
     b: Vec<u8>,
 }
 
-/// Each pair is a text and a version of it: with edits, cut short, or with another text appended.
+/// Makes the pairs. Each is a text and a version of it: edited, cut short, or with another text
+/// appended.
 fn pairs(collection: &Collection) -> Vec<TextPair> {
     let mut random = Random(1997);
     let texts: Vec<&Text> = collection
@@ -88,7 +89,7 @@ fn pairs(collection: &Collection) -> Vec<TextPair> {
     pairs
 }
 
-/// The errors of one kind of sketch: for each permutation, the errors of all pairs.
+/// The errors of one kind of sketch. The lists have the errors of all pairs, for each permutation.
 struct SketchErrors {
     resemblance: Vec<Vec<f64>>,
     held: Vec<u32>,
@@ -110,8 +111,8 @@ impl SketchErrors {
         }
     }
 
-    /// Returns for each permutation the mean error, its root mean square, and the share of pairs
-    /// whose interval has the true value.
+    /// Returns three figures for each permutation: the mean error, the root mean square, and the
+    /// share of pairs for which the estimated interval contains the true value.
     fn draws(errors: &[Vec<f64>], held: &[u32]) -> [Draws; 3] {
         let errors = || errors.iter().filter(|errors| !errors.is_empty());
         let shares = errors().zip(held);
@@ -129,12 +130,13 @@ fn squares(values: &[f64]) -> f64 {
     mean(&values.iter().map(|value| value * value).collect::<Vec<_>>()).sqrt()
 }
 
-/// The distance of a mean from zero in standard errors, if its parts are independent.
+/// Returns the distance of the mean from zero in standard errors, assuming independent values.
 fn standard_errors(draws: &Draws) -> f64 {
     draws.mean() / draws.standard_error().max(1e-12)
 }
 
-/// The estimates of a pair by the sketches of these params, and the mean number of shingles kept.
+/// Returns the estimates for a pair by sketches with these parameters, and the mean number of
+/// shingles that the two sketches keep.
 fn estimate(params: &MethodParams, pair: &TextPair) -> Option<(Estimates, f64)> {
     let Scheme::Shingle(ShingleParams { sample, .. }) = params.scheme else {
         return None;

@@ -1,5 +1,5 @@
-//! Statements of the paper that have no figure there: other policies, common shingles, super
-//! shingles, later batches.
+//! Checks statements of the paper for which it gives no figures: other policies, common shingles,
+//! super shingles, later batches.
 
 use std::path::Path;
 
@@ -15,13 +15,14 @@ use super::{ClusteredFolder, Stage, supers, timed};
 use crate::error::LabError;
 use crate::phases::{ClusterBatch, ClusterPlan, Clusters, PhaseResults, Policy, SketchedDocument};
 
-/// The number of texts in a later batch.
+/// The number of documents in the later batch.
 const LATER: usize = 1000;
 
-/// The number of shingles that are listed.
+/// The number of most frequent shingles that are listed.
 const COMMONEST: usize = 20;
 
-/// "Repeating the final phase of the clustering algorithm for each different policy."
+/// Clusters the same results under other policies. The paper: "Repeating the final phase of the
+/// clustering algorithm for each different policy."
 pub(super) fn policies(whole: &ClusteredFolder, meters: &Meters<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "policies",
@@ -206,7 +207,7 @@ pub(super) fn by_super_shingles(
             })
         })?;
         if resemblance == 0.0 {
-            // Without a threshold, no resemblance needs to be estimated.
+            // Without a threshold the clusters do not depend on estimates of resemblance.
             clusters = timed(meters, stage, || results.cluster_by_one())?;
         }
         row(
@@ -225,14 +226,15 @@ pub(super) fn by_super_shingles(
     Ok(Section::new("Super shingles: clusters", text).table(table))
 }
 
-/// The numbers of the documents in clusters, ascending.
+/// Returns the numbers of all documents that are in a cluster, ascending.
 pub(super) fn members(clusters: &Clusters) -> Vec<u32> {
     let mut all: Vec<u32> = clusters.sets().into_iter().flatten().collect();
     all.sort_unstable();
     all
 }
 
-/// Measures a later batch, in which only new documents are sketched.
+/// Adds a second batch of documents to the results, and measures its costs. Only the new documents
+/// are sketched.
 pub(super) fn later(
     collection: &Collection,
     work: &Path,

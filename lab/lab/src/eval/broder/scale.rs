@@ -1,4 +1,4 @@
-//! The four phases on any number of made texts, which are never on disk.
+//! Runs the four phases on any number of synthetic texts, which are never written to disk.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use super::{ClusteredFolder, Stage, TakeDocument, clear, phases, status, stream}
 use crate::error::LabError;
 use crate::phases::ClusterPlan;
 
-/// Makes the page about this many texts. `work` is a folder for data that does not fit into
-/// `memory` bytes; nothing stays there.
+/// Makes the report about `documents` texts. Data that does not fit into `memory` bytes is written
+/// to the folder `work`, which is cleared at the end.
 ///
 /// # Errors
 ///
@@ -51,7 +51,8 @@ fn sections(
         stream::made(texts, documents, &plan.params, costs, take)
     };
     let mut whole = phases(read, work, &plan, meters)?;
-    // The first phase includes the making of the texts. The paper's first phase does not.
+    // Here the first phase includes making the texts. The paper's phase does not, so that time is
+    // subtracted.
     whole.stages[0].cpu -= making.cpu;
     whole.stages[0].wall -= making.wall;
     Ok(vec![
@@ -62,7 +63,7 @@ fn sections(
     ])
 }
 
-/// Compares the clusters with the families of the texts.
+/// Compares the clusters with the families in which the texts were made.
 fn families(whole: &ClusteredFolder, meters: &Meters<'_>) -> Result<Section, LabError> {
     let sets = whole.clusters.sets();
     let is_mixed = |set: &&Vec<u32>| set.iter().any(|id| id / FAMILY != set[0] / FAMILY);

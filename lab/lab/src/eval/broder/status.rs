@@ -1,11 +1,11 @@
-//! The figures that the paper gives: headline, "Status", time by phase.
+//! Compares with the figures that the paper prints: headline, section "Status", time by phase.
 
 use super::super::{Section, Table, percent};
 use super::{ClusteredFolder, Stage};
 use crate::error::LabError;
 use crate::phases::{Clusters, Eliminated, PhaseResults};
 
-/// The phases of the paper's table, with its CPU-days.
+/// The phases in the paper's table, with the CPU-days that they took.
 const STAGES: [(&str, f64); 6] = [
     ("Sketching", 4.6),
     ("Duplicate Elimination", 0.3),
@@ -15,8 +15,8 @@ const STAGES: [(&str, f64); 6] = [
     ("Cluster Formation", 0.5),
 ];
 
-/// Counts the clusters and the documents in them: for all clusters, and for those of identical
-/// documents only.
+/// Counts clusters and the documents in them. The first pair of counts is about all clusters, the
+/// second about clusters whose documents are all identical.
 pub(super) fn counted(
     results: &PhaseResults,
     clusters: &Clusters,

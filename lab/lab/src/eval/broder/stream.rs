@@ -1,5 +1,4 @@
-//! Reads a folder of any number of texts. Never more than a few thousand of their sketches are in
-//! memory.
+//! Reads a folder with any number of texts. At most a few thousand of their sketches are in memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,23 +18,23 @@ use crate::error::LabError;
 use crate::error::PhaseError;
 use crate::phases::SketchedDocument;
 
-/// The number of files that are read before more are listed.
+/// The approximate number of files that are listed before they are read.
 const BLOCK: usize = 1 << 12;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FolderTotals {
     /// The number of texts.
     pub(super) documents: u64,
-    /// Their size in bytes.
+    /// The size of the texts in bytes.
     pub(super) bytes: u64,
-    /// The size of their names below the folder, in bytes.
+    /// The size in bytes of the names of the texts, relative to the folder.
     pub(super) names: u64,
     /// The number of files that are not text, or empty, or cannot be read.
     pub(super) others: u64,
 }
 
-/// Sketches the texts below a folder, in the order of their paths, and hands them over with the
-/// paths.
+/// Sketches the texts below a folder, in the order of their paths, and passes each path with its
+/// sketch to `take`.
 pub(super) fn documents(
     folder: &Path,
     params: &MethodParams,
@@ -67,7 +66,7 @@ pub(super) fn documents(
         }
         here.sort_unstable();
         files.append(&mut here);
-        // The order is reversed, because the last folder is listed next.
+        // The folders are sorted in reverse order, because the last of them is listed next.
         dirs.sort_unstable_by(|a, b| b.cmp(a));
         waiting.append(&mut dirs);
         if files.len() >= BLOCK {
@@ -79,7 +78,7 @@ pub(super) fn documents(
     Ok(totals)
 }
 
-/// Sketches made texts. The time that making them takes is added to `making`.
+/// Sketches synthetic texts. The time that making the texts takes is added to `making`.
 pub(super) fn made(
     texts: &MadeTexts,
     documents: u32,
@@ -108,7 +107,7 @@ pub(super) fn made(
     Ok(totals)
 }
 
-/// Sketches one text after another.
+/// Computes the sketches of texts, one text after the other.
 struct Sketcher {
     shingling: Shingling,
     selector: Selector,

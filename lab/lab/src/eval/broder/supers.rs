@@ -1,4 +1,5 @@
-//! Super shingles: recall by length, and blindness to containment.
+//! Super shingles: the share of similar documents that they find, which depends on their length,
+//! and why they do not find containment.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,13 +16,13 @@ use crate::phases::{ClusterBatch, ClusterPlan, PhaseResults, Policy, SketchedDoc
 /// The lengths of super shingles that are compared.
 const LENGTHS: [u32; 6] = [1, 2, 3, 4, 6, 8];
 
-/// The approximate number of links that are tested.
+/// The approximate number of pairs of similar documents that are tested.
 const LINKS: u64 = 60_000;
 
-/// The number of texts that parts are cut from.
+/// The number of texts from which parts are cut.
 const TEXTS: usize = 300;
 
-/// Divisors of the length of a text: a part is the first of this many equal pieces.
+/// The divisors of a text's length: each part is the first of this many equal pieces.
 const PARTS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// The parameters of super shingles of the default length.
@@ -30,8 +31,8 @@ pub(super) fn params() -> Result<MethodParams, LabError> {
     Ok(MethodParams::new(Method::SuperShingle, &settings).map_err(MethodError::from)?)
 }
 
-/// Begins a batch in another folder. Its sketches are super shingles, made of the sketches in
-/// `results`.
+/// Begins a batch of the clustering in another folder. It contains super shingles that are made of
+/// the sketches in `results`.
 pub(super) fn batch(
     results: &PhaseResults,
     folder: &std::path::Path,
@@ -53,10 +54,10 @@ pub(super) fn batch(
     Ok(batch)
 }
 
-/// The share of similar documents with a common super shingle, by the length of the document and of
-/// the super shingle.
+/// Measures the share of similar documents that have a super shingle in common, by the length of
+/// the documents and of the super shingles.
 pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabError> {
-    // If there are very many links, a sample of them is taken by a hash of the pair.
+    // If there are many links, only some are tested. A hash of the two documents selects them.
     let every = (pairs / LINKS).max(1);
     let mut chosen = Vec::new();
     results.cluster(&Policy::PAPER, &mut |link| {
@@ -69,8 +70,8 @@ pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabE
             ));
         }
     })?;
-    // For each class of lengths of the shorter sketch: the number of links, and how many of them
-    // super shingles of each length find.
+    // The keys are classes of the shorter sketch's length. The values are the number of links, and
+    // the numbers of links that super shingles of each length find.
     let mut classes: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
     let mut by_share: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
     for &(a, b, resemblance) in &chosen {
@@ -173,7 +174,7 @@ pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabE
         .table(by_share))
 }
 
-/// Compares texts with parts of them, by regular sketches and by super shingles.
+/// Compares texts with their own parts, by regular sketches and by super shingles.
 pub(super) fn blindness(collection: &Collection, seeds: u64) -> Result<Section, LabError> {
     let texts = collection
         .texts

@@ -1,4 +1,4 @@
-//! Figures 7 and 8: the four methods at equal size.
+//! Figures 7 and 8: the four methods with signatures of equal size.
 
 use resemble_methods::changes::{Edit, Spread};
 use resemble_methods::{Method, MethodParams};
@@ -9,10 +9,11 @@ use super::{
 };
 use crate::error::LabError;
 
-/// The number of entries that an average document has by each method.
+/// The mean number of entries that a document has in the signatures of each method.
 const ENTRIES: f64 = 100.0;
 
-/// An edit and its distribution, with the letter of the figure and a description.
+/// The edits of the figures: the letter of the figure, the edit, its distribution, and a
+/// description.
 const EDITS: [(&str, Edit, Spread, &str); 4] = [
     (
         "a",
@@ -106,7 +107,7 @@ pub(super) fn figures_7_and_8(corpus: &ResearchCorpus<'_>, rate: u32) -> Result<
     Ok(section.table(table))
 }
 
-/// Describes the figures after [`ENDS`]`[1]` changes.
+/// Describes the figures after the last number of changes, [`ENDS`]`[1]`.
 fn said(what: &str, means: &[(String, Draws)], exact: &Draws) -> String {
     let [r#mod, min, sketch, bsw] = means else {
         return String::new();

@@ -1,7 +1,8 @@
-//! `Sketch_n` as the paper has it: n string hashes of each window, one seed each.
+//! `Sketch_n` as the paper defines it: each window is hashed by n string hashes, which differ in
+//! their seeds.
 //!
-//! [`resemble_methods::sketch_n`] hashes a window once and puts that hash through n functions. This
-//! experiment asks whether the hashes are the reason why the paper's `Sketch_n` finds little.
+//! [`resemble_methods::sketch_n`] hashes a window once and applies n functions to that hash. This
+//! experiment checks whether this difference is the reason why the paper's `Sketch_n` finds little.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::error::LabError;
 
-/// The window, in bytes.
+/// The size of a window in bytes.
 const WINDOW: usize = 20;
 
 /// The number of hash functions.
@@ -38,7 +39,7 @@ fn jenkins(key: &[u8], seed: u32) -> u32 {
     }
     a = a.wrapping_add(word(rest));
     b = b.wrapping_add(word(rest.get(4..).unwrap_or_default()));
-    // The lowest byte of c is for the length.
+    // The lowest byte of `c` is reserved for the length.
     let last = rest.get(8..).unwrap_or_default();
     c = c
         .wrapping_add(key.len() as u32)
@@ -61,8 +62,8 @@ fn hashes(window: &[u8]) -> WindowHashes {
     std::array::from_fn(|seed| jenkins(window, seed as u32))
 }
 
-/// The least hash of each function over the windows of a text. `known` has the hashes of the
-/// original's windows.
+/// Returns the least hash of each function over all windows of a text. `known` has the hashes of
+/// the windows of the original, so that they are not computed again.
 fn sketch(text: &[u8], known: &HashMap<&[u8], WindowHashes>) -> WindowHashes {
     let mut least = [u32::MAX; FUNCTIONS];
     for window in text.windows(WINDOW) {
@@ -148,7 +149,8 @@ pub(super) fn section(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> 
 mod tests {
     use super::*;
 
-    /// The hash functions estimate the share of common windows: 40 of the 60 windows of both texts.
+    /// The share of equal hashes estimates the share of common windows. The two texts have 60
+    /// windows, of which 40 are in both.
     #[test]
     fn string_hashes_agree_as_often_as_windows_are_common() {
         let mut random = super::super::super::Random(1);
@@ -165,8 +167,7 @@ mod tests {
             let equal = a.iter().zip(&b).filter(|(a, b)| a == b).count();
             found.push(equal as f64 / FUNCTIONS as f64);
         }
-        // Each of 3,000 trials succeeds with a chance of two thirds: the standard deviation is
-        // 0.0086.
+        // There are 3,000 trials with a probability of 2/3, so the standard deviation is 0.0086.
         let share = mean(&found);
         assert!((share - 2.0 / 3.0).abs() < 0.03, "{share}");
     }

@@ -1,4 +1,5 @@
-//! Figures 5 and 6: how many entries a signature has.
+//! Figures 5 and 6: how much similarity remains, on average and for each document, when methods
+//! keep different numbers of entries.
 
 use resemble_methods::changes::{Edit, Spread};
 use resemble_methods::{Method, MethodParams};
@@ -10,8 +11,8 @@ use super::{
 };
 use crate::error::LabError;
 
-/// The deviation of the documents from the expectation at their size: the root mean square of the
-/// differences to the mean of their neighbours.
+/// Returns how far single documents are from documents of about the same size: the root mean square
+/// of the differences between a document's value and the mean of its neighbours.
 fn deviation(values: &[f64]) -> f64 {
     let around = |at: usize| {
         let from = at.saturating_sub(5);

@@ -1,4 +1,4 @@
-//! Figure 11: times. Section 8: whole chunks on long documents.
+//! Figure 11: times. Section 8: whole chunks of long documents.
 
 use resemble_methods::changes::{Edit, Spread};
 use resemble_methods::{Method, Signer};
@@ -77,8 +77,9 @@ pub(super) fn figure_11(documents: &[&Text], clock: Clock<'_>) -> Result<Section
         .table(table))
 }
 
-/// "Traditional Basic Sliding Window algorithm might be a more promising approach for longer files
-/// … and is worth future investigation."
+/// Compares the methods on the longest documents. The paper: "Traditional Basic Sliding Window
+/// algorithm might be a more promising approach for longer files … and is worth future
+/// investigation."
 pub(super) fn section_8(corpus: &ResearchCorpus<'_>, rate: u32) -> Result<Section, LabError> {
     let from = corpus.documents.len().saturating_sub(25);
     let long = ResearchCorpus {

@@ -2,8 +2,8 @@
 //! management*: sections 3 to 6 and 8, figures 1 to 8 and 11, table 1. Figures 9 and 10 and table
 //! 2: [`super::short_texts`].
 //!
-//! [`resemble_methods::changes`] makes the corpus with known changes. The places of i changes are
-//! among those of i + 1 changes. So each curve is about texts with more and more edits.
+//! [`resemble_methods::changes`] makes a corpus with known changes. The places of i changes are
+//! among the places of i + 1 changes. So along each curve the same texts get more and more edits.
 
 mod equal;
 mod jenkins;
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::error::LabError;
 
-/// The number of documents in the research corpus: 100 reports of 9 to 540 KB.
+/// The number of documents in the research corpus. The paper has 100 reports of 9 to 540 KB.
 const DOCUMENTS: usize = 100;
 
 /// The sizes of these documents, in bytes.
@@ -30,23 +30,23 @@ const SIZES: std::ops::RangeInclusive<usize> = 9_000..=540_000;
 /// The maximum number of changes of a document. The paper's figures have all numbers from 1 on.
 const MAX_CHANGES: usize = 50;
 
-/// The numbers of changes that are made under all seeds.
+/// The numbers of changes that are measured under all seeds.
 const ENDS: [usize; 2] = [10, MAX_CHANGES];
 
 /// The windows of figure 2, in bytes.
 const WINDOWS: [u32; 7] = [5, 10, 20, 40, 60, 80, 100];
 
-/// The seed of the first document's changes.
+/// The seed for the changes of the first document under seed 0, see [`change_seed`].
 const SEED: u64 = 2009;
 
-/// Makes the page.
+/// Makes the page of this experiment.
 pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<Page, LabError> {
     let documents = collection.of_sizes(SIZES, DOCUMENTS);
     let sizes: Vec<f64> = documents
         .iter()
         .map(|text| text.bytes.len() as f64)
         .collect();
-    // The paper has texts of about 50 KB on average and 100 entries, so n = 500.
+    // In the paper, texts of about 50 KB have 100 entries on average, so n is 500 there.
     let rate = ((mean(&sizes) / 100.0).round() as u32).max(4);
     let corpus = ResearchCorpus {
         documents: &documents,
@@ -82,7 +82,7 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
     })
 }
 
-/// The documents of the experiments.
+/// The documents on which the experiments run, and the number of seeds.
 #[derive(Clone, Copy)]
 struct ResearchCorpus<'a> {
     documents: &'a [&'a Text],
@@ -90,7 +90,8 @@ struct ResearchCorpus<'a> {
 }
 
 impl ResearchCorpus<'_> {
-    /// The signatures of the documents with their bytes renamed.
+    /// Returns the signatures of the documents after their byte values are renamed as [`renamed`]
+    /// does for this seed.
     fn signed(&self, params: &MethodParams, seed: u64) -> Result<Vec<MethodSignature>, LabError> {
         let texts: Vec<Vec<u8>> = self
             .documents
@@ -124,7 +125,7 @@ fn figure_1(sizes: &[f64], rate: u32) -> Section {
     Section::new("Figure 1: the corpus", text).plot(plot)
 }
 
-/// Section 2, table 1: B is the first quarter of A.
+/// Makes table 1 of section 2, in which B is the first quarter of A.
 fn table_1(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> {
     let columns = [
         "method",
@@ -188,17 +189,17 @@ fn table_1(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> {
     Ok(Section::new("Table 1: what each method can measure", text).table(table))
 }
 
-/// The similarities of documents to their edited versions by one method.
+/// The similarities between documents and their edited versions, by one method.
 #[derive(Clone, Debug, Default)]
 struct EditedCorpus {
-    /// After 1, 2, … changes under the first seed: the similarity of each document.
+    /// For each number of changes from 1 on, the similarity of each document under the first seed.
     each: Vec<Vec<f64>>,
-    /// After each of [`ENDS`] changes: for each seed the similarity of each document.
+    /// For each number of changes in [`ENDS`], the similarity of each document under each seed.
     ends: [Vec<Vec<f64>>; 2],
 }
 
 impl EditedCorpus {
-    /// The means over the documents as a curve.
+    /// Returns the mean over the documents for each number of changes, as the points of a curve.
     fn curve(&self) -> Vec<(f64, f64)> {
         let start = std::iter::once((0.0, 100.0));
         let numbered = (1..).map(f64::from).zip(&self.each);
@@ -207,17 +208,18 @@ impl EditedCorpus {
             .collect()
     }
 
-    /// The means over the documents, one for each seed.
+    /// Returns the mean over the documents for each seed. `end` is an index of [`ENDS`].
     fn end(&self, end: usize) -> Draws {
         self.ends[end].iter().map(|values| mean(values)).collect()
     }
 
-    /// The values of the first seed.
+    /// Returns the similarity of each document under the first seed. `end` is an index of [`ENDS`].
     fn first(&self, end: usize) -> &[f64] {
         self.ends[end].first().map_or(&[], Vec::as_slice)
     }
 
-    /// The least and the greatest mean after each of [`ENDS`] changes.
+    /// For each number of changes in [`ENDS`], returns this number, and the least and the greatest
+    /// mean over the seeds.
     fn ranges(&self) -> [(f64, f64, f64); 2] {
         [0, 1].map(|end| {
             let draws = self.end(end);
@@ -227,13 +229,13 @@ impl EditedCorpus {
     }
 }
 
-/// The seed of a document's changes.
+/// Returns the seed from which the changes of a document are made.
 const fn change_seed(document: usize, seed: u64) -> u64 {
     SEED + document as u64 + 1000 * seed
 }
 
 /// Edits all documents and compares them with the originals by each method. Evenly spread changes
-/// need no second seed.
+/// do not depend on a seed, so one seed is enough for them.
 fn after_changes(
     corpus: &ResearchCorpus<'_>,
     methods: &[MethodParams],
@@ -303,7 +305,7 @@ fn changes_plot(name: &str, title: &str) -> Plot {
     )
 }
 
-/// Adds a method's curve and its ranges.
+/// Adds the curve of a method and the ranges over its seeds to a plot.
 fn draw(plot: &mut Plot, label: &str, edited: &EditedCorpus) {
     plot.curve(label, edited.curve());
     if edited.ends[0].len() > 1 {

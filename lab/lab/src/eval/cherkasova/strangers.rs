@@ -1,4 +1,5 @@
-//! Figures 2 to 4: the window, by edited documents and by pairs of different ones.
+//! Figures 2 to 4: the effect of the window's size on edited documents and on pairs of different
+//! documents.
 
 use resemble_methods::changes::{Edit, Spread};
 use resemble_methods::{Method, MethodParams};
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::error::LabError;
 
-/// The methods of figures 2 and 3, each with its n.
+/// The methods of figures 2 and 3, each with the letter of its figure and its n.
 const TWO: [(&str, Method, u32); 2] = [("a", Method::Mod, 100), ("b", Method::BswMin, 400)];
 
 pub(super) fn figure_2(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> {
@@ -63,22 +64,22 @@ pub(super) fn figure_2(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError>
     Ok(section.table(table))
 }
 
-/// Pairs of different documents under all seeds.
+/// The similarities of pairs of different documents, under all seeds.
 #[derive(Default)]
 struct StrangerDraws {
     /// The similarities above zero under the first seed, ascending.
     first: Vec<f64>,
-    /// The share of pairs with some overlap.
+    /// The share of pairs with a similarity above zero.
     overlapping: Draws,
-    /// The mean over all pairs.
+    /// The mean similarity of all pairs.
     means: Draws,
-    /// The share of pairs above 20 %.
+    /// The share of pairs with a similarity above 20 %.
     much: Draws,
-    /// The share of all pairs that have some overlap and less than 4 %.
+    /// The share of all pairs whose similarity is above zero and below 4 %.
     slight: Draws,
 }
 
-/// Compares all pairs of documents under this many seeds.
+/// Compares all pairs of documents under each of `seeds` seeds.
 fn strangers(
     params: &MethodParams,
     corpus: &ResearchCorpus<'_>,
@@ -113,10 +114,10 @@ fn strangers(
     Ok(draws)
 }
 
-/// The cumulative distribution of the values.
+/// Returns points of the cumulative distribution of these values, which ascend.
 fn cdf(values: &[f64]) -> Vec<(f64, f64)> {
     let count = values.len().max(1) as f64;
-    // A few hundred points show as much as thousands.
+    // A few hundred points show as much as thousands of them.
     let every = values.len().div_ceil(300).max(1);
     (0..values.len())
         .filter(|at| at % every == 0 || at + 1 == values.len())
@@ -124,7 +125,8 @@ fn cdf(values: &[f64]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Similarities range from hundredths of a percent to 100 %, so their axis is logarithmic.
+/// Creates an empty plot for distributions. Similarities range from hundredths of a percent to 100
+/// %, so its x axis is logarithmic.
 fn cdf_plot(name: &str, title: &str) -> Plot {
     Plot {
         log_x: true,
@@ -202,7 +204,7 @@ pub(super) fn figure_4(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError>
         (Method::Mod, 100),
         (Method::Sketch, 100),
         (Method::BswMin, 100),
-        // Every window counts, so this is no estimate, and no seed changes it.
+        // With n = 1 every window is kept. So the result is exact, and no seed changes it.
         (Method::Mod, 1),
     ] {
         let label = if n == 1 {

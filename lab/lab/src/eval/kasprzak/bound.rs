@@ -1,20 +1,20 @@
-//! A bound of the errors of section 4.2, by the lengths of two documents.
+//! A bound for the errors of section 4.2, which depends on the lengths of the two documents.
 //!
-//! A chunk of A that B does not have is in B by accident if its n bits are those of a chunk of B.
-//! The chance is at most b/2^n, where b is the number of B's chunks. So the hits of A's a chunks
-//! are at most binomially distributed. By Chernoff, h or more hits have at most the chance e^-λ
-//! (eλ/h)^h, where λ = ab/2^n. The bound is the least h for which this chance, times the number of
-//! pairs, is at most [`CHANCE`].
+//! An estimate is too high if a chunk that only A has agrees with a chunk of B in its n bits. The
+//! probability of such an accidental hit is at most b/2^n, where b is the number of B's chunks. So
+//! the number of accidental hits of A's a chunks is at most binomially distributed. By Chernoff,
+//! the probability of h or more hits is at most e^-λ (eλ/h)^h, where λ = ab/2^n. The bound is the
+//! least h for which this probability, times the number of pairs, is at most [`CHANCE`].
 
 use super::super::Table;
 
-/// The chance that any estimate of a collection is above its bound.
+/// The maximum probability that any estimate of a collection exceeds its bound.
 const CHANCE: f64 = 0.05;
 
-/// Classes of documents by their numbers of chunks: the least of each.
+/// The classes of documents by their number of chunks: the least number of each class.
 const CLASSES: [usize; 6] = [1, 30, 100, 300, 1000, 10_000];
 
-/// An estimate of how much of a document is in another.
+/// An estimate of the share of document `of` that document `within` contains, and the exact share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArrayEstimate {
     pub(super) of: u32,
@@ -34,8 +34,8 @@ pub(super) fn points(share: f64) -> String {
     format!("{:.3}", share * 100.0)
 }
 
-/// The maximum number of hits by accident of a document with `a` chunks in one with `b`, if this
-/// many pairs are compared.
+/// Returns the bound for the number of accidental hits of a document with `a` chunks in one with
+/// `b` chunks. It depends on the number of pairs that are compared.
 fn most_hits(bits: u32, a: usize, b: usize, pairs: f64) -> usize {
     let expected = a as f64 * b as f64 / 2f64.powi(bits as i32);
     let least = (CHANCE / pairs.max(1.0)).ln();
@@ -55,7 +55,7 @@ fn most_hits(bits: u32, a: usize, b: usize, pairs: f64) -> usize {
     low
 }
 
-/// The estimates of one class.
+/// Counts of the estimates in one class of documents.
 #[derive(Clone, Copy, Debug, Default)]
 struct Class {
     estimates: u64,
@@ -64,10 +64,10 @@ struct Class {
     above: u64,
 }
 
-/// The estimates of one n beside their bounds.
+/// The estimates for one n, compared with their bounds.
 pub(super) struct BoundedErrors {
     bits: u32,
-    /// The number of pairs of documents that are compared. Each pair counts twice, once in either
+    /// The number of pairs of documents that are compared. A pair counts twice, once for each
     /// direction.
     pairs: f64,
     classes: [Class; CLASSES.len()],
@@ -83,12 +83,13 @@ impl BoundedErrors {
         }
     }
 
-    /// The greatest error, as a share of the chunks of a document.
+    /// Returns the maximum error for a document with `a` chunks in one with `b`, as a share of the
+    /// `a` chunks.
     pub(super) fn bound(&self, a: usize, b: usize) -> f64 {
         most_hits(self.bits, a, b, self.pairs) as f64 / a.max(1) as f64
     }
 
-    /// Adds an estimate of documents with these numbers of chunks.
+    /// Adds an estimate of a document with `a` chunks in one with `b` chunks.
     pub(super) fn add(&mut self, estimate: &ArrayEstimate, a: usize, b: usize) {
         let bound = self.bound(a, b);
         let at = CLASSES.partition_point(|&least| least <= a).max(1) - 1;
@@ -99,7 +100,7 @@ impl BoundedErrors {
         class.above += u64::from(estimate.error() > bound + 1e-12);
     }
 
-    /// The number of estimates, and the number of those above their bound.
+    /// Returns the number of estimates, and the number of those that exceed their bound.
     pub(super) fn counted(&self) -> (u64, u64) {
         let classes = self.classes.iter();
         classes.fold((0, 0), |(all, above), class| {
@@ -107,7 +108,7 @@ impl BoundedErrors {
         })
     }
 
-    /// Adds a row for each class with estimates.
+    /// Adds to the table a row for each class that has estimates.
     pub(super) fn rows(&self, table: &mut Table) {
         for (least, class) in CLASSES.iter().zip(&self.classes) {
             if class.estimates > 0 {
@@ -137,7 +138,8 @@ pub(super) fn by_length() -> Table {
     Table::new("errors-by-length", &columns)
 }
 
-/// The bounds for the paper's 250,000 documents, whose longest have some 30,000 chunks.
+/// Returns a table of the bounds for the paper's collection: 250,000 documents, of which the
+/// longest have about 30,000 chunks.
 pub(super) fn of_paper() -> Table {
     let mut table = Table::new(
         "errors-bound-paper",
@@ -154,7 +156,7 @@ pub(super) fn of_paper() -> Table {
 mod tests {
     use super::*;
 
-    /// The chance of at least this many hits, exactly.
+    /// Returns the exact probability of at least `hits` hits.
     fn tail(a: usize, chance: f64, hits: usize) -> f64 {
         let mut term = (1.0 - chance).powi(a as i32);
         let mut below = 0.0;

@@ -1,4 +1,4 @@
-//! Section 4.2: how far the estimates are from the exact similarities.
+//! Section 4.2: the differences between the estimated and the exact similarities.
 
 use std::fmt::Write as _;
 
@@ -10,37 +10,38 @@ use super::{Corpus, THRESHOLD, arrays, lists, params, signatures};
 use crate::arrays::{CommonChunks, pairs};
 use crate::error::LabError;
 
-/// The maximum number of (chunk, document) pairs in experiments with few bits. With 12 bits nearly
-/// every list has nearly every document, so nearly all pairs of documents are counted.
+/// The maximum number of (chunk, document) pairs in experiments with few bits. With 12 bits, nearly
+/// every list contains nearly every document, so the number of counted pairs grows with the square
+/// of the documents.
 const FEW: u64 = 400_000;
 
-/// A document is large if it has chunks for more than this share of the 2^n values. Its accidental
-/// hits are counted separately.
+/// A document is large if its chunks would fill more than this share of the 2^n values. The errors
+/// of large documents are counted separately, because they have many accidental hits.
 const LARGE: f64 = 0.01;
 
-/// The errors of estimates. Each pair counts twice, as A to B and as B to A.
+/// The errors of estimates. Each pair of documents gives two estimates, of A in B and of B in A.
 #[derive(Clone, Debug, Default)]
 struct EstimateErrors {
     /// The number of estimates that reach the threshold.
     above: u64,
-    /// The number of these whose exact similarity is below the threshold.
+    /// The number of these estimates whose exact similarity is below the threshold.
     only_estimated: u64,
     /// The number of estimates above 0.
     count: u64,
     sum: f64,
     greatest: Option<ArrayEstimate>,
-    /// The greatest error without large documents.
+    /// The greatest error among pairs of which neither document is large.
     greatest_of_small: Option<f64>,
-    /// The greatest error of an exact similarity above 5 %.
+    /// The greatest error among pairs whose exact similarity is above 5 %.
     greatest_of_similar: f64,
-    /// The number of errors above 1 %, and of those above 5 %.
+    /// The number of errors above 1 percentage point, and of errors above 5 points.
     off: [u64; 2],
     /// The number of estimates below the exact similarity.
     below: u64,
 }
 
 impl EstimateErrors {
-    /// Adds an estimate. `small` says that neither document is [`LARGE`].
+    /// Adds an estimate. `small` is true if neither document is larger than [`LARGE`] allows.
     fn add(&mut self, estimate: ArrayEstimate, small: bool) {
         let (estimated, exact, error) = (estimate.estimated, estimate.exact, estimate.error());
         self.count += 1;
@@ -93,7 +94,7 @@ const COLUMNS: [&str; 9] = [
     "below exact",
 ];
 
-/// All pairs with common chunks, counted exactly.
+/// Returns all pairs that have chunks in common, with the exact number of these chunks.
 pub(super) fn exact_pairs(chunks: &[Vec<u64>]) -> Vec<CommonChunks> {
     let mut postings: Vec<(u64, u32)> = (0u32..)
         .zip(chunks)
@@ -127,7 +128,7 @@ pub(super) fn exact_pairs(chunks: &[Vec<u64>]) -> Vec<CommonChunks> {
     found
 }
 
-/// The errors of the estimates that arrays of these signatures give.
+/// Makes arrays of these signatures and returns the errors of the estimates that they give.
 fn errors(
     corpus: &Corpus<'_>,
     name: &str,
@@ -166,12 +167,12 @@ fn errors(
     Ok(errors)
 }
 
-/// Returns whether a document with these chunks is large.
+/// Returns whether a document with these chunks is large, as [`LARGE`] defines it.
 fn is_large(bits: u32, chunks: &[u64]) -> bool {
     filled(bits, chunks) > LARGE
 }
 
-/// The share of the values that these chunks would fill if each had a value of its own.
+/// Returns the share of the 2^n values that these chunks would fill if each had a different value.
 fn filled(bits: u32, chunks: &[u64]) -> f64 {
     chunks.len() as f64 / 2f64.powi(bits as i32)
 }
@@ -191,7 +192,8 @@ fn table(name: &str) -> Table {
     Table::new(name, &columns)
 }
 
-/// A signature as the paper defines it: each hash once, however many chunks have it.
+/// Converts a signature to the paper's definition: a set in which each hash occurs once, even if
+/// several chunks have it.
 fn as_set(bits: u32, signature: &MethodSignature) -> Result<MethodSignature, LabError> {
     let values = signature
         .entries()
@@ -203,10 +205,11 @@ fn as_set(bits: u32, signature: &MethodSignature) -> Result<MethodSignature, Lab
     ))
 }
 
-/// The bits that are tried under all seeds. Arrays of more bits take a second to write.
+/// The values of n that are measured under all seeds. Larger arrays take a second to write, so they
+/// are measured once.
 const SEEDED: [u32; 3] = [12, 16, 20];
 
-/// The errors of the estimates at one n under all seeds.
+/// Figures about the errors at one n, with a value for each seed.
 #[derive(Default)]
 struct ErrorDraws {
     means: Draws,
@@ -215,7 +218,8 @@ struct ErrorDraws {
     off: [Draws; 2],
 }
 
-/// Few bits on a small part of the folder, by real chunks and by the paper's hashed sets.
+/// Measures few bits on a small part of the folder. The signatures count real chunks in one series,
+/// and are the paper's sets of hashes in the other.
 pub(super) fn small(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError> {
     let mut sum = 0;
     let few = corpus.chunks.iter().take_while(|chunks| {
@@ -254,7 +258,8 @@ pub(super) fn small(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError
         let tried = if SEEDED.contains(&bits) { seeds } else { 1 };
         let mut draws: [ErrorDraws; 2] = Default::default();
         for seed in 0..tried {
-            // Each further seed makes another hash of the same chunks. Seed 0 is MD5 itself.
+            // Seed 0 uses the MD5 of the chunks as it is. Each other seed hashes the same chunks
+            // differently.
             let key = Random(seed).draw();
             let of_seed = |chunk: &u64| match seed {
                 0 => *chunk,
@@ -328,8 +333,8 @@ pub(super) fn small(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError
         .table(table))
 }
 
-/// The paper's bits on the whole folder, and the bits that give as many chunks for each value as
-/// the paper has.
+/// Measures the whole folder with the paper's n, and with the n at which each value has as many
+/// chunks as in the paper.
 pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     let exact = exact_pairs(&corpus.chunks);
     let mut table = table("errors");

@@ -1,4 +1,4 @@
-//! Section 5: words that change their places and forms, and what stems and lemmas do about it.
+//! Section 5: the effect of stems and lemmas on texts in which words change places and forms.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -23,21 +23,22 @@ pub(super) const EDITS: usize = 50;
 /// The first seed of the edits.
 const SEED: u64 = 2008;
 
-/// Words in at least this many texts count as known words.
+/// The minimum number of texts that must have a word for it to count as a known word.
 pub(super) const KNOWN: u32 = 3;
 
-/// The words of a text in their order.
+/// The words of a text in the order of the text.
 pub(super) type Words = Vec<Box<[u8]>>;
 
-/// Changes the words of a text at a place.
+/// A function that changes the words of a text at an index.
 pub(super) type Edit<'a> = &'a (dyn Fn(&mut Words, usize) + Sync);
 
-/// Makes a text of words.
+/// Joins words to a text.
 fn joined(words: &[Box<[u8]>]) -> Vec<u8> {
     words.join(&b' ')
 }
 
-/// The distinct runs of five words, ascending. The words of a run are not sorted.
+/// Returns the distinct runs of five words, in ascending order. The words within a run keep their
+/// order, unlike those of sorted chunks.
 fn unsorted(words: &[Box<[u8]>]) -> Vec<Vec<u8>> {
     let mut runs: Vec<Vec<u8>> = words.windows(5).map(|run| run.join(&b' ')).collect();
     runs.sort_unstable();
@@ -45,7 +46,7 @@ fn unsorted(words: &[Box<[u8]>]) -> Vec<Vec<u8>> {
     runs
 }
 
-/// Counts the texts that have each word.
+/// Counts, for each word, the texts that have it.
 pub(super) fn texts_with<'a>(texts: impl IntoIterator<Item = &'a Text>) -> HashMap<Box<[u8]>, u32> {
     let mut texts_with: HashMap<Box<[u8]>, u32> = HashMap::new();
     for text in texts {
@@ -70,8 +71,8 @@ pub(super) fn known<'a>(texts: impl IntoIterator<Item = &'a Text>) -> Vec<Box<[u
     known.into_iter().map(|(_, word)| word).collect()
 }
 
-/// Groups words into families. Each word is given with what its family has in common, such as a
-/// stem. Families of one word are dropped, and words keep their order.
+/// Groups words into families. Each word is passed with the property that its family has in common,
+/// such as a stem. Families of a single word are dropped. Within a family, words keep their order.
 pub(super) fn families(
     words: impl IntoIterator<Item = (Box<[u8]>, Box<[u8]>)>,
 ) -> Vec<Vec<Box<[u8]>>> {
@@ -94,7 +95,7 @@ fn stem_families<'a>(
     families(known.into_iter().zip(stems))
 }
 
-/// Returns for each word of a family the commonest other word of this family.
+/// Returns, for each word of a family, the most frequent other word of that family.
 pub(super) fn others_of(families: Vec<Vec<Box<[u8]>>>) -> HashMap<Box<[u8]>, Box<[u8]>> {
     let mut others = HashMap::new();
     for family in families {
@@ -105,10 +106,11 @@ pub(super) fn others_of(families: Vec<Vec<Box<[u8]>>>) -> HashMap<Box<[u8]>, Box
     others
 }
 
-/// A way to make sorted chunks: its name, and its parameters if the language has it.
+/// A way to make sorted chunks: its name, and its parameters, or `None` if the language does not
+/// support it.
 pub(super) type Way<'a> = (&'a str, Option<MethodParams>);
 
-/// The words of a text, and its chunks: unsorted, then sorted in each way.
+/// The words of a text, its runs of unsorted words, and its sorted chunks by each way.
 struct EditedWords {
     words: Words,
     unsorted: Vec<Vec<u8>>,
@@ -126,7 +128,8 @@ impl EditedWords {
         }
     }
 
-    /// The share of the text that is in its edited version, unsorted and in each way.
+    /// Edits the text and returns the share of it that is still found in the edited text: first by
+    /// unsorted runs, then by each way.
     fn found(&self, edit: Edit<'_>, ways: &[Way<'_>], random: &mut Random) -> Vec<f64> {
         let mut changed = self.words.clone();
         for _ in 0..EDITS {
@@ -144,18 +147,19 @@ impl EditedWords {
     }
 }
 
-/// The texts of a size that suits the edits.
+/// Returns the first texts whose size suits the edits.
 pub(super) fn chosen(texts: &[Text]) -> Vec<&Text> {
     let is_edited = |text: &&Text| (10_000..200_000).contains(&text.bytes.len());
     texts.iter().filter(is_edited).take(EDITED).collect()
 }
 
-/// Swaps the word at this place with the next one.
+/// Swaps the word at index `at` with the next word.
 pub(super) fn swap(words: &mut Words, at: usize) {
     words.swap(at, at + 1);
 }
 
-/// Replaces the next word that has another form by that form.
+/// Replaces a word by another form of it. The word is the first one from index `at` on that has
+/// another form.
 pub(super) fn other_form(others: &HashMap<Box<[u8]>, Box<[u8]>>, words: &mut Words, at: usize) {
     let mut behind = words[at..].iter_mut();
     let found = behind.find_map(|word| Some((others.get(word)?, word)));
@@ -164,8 +168,8 @@ pub(super) fn other_form(others: &HashMap<Box<[u8]>, Box<[u8]>>, words: &mut Wor
     }
 }
 
-/// Measures how much of the texts is found in their edited versions. Returns the number of texts, a
-/// table with a row for each edit, and a sentence about it.
+/// Edits the texts and measures how much of them is found in the edited versions. Returns the
+/// number of texts, a table with a row for each edit, and a sentence about the table.
 pub(super) fn after_edits(
     chosen: &[&Text],
     ways: &[Way<'_>],
@@ -227,8 +231,8 @@ pub(super) fn after_edits(
     Ok((edited.len(), table, said))
 }
 
-/// Measures the effect of sorting (section 2.2), stems and lemmas (section 5) on words that change
-/// their places and forms.
+/// Measures how sorting (section 2.2), stems and lemmas (section 5) help if words change their
+/// places and forms.
 pub(super) fn forms(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError> {
     let english: Language = "english"
         .parse()
@@ -300,7 +304,7 @@ pub(super) fn ways(
     ])
 }
 
-/// The word with an s added at its end, or with that s removed.
+/// Adds an `s` to the end of a word, or removes it if the word ends in one.
 fn inflected(word: &[u8]) -> Box<[u8]> {
     match word.strip_suffix(b"s") {
         Some(rest) if !rest.is_empty() => rest.into(),

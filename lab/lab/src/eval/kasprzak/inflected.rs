@@ -1,7 +1,8 @@
-//! Section 5 on texts of an inflected language, with a table of basic forms that others have made.
+//! Section 5 on texts of an inflected language. The basic forms of the words are from a table made
+//! by others.
 //!
-//! The edits take their forms from a second table. With one table for both, lemmas would undo every
-//! edit by definition.
+//! The edits take the other forms from a second table. If both tables were the same, lemmas would
+//! undo every edit by definition.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,23 +21,23 @@ use crate::method::RowThreshold;
 use crate::method::all_pairs::all_pairs;
 use crate::question::{MethodLimits, MethodScore};
 
-/// The least similarities of counted pairs, in percent.
+/// The thresholds of similarity at which pairs are counted, in percent.
 const THRESHOLDS: [u32; 3] = [1, 10, 30];
 
-/// The texts of a language.
+/// The texts of a language, and two tables of its words.
 #[derive(Clone, Debug)]
 pub struct InflectedTexts {
     /// The name of the language.
     pub language: String,
     /// The texts.
     pub collection: Collection,
-    /// The table by which words are compared.
+    /// The table of basic forms by which the texts are compared.
     pub lemmas: Lemmas,
-    /// The table by which words are edited.
+    /// The table from which the edits take other forms of a word.
     pub forms: Lemmas,
 }
 
-/// Makes the page.
+/// Makes the page of this experiment.
 pub fn report(of: &InflectedTexts, seeds: u64) -> Result<Page, LabError> {
     let stem: Option<Language> = of.language.parse().ok();
     let ways = ways(stem, Arc::new(of.lemmas.clone()))?;
@@ -66,7 +67,7 @@ fn basic<'a>(table: &'a Lemmas, word: &'a [u8]) -> &'a [u8] {
     table.of(word).unwrap_or(word)
 }
 
-/// The share of the words that the tables have.
+/// Measures how many words of the texts the tables have.
 fn words(of: &InflectedTexts, members: usize, others: &HashMap<Box<[u8]>, Box<[u8]>>) -> Section {
     let (mut all, mut in_table, mut changed) = (0, 0, 0);
     for text in &of.collection.texts {
@@ -96,7 +97,7 @@ fn words(of: &InflectedTexts, members: usize, others: &HashMap<Box<[u8]>, Box<[u
     Section::new("The words of the texts", text).table(table)
 }
 
-/// Measures how much of edited texts lemmas find.
+/// Edits texts and measures how much of them is found by words, by stems and by lemmas.
 fn edited(
     of: &InflectedTexts,
     ways: &[Way<'_>],
@@ -120,7 +121,7 @@ fn edited(
     Ok(Section::new("Words that change places and forms", text).table(table))
 }
 
-/// Counts the pairs that lemmas find among the unedited texts.
+/// Counts the similar pairs of unedited texts that are found by words, by stems and by lemmas.
 fn found(of: &InflectedTexts, ways: &[Way<'_>]) -> Result<Section, LabError> {
     let columns = THRESHOLDS.map(|least| format!("pairs from {least} % on"));
     let columns = ["words", &columns[0], &columns[1], &columns[2]];
@@ -137,7 +138,7 @@ fn found(of: &InflectedTexts, ways: &[Way<'_>]) -> Result<Section, LabError> {
     Ok(Section::new("Pairs of texts", text).table(table))
 }
 
-/// The number of pairs that reach each threshold.
+/// Counts the pairs that reach each of the thresholds.
 fn pairs(
     of: &InflectedTexts,
     params: &MethodParams,
@@ -167,8 +168,8 @@ mod tests {
     use super::super::super::Text;
     use super::*;
 
-    /// Returns the row for words in other forms: the shares found by sorted chunks of the words, of
-    /// their stems and of their lemmas.
+    /// Returns the row of the report about words in other forms. Its cells are the shares found by
+    /// sorted chunks of words, of stems and of lemmas.
     fn found(lemmas: &str) -> [String; 3] {
         let texts = (1..=3).map(|seed| Text {
             name: seed.to_string(),

@@ -1,4 +1,5 @@
-//! The four steps on any number of made theses, which are never on disk.
+//! Runs the four steps of the paper on any number of synthetic theses, which are never written to
+//! disk.
 
 use std::path::Path;
 
@@ -14,16 +15,17 @@ use crate::arrays::{ArraysFolder, MappedParts, pairs_in_shards};
 use crate::error::LabError;
 use crate::method::sorted::real_chunks;
 
-/// The number of documents that are merged at a time: some 60 million chunks.
+/// The number of documents that are merged at a time. They have about 60 million chunks.
 const BATCH: u32 = 25_000;
 
-/// The number of texts in memory.
+/// The number of texts that are in memory at a time.
 const BLOCK: u32 = 1 << 10;
 
-/// One chunk in this many is kept to count the distinct ones.
+/// The sampling rate for counting distinct chunks: one chunk in 64 is kept.
 const SAMPLED: u64 = 64;
 
-/// The number of last documents whose pairs are counted, to be compared with other programs.
+/// The number of documents, the last ones, whose pairs are counted for comparison with other
+/// programs.
 const LAST: u32 = 1000;
 
 /// The wall time and the processor time of a step.
@@ -34,7 +36,7 @@ struct Spent {
 }
 
 impl Spent {
-    /// Runs something and adds what it takes.
+    /// Runs a function and adds the time that it takes.
     fn on<T>(&mut self, meters: &Meters<'_>, run: impl FnOnce() -> T) -> T {
         let (wall, cpu) = ((meters.wall)(), (meters.cpu)());
         let done = run();
@@ -44,19 +46,19 @@ impl Spent {
     }
 }
 
-/// The input of the steps, and a sample of its chunks.
+/// Totals of the input, and a sample of its chunks.
 #[derive(Debug, Default)]
 struct ThesesTotals {
     bytes: u64,
     postings: u64,
-    /// The chunks of the sample.
+    /// The number of chunks in the sample, with repetitions.
     sampled: u64,
-    /// The first 64 bits of the hashes of these chunks.
+    /// The first 64 bits of the hashes of the chunks in the sample.
     sample: Vec<u64>,
 }
 
-/// Makes the page about this many theses. Arrays of 24 bits are made by `processes` processes in
-/// the folder `scratch`, where they stay.
+/// Makes the report about `documents` theses. Arrays of 24 bits are made by `processes` processes
+/// in the folder `scratch`, where they remain.
 ///
 /// # Errors
 ///
@@ -148,7 +150,7 @@ fn step_rows(row: &mut impl FnMut(&str, String), step: &str, spent: Spent, docum
     row(&format!("{step}: documents/h"), format!("{hourly:.0}"));
 }
 
-/// Makes theses and signs them. Only the signing is timed.
+/// Makes theses and computes their signatures. Only the time of the signatures is measured.
 fn signed(
     texts: &MadeTexts,
     theses: std::ops::Range<u32>,

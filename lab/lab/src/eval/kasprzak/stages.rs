@@ -1,5 +1,5 @@
-//! Sections 2.3, 4.3 to 4.6 and 5: the data, times by stage, sizes, shards, increments, exact
-//! figures, smaller offsets.
+//! Sections 2.3, 4.3 to 4.6 and 5 of the paper: the data, times by stage, sizes, shards,
+//! increments, exact similarities, and smaller offsets.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ use crate::arrays::{
 use crate::error::LabError;
 use crate::method::sorted::real_chunks;
 
-/// Describes the data as section 2.3 does.
+/// Describes the data in the terms of section 2.3.
 pub(super) fn data(corpus: &Corpus<'_>) -> Section {
     let mut table = Table::new("data", &["", "here", "paper"]);
     let documents = corpus.chunks.len();
@@ -99,7 +99,7 @@ pub(super) fn times(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, La
     Ok(Section::new("Times by stage (section 4.6)", text).table(table))
 }
 
-/// Measures the sizes of sections 4.3 and 4.6.
+/// Measures the sizes of arrays that sections 4.3 and 4.6 give.
 pub(super) fn sizes(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "sizes",
@@ -144,8 +144,8 @@ pub(super) fn sizes(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     Ok(Section::new("Sizes (section 4.3)", text).table(table))
 }
 
-/// All bytes of the parts but their headers, with the lists joined. Equal arrays give equal bytes,
-/// however they are cut into parts.
+/// Returns the documents and all lists of the parts as bytes, without headers. Equal arrays give
+/// equal bytes, even if they are cut into different parts.
 fn contents(set: &MappedParts) -> Result<Vec<u8>, ArraysError> {
     let (parts, mut ids) = (set.parts()?, Vec::new());
     ids.extend_from_slice(parts.documents().bytes());
@@ -165,7 +165,7 @@ fn contents(set: &MappedParts) -> Result<Vec<u8>, ArraysError> {
     Ok(ids)
 }
 
-/// Measures several processes (section 4.5).
+/// Measures the work of several processes (section 4.5).
 pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "shards",
@@ -225,7 +225,7 @@ pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
     Ok(Section::new("Shards (section 4.5)", text).table(table))
 }
 
-/// Measures how new documents are merged (section 4.4, step 3).
+/// Measures merging new documents into arrays (section 4.4, step 3).
 pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "increments",
@@ -298,7 +298,7 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
     Ok(Section::new("Incremental runs (section 4.4)", text).table(table))
 }
 
-/// Measures exact similarities of preselected pairs (section 4.2).
+/// Measures the computation of exact similarities for preselected pairs (section 4.2).
 pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "preselected",
@@ -364,7 +364,7 @@ pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Secti
     .table(table))
 }
 
-/// Measures differences instead of offsets (section 5).
+/// Measures arrays that store differences instead of offsets (section 5).
 pub(super) fn offsets(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     const LOOKS: usize = 4_000_000;
     const OFFSETS_SEED: u64 = 2008;

@@ -1,4 +1,4 @@
-//! Sections 5 and 4.2: other hashes, a dictionary.
+//! Other hashes (section 5) and a dictionary (section 4.2).
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::arrays::pairs;
 use crate::error::LabError;
 use crate::method::sorted::real_chunks;
 
-/// The approximate number of distinct chunks of a bucket in the test of uniformity.
+/// The approximate number of distinct chunks in a bucket of the uniformity test.
 const BUCKET: u64 = 256;
 
-/// The deviation of the counts of chunks in 2^n buckets, by their upper bits, from those of a
-/// random function. The unit is a standard deviation of chi-square. A good hash is between -4 and
-/// 4.
+/// Counts chunks in 2^n buckets by the upper bits of their hashes. Returns the number of buckets,
+/// and how much the counts differ from those of a random function. The difference is in standard
+/// deviations of chi-square: a good hash is between -4 and 4.
 fn uniformity(chunks: &[u64]) -> (usize, f64) {
     let bits = (chunks.len() as u64 / BUCKET).max(2).ilog2();
     let mut counts = vec![0u32; 1 << bits];
@@ -34,7 +34,7 @@ fn uniformity(chunks: &[u64]) -> (usize, f64) {
     (counts.len(), (chi - freedom) / (2.0 * freedom).sqrt())
 }
 
-/// Compares MD5 with other hashes.
+/// Compares MD5 with other hash functions.
 pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let columns = [
         "hash",
@@ -106,7 +106,7 @@ pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
     Ok(Section::new("Other hashes (section 5)", text).table(table))
 }
 
-/// A dictionary as a set (section 4.2), of the words that several texts have.
+/// Measures the use of a dictionary (section 4.2): the set of words that several texts have.
 pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let texts_with = texts_with(&corpus.collection.texts);
     let all = texts_with.len();
@@ -197,7 +197,7 @@ mod tests {
         assert!(deviations.abs() < 4.0, "{deviations}");
         let half: Vec<u64> = good.iter().map(|hash| hash >> 1).collect();
         assert!(uniformity(&half).1 > 1000.0);
-        // One chunk in thirty moves to the first buckets.
+        // One chunk in thirty gets eight zero bits in front, so it moves to the first buckets.
         let skewed = good.iter().enumerate().map(|(at, &hash)| match at % 30 {
             0 => hash >> 8,
             _ => hash,

@@ -1,8 +1,8 @@
-//! The expressions of `--where`, and whether they hold for two files.
+//! The parsed expressions of `--where`, and their evaluation for two files.
 
 use super::facts::FileFacts;
 
-/// A rule as it was parsed.
+/// A parsed rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Rule {
     Or(Vec<Rule>),
@@ -48,7 +48,7 @@ pub(super) enum RuleField {
     Kind,
 }
 
-/// The result of a value for two files.
+/// The result of evaluating a value for two files.
 #[derive(Clone, Debug, PartialEq)]
 enum Worth<'a> {
     Number(f64),
@@ -63,7 +63,8 @@ impl Rule {
             Self::And(rules) => rules.iter().all(|rule| rule.holds(a, b)),
             Self::Not(rule) => !rule.holds(a, b),
             Self::Compare(left, op, right) => {
-                // A field of both files must satisfy the comparison for each of them.
+                // A field without `a.` or `b.` must satisfy the comparison for each of the two
+                // files.
                 let of = |one| compare(&left.of(a, b, one), *op, &right.of(a, b, one));
                 if left.is_of_both() || right.is_of_both() {
                     of(a) && of(b)
@@ -82,7 +83,7 @@ fn compare(left: &Worth<'_>, op: RuleOperator, right: &Worth<'_>) -> bool {
             return is_like(left, right);
         }
         (Worth::Text(left), Worth::Text(right)) => left.cmp(right),
-        // The parser has refused such a rule.
+        // The parser refuses a comparison of a number with a text, so this is not reached.
         _ => return false,
     };
     match op {
@@ -96,11 +97,11 @@ fn compare(left: &Worth<'_>, op: RuleOperator, right: &Worth<'_>) -> bool {
     }
 }
 
-/// Returns whether a text matches a pattern of `*` and `?`. The time is the product of both
+/// Returns whether a text matches a pattern with `*` and `?`. The time is the product of the two
 /// lengths.
 pub(super) fn is_like(text: &[u8], pattern: &[u8]) -> bool {
     let (mut t, mut p) = (0, 0);
-    // The place of the last star, and where the text behind its match begins.
+    // The place of the last star in the pattern, and the place in the text where its match ends.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         if pattern.get(p) == Some(&b'*') {

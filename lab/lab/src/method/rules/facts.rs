@@ -1,11 +1,12 @@
-//! The facts of a file that rules use. The index has them for every file, so no file is read.
+//! The facts of a file that rules use. The index has these facts for every file, so no file is
+//! read.
 
 /// The facts of a file that rules use.
 #[derive(Clone, Copy, Debug)]
 pub struct FileFacts<'a> {
-    /// Its path, which may be any bytes.
+    /// The path of the file, which may be any bytes.
     pub path: &'a [u8],
-    /// Its size in bytes.
+    /// The size of the file in bytes.
     pub size: u64,
     /// True if the file is text.
     pub text: bool,
@@ -24,8 +25,8 @@ impl<'a> FileFacts<'a> {
         &self.path[..end.unwrap_or(0)]
     }
 
-    /// The part after the last dot of the name. A name whose only dot is its first byte has no
-    /// suffix.
+    /// Returns the part of the name after the last dot. If the only dot is the first byte of the
+    /// name, there is no suffix.
     pub fn suffix(&self) -> &'a [u8] {
         let name = self.name();
         match name.iter().rposition(|&byte| byte == b'.') {

@@ -1,22 +1,22 @@
-//! Reads the expressions of `--where`; the grammar is in [`super`].
+//! The parser for the expressions of `--where`. Their grammar is in [`super`].
 
 use thiserror::Error;
 
 use super::expression::{Rule, RuleField, RuleOperator, RuleSide, RuleValue};
 
-/// The reason why a text cannot be read as a rule.
+/// The reason why a text is not a valid rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "--where: {what} at byte {at}; a rule is for instance: b.size < 2 * a.size and suffix = \"c\""
 )]
 pub struct RuleError {
-    /// The error.
+    /// The description of the error.
     pub what: String,
-    /// The byte at which it is wrong, counted from 1.
+    /// The number of the byte at which the error is, counted from 1.
     pub at: usize,
 }
 
-/// Reads a rule.
+/// Reads a rule from its text.
 pub(super) fn parse(text: &str) -> Result<Rule, RuleError> {
     let mut parser = Parser {
         text,
@@ -34,11 +34,11 @@ pub(super) fn parse(text: &str) -> Result<Rule, RuleError> {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
-    /// The number of open brackets and `not`s.
+    /// The number of brackets and `not`s that are open at this place.
     depth: usize,
 }
 
-/// The maximum depth of nested brackets and `not`s, which is more than people need.
+/// The maximum depth of nested brackets and `not`s. People need less.
 const DEEPEST: usize = 64;
 
 impl Parser<'_> {
@@ -57,7 +57,7 @@ impl Parser<'_> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// Takes this sign if it comes next, and returns whether it did.
+    /// Consumes this sign if it is next, and returns whether it is.
     fn sign(&mut self, sign: &str) -> bool {
         self.blanks();
         let found = self.rest().starts_with(sign);
@@ -67,7 +67,7 @@ impl Parser<'_> {
         found
     }
 
-    /// The word that comes next.
+    /// Returns the next word without consuming it.
     fn peek(&mut self) -> String {
         self.blanks();
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
@@ -182,7 +182,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// A text, up to its closing quotation mark.
+    /// Consumes a text up to its closing quotation mark.
     fn quoted(&mut self) -> Result<RuleValue, RuleError> {
         let (mut text, mut escaped) = (Vec::new(), false);
         for (at, byte) in self.rest().bytes().enumerate() {
