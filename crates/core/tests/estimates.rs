@@ -177,7 +177,8 @@ fn what_strangers_say_again_is_not_shared() {
         let (found, exact) = estimated(&a, &b);
         errors.add(&found, &exact);
     }
-    // The bias is 0.06; it would be 0.10 if two fifths of the repetitions counted as shared.
+    // On average the estimate is 0.06 too high. With a rule that counts two fifths of all
+    // repetitions as shared, it would be 0.10.
     let (bias, mean) = (errors.bias(), errors.mean());
     assert!(bias <= 0.07 && mean <= 0.08, "{bias} {mean}");
 }

@@ -385,8 +385,8 @@ fn a_source_that_cannot_start_anew_is_tried_again_and_everything_polled_meanwhil
     loop {
         assert!(began.elapsed() < PATIENCE);
         let deaf = running.shared.troubles();
-        // The source may have been reset after the troubles were read. Until it is reset, they must
-        // include this one.
+        // The source may have been reset since the troubles were read; then nothing is checked.
+        // Until the reset, one of the troubles must be that nothing can be watched.
         if running.script.resets() > 0 {
             break;
         }

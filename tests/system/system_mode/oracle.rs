@@ -365,8 +365,8 @@ fn in_the_view_nobody_walks_where_another_did() {
     mode("team", 0o700);
     chown(shares.join("team"), Some(one.uid), None).expect("chown");
     assert_eq!((count(one), count(another)), (Some(1), Some(1)));
-    // The kernel has the folder in its cache, because another user was there. It must still ask the
-    // daemon for this user.
+    // `one` walks through the folder `team`, so the kernel has it in its cache. The kernel must
+    // still ask the daemon when `another` comes.
     let third = Path::new(VIEW).join("team/third.txt/third.txt");
     let read = |user| as_user(user, || fs::read(&third).is_ok());
     for _ in 0..50 {

@@ -65,7 +65,8 @@ pub enum Compared {
     Texts(Unit),
     /// Both contents have windows.
     Windows,
-    /// Both contents are binaries with windows. The pieces that they repeat are padding and tables.
+    /// Both contents are binaries with windows. A piece that occurs several times in one of them
+    /// counts as padding or as a table, which other binaries probably have as well.
     Binaries,
     /// One content has shingles and the other windows, so only chunks are comparable.
     TextAndData,

@@ -115,8 +115,8 @@ impl Shown<'_> {
         Ok(met)
     }
 
-    /// Returns the shares of the ends of a link. For an estimate these are the figures that every
-    /// question shows of two unread files.
+    /// Returns how much of each end of a link lies in the other end. If the link is an estimate,
+    /// every question shows the same figures for these files.
     pub(super) fn of_link(&self, link: &HalfLink) -> Result<MeetingShares, AskError> {
         let (there, back) = link.shares();
         let known = MeetingShares {

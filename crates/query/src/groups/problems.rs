@@ -109,7 +109,8 @@ impl ContentSource {
         Ok(Self::Disk(partition))
     }
 
-    /// Reads all contents of a problem. Returns their places in the table, and the contents.
+    /// Reads the sketches of all contents of a problem. Returns the places of the contents in the
+    /// table, and the sketches.
     pub(super) fn all(
         &self,
         problem: usize,

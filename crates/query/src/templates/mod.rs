@@ -1,8 +1,8 @@
 //! Templates: content that the user declared to be no evidence.
 //!
-//! Templates are the only user decisions that the state folder has. Everything else in it is
-//! derived from the files and can be rebuilt. So templates have a small file of their own
-//! ([`file`]). The daemon and the command read the same file and give the same answers.
+//! Templates are decisions of a user. Unlike the index, they cannot be rebuilt from the files. So
+//! they have a small file of their own ([`file`]). The daemon and the command read the same file
+//! and give the same answers.
 //!
 //! **Effect.** [`Store::current`] returns the pieces of all templates, and the snapshot carries
 //! them ([`crate::Snapshot::with_templates`]). Every question removes them from the chunk lists and

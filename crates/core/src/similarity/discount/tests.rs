@@ -229,7 +229,8 @@ fn a_chunk_is_no_rarer_than_all_samples() {
         let (a, mut b) = (sketch(&content), sketch(&content));
         let all = rarity_of_all(&a, &b, table, 1000);
         assert_eq!(rarities(&a, &b, table, 1000).1, all);
-        // If either content has few samples for its size, the chunk may have none, and it counts.
+        // If the samples of either content are sparse for its size, they say nothing about the
+        // chunk. So the chunk counts as evidence.
         b.size = ByteLen(100_000);
         let unseen = rarity_of_all(&a, &b, table, 1000);
         assert!(unseen.weight > 0.5);

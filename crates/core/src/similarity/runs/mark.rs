@@ -134,8 +134,8 @@ fn by_blocks(
             FEW.min(crowd)
         };
         let skipping = look != usize::MAX;
-        // While a skip is ahead, only windows of 64 bytes with this block are compared. A window
-        // that ends later also contains a later block, which decides about it.
+        // If a skip is planned, a run is followed for 32 bytes beyond this block, which is enough
+        // for every window of 64 bytes that has the block. Later blocks decide about later windows.
         let most = if skipping {
             LEAST_RUN - WIDTH
         } else {
