@@ -145,7 +145,8 @@ pub struct Settings {
     pub most: Option<u32>,
     /// For sif-anchors, the anchors.
     pub anchors: Option<Arc<Anchors>>,
-    /// For shingle, the number of shingles at which the first size class of the sample `V_i` begins.
+    /// For shingle, the number of shingles at which the first size class of the sample `V_i`
+    /// begins.
     pub sizes: Option<u32>,
     /// For super-shingle, the number of shingles that make one super shingle.
     pub length: Option<u32>,

@@ -52,9 +52,9 @@ impl<'a> JoinedLinks<'a> {
         }
     }
 
-    /// Joins the links of several pairs of renditions of two files into one link of the files. It is
-    /// called twice for two files, with the links of each end. The result is that of the file with
-    /// the smaller place.
+    /// Joins the links of several pairs of renditions of two files into one link of the files. It
+    /// is called twice for two files, with the links of each end. The result is that of the file
+    /// with the smaller place.
     pub(super) fn join(&mut self, halves: &[HalfLink]) -> Result<Option<HalfLink>, AskError> {
         let Some(first) = halves.first() else {
             return Ok(None);

@@ -107,8 +107,8 @@ impl<'a> OpenedContainer<'a> {
         ready.members.get_or_init(|| self.all(layout)).as_ref()
     }
 
-    /// Prepares all contents in a member for measuring. Returns `None` if one of them cannot be read
-    /// now.
+    /// Prepares all contents in a member for measuring. Returns `None` if one of them cannot be
+    /// read now.
     fn all(&self, layout: &MemberLayout) -> Option<ProvableMembers> {
         let held = layout.digests().map(|digest| {
             let (kind, bytes) = self.held().get(&digest)?;
