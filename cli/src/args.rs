@@ -357,10 +357,11 @@ pub enum Command {
     /// writes numbers to standard output, both in bytes: docs/scale.md says how they lie.
     /// scale/resemble_scale.py --measure calls it where the files are.
     Measure,
-    /// Find out whether a file is a near-copy of one that is there
+    /// Find out whether a file is a near-copy of an existing file
     ///
-    /// For hooks: of what is about to be written or committed. The file itself and its earlier
-    /// version are no copies of it. Ends with 0 if there is no near-copy, with 1 if there is one.
+    /// For hooks that check a file before it is written or committed. The file itself and its
+    /// earlier version do not count as copies. Ends with 0 if there is no near-copy, with 1 if
+    /// there is one.
     #[command(after_long_help = check::EXAMPLES)]
     Check(Box<CheckArgs>),
     /// Answer agents and editors: a server of the Model Context Protocol

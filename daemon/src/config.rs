@@ -85,8 +85,8 @@ pub(crate) use system::{held_fast, numbers};
 
 /// The default pause between two comparisons of the whole tree with the index.
 const RECONCILE: Duration = Duration::from_secs(3600);
-/// The default limit of boilerplate: a chunk or sample that more contents than this have is
-/// boilerplate.
+/// The default limit of boilerplate. A chunk or sample is boilerplate if more than this number of
+/// contents have it.
 const BOILERPLATE: u32 = 1000;
 
 /// The command line.
@@ -536,8 +536,9 @@ fn roots_asked(
     of_file.chain(of_line).collect()
 }
 
-/// Returns the default mount point. Without a runtime folder it is in a folder for temporary files
-/// if the view must be mounted, and `None` if not.
+/// Returns the default mount point, which is in the runtime folder. If there is no runtime folder,
+/// `must_mount` decides. If it is true, the mount point is in a folder for temporary files. If it
+/// is false, returns `None`.
 fn view_place(env: &Env, must_mount: bool) -> Result<Option<PathBuf>, ConfigError> {
     match places::view_dir(env) {
         None if must_mount => Ok(Some(places::temporary_view_dir(env)?)),

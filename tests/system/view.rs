@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Sandbox, fuse_works, is_installed, names};
 
-/// Makes a home folder with a report, a version of it, a copy of it, and an unrelated file.
+/// Makes a home folder with a report, an edited version and a copy of that report, and an unrelated
+/// file.
 fn home() -> Sandbox {
     let sandbox = Sandbox::new();
     let report = prose(1, 12_000);
@@ -102,8 +103,8 @@ fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     );
 }
 
-/// A name that file managers show: `resembled --similar-name "Similar files"`, or the key
-/// `similar-name`, for every view of the daemon.
+/// Listings show `.similar` under another name, which file managers do not hide. The name is set by
+/// `--similar-name` or by the key `similar-name`, and applies to every view of the daemon.
 #[test]
 fn a_name_that_file_managers_show() {
     if !fuse_works() {
@@ -180,15 +181,15 @@ fn a_view_among_the_files_is_worth_a_warning() {
     assert_eq!(listing(point.join("report.txt")).len(), 2);
     let warnings = |log: String| log.matches("may delete the originals").count();
     assert_eq!(warnings(sandbox.log()), 1, "{}", sandbox.log());
-    // If the view is mounted there by a request, the answer has the warning.
+    // If a request mounts the view there, the answer has the warning.
     sandbox.resemble(["view", "off"]).success();
     let asked = sandbox.resemble(["view".as_ref(), "on".as_ref(), point.as_os_str()]);
     assert_eq!(warnings(asked.success().err), 1);
     assert_eq!(daemon.stop(), 0);
 }
 
-/// Duplicate finders do not enter the view: after `fdupes -rdN` and `jdupes -rdN` one file of every
-/// content still exists.
+/// The duplicate finders `fdupes -rdN` and `jdupes -rdN` delete copies, but do not enter the view.
+/// Afterwards at least one file of every content still exists.
 #[test]
 fn duplicate_finders_leave_the_originals() {
     if !fuse_works() {
@@ -214,7 +215,8 @@ fn duplicate_finders_leave_the_originals() {
     }
 }
 
-/// The same holds after the script that `rmlint` writes.
+/// The script that `rmlint` writes deletes copies, too. Afterwards at least one file of every
+/// content still exists.
 #[test]
 fn rmlint_leaves_the_originals() {
     if !fuse_works() || !is_installed("rmlint") {

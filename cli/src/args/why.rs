@@ -35,7 +35,7 @@ pub struct WhyArgs {
     /// The other
     #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
     pub b: PathBuf,
-    /// Show what both have and nothing else
+    /// Show only what both files have
     #[arg(long, conflicts_with_all = ["side_by_side", "diff"])]
     pub matches_only: bool,
     /// Show both in two columns, as on a terminal

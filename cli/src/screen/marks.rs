@@ -1,4 +1,4 @@
-//! Keeps the marks: the files that the user has marked to be removed.
+//! Records which files the user has marked to be removed.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -81,9 +81,9 @@ impl FileMarks {
         was_there
     }
 
-    /// Marks the files of these sets that the rule does not keep, and unmarks those that it keeps.
-    /// A set in which the rule keeps no file is not changed. Returns the number of sets and the
-    /// number of files that are marked.
+    /// Applies a rule to these sets: unmarks the files that the rule keeps, and marks the others. A
+    /// set in which the rule keeps no file is not changed. Returns the number of sets with newly
+    /// marked files, and the number of these files.
     pub(crate) fn mark_by(
         &mut self,
         all: &Collection,
@@ -137,7 +137,7 @@ impl FileMarks {
         (sets, count)
     }
 
-    /// Moves the marks to a new answer: the files with the same paths are marked there.
+    /// Carries the marks over to a new answer: the files of `now` with the same paths are marked.
     pub(crate) fn carry_over(&mut self, before: &Collection, now: &Collection) {
         let marked = self.files.iter().map(|file| &before.files[*file].path);
         let marked: BTreeSet<&PathText> = marked.collect();
@@ -146,8 +146,8 @@ impl FileMarks {
         let is_saved = self.is_saved;
         self.files.clear();
         for file in marks {
-            // `mark` refuses a file that no longer has an identical one, so that file loses its
-            // mark.
+            // `mark` fails if the file is not in an identical set any more. It also fails if all
+            // other files of the set are marked. Such a file loses its mark.
             self.mark(now, file).unwrap_or_default();
         }
         self.is_saved = is_saved;

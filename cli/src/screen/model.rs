@@ -29,7 +29,7 @@ pub(crate) enum Key {
     Left,
     /// Moves by this many rows or lines.
     Step(isize),
-    /// A distance, counted in screens.
+    /// Moves by this many screens.
     Page(isize),
     Home,
     End,
@@ -61,7 +61,7 @@ pub(crate) struct PlanOrder {
     pub(crate) pairs: Vec<(PathText, PathText)>,
 }
 
-/// The result of an effect.
+/// News for the screen: the answer to the question, or the result of an [`Effect`].
 #[derive(Debug)]
 pub(crate) enum News {
     Answer(Collection),
@@ -114,12 +114,12 @@ pub(crate) struct Screen {
     /// The name of the current work, until the question is answered.
     pub(crate) doing: String,
     pub(crate) place: Place,
-    /// The places to which the Escape key returns.
+    /// The lists to which the Escape key returns, each with its cursor.
     behind: Vec<(Place, ListCursor)>,
     pub(crate) cursor: ListCursor,
     /// The indexes of the groups that the list shows.
     pub(crate) shown: Vec<usize>,
-    /// The folder that the view of folders shows, and its rows.
+    /// The folder that the list of folders shows, and the rows of that list.
     pub(crate) folder: PathBuf,
     pub(crate) rows: Vec<FolderRow>,
     /// The files that were marked when the list of marked files was opened.
@@ -162,7 +162,7 @@ impl Screen {
         }
     }
 
-    /// Takes the result of an effect.
+    /// Takes the answer to the question, or the result of an [`Effect`].
     pub(crate) fn hear(&mut self, news: News) {
         match news {
             News::Answer(collection) => {

@@ -452,7 +452,8 @@ fn dates_that_contradict_what_versions_hold_are_said() {
     assert!(!said.contains(remark), "{said}");
 }
 
-/// A file is not removed if the file that stays has its lines in another order or fewer times.
+/// A file is not removed if the file that stays has the same lines in another order, or fewer
+/// times. A conflict copy with the same lines in another order counts as diverged.
 #[test]
 fn bytes_in_another_order_are_not_held_whole() {
     let env = environment();

@@ -208,9 +208,9 @@ impl ChunkEdit {
     }
 }
 
-/// The digest of a content that is mostly equal to another one, without the chunks that both have.
-/// A log of gigabytes with a new line has millions of common chunks, and so has an image with a
-/// changed block.
+/// The digest of a content that is mostly equal to another one. It lacks the chunks that both
+/// contents have. A log of gigabytes that gets a new line has millions of such chunks. An image
+/// with one changed block has them, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditedDigest {
     /// The other content.
@@ -220,15 +220,15 @@ pub struct EditedDigest {
     /// well.
     pub edits: Vec<ChunkEdit>,
     /// The edit that turns the posted fingerprints of `base` into those of this content. `None` if
-    /// it is not known: all of them may differ.
+    /// the edit is not known: all fingerprints may differ.
     pub fingerprints: Option<FingerprintEdit>,
-    /// The digest of this content without chunks.
+    /// The digest of this content. Its list of chunks is empty; [`Self::whole`] fills it.
     pub digest: Box<Digest>,
 }
 
 impl EditedDigest {
-    /// Returns the digest with all chunks; `None` if `base` is not the chunk list of the other
-    /// content.
+    /// Returns the digest with all chunks. `base` must be the chunks of the other content. Returns
+    /// `None` if the lengths of the resulting chunks do not add up to the size of this content.
     pub fn whole(self, base: &ChunkList) -> Option<Box<Digest>> {
         let mut digest = self.digest;
         digest.complete(base, self.edits).then_some(digest)

@@ -39,7 +39,7 @@ pub struct ExternalMeasures {
     pub of_both: Proven,
 }
 
-/// The number of pairs measured by the engine of which one is measured again.
+/// Of the pairs that the engine measured, one in this many is measured again.
 pub const CHECKED: u128 = 64;
 
 /// The numbers of pieces that two contents share.
@@ -59,14 +59,15 @@ pub trait ExternalPairs: fmt::Debug {
     /// Returns the engine's number for a content.
     fn name(&self, content: &ContentDigest) -> i64;
 
-    /// Returns the engine's limit: pieces that more contents have were left out.
+    /// Returns the engine's limit. The engine left out each piece that is in more contents than
+    /// this.
     fn degree(&self) -> u64;
 
     /// Returns the candidate pairs in any order.
     fn pairs(&self) -> GivenRows<'_, ExternalPair>;
 
-    /// Returns the pieces that each content shares with partners that are not candidates. The
-    /// numbers are added up over all these partners.
+    /// Returns, for each content, the number of pieces that it shares in pairs that are not
+    /// candidates. The number is a sum over all these pairs.
     fn rest(&self) -> GivenRows<'_, (i64, ExternalCommon)>;
 
     /// Returns the pairs that were measured, in any order. A pair occurs at most once. There may be
@@ -99,7 +100,8 @@ pub enum ExternalError {
         /// The limit of the question.
         asked: u64,
     },
-    /// The question asks for pairs that share less than the candidates do.
+    /// The question asks for pairs with scores below [`Relation::PARTLY`]. The candidates need not
+    /// include such pairs.
     #[error("links are made for pairs of 25% and more: leave out --min, or ask without --links")]
     TooLittle,
     /// Pieces of marked templates do not count in the question, but the engine counted them.

@@ -83,8 +83,8 @@ pub struct Summary {
     steps: Vec<Step>,
     /// The lives of removed files, each with the index of the last sweep that has the file.
     died: Vec<(Life, usize)>,
-    /// The number of edits, by the share of the old version that is in the new one. There is a
-    /// count for each tenth, and one for the whole.
+    /// Counts the edits by the share of the old version that is in the new version. There is one
+    /// count for each tenth, and one for 100 %.
     kept: [u64; 11],
     moves: BTreeMap<Move, u64>,
     first: (u64, u64),
@@ -346,7 +346,8 @@ impl Summary {
     }
 }
 
-/// Returns the paths of a row in both sweeps.
+/// Returns the path of a row in the earlier sweep and its path in the later sweep. A path is `None`
+/// if the row has no file in that sweep.
 fn sides(row: &CompareRow) -> (Option<PathBuf>, Option<PathBuf>) {
     let owned = |path: &Option<PathText>| path.as_ref().map(|path| path.as_path().to_owned());
     (owned(&row.a), owned(&row.b))

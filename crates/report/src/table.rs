@@ -31,8 +31,8 @@ pub enum Field<'a> {
     Count(u64),
     /// A time in seconds since 1970.
     Time(i64),
-    /// A share, and true if it is one of identical files. The cell is empty if the files are too
-    /// small to judge.
+    /// A share of two files, and true if the files are identical. The cell is empty if the files
+    /// are too small to judge.
     Share(Fraction, bool),
     /// Yes or no, with a word. A worksheet shows the word for yes and nothing for no.
     Flag(bool, &'static str),
@@ -48,7 +48,7 @@ pub fn name<'a>(path: impl Into<Option<&'a PathText>>) -> Field<'a> {
     path.map_or(Field::Nothing, |path| Field::Name(path.as_bytes()))
 }
 
-/// Text, if there is any.
+/// Returns the field of a text, if there is one.
 pub fn text<'a>(text: impl Into<Option<&'a str>>) -> Field<'a> {
     text.into().map_or(Field::Nothing, Field::Text)
 }
@@ -89,7 +89,7 @@ pub const fn flag(yes: bool, word: &'static str) -> Field<'static> {
     Field::Flag(yes, word)
 }
 
-/// Ranges of bytes.
+/// Returns the field of ranges of bytes.
 pub const fn ranges(ranges: &[[u64; 2]]) -> Field<'_> {
     Field::Ranges(ranges)
 }
@@ -144,10 +144,11 @@ pub(crate) fn values_of<R: Columns>(
     values
 }
 
-/// Defines the columns of a kind of row. A column has a name in tables, or a title and a width in
-/// worksheets, or both. Then follows its value, as a call of a function of [`crate::table`] such as
-/// `count`. The name of that function is the type of the column. A column marked `@later` is
-/// written to CSV and not to TSV.
+/// Defines the columns of a type of rows: implements [`Columns`](crate::table::Columns) for it.
+/// Each line of the macro is one column. It has the name of the column in tables, its title and
+/// width in worksheets, or both. A column marked `@later` is written to CSV and not to TSV. The
+/// last item of the line is the value, as a call of a function of [`crate::table`] such as `count`.
+/// This function also determines the type of the column.
 ///
 /// ```
 /// use resemble_report::table::{Columns, Style, write_header, write_rows};

@@ -69,7 +69,7 @@ pub enum LinkTablesError {
         .0.display()
     )]
     None(PathBuf),
-    /// A stage was not completed, or a file of it is missing, cut, or was added.
+    /// A stage was not completed, or its files are not the recorded ones.
     #[error(
         "{}: the stage {stage} is not complete; run scale/resemble_scale.py again, which creates \
          the missing files",
@@ -162,25 +162,26 @@ impl LinkTables {
         self.run.degree
     }
 
-    /// Returns the name of a content.
+    /// Returns the name of a content: the number by which the tables identify it.
     pub fn cid(&self, content: &ContentDigest) -> i64 {
         cid(content, self.run.salt.cast_unsigned())
     }
 
-    /// Returns the pairs that may be links: two names, and the numbers of samples and of chunks
-    /// that both have.
+    /// Returns the pairs of contents that may be links. A row has the names of both contents, and
+    /// the numbers of samples and of chunks that both have.
     pub fn pairs(&self) -> LinkRows<'_, 4> {
         LinkRows::of(&self.pairs, ["a", "b", "fingerprints", "chunks"])
     }
 
-    /// Returns two sums for each name, over its pairs that are not in [`Self::pairs`]: the common
-    /// samples and the common chunks.
+    /// Returns a row for each content with pairs that [`Self::pairs`] leaves out. The row has the
+    /// content's name and two sums over these pairs: common samples and common chunks.
     pub fn rest(&self) -> LinkRows<'_, 3> {
         LinkRows::of(&self.rest, ["cid", "fingerprints", "chunks"])
     }
 
-    /// Returns the pairs that were measured: two names, the unit (0 words, 1 bytes), and the
-    /// measures as five numbers (`Proven::to_words` of the core).
+    /// Returns the pairs of contents that were measured. A row has the names of both contents, the
+    /// unit (0 words, 1 bytes) and five numbers. These are the measures (`Proven::to_words` of the
+    /// core).
     pub fn measured(&self) -> LinkRows<'_, 8> {
         let [a_in_b, b_in_a] = ["a_in_b", "b_in_a"];
         let columns = [
@@ -269,7 +270,7 @@ struct OpenTable<'a> {
     reader: SerializedFileReader<File>,
     /// The next row group.
     group: usize,
-    /// The columns of the current row group, and how many of its rows are not read yet.
+    /// The columns of the current row group, and the number of its rows that are not read yet.
     columns: Vec<ColumnReaderImpl<Int64Type>>,
     rows: usize,
 }

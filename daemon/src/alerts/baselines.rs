@@ -34,7 +34,8 @@ pub struct Baseline {
     /// Contents that were similar enough to the file for an alert, and the contents of its members
     /// if it is an archive. Empty if `was` is `None`.
     pub neighbours: Arc<[ContentId]>,
-    /// The number of path components of the deepest directory above the path that existed.
+    /// The depth of the tree above the path before the change. It is the number of components in
+    /// the path of the deepest existing directory.
     pub depth: usize,
     /// True if a person has acknowledged the file together with an identical copy. If the two
     /// differ later, that deserves an alert.
@@ -82,8 +83,8 @@ impl Baselines {
         Self { acks, ..self }
     }
 
-    /// Returns whether the change of a file may deserve an alert. `new_bytes` and `unshared`
-    /// decide. If they fail, the answer is true.
+    /// Returns whether the change of a file may deserve an alert: `new_bytes` and `unshared`
+    /// decide. Returns true if one of them fails.
     pub fn may_be_news(&self, after: &Snapshot, path: &Path) -> bool {
         let may_be = || {
             let Some(changed) = ChangedFile::at(&self.before, after, path)? else {
@@ -170,7 +171,7 @@ impl Baselines {
     }
 }
 
-/// In a burst without end, changes older than this are forgotten.
+/// The age at which a change is forgotten while its burst still goes on.
 const TOGETHER: Duration = Duration::from_secs(600);
 /// The maximum number of changed files of a burst that are remembered. They take some tens of
 /// megabytes.

@@ -65,8 +65,8 @@ pub struct MethodClusters {
     /// The least resemblance of a link. If it is absent, the threshold of the paper applies. With
     /// 0, files that have anything in common are linked.
     pub min: Figure,
-    /// The least containment, of either file in the other, that also makes a link. If it is absent,
-    /// containment makes no links.
+    /// The least containment of a link. Files are also linked if one of them contains this share of
+    /// the other. If it is absent, containment makes no links.
     pub contained: Figure,
     /// The number of files above which a shingle is ignored. It is 1,000 if absent; with 0, no
     /// shingle is ignored.
@@ -89,8 +89,8 @@ pub struct MethodFind {
     pub content: ContentDigest,
     /// The name of the subject, which rows have in the field `file`.
     pub name: PathText,
-    /// The least containment, of either file in the other, that also makes a row. If it is absent,
-    /// containment makes no rows.
+    /// The least containment of a row. A file also has a row if one of the two files contains this
+    /// share of the other. If it is absent, containment makes no rows.
     pub contained: Figure,
     /// The limits of the rows.
     pub limits: MethodLimits,

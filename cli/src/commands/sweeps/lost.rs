@@ -75,7 +75,7 @@ struct LostSearch<'a> {
 }
 
 list_body! {
-    /// Where the content is or was, the latest first.
+    /// The places where the content is or was, the latest first.
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
     pub(in crate::commands) struct Places {
@@ -165,8 +165,8 @@ impl Verb for LostSearch<'_> {
 }
 
 impl LostSearch<'_> {
-    /// Returns the places to which the daemon saw the lost file move, if no file is at its path
-    /// now.
+    /// Returns the recorded departure of the lost file from its path. Returns `None` if something
+    /// is at that path now, or if the daemon recorded no departure.
     fn gone(&self, search: &mut Search<'_>) -> CliResult<Option<DepartedRow>> {
         if names::required(self.path).is_ok() {
             return Ok(None);
@@ -187,8 +187,8 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// Adds the present place of a file that the daemon saw leave its path, and the files similar
-    /// to it.
+    /// Adds the present place of a file whose departure the daemon recorded, and all files similar
+    /// to that file.
     fn collect_departed(
         &mut self,
         search: &mut Search<'_>,

@@ -81,7 +81,8 @@ impl Before {
         Ok(before)
     }
 
-    /// Makes the state for an index without an old tree. `free` is the first unused inode number.
+    /// Makes the state of a load that compares the new catalogue with no older tree. New files get
+    /// inode numbers from `free` on.
     pub(super) fn nothing(free: u64) -> Self {
         Self {
             snapshot: None,
@@ -122,9 +123,9 @@ impl Before {
         Ok(entry)
     }
 
-    /// Returns whether an old entry can stay as the new catalogue's file with this number. Its
-    /// size, time and state must be equal. If they differ, the file counts as new, unless an
-    /// earlier name of it was equal.
+    /// Returns whether an old entry can stay as the file with this number in the new catalogue. The
+    /// size, the time and the state of both must be equal. Otherwise the file counts as new, unless
+    /// an earlier name of the file had an equal old entry.
     pub(super) fn is_file(
         &mut self,
         entry: Option<&Entry>,
@@ -162,8 +163,8 @@ impl Before {
         self.files.get(&number)?.as_ref()
     }
 
-    /// Returns the first inode number above those of the old tree. The loader gives the numbers
-    /// from here on to new files.
+    /// Returns the least inode number that the loader may give to a new file. It is greater than
+    /// the numbers of all old files.
     pub(super) const fn free(&self) -> u64 {
         self.free
     }

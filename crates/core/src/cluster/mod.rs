@@ -40,7 +40,8 @@ pub struct Tie {
     /// The share of this node that is in the other, in millionths. `None` if this node is too small
     /// to judge.
     pub there: Option<u32>,
-    /// The share of the other node that is in this one, likewise.
+    /// The share of the other node that is in this one, in millionths. `None` if the other node is
+    /// too small to judge.
     pub back: Option<u32>,
     /// The weight by which links are compared, in millionths: the larger containment, reduced for
     /// common text ([`Sharing::kinship`]).

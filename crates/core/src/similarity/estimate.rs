@@ -7,22 +7,23 @@
 //!    less than the common chunks prove, `shared_bytes / size`. In words chunks prove nothing,
 //!    because they include markup.
 //! 3. **Resemblance** is shared / union. For windows it is the plain ratio of the samples, which is
-//!    unbiased. For shingles it is 1 / (1/p + 1/q - 1), if p and q are the shares of both. A text
-//!    and data have no comparable samples; only chunks count.
+//!    unbiased. For shingles, let p and q be the shares of each text's shingles that the other text
+//!    has. Then the resemblance is 1 / (1/p + 1/q - 1). A text and data have no comparable samples;
+//!    only chunks count.
 //! 4. **Too little evidence is no evidence.** One common window may be a mere phrase, a path, or a
 //!    line of a licence. A pair with fewer than two common fingerprints and no common chunk shares
 //!    nothing (0). A file with fewer than two usable samples could never share more. Without a
-//!    common chunk its measure is `None`, as for files under 256 bytes.
-//! 5. **A share of few samples is lowered**: half a sample is added that is shared as much as the
-//!    chunks let expect. 2 samples of 2 give 80 %, 8 of 8 give 94 %, 128 of 128 give 99.6 %, unless
-//!    common chunks promise more. This ranks a scrap that shares one line below a file that shares
-//!    pages.
-//! 6. **Intervals** begin with the interval of the share of samples (Wilson). From its two ends
-//!    follow the least and the greatest coverage ([`super::coverage`]). The interval holds for all
-//!    kinds of edits. An end is wrong only for the worst kind, and then once in 40 times. A pair is
+//!    common chunk, the measure of such a file is `None`, like that of a file under 256 bytes.
+//! 5. **A share of few samples is lowered** by adding half a sample. The chunks determine how much
+//!    of this half counts as shared. 2 samples of 2 give 80 %, 8 of 8 give 94 %, 128 of 128 give
+//!    99.6 %, unless common chunks promise more. This ranks a scrap that shares one line below a
+//!    file that shares pages.
+//! 6. **Intervals** begin with the interval of the share of samples (Wilson). Its two ends give the
+//!    least and the greatest coverage ([`super::coverage`]). Each end holds even for the kind of
+//!    edits that is worst for it. For that kind, the end is wrong once in 40 times. A pair is
 //!    examined because it shares samples, so the lower end counts one sample fewer.
-//! 7. **Repetitions within a file** are not in its samples, which are of distinct pieces.
-//!    [`Repeated`] adds them to the figures shown, but not to those of nomination.
+//! 7. **Repetitions within a file** do not show in its samples, because only distinct pieces are
+//!    sampled. [`Repeated`] adds them to the figures shown, but not to those of nomination.
 //!
 //! `tests/estimates.rs` checks the intervals by kind of edit.
 
@@ -179,7 +180,7 @@ impl PreparedPair {
         too_small(self.a.size) || too_small(self.b.size)
     }
 
-    /// Returns whether too little is common to be evidence.
+    /// Returns whether the two contents share too few pieces to be evidence.
     const fn is_unrelated(&self) -> bool {
         self.proven.is_none() && self.a.samples.shared < LEAST_SHARED
     }
@@ -266,7 +267,7 @@ fn joined(of_a: f64, of_b: f64) -> f64 {
     if union > 0.0 { both / union } else { 0.0 }
 }
 
-/// Returns the interval of the share of all pieces, if `shared` out of `of` samples are shared. If
+/// Returns the interval of the shared part of all pieces. Of `of` samples, `shared` are shared. If
 /// all samples are shared, the upper end is 1.
 fn ends(shared: u64, of: u64) -> (f64, f64) {
     let all = of as f64;
@@ -277,8 +278,8 @@ fn ends(shared: u64, of: u64) -> (f64, f64) {
     (low, wilson(shared as f64 / all, all, ERRORS).1)
 }
 
-/// The share of a file that repeats earlier pieces. The samples are of distinct pieces, so they do
-/// not show it.
+/// The share of repetitions in a file. A repetition is a piece that equals an earlier piece of the
+/// file. Samples do not show repetitions, because only distinct pieces are sampled.
 #[derive(Clone, Copy)]
 struct Repeated {
     share: f64,
@@ -292,8 +293,9 @@ struct Repeated {
 enum RepetitionKind {
     /// The repeated pieces are padding and tables, which other binaries have as well.
     Padding,
-    /// The repeated pieces are text or data. A repeated piece counts as shared if one of this many
-    /// places is shared. Every place is shared with the same probability.
+    /// The repeated pieces are text or data. The model assumes that a repeated piece is in this
+    /// many places. It counts as shared if any of them is shared. Each place is shared with the
+    /// same probability.
     Places(f64),
 }
 
@@ -302,18 +304,18 @@ impl Repeated {
     const PADDING: f64 = 0.9;
 
     /// A text repeats passages as well as single pieces. So repetitions are shared more often than
-    /// other words. The excess, as a part of the unshared rest, was measured for texts that share
-    /// 0.05, 0.25, 0.5 and 0.75 of their words. It is 0.04, 0.17, 0.25 and 0.28 in tasks T4 and T8
-    /// of the accuracy test, and 0.1, 0.48, 0.66 and 0.6 in T2. This constant gives 0.02, 0.13,
-    /// 0.29 and 0.5.
+    /// other words. The excess is given as a part of the unshared rest. It was measured for texts
+    /// that share 0.05, 0.25, 0.5 and 0.75 of their words. In tasks T4 and T8 of the accuracy test,
+    /// it is 0.04, 0.17, 0.25 and 0.28. In T2 it is 0.1, 0.48, 0.66 and 0.6. This constant gives
+    /// 0.02, 0.13, 0.29 and 0.5.
     const OF_WORDS: RepetitionKind = RepetitionKind::Places(1.5);
 
-    /// Data repeat the tags and frames of records in many places. For drawings the corresponding
-    /// parts are 0.1 to 0.2, 0.45 to 0.66, 0.6 and 0.84. This constant gives 0.1, 0.44, 0.75 and
-    /// 0.94.
+    /// Data repeat the tags and frames of records in many places. For drawings, the excess as in
+    /// [`Self::OF_WORDS`] is 0.1 to 0.2, 0.45 to 0.66, 0.6 and 0.84. This constant gives 0.1, 0.44,
+    /// 0.75 and 0.94.
     const OF_WINDOWS: RepetitionKind = RepetitionKind::Places(3.0);
 
-    /// The maximum number of repetitions of a missing piece that the lower end assumes.
+    /// [`Self::least`] assumes that a piece that is not shared is repeated at most this many times.
     const AGAIN: f64 = 9.0;
 
     fn of(content: &Prepared, compared: Compared) -> Self {
@@ -339,7 +341,8 @@ impl Repeated {
         }
     }
 
-    /// Returns the expected share of all pieces if `share` of the distinct pieces is shared.
+    /// Returns the expected shared part of all pieces. `share` is the shared part of the distinct
+    /// pieces.
     fn mean(self, share: f64) -> f64 {
         let likely = match self.said {
             RepetitionKind::Padding => share + Self::PADDING * (1.0 - share),
@@ -348,14 +351,16 @@ impl Repeated {
         share + self.share * (likely - share)
     }
 
-    /// Returns the least share of all pieces, if missing pieces are repeated more than others.
+    /// Returns the least shared part of all pieces. It assumes that pieces that are not shared are
+    /// repeated more often than others.
     fn least(self, share: f64) -> f64 {
         let repeated = (self.share - 2.0 * self.deviation).max(0.0);
         let missing = (1.0 - share) * (1.0 - repeated);
         1.0 - missing - repeated.min(Self::AGAIN * missing)
     }
 
-    /// Returns the greatest share of all pieces, if all repeated pieces are shared.
+    /// Returns the greatest shared part of all pieces. It assumes that all repeated pieces are
+    /// shared.
     fn most(self, share: f64) -> f64 {
         let repeated = (self.share + 2.0 * self.deviation).min(1.0);
         share + repeated * (1.0 - share)
@@ -378,11 +383,11 @@ impl Side {
         ends(self.samples.shared, self.samples.total)
     }
 
-    /// Returns the share of the file that is covered if `windows`, a share of its windows, is
-    /// shared.
+    /// Returns the share of the file that shared windows cover. `windows` is the shared part of the
+    /// file's windows.
     fn covered(&self, windows: f64) -> f64 {
         // All windows within common chunks are shared, so `chunks` is nearly a lower bound. Only
-        // windows across the ends of chunks are not.
+        // windows that cross the end of a common chunk can be unshared.
         let windows = if self.proven > 0.0 {
             windows.max(self.chunks)
         } else {

@@ -14,9 +14,9 @@ pub struct Pair {
     pub bytes_a: u64,
     /// Bytes below b.
     pub bytes_b: u64,
-    /// Bytes of a's files that files of b have.
+    /// Bytes of a's files that are also in files of b.
     pub shared_a: u64,
-    /// Bytes of b's files that files of a have.
+    /// Bytes of b's files that are also in files of a.
     pub shared_b: u64,
 }
 
@@ -70,8 +70,8 @@ struct Sum {
     node: u32,
     /// Bytes shared by contents that few directories have. This number is exact.
     sure: i64,
-    /// Bytes shared by other contents, which are counted for neighbours only. The number is
-    /// approximate.
+    /// Bytes shared by other contents. They are counted only for nearby directories
+    /// ([`super::Limits::window`]), so the number is approximate.
     windowed: i64,
 }
 
@@ -101,7 +101,8 @@ impl Marks {
 
 impl Holdings {
     /// Returns all pairs whose larger containment is at least `min` and that have `min_shared`
-    /// bytes in common, by node. [`super::Limits`] describes the pairs that are not examined.
+    /// bytes in common, sorted by node. [`super::Limits`] describes the pairs that are not
+    /// examined.
     pub fn pairs(&self, min: Share, min_shared: u64) -> Vec<Pair> {
         let mut nominated: Vec<(Node, Node)> = Vec::new();
         self.sweep(&mut |a, sums| {
@@ -120,7 +121,7 @@ impl Holdings {
             .collect()
     }
 
-    /// Returns all pairs of one directory with something in common, by node.
+    /// Returns all pairs of `node` with a directory that shares bytes with it, sorted by node.
     pub fn pairs_of(&self, node: Node) -> Vec<Pair> {
         let mut nominated: Vec<(Node, Node)> = Vec::new();
         self.sweep(&mut |a, sums| {
@@ -136,8 +137,8 @@ impl Holdings {
         self.measured(&nominated)
     }
 
-    /// Returns whether a pair could still pass, judged by one direction alone. The sums may lack
-    /// the contents that many directories have. So bytes of these contents do not count as missing.
+    /// Returns whether a pair may pass, judged by the share of `a` alone. `sum` may lack contents
+    /// that many directories have. So the bytes of these contents do not count as missing.
     fn nominates(&self, a: Node, sum: &Sum, min: Share) -> bool {
         let (sure, windowed) = (sum.sure.max(0) as u64, sum.windowed.max(0) as u64);
         let (bytes, frequent) = (self.bytes(a), self.frequent_bytes(a));
@@ -198,9 +199,9 @@ impl Holdings {
         bytes.max(0) as u64
     }
 
-    /// Calls `visit` with each directory, children before parents, and with its sums: the bytes
-    /// that it shares with each other directory, in no particular order. Directories above and
-    /// below it are left out.
+    /// Calls `visit` with each directory and its sums, children before parents. There is one
+    /// [`Sum`] for each directory that shares bytes with the visited one, in no particular order.
+    /// The directories above the visited one and those below it have no sum.
     fn sweep(&self, visit: &mut dyn FnMut(Node, &[Sum])) {
         let forest = &self.forest;
         let mut below: Vec<Vec<Sum>> = Vec::new();
@@ -265,9 +266,9 @@ impl Holdings {
         let at = Node(entry.node);
         marks.next();
         if self.is_frequent(entry.content) {
-            // Where hard links meet, the entry is negative, but its window is another one than
-            // those of the links. So it cannot correct their sums and is left out. These sums only
-            // nominate pairs.
+            // A directory where hard links of one file meet has a negative entry. That entry has
+            // other neighbours than the entries of the links, so it cannot correct their sums. It
+            // may be left out, because these sums only nominate pairs.
             if holders.len() <= self.limits.most && entry.files > 0 {
                 let place = holders.partition_point(|&holder| holder < entry.node);
                 let from = place.saturating_sub(self.limits.window);

@@ -96,9 +96,9 @@ pub struct Shingler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shingled {
     /// The digest of all words, if the words (each with a blank) have at least
-    /// [`LEAST_JUDGED`](crate::params::LEAST_JUDGED) bytes. With fewer, unrelated files would be
-    /// the same text: pages that are all script, and empty forms, have few words and always the
-    /// same ones.
+    /// [`LEAST_JUDGED`](crate::params::LEAST_JUDGED) bytes. With fewer bytes, unrelated files would
+    /// count as the same text. For example, empty forms and pages that are all script have the same
+    /// few words.
     pub words: Option<WordsDigest>,
     /// True if the content is text, and not data or a template with few words.
     pub is_text: bool,
@@ -203,9 +203,9 @@ impl Shingler {
         self.start_anew();
     }
 
-    /// Drains the extra samples. For shingles in letters of several bytes, these are more
-    /// fingerprints, made by other hashes. They only help to find a text; nothing is estimated from
-    /// them.
+    /// Drains the extra samples. If the letters of a shingle take several bytes, these are
+    /// additional fingerprints of the shingle, made by other hashes. They only help to find a text;
+    /// nothing is estimated from them.
     pub fn besides(&mut self) -> impl Iterator<Item = Fingerprint> + '_ {
         self.besides.drain(..)
     }
@@ -220,17 +220,19 @@ impl Shingler {
         self.counted_before = 0;
     }
 
-    /// Returns whether the file is text, if that is known before the end.
+    /// Returns whether the file is text. The first [`Self::DECIDED`] bytes decide; returns `None`
+    /// until all of them were taken.
     pub fn is_text(&self) -> Option<bool> {
         self.decided.map(WordShare::is_text)
     }
 
-    /// Returns whether the file is, or may still turn out to be, HTML or XML with few words.
+    /// Returns whether the file is HTML or XML with few words. Also returns true while that is not
+    /// decided yet.
     pub(crate) fn may_be_mostly_markup(&self) -> bool {
         self.tokens.is_markup().unwrap_or(true) && self.decided.is_none_or(WordShare::is_little)
     }
 
-    /// Returns whether the file is encoded data, if that is known before the end.
+    /// Returns whether the file is encoded data. Returns `None` until the layout is known.
     pub(crate) const fn is_encoded(&self) -> Option<bool> {
         match &self.layout {
             None => None,
@@ -463,8 +465,8 @@ fn give(shingle: Option<u64>, sink: &mut impl FnMut(Fingerprint)) {
 /// Returns the text of a file in the form in which it is compared: its words in lower case, each
 /// followed by one blank.
 ///
-/// Two files with equal canonical text are the *same text*. Common runs of it are independent of
-/// line width, capitals and markup.
+/// Two files with equal canonical text are the *same text*. Runs of canonical text that two files
+/// share do not depend on line width, capitals or markup.
 pub fn canonical(bytes: &[u8]) -> Vec<u8> {
     struct CanonicalText(Vec<u8>);
     impl Sink for CanonicalText {

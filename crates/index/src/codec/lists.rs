@@ -28,9 +28,9 @@ pub(crate) const PART: usize = 4072;
 /// The maximum number of bytes of a run: a hash and two varints of at most 10 bytes.
 const RUN_MAX: usize = 16 + 2 * 10;
 
-/// Returns whether this part of a chunk list or signature must be its last part, because it is less
-/// than about half full. The encoders fill every other part further. Even with fields of one bit, a
-/// part has its maximum number of fingerprints only at half a page.
+/// Returns whether a part of a chunk list or signature is too short to be followed by another part.
+/// The encoders fill every part but the last one to more than half. The shortest such part is half
+/// a page: a signature part with the maximum number of one-bit fields.
 pub(crate) const fn is_last(part: &[u8]) -> bool {
     part.len() + RUN_MAX <= PART / 2
 }
@@ -109,8 +109,8 @@ pub(crate) fn encode_signature<E>(
     let mut first = true;
     while !rest.is_empty() || (first && signature.level != 0) {
         first = false;
-        // All fields have the width of the widest fingerprint that is left. It may be in a later
-        // part, but then this part is hardly ever larger than necessary.
+        // All fields have the width of the widest fingerprint that is left. The widest one may be
+        // in a later part. Even then, the fields of this part are hardly ever wider than necessary.
         let width = rest
             .iter()
             .map(|fingerprint| bits::width(fingerprint.0))

@@ -48,8 +48,8 @@ pub(crate) struct Stored {
 }
 
 impl Source<'_> {
-    /// Returns the next postings without taking them, and true if no others follow. At the end
-    /// there are none.
+    /// Returns the next postings without taking them, and true if no others follow them. The slice
+    /// is empty at the end.
     fn at_hand(&mut self) -> Result<(&[Posting], bool), Fault> {
         match self {
             Self::Memory(left) => Ok((&left[..left.len().min(STEP)], left.len() <= STEP)),
@@ -80,8 +80,8 @@ impl Source<'_> {
     }
 }
 
-/// The postings of several sources in one order, without those of dead contents. A posting that an
-/// heir has taken over from a dead content gets the heir's id.
+/// Merges the postings of several sources in ascending order. Postings of dead contents are left
+/// out. A posting that an heir has taken over from a dead content gets the heir's id.
 ///
 /// A stretch is taken from each source, up to the same posting in all of them. The stretches are
 /// joined in the order of their contents, and then sorted by key ([`super::sort`]).
@@ -121,8 +121,8 @@ impl<'a> Merge<'a> {
         Ok(self.same.pop())
     }
 
-    /// Appends the next live postings: whole lists, with about `most` postings in total. Appends
-    /// nothing at the end.
+    /// Appends the next live postings until `postings` has at least `most`. All postings of the
+    /// last key are appended, so no list is cut. Appends nothing if no posting is left.
     fn append_to(&mut self, postings: &mut Vec<Posting>, most: usize) -> Result<(), Fault> {
         if self.live.reorders() {
             while postings.len() < most && self.take_list()? {
@@ -165,8 +165,8 @@ impl<'a> Merge<'a> {
         Ok(self.at_hand()?.first().copied())
     }
 
-    /// Returns the next postings in the order of keys, without taking them. Returns none at the
-    /// end.
+    /// Returns the next postings in the order of keys, without taking them. Returns an empty slice
+    /// at the end.
     fn at_hand(&mut self) -> Result<&[Posting], Fault> {
         while self.at >= self.merged.len() {
             if !self.refill()? {
@@ -217,7 +217,8 @@ pub(crate) struct Numbered<'a> {
 }
 
 impl<'a> Numbered<'a> {
-    /// Replaces contents by their ranks, if there is an order.
+    /// `order` has the rank of each content. If it is `None`, the postings keep the ids of the
+    /// contents.
     pub(crate) fn new(merge: Merge<'a>, order: Option<&'a Order>) -> Self {
         Self {
             merge,
@@ -226,8 +227,8 @@ impl<'a> Numbered<'a> {
         }
     }
 
-    /// Replaces `postings` by the next ones: whole lists, some thousands of postings in total.
-    /// Leaves `postings` empty at the end.
+    /// Replaces `postings` by the next ones, some thousands at a time. No list is cut. Leaves
+    /// `postings` empty at the end.
     fn fill(&mut self, postings: &mut Vec<Posting>) -> Result<(), Fault> {
         /// The number of postings that are processed together. If they were processed one by one,
         /// each look-up of a rank would wait for the memory.

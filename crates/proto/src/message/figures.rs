@@ -199,8 +199,8 @@ impl Layer {
 
 /// The score of a row after discounting the text that many contents have.
 ///
-/// The figures, the place and the relation of a row are those of the raw score. If the two files
-/// share no common text, the scores are equal and both fields are absent.
+/// The figures and the relation of a row do not depend on the discount. If the two files share no
+/// common text, the scores are equal and both fields are absent.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discount {
@@ -253,7 +253,7 @@ impl From<Interval> for EstimateInterval {
     }
 }
 
-/// The relation and the kind of figures of two files.
+/// The relation of two files, and the unit and the precision of their figures.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairFigures {
@@ -313,7 +313,6 @@ pub enum relation_word {}
 
 impl relation_word {
     /// Writes the word. serde's `with` requires this signature.
-    // The signature that serde's `with` requires.
     #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)]
     pub fn serialize<S: Serializer>(
         relation: &Option<Relation>,

@@ -122,7 +122,8 @@ pub(crate) trait Pieces: Sync {
     }
 }
 
-/// The renditions of each content that was taken apart: the kind and the number of each.
+/// The renditions of each content that was taken apart, by the number of that content. A rendition
+/// has its kind and the number of its own content.
 pub(crate) type Apart = BTreeMap<u32, Vec<(Rendition, u32)>>;
 
 /// Both sides.
@@ -145,9 +146,10 @@ pub(crate) struct Sides {
 }
 
 impl Sides {
-    /// Sorts the entries and numbers the contents by their first path, all of A before B.
-    /// Renditions are numbered after them; unused contents are dropped. Returns, for each new
-    /// number, the old one.
+    /// Sorts the entries of both sides by path, and numbers the contents anew. The contents of
+    /// files are in the order of their first path, those of A before those of B. The contents of
+    /// renditions follow, and unused contents are dropped. Returns the old number of each content,
+    /// by its new number.
     pub(crate) fn put_in_order(&mut self) -> Vec<u32> {
         const NONE: u32 = u32::MAX;
         let mut new_of = vec![NONE; self.contents.len()];
@@ -166,8 +168,8 @@ impl Sides {
                 *content = *new;
             }
         }
-        // So far only the contents of files have new numbers. A content that is only a rendition
-        // has none, so renditions of it are dropped.
+        // So far only the contents of files have new numbers. A content without a new number
+        // belongs to no file, so its renditions and skipped parts are dropped.
         let apart = std::mem::take(&mut self.apart).into_iter();
         let apart: Apart = apart
             .map(|(owner, stand_ins)| (new_of[owner as usize], stand_ins))
@@ -308,11 +310,11 @@ impl Numbering {
     }
 }
 
-/// Returns the path of `inner` relative to `outer` if it lies in it. That path is left out of the
-/// outer tree.
+/// If `inner` lies in `outer`, returns the path of `inner` relative to `outer`. The caller leaves
+/// that path out of the outer tree.
 ///
-/// If one tree lies in the other, its files would match themselves. So the inner tree is excluded
-/// from the outer one. The comparison then shows whether the rest has the files of the inner tree.
+/// Otherwise the files of the inner tree would match themselves. Without that path, the comparison
+/// shows whether the rest of the outer tree has the files of the inner tree.
 pub(crate) fn inner_of(outer: &Path, inner: &Path) -> Option<PathBuf> {
     let below = inner.strip_prefix(outer).ok()?;
     (!below.as_os_str().is_empty()).then(|| below.to_path_buf())

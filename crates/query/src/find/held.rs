@@ -18,14 +18,15 @@ use resemble_relate::renditions::{Occurrence, WholeDigest};
 /// The evidence that nominated a place, if the place or the subject holds members.
 #[derive(Default)]
 pub(super) struct HeldNominee {
-    /// For each kind of whole, texts and other parts: the measures of its match, and the digest of
-    /// the place's whole.
+    /// The match of the wholes of each kind: index 0 for texts, 1 for other parts. The fields are
+    /// the measures, and the digest of the place's whole.
     pub(super) wholes: [Option<(Measures, WholeDigest)>; 2],
     /// The number that one of the place's wholes has among the parts of its file.
     pub(super) number: Option<u32>,
     /// The single content of the place, if it holds no members.
     pub(super) alone: Option<(Occurrence, ContentRow)>,
-    /// The mail text's match with the other side: the measures and the size of that text.
+    /// The match of a mail's text with the content of the other side. The fields are the measures,
+    /// and the size of the mail's text.
     pub(super) text: Option<(Measures, ByteLen)>,
     /// The match between the subject's members and the single content of the place.
     pub(super) in_members: Option<MemberNominee>,
@@ -79,8 +80,8 @@ fn related(measures: Measures, sizes: (ByteLen, ByteLen), least: ByteLen) -> Mat
     Match::new(relation, Layer::Text, measures, sizes)
 }
 
-/// Estimates the match of an archive, `a`, and a file, `b`, of which this share lies in the
-/// archive.
+/// Estimates the match of an archive, `a`, and a file, `b`. `share` is the share of the file that
+/// lies in the archive.
 fn contained(share: Score, sizes: (ByteLen, ByteLen), least: ByteLen) -> Match {
     let shared = share.get() * sizes.1.0 as f64;
     let of = |all: f64| Some(Score::new(shared / all.max(1.0)).min(Score::ALL_BUT_IDENTICAL));

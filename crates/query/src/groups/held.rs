@@ -1,8 +1,8 @@
-//! Links of containers.
+//! Joins and measures the links of containers, which are archives and mails.
 //!
-//! Links of containers are nominated by samples of the containers' entire contents, and by the
-//! texts of mails. The figures are measured on the members ([`Archives`]), one pair at a time. The
-//! links of a file are adjacent, so its contents are reused for the next pair. Pairs beyond the
+//! Links of a container are nominated by samples of its entire content, or by the text of a mail.
+//! The figures are measured on the members ([`Archives`]), one pair at a time. The links of one
+//! file are adjacent, so the contents of that file are reused for the next pair. Pairs beyond the
 //! read budget keep their estimates.
 
 use std::collections::HashMap;
@@ -27,10 +27,11 @@ pub(super) struct JoinedLinks<'a> {
     terms: LinkTerms,
     table: &'a Table,
     archives: Option<Archives<'a, (&'a Snapshot, &'a ScopedFiles)>>,
-    /// Bytes that may still be read.
+    /// The number of bytes that may still be read.
     left: u64,
-    /// The links that were made for the lesser end of each pair. The other end uses them later,
-    /// because both must agree.
+    /// The link of each measured pair of files, by its two ends. [`Self::join`] is called twice for
+    /// a pair. The second call takes the link of the first call from here, so both calls return the
+    /// same link.
     measured: HashMap<(u32, u32), Option<HalfLink>>,
 }
 
@@ -52,9 +53,9 @@ impl<'a> JoinedLinks<'a> {
         }
     }
 
-    /// Joins the links of several pairs of renditions of two files into one link of the files. It
-    /// is called twice for two files, with the links of each end. The result is that of the file
-    /// with the smaller place.
+    /// Joins the links between renditions of two files into one link of the two files. In all of
+    /// these links, `from` is the lesser end. Every pair of files is joined twice, once for each
+    /// end.
     pub(super) fn join(&mut self, halves: &[HalfLink]) -> Result<Option<HalfLink>, AskError> {
         let Some(first) = halves.first() else {
             return Ok(None);
@@ -80,7 +81,7 @@ impl<'a> JoinedLinks<'a> {
     ) -> Result<Option<HalfLink>, AskError> {
         self.snapshot.stop().go_on()?;
         let of_wholes = self.terms.of_wholes(halves, self.table);
-        // Equal contents need no reading.
+        // A link that is not an estimate is one of equal contents, so nothing needs to be read.
         if of_wholes.is_some_and(|link| !link.is_estimate()) {
             return Ok(of_wholes);
         }
@@ -126,7 +127,7 @@ impl<'a> JoinedLinks<'a> {
     }
 }
 
-/// Returns the best link of the pairs of renditions, wholes excluded.
+/// Returns the best of these links. Links between wholes are left out.
 fn best(halves: &[HalfLink]) -> Option<HalfLink> {
     let links = halves
         .iter()

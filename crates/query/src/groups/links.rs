@@ -25,7 +25,8 @@ use super::table::Table;
 pub(super) struct HalfLink {
     pub(super) from: u32,
     pub(super) to: u32,
-    /// Share of `from` that lies in `to`; [`HalfLink::UNKNOWN`]: too small to judge.
+    /// The share of `from` that lies in `to`. [`HalfLink::UNKNOWN`] if `from` is too small to
+    /// judge.
     there: u32,
     back: u32,
     /// The score for the grouping ([`Tie::score`]).
@@ -35,8 +36,8 @@ pub(super) struct HalfLink {
     /// The number of contents with the common text, if there is a discount. The top bits hold
     /// [`By`] and flags.
     contents: u32,
-    // The number of shared bytes in two halves, which reduces the size of this type from 48 to 40
-    // bytes.
+    // The number of shared bytes, split into two `u32`. A `u64` would increase the size of this
+    // type from 40 to 48 bytes.
     shared: [u32; 2],
     /// The kinship as float bits; 0 for texts. It depends on how few other contents have the common
     /// pieces.
@@ -78,8 +79,8 @@ impl HalfLink {
     /// Bits that do not depend on the renditions.
     const KEPT: u32 = Self::COUNT | Self::ESTIMATE | Self::SAME_TEXT;
 
-    /// Returns the link of two places with these measures and this [`Tie::score`]. `rarity` is that
-    /// of the common part, if there is one.
+    /// Returns the link of two places with these measures and this [`Tie::score`]. `rarity` is the
+    /// rarity of the pieces that both share, if some of these are common.
     pub(super) fn new(
         (from, to): (u32, u32),
         measures: &Measures,
@@ -161,8 +162,7 @@ impl HalfLink {
         f32::from_bits(self.kinship)
     }
 
-    /// Returns whether the measures of the link are estimates. Otherwise they are those of the
-    /// contents.
+    /// Returns whether the measures of the link are estimates. Otherwise they are exact.
     pub(super) const fn is_estimate(&self) -> bool {
         self.contents & Self::ESTIMATE != 0
     }
@@ -190,7 +190,8 @@ impl HalfLink {
         }
     }
 
-    /// Returns the key by which the better of two links of a pair is chosen: the larger share.
+    /// Returns a key for the choice between two links of one pair. The link with the larger
+    /// containment has the greater key.
     pub(super) fn worth(&self) -> impl Ord {
         let by_bytes = self.matched_by() == By::Bytes;
         let tie = self.tie();
@@ -297,19 +298,20 @@ impl Record for HalfLink {
 /// All links, from both ends.
 #[derive(Debug)]
 pub(super) struct Links {
-    /// The halves of a content are those from `starts[place]` to `starts[place + 1]`.
+    /// The start of each content's links in `halves`. The content at `place` has the entries from
+    /// `starts[place]` to `starts[place + 1]`.
     starts: Vec<u64>,
     halves: SortedRun<HalfLink>,
     /// For each place, the least place in its connected component.
     pub(super) components: Vec<u32>,
-    /// For each place, the least place in its component by links of kin alone: see [`Links::kin`].
-    /// Empty if no link has a kinship.
+    /// For each place, the least place in its component if only close links of kin count: see
+    /// [`Links::kin`]. Empty if no link has a kinship.
     kin: Vec<u32>,
 }
 
 impl Links {
-    /// Collects the halves of all links between this many contents. `join` merges the links of one
-    /// pair, seen from the lesser end.
+    /// Collects the halves of all links. `of` has the number of contents. `join` merges the links
+    /// of one pair, all seen from the lesser end.
     pub(super) fn of(
         runs: Vec<SortedRun<HalfLink>>,
         of: (u32, &StopFlag),
@@ -369,8 +371,9 @@ impl Links {
         Ok(links)
     }
 
-    /// Returns the components that close links of kin connect. A link is close if its kinship is at
-    /// least half of the highest kinship at one of its ends (`closest`, by place).
+    /// Returns the components of the graph of close links. `closest` has the highest kinship of the
+    /// links of each place. A link is close if its kinship is at least half of that value for one
+    /// of its ends.
     ///
     /// The bound is relative, because versions of one program are all equally close, however low
     /// their kinship is. Of several drivers of one framework, two builds of one driver are far

@@ -50,8 +50,9 @@ use kin::MatchContext;
 pub(super) use known::KnownDrafts;
 pub(super) use needed::NeededLinks;
 
-/// The test for boilerplate in contents without their ignored fingerprints ([`stripped`]). It
-/// checks no fingerprint again, because that would cost as much as the estimate itself.
+/// The test for boilerplate in contents from which [`stripped`] has removed the ignored
+/// fingerprints. Only chunks are tested. To test the fingerprints again would cost as much as the
+/// estimate itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IgnoredPieces<'c>(pub(super) &'c Counts);
 
@@ -73,13 +74,15 @@ pub(super) struct Solver<'a> {
     pub(super) families: &'a Families,
     /// The frames of the contents, and the samples of which frames may consist.
     pub(super) frames: (&'a Frames<'a>, &'a CommonSamples),
-    /// The cache of drafts, if there is one.
+    /// Stores the drafts of this question, so that later questions need not compute them again.
+    /// `None` if drafts are not stored.
     pub(super) known: Option<KnownDrafts<'a>>,
-    /// The pairs to check; `None`: they are searched among the contents.
+    /// The candidate pairs, if an external engine has found them. `None` if the solver must search
+    /// for them.
     pub(super) given: Option<&'a PairLists>,
     pub(super) terms: LinkTerms,
     pub(super) prover: &'a PairProver<'a>,
-    /// Returns whether the files at two places are compared.
+    /// Returns whether two contents, given by their places in `table`, are compared.
     pub(super) is_wanted: &'a (dyn Fn(u32, u32) -> bool + Sync),
     /// Selects the requested links; `None`: all are requested.
     pub(super) needed: Option<NeededLinks<'a>>,
@@ -96,7 +99,8 @@ pub(super) struct SolvedLinks {
     pub(super) notes: Vec<String>,
 }
 
-/// If more files than this have one text, they are linked only with the first of them.
+/// The maximum number of files with one text that are all linked with each other. If there are
+/// more, each is linked only with the first file.
 const MOST_OF_ONE_TEXT: usize = 48;
 
 /// The size of a block in bytes if memory is not bounded. It is large enough to be quick, and small
@@ -234,8 +238,8 @@ impl Solver<'_> {
         Ok((places, kept))
     }
 
-    /// Adds the pieces of the leader of its family to a content. By these pieces the content is not
-    /// nominated.
+    /// Adds to a content the pieces of its family's leader. These pieces do not nominate the
+    /// content.
     fn content(&self, place: u32, kept: StoredSketch) -> StoredSketch {
         StoredSketch {
             of_leader: self.families.of_leader(place),
@@ -268,8 +272,8 @@ impl Solver<'_> {
             };
             self.snapshot.stop().go_on()?;
             for (at, &one) in owners.iter().enumerate() {
-                // A few files are all linked with each other. More are linked with the first one,
-                // which becomes their centre.
+                // A few files are all linked with each other. If there are more, each is linked
+                // only with the first one, which becomes their centre.
                 if at > 0 && owners.len() > MOST_OF_ONE_TEXT {
                     break;
                 }
@@ -287,8 +291,8 @@ impl Solver<'_> {
                         let whole = HalfLink::new(ends, &measures, 0, None).with_match(by);
                         (one.1 == other.1).then_some(whole)
                     } else if is_same_text(one.1, other.1, size) {
-                        // Equal packed bytes are a link however few they are. An extracted text
-                        // must be large enough to judge.
+                        // Equal packed bytes make a link at any size. An extracted text must be
+                        // large enough to judge.
                         let link = self.terms.link_of(ends, &found);
                         link.map(|link| link.with_match(By::Text))
                     } else {
@@ -414,8 +418,8 @@ impl Solver<'_> {
             if may_link {
                 let frame = self.frame(places, (a.0, b.0))?;
                 let framed = frame.rarity(&a.0.signature, &b.0.signature);
-                // If all common samples are in the frame, nothing shows that the other words are
-                // common.
+                // If the weight is 0, all common samples are in the frame. They are no evidence
+                // that the texts share other words.
                 may_link = framed.is_none_or(|framed| framed.weight > 0.0);
                 rarity = less_of(rarity, framed);
             }
@@ -446,8 +450,9 @@ impl Solver<'_> {
         }
     }
 
-    /// Returns the average worth of a common sample of two contents. If only a part of a problem is
-    /// in memory, not all contents with a sample are known.
+    /// Returns the average worth of the samples that two contents share. If only a part of a
+    /// problem is in memory, some contents with a sample are unknown. Then the worth follows from
+    /// `self.counts`.
     fn weight(
         &self,
         (a, b): (&StoredSketch, &StoredSketch),
@@ -467,8 +472,8 @@ impl Solver<'_> {
         estimate_in(self.terms.unit, of_a, of_b, &IgnoredPieces(self.counts))
     }
 
-    /// Returns the rarity of everything that a pair shares, including ignored content, which a
-    /// measure counts.
+    /// Returns the rarity of all pieces that a pair shares. Ignored pieces are included, because
+    /// the measures count them, too.
     fn rarity(&self, a: BlockContent<'_>, b: BlockContent<'_>) -> Option<Rarity> {
         if a.1.is_empty() || b.1.is_empty() {
             return self.counts.rarity_of_all(&a.0.sketch(), &b.0.sketch());
@@ -579,7 +584,7 @@ pub(super) type BlockContent<'b> = (&'b StoredSketch, &'b [Fingerprint]);
 struct ProblemBlock {
     /// The contents without their ignored fingerprints.
     postings: PostingBlock,
-    /// The ignored fingerprints of each.
+    /// The ignored fingerprints of each content.
     ignored: Vec<Vec<Fingerprint>>,
     /// Separates kin from unrelated contents; `None` if the block lacks some contents of its
     /// problem.

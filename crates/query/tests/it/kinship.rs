@@ -1,5 +1,5 @@
 //! Tests the kinship of binary files in every verb. Two builds of one program are a pair. Two
-//! programs of one compiler are not, although they share much code.
+//! programs of one compiler are not a pair, although they share much code.
 
 use std::collections::BTreeSet;
 
@@ -249,8 +249,9 @@ fn compare_tells_builds_from_programs_of_one_compiler() {
             );
         }
     }
-    // Both sides have small programs. The function of every third program is in three other files,
-    // so it is evidence. The functions of the other programs are in too many files to be evidence.
+    // Nine small programs are on both sides. Each has a function that other files contain, too. The
+    // function of every third program is in three other files, so it is evidence. The functions of
+    // the other programs are in too many files to be evidence.
     for at in 0..9u64 {
         let function = noise(50_000 + at, 300);
         let own = noise(51_000 + at, 500);
@@ -360,12 +361,12 @@ fn versions_are_one_group_however_many() {
     assert_eq!(grouped(&scene, None), expected);
 }
 
-/// Related files are found even if they have few windows of 64 bytes, or if many files have those
-/// windows.
+/// Files are pairs even if they are small and have few windows, or if many files have their
+/// windows. A file and another one that contains it are a pair, too.
 #[test]
 fn small_files_copies_and_what_is_packed_stay_pairs() {
     let mut scene = Scene::new();
-    // Makes windows common.
+    // These programs share code, names and padding. So their windows are in many files.
     for at in 0..PROGRAMS {
         scene.write(&format!("program-{at:02}"), program(at, 0));
     }
@@ -401,8 +402,8 @@ fn small_files_copies_and_what_is_packed_stay_pairs() {
     assert_eq!(found.len(), 8 + 70 * 69 / 2 + 1);
 }
 
-/// Sorted by kinship, two files that share something rare come before files that share more, if
-/// many files have it.
+/// In the order of kinship, files that share rare bytes are first. Files that share more bytes
+/// follow, because many files have those bytes.
 #[test]
 fn kinship_sorts_what_is_no_text() {
     let mut scene = Scene::new();

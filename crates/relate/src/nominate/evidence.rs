@@ -1,10 +1,10 @@
 //! Nominates the contents that share pieces with a subject, by posting lists, and counts how common
 //! these pieces are.
 //!
-//! A content is nominated if it shares a chunk or fingerprints with the subject. A piece that more
-//! contents have than the limit (1,000) is boilerplate, and nominates none of them. It is also left
-//! out of both files when the pair is measured. So a licence header neither nominates a pair nor
-//! adds to its measures.
+//! A content is nominated if it shares a chunk or fingerprints with the subject. A piece is
+//! boilerplate if more contents than the limit (1,000) have it. Such a piece nominates none of
+//! them. It is also left out of both files when the pair is measured. So a licence header neither
+//! nominates a pair nor adds to its measures.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -87,7 +87,8 @@ impl Counts {
         !self.copies.is_empty()
     }
 
-    /// Returns whether a content is a near-copy of the subject, if there are many near-copies.
+    /// Returns whether a content is a near-copy of the subject. Returns false for every content if
+    /// the subject has few near-copies.
     pub fn is_copy(&self, content: ContentId) -> bool {
         self.copies.has(content)
     }
@@ -128,7 +129,7 @@ impl Counts {
                 None
             };
             let all = known.unwrap_or(*contents);
-            // If the count is still not known, it stays so.
+            // If the count is still unknown, it stays unknown.
             let others = match all {
                 u32::MAX => all,
                 _ => all.saturating_sub(copies),
@@ -146,7 +147,7 @@ impl Counts {
         self.limit
     }
 
-    /// Records that this number of contents have a key.
+    /// Records the number of contents that have a key.
     pub fn note(&mut self, kind: PostingKind, key: u64, contents: usize) {
         let contents = u32::try_from(contents).unwrap_or(u32::MAX);
         if contents > FREE.min(self.limit) {
@@ -239,7 +240,8 @@ impl Counts {
         (losses.collect(), left)
     }
 
-    /// Returns the sum of the weights of the shared samples, without regard to a frame.
+    /// Returns the sum of the weights of the samples that two contents share. Unlike
+    /// [`Self::losses`], it includes the samples of a frame.
     pub fn left(&self, a: &Signature, b: &Signature) -> f64 {
         self.weights(a, b).iter().map(|&(_, weight)| weight).sum()
     }

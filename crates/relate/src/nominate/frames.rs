@@ -25,8 +25,8 @@ use crate::nominate::evidence::StoredSketch;
 /// have a frame, too.
 const ASKED: usize = 8;
 
-/// The number of contents above which a sample is not considered. A sample that more contents have
-/// would count next to nothing ([`weight`](resemble_core::similarity::discount::weight)).
+/// The number of contents above which a sample is not considered. Such a sample would count next to
+/// nothing ([`weight`](resemble_core::similarity::discount::weight)).
 pub const MOST: usize = 256;
 
 /// The number of samples outside of the frame that contents with equal samples need to count as one
@@ -64,7 +64,7 @@ pub struct ListedHolders<'a> {
     /// The index that has the posting lists.
     pub snapshot: &'a Snapshot,
     /// Returns whether a content is part of the question. If this is `None`, all contents of the
-    /// index are.
+    /// index are part of it.
     pub is_here: Option<&'a IsHere<'a>>,
 }
 
@@ -126,8 +126,8 @@ pub struct Frames<'a> {
     texts: Mutex<HashMap<ContentId, Arc<(u64, usize)>>>,
 }
 
-/// The frame of a content from its own samples only, and the contents that have the most common
-/// sample of the frame.
+/// The frame of a content from its own samples only. `holders` are the contents that have the most
+/// frequent sample of the frame.
 #[derive(Default)]
 struct OwnFrame {
     frame: Frame,
@@ -215,8 +215,9 @@ impl<'a> Frames<'a> {
         Ok(OwnFrame { frame, holders })
     }
 
-    /// Leaves one content of each text in the lists of `samples`. Returns whether any content was
-    /// removed.
+    /// Treats contents with equal samples as one text: keeps only one of them in the lists of
+    /// `samples`. Contents with few samples outside of the frame are all kept ([`TELLING`]).
+    /// Returns whether any content was removed.
     fn leave_one_of_each_text(
         &self,
         samples: &mut [HeldSample],

@@ -4,16 +4,16 @@
 //! Two programs built by one compiler share padding, string tables and start-up code. Two builds of
 //! one program share windows that no other content has. So a window that n + 1 contents have weighs
 //! 1/n²: 1 if only the two have it, a ninth if two more have it. *Kinship* is the weight of the
-//! common windows divided by the weight of all windows of a content; the content with the smaller
-//! weight is taken. It is estimated from samples.
+//! common windows, divided by the weight of all windows of one content. That content is the one
+//! whose windows weigh less. Kinship is estimated from samples.
 //!
 //! In a family of near-copies, many contents have every window. So two contents are also kin if
-//! half of all their windows are common. They are kin, too, if half of the windows of one are
-//! common and few contents have these.
+//! half of all their windows are common. They are kin, too, if half of the windows of one content
+//! are common, and few contents have those windows.
 //!
-//! If a content is thinly sampled, it seems to lack windows that it has, and these then look rare.
-//! The square in 1/n² limits this error: if only five of the ten contents with a window show it,
-//! the window still counts next to nothing.
+//! A thinly sampled content seems to lack windows that it has, so these windows look rarer than
+//! they are. The square in 1/n² limits this error: if only five of the ten contents with a window
+//! show it, the window still counts next to nothing.
 //!
 //! Every verb applies this rule to the counts that it has. [`Kinships`] takes them from the lists
 //! of a block, [`SubjectKin`] from the posting lists of a subject, and `compare` from one pass over
@@ -43,8 +43,8 @@ const HALF: f64 = 0.5;
 /// The share of all windows of both contents that must be common for the two to be kin.
 const ALIKE: f64 = 0.5;
 
-/// The minimum number of samples of each content. If one has fewer, every nominated pair counts as
-/// kin.
+/// The minimum number of samples of each content. If a content has fewer, it counts as kin of every
+/// content with which it is nominated.
 const FEW: usize = 4;
 
 /// The numbers of sampled windows of two contents, at a level at which neither lacks samples.
@@ -134,7 +134,7 @@ pub fn rare_in_less(
     own_a.min(own_b)
 }
 
-/// The weights of the windows of a block's contents that are not texts. Each window has its level.
+/// The windows of those contents of a block that are not texts, each with its level and weight.
 /// Boilerplate is left out.
 #[derive(Debug)]
 pub struct Kinships {
@@ -142,8 +142,8 @@ pub struct Kinships {
 }
 
 impl Kinships {
-    /// Weighs the windows of the contents of a block. A window that more than `limit` contents have
-    /// is boilerplate.
+    /// Weighs the windows of the contents of a block. A window is boilerplate if more than `limit`
+    /// contents have it.
     pub fn of(block: &PostingBlock, limit: u32) -> Self {
         let is_text = |place: u32| block.kept[place as usize].kind == ContentKind::Text;
         let mut windows = vec![Vec::new(); block.kept.len()];
@@ -217,7 +217,7 @@ impl<'a> SubjectKin<'a> {
     ) -> Self {
         let worth = |window: &Fingerprint| {
             let worth = known.worth(window.0);
-            // A window that has no list is only in the subject, which is not indexed.
+            // A window without a posting list is in no indexed content, so only the subject has it.
             let alone = || (!is_boilerplate(*window)).then(|| PieceWorth::of(1, known.limit));
             (window.0, worth.or_else(alone))
         };
@@ -244,9 +244,9 @@ impl<'a> SubjectKin<'a> {
         })
     }
 
-    /// Returns whether the windows of `other` weigh at most `most`. A window that no further
-    /// content has weighs most, so a few windows of an unrelated content are enough to exceed
-    /// `most`.
+    /// Returns whether the weights of the windows of `other` add up to at most `most`. An unrelated
+    /// content has many windows that no other content has, and these weigh most. So its first few
+    /// windows usually exceed `most`, and the rest are not read.
     fn other_is_at_most(&self, other: &Signature, level: u8, most: f64) -> Result<bool, ReadError> {
         let mut keys: Vec<u64> = other.at_level(level).map(|window| window.0).collect();
         keys.sort_unstable();

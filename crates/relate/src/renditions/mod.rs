@@ -55,7 +55,7 @@ pub enum Rendition {
 pub const MOST_MEMBERS: usize = 1000;
 
 impl Rendition {
-    /// Returns the rendition that a part with this role is.
+    /// Returns the kind of rendition for a part with this role.
     pub const fn of(role: PartRole) -> Self {
         match role {
             PartRole::Member => Self::Own,
@@ -146,7 +146,8 @@ impl Rendition {
     }
 }
 
-/// Returns the layer of the measures of two such renditions.
+/// Returns the layer by which two renditions of these kinds are compared. It is the bytes if both
+/// are their files' own bytes, and otherwise the text.
 pub fn layer(a: Rendition, b: Rendition) -> Layer {
     if (a, b) == (Rendition::Own, Rendition::Own) {
         Layer::Bytes
@@ -204,9 +205,9 @@ impl Named {
 
 /// Returns whether two renditions show that their files have the same text.
 ///
-/// If the bytes of both files, or their unpacked contents, are equal, any size is enough. If only
-/// the words that a reader extracted are equal, there must be enough of them: pictures and empty
-/// forms all have the same few words.
+/// Equal bytes or unpacked contents of the two files are enough at any size. Extracted texts or
+/// words that are equal must have a minimum size. Pictures and empty forms all have the same few
+/// words.
 pub(crate) fn same_text(a: (Rendition, Named), b: (Rendition, Named), size: ByteLen) -> bool {
     if a.1.content == b.1.content {
         is_same_text(a.0, b.0, size)
@@ -361,8 +362,8 @@ pub fn renditions_among(
     parts: impl Iterator<Item = (PartRole, Option<u32>)>,
     member: Option<u32>,
 ) -> Vec<(Rendition, usize)> {
-    // True for each part that is the place itself or a rendition of it. A parent always precedes
-    // its parts.
+    // True for each part that is `member` itself, or one of the renditions that are searched for. A
+    // parent precedes its parts, so the entry of the parent is set first.
     let mut stands = Vec::new();
     let mut found = Vec::new();
     for (number, (role, parent)) in parts.enumerate() {
@@ -453,7 +454,7 @@ pub fn held_among(
     (0..lies_within.len()).filter(leaf).collect()
 }
 
-/// Returns whether `inner` is within `outer` or the same place.
+/// Returns whether `inner` is the same place as `outer`, or lies in it.
 pub fn lies_in(snapshot: &Snapshot, inner: Place, outer: Place) -> Result<bool, ReadError> {
     if inner.content != outer.content {
         return Ok(false);
@@ -511,8 +512,8 @@ pub struct Located {
     pub member: Option<(u32, ContentId)>,
 }
 
-/// Finds the indexed file at a path, or the member that the path names after a `!`. If the name of
-/// a file contains the `!`, that file is found first.
+/// Finds the indexed file at a path, or the member that the path names after a `!`. A file whose
+/// own name contains the `!` is preferred.
 pub fn locate(snapshot: &Snapshot, path: &Path) -> Result<Option<Located>, ReadError> {
     if let Some(row) = snapshot.file_at(path)? {
         return Ok(Some(Located {
@@ -569,7 +570,8 @@ pub fn members_at<'p>(
     parts: impl Iterator<Item = (PartRole, Option<u32>, &'p [u8])>,
     names: &[u8],
 ) -> Vec<u32> {
-    // For each part, the names that remain after its own. `None` if the part is not on the way.
+    // For each part, the rest of `names` behind the path of the part. `None` if `names` does not
+    // begin with that path, or ends with it.
     let mut left: Vec<Option<&[u8]>> = Vec::new();
     let mut found = Vec::new();
     for (number, (role, parent, name)) in parts.enumerate() {

@@ -8,10 +8,10 @@
 //! 1. **Contents wait, not files**: a content is taken apart once, even if several files have it.
 //!    Before a file is read for this, its `stat` is compared with the indexed one. For an unsettled
 //!    file, the digest is compared, too.
-//! 2. **The result belongs to the content.** If the reader exceeds its time or memory, that result
-//!    is stored like parts. Only if the reader could not be run, the content is tried again.
+//! 2. **The result belongs to the content.** If the reader exceeds its time or memory, this outcome
+//!    is stored as parts would be. The content is tried again only if the reader could not be run.
 //! 3. A thread keeps the index open while it looks up the files of a content, but never while it
-//!    reads them.
+//!    reads files.
 //! 4. Results wait in a channel for the writer of the index. If the channel is full, the threads
 //!    wait, too.
 
@@ -42,8 +42,8 @@ const MOST_DONE: usize = 64;
 /// The maximum time for which results are collected before they are written. Each batch is a
 /// transaction, so it should have several results.
 const GATHER: Duration = Duration::from_secs(1);
-/// The maximum number of files with one content that are tried, and the maximum number of names of
-/// each.
+/// The maximum number of files that are tried for one content, and of paths that are tried for one
+/// file.
 const MOST_FILES: usize = 16;
 /// The number of bytes of a file that are hashed at a time.
 const PIECE: usize = 1 << 20;
@@ -413,8 +413,8 @@ impl TakenApart {
     }
 }
 
-/// Returns the files that have a content now, beginning with the file that brought it. Returns
-/// `None` if the content need not be taken apart any more.
+/// Returns the files that have a content now. The file with which the content was queued is the
+/// first one. Returns `None` if the content need not be taken apart any more.
 fn found(
     index: &Index,
     waiting: Waiting,

@@ -9,11 +9,11 @@
 //! ends in the same state as before. So for a block that is written to an image of a gigabyte, the
 //! image is hashed once and eight megabytes are digested.
 //!
-//! Inserted or removed bytes shift the rest of the file. Suppose that the last bytes of the file
-//! are the same as before. Then the stretches from the first differing one on are compared at their
-//! shifted positions. They are hashed twice in one pass. One hash is of each stretch, to compare
-//! it. The other is of the whole content, in which the blocks begin at other positions now. If
-//! bytes were inserted or removed in several places, everything between these places is digested.
+//! Inserted or removed bytes shift the rest of the file. If the file still ends with the same
+//! bytes, the stretches after the change are compared at their shifted positions. This takes two
+//! hashes in one pass. One is the hash of each stretch, by which it is compared. The other is the
+//! hash of the whole content, because its blocks begin at other positions now. If bytes were
+//! inserted or removed in several places, everything between these places is digested.
 //!
 //! The bytes that are digested must be the bytes that were hashed. The content is stored under that
 //! hash, so chunks of other bytes would be wrong. If the file is written to between the two
@@ -52,8 +52,8 @@ impl Reader {
         known.find(|known| is_wanted(known))
     }
 
-    /// Reads a file with the help of its earlier state. If that is of no use, returns `None`, and
-    /// adds the number of bytes that were read to `bytes`.
+    /// Reads a file with the help of its earlier state. If that state is of no use, returns `None`,
+    /// and adds to `bytes` the number of bytes that were read.
     pub(super) fn changed(
         &mut self,
         file: &OwnedFd,
@@ -63,7 +63,7 @@ impl Reader {
         bytes: &mut u64,
     ) -> Result<Option<Passed>, ReadFailure> {
         if known.is_of(stat) && known.goes_on(file, stat)? {
-            // Of a file that has grown, only the new bytes are read, so no pause is necessary.
+            // A file that has grown is read without a pause. Usually only its new bytes are read.
             let until = self.pieces.until.take();
             let grown = self.grown(file, stat, known, contents, bytes);
             self.pieces.until = until;
@@ -82,8 +82,9 @@ impl Reader {
         }
     }
 
-    /// Reads a file that has grown from its old end, if the part before that is unchanged.
-    /// Otherwise returns `None`, and adds the number of bytes that were read to `bytes`.
+    /// Reads a file that has grown, beginning at its old end. The bytes before that are verified if
+    /// they may not be assumed. If they have changed, returns `None`, and adds to `bytes` the
+    /// number of bytes that were read.
     fn grown(
         &mut self,
         file: &OwnedFd,
@@ -116,7 +117,7 @@ impl Reader {
     }
 
     /// Reads a file stretch by stretch, from its beginning or from where the last turn ended.
-    /// `known` is its earlier state.
+    /// `known` is the earlier state of the file.
     pub(super) fn edited(
         &mut self,
         file: &OwnedFd,
@@ -191,7 +192,8 @@ impl Reader {
     }
 }
 
-/// The result of reading a file stretch by stretch. The number is that of the bytes that were read.
+/// The result of reading a file stretch by stretch. Each variant has the number of bytes that were
+/// read.
 enum Stretched {
     Whole(u64),
     Paused(u64),

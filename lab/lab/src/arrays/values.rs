@@ -11,7 +11,7 @@ pub struct DocumentValues {
     /// For each document, the end of its values in the list of the values of all documents.
     ends: Vec<u64>,
     /// The index of the first document whose values are in `values`. A value occurs there once for
-    /// each chunk of the document that has it.
+    /// each chunk of the document that contains the value.
     first: usize,
     values: Vec<u32>,
 }
@@ -31,7 +31,7 @@ impl DocumentValues {
         lists
     }
 
-    /// The number of documents.
+    /// Returns the number of documents.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
@@ -58,9 +58,10 @@ impl DocumentValues {
         runs.map(|run| (u64::from(run[0]), run.len() as u64))
     }
 
-    /// Reads the values of the documents at the indices `from..to` of `numbers`, which must ascend.
-    /// The arrays list the documents of each value, so one pass over all lists collects the values
-    /// of each document. The memory is four bytes for each value and eight for each document.
+    /// Reads the values of the documents at the indices `from..to` of `numbers`. The numbers must
+    /// ascend. The arrays list the documents of each value, so one pass over all lists collects the
+    /// values of each document. The memory is four bytes for each value and eight for each
+    /// document.
     pub(super) fn of_arrays(
         parts: &Parts<'_>,
         numbers: &[u32],
@@ -118,5 +119,5 @@ impl DocumentValues {
     }
 }
 
-/// Replaces the index for a document whose values are not requested.
+/// The write position of a document whose values are not requested, so nothing is written for it.
 const NOWHERE: u64 = u64::MAX;

@@ -12,13 +12,13 @@
 //!
 //! The text that near-copies share is not boilerplate, even if there are many near-copies. The
 //! frequency of a shingle is the number of *otherwise different* texts that have it: a family
-//! (`nominate::families`) counts once. A shingle that more texts have than the limit nominates no
-//! pair.
+//! (`nominate::families`) counts once. A shingle nominates no pair if more texts than the limit
+//! have it.
 //!
 //! If a shingle within the limit is in more than [`LARGE`] texts, most of these are near-copies.
-//! Then the shingle pairs each text only with the first of these texts, and with its neighbours in
-//! the order of paths. So time and memory stay linear. The answer reports how many texts have fewer
-//! rows than they have near-copies.
+//! Then each text is paired only with the first of these texts and its neighbours in the order of
+//! paths. So time and memory stay linear. The answer reports how many texts have fewer rows than
+//! they have near-copies.
 //!
 //! # Memory
 //!
@@ -58,9 +58,9 @@ const SMALL: u32 = 256;
 /// evidence has a larger weight.
 const LEAST_RARE: f32 = 3.5;
 
-/// Two texts are also compared if they share one in this many of the shingles of the smaller text.
-/// The first limit applies if the smaller text has fewer than [`SMALL`] shingles, the second one
-/// otherwise.
+/// Two texts are also compared if they share at least `1 / LEAST_SHARE` of the shingles of the
+/// smaller text. If the smaller text has [`SMALL`] shingles or more, `1 / LEAST_LARGE_SHARE` of
+/// them is enough.
 const LEAST_SHARE: f32 = 5.0;
 const LEAST_LARGE_SHARE: f32 = 8.0;
 
@@ -88,9 +88,10 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Reads the contents that are `Some`. The others are not texts or need not be read. If
-    /// `decodes` is true, decodes texts in other encodings. Data are read, too, so that texts can
-    /// find the words in them. A shingle that more than `limit` texts have is not evidence.
+    /// Reads the contents for which `wanted` has `Some`. The others are not texts or need not be
+    /// read. If `decodes` is true, decodes texts in other encodings. Data are read, too, so that
+    /// texts can find the words in them. A shingle is not evidence if more than `limit` texts have
+    /// it.
     pub fn read(
         reader: ContentReader<'_>,
         wanted: &[Option<WantedOfKind>],
@@ -244,8 +245,9 @@ impl Texts {
         })
     }
 
-    /// Removes the stored pieces of the texts that were read, except those that another content
-    /// has. Sets the kind of decoded contents to text, and the sizes to those without templates.
+    /// Removes the stored pieces of the texts that were read. A piece stays if a content without
+    /// such a text has it, too. Sets the kind of decoded contents to text, and the sizes to those
+    /// without templates.
     pub fn take_over(&self, kept: &mut [StoredSketch]) {
         let others = kept.iter().enumerate();
         let others = others.filter(|&(place, _)| !self.has(place));
@@ -395,8 +397,8 @@ struct ContentFacts {
 /// The text of a content, if it has words, and the other facts about it.
 type CutContent = (Option<ReadText>, ContentFacts);
 
-/// Cuts a content of this kind into words, without templates. Of data, all words are kept. Of a
-/// text, the rows are returned, too.
+/// Cuts a content of this kind into words, without templates. All words of data are kept. The rows
+/// of a text are returned, too.
 fn cut(
     cutter: &mut TextCutter,
     templates: &Templates,
@@ -421,9 +423,9 @@ fn cut(
 /// The shingles that two texts share, without boilerplate.
 #[derive(Clone, Copy, Debug, Default)]
 struct InCommon {
-    /// The number of these shingles. It is 0 if none was found yet.
+    /// The number of common shingles. It is 0 if none was found yet.
     all: f32,
-    /// The sum of the weights of these shingles.
+    /// The sum of the weights of the common shingles. A shingle weighs less if more texts have it.
     rare: f32,
 }
 

@@ -1,8 +1,8 @@
-//! Section 5 on texts of an inflected language. The basic forms of the words are from a table made
-//! by others.
+//! Repeats the experiment of section 5 with texts of an inflected language. The texts are compared
+//! by the basic forms of their words. A supplied table, `lemmas.tsv`, has these forms.
 //!
-//! The edits take the other forms from a second table. If both tables were the same, lemmas would
-//! undo every edit by definition.
+//! The edits take other forms of a word from a second table, `forms.tsv`. If both tables were the
+//! same, lemmas would undo every edit by definition.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,12 +62,12 @@ pub fn report(of: &InflectedTexts, seeds: u64) -> Result<Page, LabError> {
     })
 }
 
-/// The basic form of a word, or the word if the table does not have it.
+/// Returns the basic form of a word, or the word itself if it is not in the table.
 fn basic<'a>(table: &'a Lemmas, word: &'a [u8]) -> &'a [u8] {
     table.of(word).unwrap_or(word)
 }
 
-/// Measures how many words of the texts the tables have.
+/// Measures how many words of the texts are in the tables.
 fn words(of: &InflectedTexts, members: usize, others: &HashMap<Box<[u8]>, Box<[u8]>>) -> Section {
     let (mut all, mut in_table, mut changed) = (0, 0, 0);
     for text in &of.collection.texts {
