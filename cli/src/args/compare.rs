@@ -46,7 +46,7 @@ pub struct CompareArgs {
     #[arg(long, conflicts_with_all = ["class", "all"])]
     #[arg(hide_short_help = true)]
     pub new_only: bool,
-    /// Look for more partners of each file; in text, list every row
+    /// Look for more partners for each file; fold no rows of the text format
     ///
     /// Nothing is folded then. Without it they are looked for only of files that have no partner of
     /// 70 % at their own path. With -v the files that are the same are listed, too.

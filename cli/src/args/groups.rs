@@ -46,6 +46,7 @@ Examples:
     relation.conflicts_with_all(["files_from", "order", "plan", "from", "only", "conflicts"])
 }))]
 #[command(mut_arg("format", |format| format.value_parser(value_parser!(ReportFormat))))]
+#[command(mut_arg("null", |null| null.help("End rows (tsv, fdupes) and lists of names with NUL")))]
 pub struct GroupsArgs {
     /// Where to look
     #[arg(value_name = "ROOT", default_value = ".", value_hint = ValueHint::DirPath)]

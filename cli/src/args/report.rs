@@ -22,7 +22,7 @@ pub struct ReportOutput {
     /// Write into FILE instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// End rows (tsv, fdupes, lists of names) with NUL instead of a newline
+    /// End rows (tsv) and lists of names with NUL instead of a newline
     #[arg(short = '0', long)]
     #[arg(hide_short_help = true)]
     pub null: bool,

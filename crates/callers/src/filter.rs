@@ -33,7 +33,7 @@ fn compiled() -> Result<BpfProgram, seccompiler::BackendError> {
         libc::SYS_sendto,
         libc::SYS_fcntl,
         libc::SYS_ioctl,
-        // Threads and memory.
+        // Threads, memory, time, random bytes, signals, and the process itself.
         libc::SYS_clone,
         libc::SYS_clone3,
         libc::SYS_set_robust_list,

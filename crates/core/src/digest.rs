@@ -316,7 +316,7 @@ impl ContentKind {
         }
     }
 
-    /// Returns whether the content has lines: no NUL byte in its first 8 KiB, and some other byte.
+    /// Returns whether the content has lines: it is not empty, and its first 8 KiB have no NUL byte.
     pub const fn has_lines(self) -> bool {
         matches!(self, Self::Text | Self::Data)
     }

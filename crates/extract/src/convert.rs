@@ -1,4 +1,5 @@
-//! Converts formats for which there is no library to text, with a command that the user named.
+//! Converts files to text with a command that the user named. This is for formats that no library
+//! reads.
 //!
 //! The worker sets its limits and then executes the command in its own process. The command is not
 //! a reader of this crate, and may open files. So the command is limited, but not isolated. Its

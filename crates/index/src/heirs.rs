@@ -1,5 +1,5 @@
 //! Heirs: contents that differ a little from a former content of their file. The index keeps most
-//! of their data under the id of that former content.
+//! of their data under the ids of former contents.
 //!
 //! Suppose that a line is appended to a log of a gigabyte, or that a block of a disk image is
 //! written. The new content has a million chunks, and nearly all are chunks of the old content,

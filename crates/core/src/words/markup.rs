@@ -32,7 +32,8 @@ const MARKS: usize = 3;
 /// The maximum number of bytes before a declaration: a stray word, a shebang.
 const STRAY: usize = 64;
 
-/// The maximum length of the rest of a tag with which a part may begin.
+/// A piece of a page may begin in the middle of a tag. This is the maximum length of the rest of
+/// that tag.
 const MAX_REST: usize = 4 << 10;
 
 /// The number of bytes in which any script or style has a brace or a `=`. Prose rarely has one.

@@ -242,7 +242,8 @@ impl Shingler {
 
     /// Takes the next bytes. `sink` receives the fingerprints of the shingles that end in these
     /// bytes, if their level is [`Fingerprint::BASE_LEVEL`] or above. In a table these are the
-    /// fingerprints of its rows.
+    /// fingerprints of its rows. Until the first bytes have shown whether the text is a table, they
+    /// are held back, and a later call passes on their fingerprints.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Fingerprint)) {
         if self.layout.is_some() {
             return self.take_decided(bytes, sink);

@@ -58,8 +58,8 @@ fn edited(n: u64, base: u64) -> ContentRef {
     }))
 }
 
-/// Returns the digest of content number `n`. Contents with neighbouring numbers have common keys,
-/// and content 0 is empty.
+/// Returns the digest of content number `n`. Its keys are drawn from a few, so many contents have
+/// common keys. Content 0 is empty.
 fn digest(n: u64) -> Digest {
     if n == 0 {
         return made::digest(0, &[], &[]);

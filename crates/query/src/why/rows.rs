@@ -29,7 +29,7 @@ const LEAST_FOLDED: usize = 3;
 /// The maximum number of spans of one line.
 const SPANS: usize = 64;
 
-/// The number of characters per allowed row. All rows together may have this many times
+/// The average number of characters that a row may have. All rows together have at most `ROW` ×
 /// [`ViewOptions::rows`].
 const ROW: usize = 200;
 

@@ -10,11 +10,12 @@
 //! most of them differ from each other. Copies are left out when the *otherwise different* contents
 //! that have a piece are counted.
 //!
-//! A near-copy is defined as in `families`, which compares all contents of a question. A question
-//! about one file needs only the family of its subject. The subject need not belong to that family:
-//! it may be text from a pipe, or an extract. Some posting lists and a sample of signatures decide,
-//! and no content is read, so that a listing is not delayed. If most signatures of the sample are
-//! those of near-copies, all contents in most of the lists count as copies.
+//! Two contents are near-copies under the same condition as in `families`, which compares all
+//! contents of a question. Here only contents that are in most of the lists are considered. They
+//! need not be near-copies of the subject, which may be an extract or text from a pipe. A sample of
+//! their signatures is compared with the signature of the subject, and with that of one of them. If
+//! at least half of the sample are near-copies, every content that is in most of the lists counts
+//! as a copy. No content is read, so that a listing is not delayed.
 //!
 //! If copies are equally good, their digests decide which are chosen. Their ids would depend on the
 //! order of scans.

@@ -159,7 +159,8 @@ pub(super) fn scan(
     })
 }
 
-/// An entry of a side, with its stamp. The stamp is `None` if an inventory must not trust it.
+/// An entry of a side, with the stamp by which the next comparison recognises an unchanged file.
+/// The stamp is `None` if the next comparison must read the file again.
 struct ScanItem {
     entry: Entry,
     stamp: Option<Stamp>,
