@@ -1,10 +1,10 @@
 //! Reads the command line and the configuration file, and checks both before the daemon does
 //! anything.
 //!
-//! The keys of the file are the long options without the leading `--`. Each root is a table `[[root]]`
-//! with rules of its own. If the file and the command line disagree, the command line decides.
-//! Every mistake that can be found without an index is found here. It ends the program with one
-//! sentence and status 2. A file may look like this:
+//! The keys of the file are the long options without the leading `--`. Each root is a table
+//! `[[root]]` with rules of its own. If the file and the command line disagree, the command line
+//! decides. Every mistake that can be found without an index is found here. It ends the program
+//! with one sentence and status 2. A file may look like this:
 //!
 //! ```toml
 //! link = "~/Similar"

@@ -316,7 +316,8 @@ impl ContentKind {
         }
     }
 
-    /// Returns whether the content has lines: it is not empty, and its first 8 KiB have no NUL byte.
+    /// Returns whether the content has lines: it is not empty, and its first 8 KiB have no NUL
+    /// byte.
     pub const fn has_lines(self) -> bool {
         matches!(self, Self::Text | Self::Data)
     }

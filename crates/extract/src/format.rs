@@ -183,8 +183,8 @@ fn bzip2(head: &[u8]) -> bool {
         )
 }
 
-/// Returns whether these bytes are the header of a tar. The check sum of the header decides, because
-/// the oldest kind of tar has no mark.
+/// Returns whether these bytes are the header of a tar. The check sum of the header decides,
+/// because the oldest kind of tar has no mark.
 fn tar(head: &[u8]) -> bool {
     let Some(header) = head.get(..512) else {
         return false;

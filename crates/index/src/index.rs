@@ -304,8 +304,8 @@ impl Index {
 
     /// Returns unused pages to the file system, if the file has grown by half since it was last
     /// compacted. That is usual after a first scan, because its merges need space for the old
-    /// postings and the new ones. Readers wait meanwhile: half a second for an index of 100 MB. Returns whether the file
-    /// was compacted. It is not compacted while a [`Snapshot`] exists.
+    /// postings and the new ones. Readers wait meanwhile: half a second for an index of 100 MB.
+    /// Returns whether the file was compacted. It is not compacted while a [`Snapshot`] exists.
     pub fn compact(&self) -> Result<bool, ApplyError> {
         /// With fewer unused bytes than this, compacting is not worth its time.
         const LEAST: u64 = 4 << 20;

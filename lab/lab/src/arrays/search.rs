@@ -143,9 +143,9 @@ fn look_up(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// Returns the pairs among these documents with at least one containment of `least`. The arrays have
-/// the documents already, and `numbers` is ascending. The values of the documents are read from the
-/// arrays, for as many documents at a time as fit into memory.
+/// Returns the pairs among these documents with at least one containment of `least`. The arrays
+/// have the documents already, and `numbers` is ascending. The values of the documents are read
+/// from the arrays, for as many documents at a time as fit into memory.
 pub fn pairs_among(
     set: &MappedParts,
     numbers: &[u32],
