@@ -58,7 +58,7 @@ fn edited(n: u64, base: u64) -> ContentRef {
     }))
 }
 
-/// Returns the digest of content number `n`. Its keys are drawn from a few, so many contents have
+/// Returns the digest of content number `n`. Its keys are drawn from a few, so that contents have
 /// common keys. Content 0 is empty.
 fn digest(n: u64) -> Digest {
     if n == 0 {
