@@ -11,8 +11,7 @@
 //! * `portable` is the crate `md-5`. It is the fallback, hashes up to two or three messages, and is
 //!   the reference in tests.
 //!
-//! Speed for a thousand chunks of TTTD's lengths on one core of a Zen 5 server
-//! (`benches/benches/hash.rs`), MB/s: portable 680, AVX2 4000, AVX-512 11300.
+//! `benches/benches/hash.rs` measures their speed, and docs/benchmarks.md has the figures.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
