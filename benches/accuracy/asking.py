@@ -231,7 +231,7 @@ class Asked:
             }
             kinds = {said["kind"] for said in answer["alerts"]}
             self.notes.append(
-                f"`alerts`: {len(answer['alerts'])} about {len(new)} arriving files (kinds: {', '.join(sorted(kinds))})"
+                f"`alerts`: {len(answer['alerts'])} alerts for {len(new)} files that arrived, of the kinds: {', '.join(sorted(kinds))}"
             )
         finally:
             daemon.end()

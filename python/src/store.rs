@@ -350,7 +350,7 @@ fn record_name(digest: &ContentDigest) -> String {
 }
 
 /// Returns the path of a key in the index. The name begins with `k`. Characters that no name can
-/// have are written in hexadecimal.
+/// have, and the escape sign `%`, are written in hexadecimal.
 fn path_of(key: &str) -> PathBuf {
     let mut path = format!("{FOLDER}/k");
     for c in key.chars() {

@@ -186,7 +186,8 @@ impl Local {
         })
     }
 
-    /// Returns the groups among the scanned files that `given` forms, the pairs of an SQL engine.
+    /// Returns the groups that the scanned files form by the pairs in `given`, which an SQL engine
+    /// found.
     pub(super) fn groups_of_pairs(
         &mut self,
         request: &GroupsRequest,

@@ -112,8 +112,8 @@ fn errors(document: &Value, roots: &Roots) -> Map<String, Value> {
     fields
 }
 
-/// Returns the answer with the totals, and with as many rows of each list as fit into `bounds`. The
-/// first rows of each list are taken.
+/// Returns the answer with the totals, and with the first rows of each list. Their number is that
+/// of `bounds`, halved until the answer fits, but at least one.
 fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Bounds) -> Value {
     let mut rows = bounds.rows;
     loop {

@@ -321,7 +321,7 @@ impl<'a> Raiser<'a> {
         }
     }
 
-    /// Makes documents due again whose texts may be known by now.
+    /// Makes documents that waited for their texts due again, if the texts may be known by now.
     fn take_up_documents(&mut self) {
         let now = Instant::now();
         let Some(waiting) = self.shared.documents() else {

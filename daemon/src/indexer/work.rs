@@ -218,8 +218,8 @@ impl Indexer {
         }
     }
 
-    /// Drops entries below `subtrees` that are not in the index yet. The listing of the subtree
-    /// finds and reads them anyway.
+    /// Drops entries at or below `subtrees` that are not in the index yet. The listing of the
+    /// subtree finds and reads them anyway.
     fn drop_listed(&self, subtrees: &BTreeSet<PathBuf>, entries: &mut BTreeMap<PathBuf, Cause>) {
         if subtrees.is_empty() {
             return;

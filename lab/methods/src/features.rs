@@ -58,7 +58,7 @@ impl FeatureExtractor {
     pub fn new(params: &MethodParams) -> Self {
         let filter = Filter::new(params.canonical);
         let settled = match &params.scheme {
-            // These zeros are enough for the rest of the current chunk, and for two chunks of only
+            // This number of zeros fills the rest of the current chunk and two chunks of only
             // zeros.
             Scheme::Tttd(chunk) => 4 * u64::from(chunk.max),
             Scheme::Bsw(bsw) => 4 * bsw.max(),

@@ -83,9 +83,9 @@ pub(crate) fn for_reader(limits: &Limits) -> Result<Fences, String> {
     Ok(Fences { landlock })
 }
 
-/// Forbids everything that Landlock can forbid, without exception. Returns the version of Landlock,
-/// or `None` if the kernel has no Landlock. An older version does not know some of this; the filter
-/// of system calls forbids that, too.
+/// Asks for every restriction of the newest Landlock. A kernel with an older Landlock enforces only
+/// those that it knows, and the filter of system calls covers the rest. Returns the version in
+/// force, or `None` if the kernel has no Landlock.
 fn landlocked() -> Result<Option<u32>, RulesetError> {
     const NEWEST: ABI = ABI::V6;
     let status = Ruleset::default()

@@ -99,8 +99,9 @@ pub struct Header {
     /// The scope of the question, so that an answer without rows is informative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked: Option<Looked>,
-    /// The number of files in families too large to compare all pairs. `pairs` has rows of each
-    /// with the first file of its family and with its neighbours by path.
+    /// The number of files in families that are too large for all their pairs to be compared. In
+    /// `pairs` each of these files has rows only with the first file of its family and with its
+    /// neighbours by path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub near_copies: Option<u64>,
     /// Archives, mails and compressed files that `pairs` did not open.

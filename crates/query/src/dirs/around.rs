@@ -303,9 +303,10 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
     if u128::from(best.to) * 10 < u128::from(common.to) * 9 || best.to == 0 {
         return inside;
     }
-    // There are two limits. With more bytes than `larger`, the larger share is that of the given
-    // directory. With more bytes than `loose`, a directory below is more alike by a quarter and
-    // keeps nine tenths of that share. A directory beyond both is dropped.
+    // A directory is dropped in favour of `best`, a directory below it, if it is beyond two limits.
+    // With more than `larger` bytes, less of it lies in the given directory than of the given one
+    // in it; `best` has nine tenths of the latter share. If both together have more than `loose`
+    // bytes, `best` is more alike by a quarter.
     let wide = |n: u64| u128::from(n);
     let larger = wide(common.from) * wide(own) / wide(common.to.max(1));
     let both = wide(own) + wide(bytes);

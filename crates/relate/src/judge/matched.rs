@@ -46,8 +46,8 @@ pub struct Match {
     pub read: Option<(Score, Score)>,
     /// The intervals of the measures, if these are estimates of two contents.
     pub interval: Option<Box<Interval>>,
-    /// The number of numbers that differ, if the two texts differ only in numbers where they were
-    /// checked.
+    /// The number of numbers that differ, if the two texts differ in nothing else. `None` also if
+    /// this was not checked: only an exact `find` checks it.
     pub numbers: Option<u64>,
     /// The larger of the discounted shares, if it was requested.
     pub rare: Option<Score>,

@@ -249,7 +249,7 @@ pub(crate) struct PairsArgs {
 /// The score of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScoreArg {
-    /// The figure of the method's paper.
+    /// The score that the method's paper defines.
     Paper,
     /// The larger share of one file that is in the other.
     Containment,

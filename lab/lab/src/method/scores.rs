@@ -15,8 +15,8 @@ use resemble_proto::number::Fraction;
 pub struct PairScores {
     /// The figure that the paper of the method defines.
     pub figure: Figure,
-    /// The share of `a` that is in `b`. `None` if `a` is too small to judge, or if the method has
-    /// no such measure.
+    /// The share of `a` that is in `b`. [`Fraction::NONE`] if `a` is too small to judge, or if the
+    /// method has no such measure.
     pub a_in_b: Fraction,
     /// The share of `b` that is in `a`.
     pub b_in_a: Fraction,

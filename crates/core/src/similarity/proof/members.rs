@@ -19,7 +19,8 @@ use crate::similarity::runs::common_bytes;
 use crate::similarity::{Measures, Templates, Unit, too_small};
 use crate::{ContentKind, WordsDigest};
 
-/// The members of an archive, or the single content of another file, for measuring against others.
+/// The members of an archive, prepared to be measured against those of another archive. A file that
+/// is no archive is its own only member.
 #[derive(Debug)]
 pub struct ProvableMembers {
     texts: Vec<Member>,

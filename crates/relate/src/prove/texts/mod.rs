@@ -397,8 +397,8 @@ struct ContentFacts {
 /// The text of a content, if it has words, and the other facts about it.
 type CutContent = (Option<ReadText>, ContentFacts);
 
-/// Cuts a content of this kind into words, without templates. All words of data are kept. The rows
-/// of a text are returned, too.
+/// Cuts a content of this kind into words, without templates. For [`ContentKind::Data`], the words
+/// of its markup are cut as well. For a text, its rows are returned, too.
 fn cut(
     cutter: &mut TextCutter,
     templates: &Templates,

@@ -63,8 +63,8 @@ impl<'a> Group<'a> {
 pub(super) fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
     let body = &document.body;
     let mut groups: Vec<(u64, Group<'_>)> = all(body).collect();
-    // Groups arrive sorted by the bytes that could be freed. This sort is stable, so groups with
-    // equal numbers of duplicated bytes keep that order.
+    // The sets arrive before the clusters. Sets are sorted by overhead, and clusters by the bytes
+    // of their members. This sort is stable, so groups with equal numbers keep that order.
     groups.sort_by_key(|(again, _)| Reverse(*again));
     let prefix = prefix(&groups);
     let mut head = totals(body, &groups);
