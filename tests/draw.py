@@ -2,8 +2,8 @@
 
     python3 tests/draw.py SEED [COMMENTS [SENTENCES]]
 
-Prints 100 comments and 60 sentences, each with its place. Whoever reads them counts those that
-had to be read twice; at most 8 % should be.
+Prints 100 comments and 60 sentences, each with its place. The reader counts those that had
+to be read twice; at most 8 % should be.
 """
 
 import random

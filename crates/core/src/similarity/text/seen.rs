@@ -16,9 +16,9 @@ pub struct SeenShingles {
 }
 
 impl SeenShingles {
-    /// Makes a set for texts of this many bytes: four bits or more for each shingle of prose.
+    /// Makes a set for texts of this many bytes: a bit for each byte, some eight for each shingle.
     pub fn for_bytes(bytes: u64) -> Self {
-        let words = (bytes / 128).clamp(16, 1 << 26).next_power_of_two();
+        let words = (bytes / 64).clamp(16, 1 << 26);
         let seen = (0..words).map(|_| [const { AtomicU64::new(0) }; 2]);
         Self {
             seen: seen.collect(),
@@ -26,8 +26,9 @@ impl SeenShingles {
     }
 
     fn bit(&self, shingle: u64) -> (&[AtomicU64; 2], u64) {
-        let word = (shingle >> 6) as usize & (self.seen.len() - 1);
-        (&self.seen[word], 1 << (shingle & 63))
+        // The high bits choose the word, so the set may have any size and not only a power of two.
+        let word = (u128::from(shingle) * self.seen.len() as u128) >> 64;
+        (&self.seen[word as usize], 1 << (shingle & 63))
     }
 
     /// Notes shingles.
