@@ -1,6 +1,6 @@
-//! Makes plans, and reads the present state of the files that they need.
-//!
-//! [`resemble_report::plan`] makes the plan, its rules and its script, and opens no file itself.
+//! Prepares plans: reads the present state of the files, and hands it to
+//! [`resemble_report::plan`]. That module makes the plan, its rules and its script, and opens no
+//! file itself.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};

@@ -52,7 +52,7 @@ pub struct QuestionPaths {
     /// True if the question is about none of the named paths, but only searches them. This also
     /// holds if no path is named and all that the daemon watches is searched.
     pub only_looks: bool,
-    /// The named paths that do not exist.
+    /// The errors of named paths that could not be resolved. Most of these paths do not exist.
     pub missing: Vec<SoftError>,
     /// True if the question has a place to look in: a named path, or all that the daemon watches.
     pub anything: bool,

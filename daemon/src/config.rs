@@ -41,9 +41,9 @@
 //!
 //! `[limits]` bounds the cost of one document or archive. `depth` limits how deep archives may be
 //! nested, and `ratio` limits how many times larger the extracted bytes may be than the stored
-//! ones. `bytes` (extracted) and `memory` are in MiB, `parts` is a number, and `time` is in
-//! seconds. A `[[converter]]` turns files with these extensions into text, for formats that are not
-//! supported otherwise.
+//! ones. `bytes` limits the extracted bytes, `parts` the number of parts. `bytes` and `memory` are
+//! in MiB, and `time` is in seconds. A `[[converter]]` turns files whose names have one of its
+//! `extensions` into text, for formats that are not supported otherwise.
 //!
 //! Relative paths of the command line start at the working directory. Relative paths in the file
 //! start at the folder of the file. In the file, `~/` at the start of a path is the home folder. On
@@ -231,8 +231,8 @@ pub struct Config {
     pub roots: Vec<RootOptions>,
     /// The alert rules of each root.
     pub alert_rules: Vec<(PathBuf, AlertRules)>,
-    /// The number of roots from the file, which are the first ones in `roots`. `watch remove`
-    /// removes even such a root, for later starts, too.
+    /// The number of roots from the file, which are the first ones in `roots`. `watch remove` can
+    /// remove such a root, too. Later starts then do not watch it, although the file names it.
     pub roots_of_file: usize,
     /// The mount point of the overlay; `None` for no overlay.
     pub mount: Option<PathBuf>,

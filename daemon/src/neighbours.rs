@@ -131,7 +131,7 @@ impl KeptListings {
 }
 
 impl IndexNeighbours {
-    /// Answers from this index to a user who may see everything.
+    /// Makes the neighbours of this index for a user who may see everything.
     pub fn new(shared: Arc<Shared>) -> Self {
         Self {
             shared,
@@ -140,7 +140,7 @@ impl IndexNeighbours {
         }
     }
 
-    /// Answers from this index to a user who may see only some files.
+    /// Makes the neighbours of this index for a user who may see only some files.
     fn seen_by(shared: Arc<Shared>, sight: Arc<dyn AccessCheck>) -> Self {
         Self {
             sight: Some(sight),

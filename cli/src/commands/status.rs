@@ -130,7 +130,8 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     Ok(())
 }
 
-/// Returns the line about a root: its state, its size and its exclusions.
+/// Returns the line about a root: its path, its state, its files and bytes, the counts that are not
+/// zero, its scan rules and its alert rules.
 fn root_line(ui: &Ui, root: &RootStatus) -> Vec<Cell> {
     let mut line = vec![
         ui.name(&ShownNames::default().path(&root.path), Tint::Heading),

@@ -12,8 +12,8 @@
 //!
 //! 1. **A catalogue becomes a tree of the index** ([`load()`]), so every question treats it like
 //!    any other root. The path of that tree ([`resemble_proto::catalogued`]) cannot exist in a file
-//!    system, so its files cannot be opened. A question that has to open one reports that
-//!    (`AskError::Elsewhere` of `resemble-relate`).
+//!    system, so its files cannot be opened. If a question has to open such a file, it reports
+//!    `AskError::Elsewhere` (`resemble-relate`).
 //! 2. **The format is a stream of records** (`format`), written and read in one pass. A content
 //!    precedes the records that refer to it. At the end is a digest of all bytes, which is verified
 //!    before the first record is used.
@@ -23,9 +23,10 @@
 //!    not available.
 //! 4. **The index's own data take precedence**: if a file of the index has a content, the catalogue
 //!    does not replace the data of that content. A catalogue that is loaded for one question is
-//!    removed after the answer. So no catalogue changes the data of live files.
-//! 5. **Samples are thinned to limit the size** ([`Samples`]). A sparser sample is a subset of a
-//!    denser one, so the two can be compared. Chunks, which prove shared bytes, are all written.
+//!    removed after the answer. The data of a kept catalogue also serve later files with the same
+//!    contents.
+//! 5. **Samples are thinned to limit the size** ([`Samples`]). All samples of a thinner set are in a
+//!    denser one, so two sets can be compared. Chunks, which prove shared bytes, are all written.
 //! 6. **The same state of a tree gives the same bytes** on every machine. A catalogue has no ids,
 //!    inodes, device numbers, host names or times of reading. The time of writing is set by the
 //!    caller.

@@ -41,9 +41,9 @@ pub use text::{
 /// The measures of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
-    /// Containment of a in b: the share of a's words in runs of at least five that b has, too. For
-    /// other contents it is the share of a's bytes in runs of at least 64 ([`Unit`]). `None` if a
-    /// file is too small to judge.
+    /// Containment of a in b. For two texts it is the share of a's words in runs of at least five
+    /// that b has, too. For other contents it is the share of a's bytes in runs of at least 64
+    /// ([`Unit`]). `None` if a file is too small to judge.
     pub a_in_b: Option<Score>,
     /// Containment of b in a.
     pub b_in_a: Option<Score>,

@@ -1,7 +1,8 @@
 //! Estimates, compared with exact measures on edited contents: the share of intervals that contain
 //! the truth, and the mean absolute error, by kind of edit.
 //!
-//! The bound of the mean absolute error is twice the value measured when it was set.
+//! [`KINDS`] has a bound of the mean absolute error for each kind. It is twice the error that was
+//! measured when the bound was set.
 
 #![allow(clippy::print_stdout)]
 

@@ -130,8 +130,8 @@ impl ScopedFiles {
             let rows = rows(snapshot, &paths)?;
             for ((file, path), row) in paths.into_iter().zip(rows) {
                 if let Some(scoped) = found.get_mut(&file) {
-                    // A file may be found twice, because one path of the scope may be below
-                    // another.
+                    // A file is found once for each of its names. The same name is found again if
+                    // one path of the scope is below another.
                     if scoped.path != path {
                         let (least, other) = in_order(std::mem::take(&mut scoped.path), path);
                         scoped.path = least;

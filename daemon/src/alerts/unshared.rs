@@ -78,8 +78,10 @@ fn chunk_keys(chunks: &ChunkList) -> impl Iterator<Item = u64> + '_ {
     evidence.map(|run| run.hash.posting_key())
 }
 
-/// Returns the samples of a text, at least those of the changed part. `first` and `last` are the
-/// numbers of unchanged bytes at its begin and its end. `None` if the samples cannot be found out.
+/// Returns all samples of a text if the index has them. Otherwise reads the text, and returns the
+/// samples that neither unchanged end has. `first` and `last` are the numbers of unchanged bytes at
+/// its begin and its end. Returns `None` if the text is too large to be read, or if its file has
+/// another content now.
 fn samples_of(
     snapshot: &Snapshot,
     row: &ContentRow,

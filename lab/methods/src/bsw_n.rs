@@ -14,10 +14,10 @@
 //!
 //! **Cost.** The same as for `Mod_n`.
 //!
-//! **Sees** what `Mod_n` sees, with shorter gaps: at most one chunk has no sample. But neighbours
-//! decide whether a window is kept. So an edit can replace a sample that it does not touch. Near
-//! the end of a part, another sample may be kept than in the whole. Both figures are therefore a
-//! little low.
+//! **Sees** what `Mod_n` sees, with shorter gaps: every chunk has a sample. But neighbours decide
+//! whether a window is kept. So an edit can replace a sample that it does not touch. A file that is
+//! a part of another may have another sample in its first and in its last chunk. Both figures are
+//! therefore a little low.
 
 use crate::mod_n::Divisor;
 

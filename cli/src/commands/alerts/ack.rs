@@ -1,4 +1,5 @@
-//! `resemble alerts ack`: marks files as seen, so that they cause no more alerts.
+//! `resemble alerts ack`: marks pairs of files as seen, lists the marks, or removes one. A marked
+//! pair causes no more alerts.
 
 use resemble_proto::message::{AckRow, Answer};
 use resemble_proto::places::Env;

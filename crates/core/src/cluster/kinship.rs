@@ -58,8 +58,8 @@ impl Sharing {
         )
     }
 
-    /// Weighs the shared bytes of one file against its other bytes and the `rest` of the other
-    /// file.
+    /// Returns w·S / (w·S + U + (1 - w)·V) in millionths. w is the weight, S is `shared`, U is
+    /// `missing`, and V is `rest`.
     fn worth(&self, (shared, missing): (f64, f64), rest: f64) -> u32 {
         let weight = self.weight.clamp(0.0, 1.0);
         let worth = weight * shared;

@@ -14,7 +14,7 @@
 use crate::ids::Fingerprint;
 use crate::similarity::Sketch;
 
-/// The minimum number of samples in a chunk that show whether its text is common.
+/// A chunk with fewer samples is not judged, because they do not show whether its text is common.
 pub const LEAST: usize = 3;
 
 /// Returns the chunks of a content that are evidence, by their place in its list. Each has the

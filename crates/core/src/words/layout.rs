@@ -7,10 +7,11 @@
 //! end. A table whose rows are reordered then shares no run with itself. So the rows of such a
 //! table are compared as wholes ([`RowReader`]).
 //!
-//! A row is a line of two to four words that are separated by signs and not by a single blank. A
-//! number or a digest is a row, too. A text is a table if nine of ten lines with words are rows.
-//! Nine of ten rows must be distinct, and three of four *distinctive*. Lists of words, poems, prose
-//! and code are not tables.
+//! A row is a line of two to four words. Signs or several blanks separate the words. A single blank
+//! shows that the line is a sentence, unless signs form columns. A line that is a single number or
+//! digest is a row, too. A text is a table if nine of ten lines with words are rows. Nine of ten
+//! rows must be distinct, and three of four *distinctive*. Lists of words, poems, prose and code are
+//! not tables.
 //!
 //! A row is distinctive if its words that are not common in the table have [`TELLING`] letters
 //! together. At most [`OF_ONE`] letters of each word count. A row such as `17;open` occurs in two

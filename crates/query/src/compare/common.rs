@@ -1,5 +1,5 @@
-//! Finds boilerplate among the contents of a comparison: keys that more contents have than the
-//! limit. The counts are exact, and the memory is bounded.
+//! Finds boilerplate among the contents of a comparison: keys that are in more contents than the
+//! limit allows. The counts are exact, and the memory is bounded.
 //!
 //! A key is a chunk or a fingerprint. In the source tree of a kernel each content has 90 keys, and
 //! a few hundred keys are common. Keys of subjects, the contents that are looked up, are counted
@@ -94,7 +94,7 @@ impl Suspects {
     }
 }
 
-/// The keys that more contents have than the limit.
+/// The keys that are in more contents than the limit allows.
 #[derive(Debug, Default)]
 pub(super) struct CommonKeys {
     keys: HashSet<u64>,

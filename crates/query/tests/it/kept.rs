@@ -20,9 +20,9 @@ use resemble_testutil::random::noise;
 use crate::plain::compare;
 use crate::scene::Scene;
 
-/// Returns the files `text` and `other`, which is not a text, and ten versions of each. So there
-/// are enough for a second thread. Five more files share a passage with `text` that is too short
-/// for a relation.
+/// Returns the files `text` and `other`, and ten versions of each. `other` is not a text. A question
+/// about either reads so many bytes that it starts a second thread. Five more files share a passage
+/// with `text` that is too short for a relation.
 fn versions(bytes: usize) -> Vec<(String, Vec<u8>)> {
     let (text, other) = (prose(1, bytes), noise(2, bytes));
     let mut files = vec![

@@ -216,8 +216,9 @@ fn judge_members(asked: Unit, a: &mut JudgedSide<'_>, b: &mut JudgedSide<'_>) ->
     equal
 }
 
-/// Estimates the resemblance in the same way as it is measured: separately for texts and for all
-/// others, weighted by their bytes.
+/// Estimates the resemblance in the same way as it is measured. In words, the texts and the other
+/// members are estimated separately, and weighted by their bytes. In bytes, all members are
+/// estimated together.
 fn resemblance(asked: Unit, a: &JudgedSide<'_>, b: &JudgedSide<'_>) -> ShownShare {
     let of_kind = |at: usize| {
         let is_asked = |member: &Digest| is_text(member) == (at == 0);

@@ -74,7 +74,7 @@ pub(super) enum Outcome {
 pub(super) struct DocumentBatch {
     /// Files of the batch whose contents must be taken apart after the commit.
     pub(super) due: Vec<(PathBuf, Owner)>,
-    /// Contents whose results are in the batch.
+    /// Contents that were taken apart. The batch has the result of each.
     pub(super) looked: Vec<ContentId>,
     /// True if one of these results took long, so that the batch should be made durable at once.
     pub(super) is_dear: bool,

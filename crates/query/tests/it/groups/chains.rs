@@ -1,9 +1,9 @@
-//! Tests a chain of versions in which each resembles only its neighbours: the groups, their order
-//! in time, and the files that are in no group.
+//! Tests a chain of versions. Each resembles only versions near it, and the first and the last have
+//! nothing in common. The tests check the groups, their order in time, and the files in no group.
 
 use super::*;
 
-/// Returns a chain of versions. Each has three quarters of the previous one.
+/// Returns a chain of versions of eight pages. Each has seven pages of the previous one.
 fn drifting(count: usize) -> Vec<Vec<u8>> {
     let pages: Vec<Vec<u8>> = (0..count as u64 + 8)
         .map(|page| text(100 + page, 2000))
