@@ -480,8 +480,8 @@ macro_rules! one_list {
                 self.$rows.push(row);
             }
 
-            fn into_parts(self) -> Vec<$row> {
-                self.$rows
+            fn into_parts(self) -> impl Iterator<Item = $row> {
+                self.$rows.into_iter()
             }
         }
     )*};

@@ -7,6 +7,7 @@
 //! `--min 70%` and shows 69 %, in every format and in the overlay.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use resemble_core::Score;
@@ -19,22 +20,25 @@ use serde_json::value::RawValue;
 /// In JSON it is a number with exactly six decimals (`0.970000`), or `null`. Serialising to
 /// anything but JSON text is not supported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fraction(Option<u32>);
+pub struct Fraction(
+    /// The millionths plus one: so a share takes four bytes, and millions of rows have up to eleven.
+    Option<NonZeroU32>,
+);
 
 impl Fraction {
     /// No share, because the content was too small to judge. It is `null` in JSON.
     pub const NONE: Self = Self(None);
     /// The share `0.000000`: nothing is shared.
-    pub const ZERO: Self = Self(Some(0));
+    pub const ZERO: Self = Self(Some(NonZeroU32::MIN));
     /// The share `1.000000`: everything is shared.
-    pub const ONE: Self = Self(Some(Self::MILLION));
+    pub const ONE: Self = Self(NonZeroU32::new(Self::MILLION + 1));
 
     const MILLION: u32 = 1_000_000;
 
     /// Returns the share as a score. Returns `None` if it is [`Self::NONE`].
     pub fn score(self) -> Option<Score> {
-        self.0
-            .map(|millionths| Score::new(f64::from(millionths) / f64::from(Self::MILLION)))
+        let millionths = self.millionths()?;
+        Some(Score::new(f64::from(millionths) / f64::from(Self::MILLION)))
     }
 
     /// Returns whether a score is at least this share. Every score is at least [`Self::NONE`].
@@ -50,12 +54,15 @@ impl Fraction {
 
     /// Returns the share in millionths, from 0 to 1,000,000.
     pub const fn millionths(self) -> Option<u32> {
-        self.0
+        match self.0 {
+            None => None,
+            Some(above) => Some(above.get() - 1),
+        }
     }
 
     /// Returns the characters of the share, for example `0.970000`.
     pub fn digits(self) -> Option<[u8; 8]> {
-        let mut rest = self.0?;
+        let mut rest = self.millionths()?;
         let mut digits = *b"0.000000";
         for digit in digits[2..].iter_mut().rev() {
             *digit += (rest % 10) as u8;
@@ -67,13 +74,13 @@ impl Fraction {
 
     /// Creates a share of this many millionths. More than a million counts as a million.
     pub fn from_millionths(millionths: u32) -> Self {
-        Self(Some(millionths.min(Self::MILLION)))
+        Self(NonZeroU32::new(millionths.min(Self::MILLION) + 1))
     }
 
     /// Returns whole percents, rounded down. 100 is returned only if `identical` is true. The
     /// result equals [`Score::percent`] of the score from which this share was made.
     pub fn percent(self, identical: bool) -> Option<u8> {
-        let percent = (self.0? / (Self::MILLION / 100)) as u8;
+        let percent = (self.millionths()? / (Self::MILLION / 100)) as u8;
         Some(if identical { 100 } else { percent.min(99) })
     }
 }

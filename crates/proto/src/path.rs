@@ -12,6 +12,7 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt;
+use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,6 +94,15 @@ impl From<&str> for PathText {
 impl From<PathText> for PathBuf {
     fn from(path: PathText) -> Self {
         path.as_path().to_owned()
+    }
+}
+
+/// As a `PathBuf` does, it stands for a `Path` where one is wanted.
+impl Deref for PathText {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        self.as_path()
     }
 }
 

@@ -21,7 +21,7 @@ use resemble_index::{ReadError, Snapshot};
 use resemble_proto::catalogued::{is_catalogued, is_label};
 use resemble_proto::message::{
     Answer, DumpForm, FindRequest, FindRow, Header, HolderRow, HoldersRequest, Inode, LeftOut,
-    Request, SoftError, Subject, WireDigest, WireRendition,
+    Parts, Request, SoftError, Subject, Whole, WireDigest, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::question::AnyRow;
@@ -187,11 +187,11 @@ fn answer_without(
         Request::Compare(request) => {
             let found = context.findings;
             let compared = compare::compare_with_parts(snapshot, &request, part_reader, found)?;
-            send(reply, compared.into_answer(), AnyRow::Compare)
+            send_whole(reply, compared, AnyRow::Compare)
         }
         Request::Covered(request) => {
             let coverage = covered::covered(snapshot, &request, part_reader)?;
-            send(reply, coverage.into_answer(), AnyRow::Covered)
+            send_whole(reply, coverage, AnyRow::Covered)
         }
         Request::Dirs(request) => {
             let dirs = dirs::dirs_with_parts(snapshot, &request, part_reader, scratch)?;
@@ -200,7 +200,7 @@ fn answer_without(
         Request::Groups(request) => {
             let groups =
                 groups::groups_with_parts(snapshot, &request, part_reader, known, scratch)?;
-            send(reply, groups.into_answer(), AnyRow::Groups)
+            send_whole(reply, groups, AnyRow::Groups)
         }
         Request::Order(request) => {
             let order = groups::order_with_parts(snapshot, &request, part_reader, known, scratch)?;
@@ -229,6 +229,17 @@ fn send<R>(
 ) -> Result<(), AskError> {
     let rows = answer.rows.into_iter().map(row);
     send_all(reply, answer.header, rows, answer.errors)
+}
+
+/// Sends an answer of several lists. The header counts the rows of the question, and not the rows
+/// that are sent.
+fn send_whole<P: Parts>(
+    reply: &mut dyn Reply,
+    whole: Whole<P>,
+    row: impl Fn(P::Part) -> AnyRow,
+) -> Result<(), AskError> {
+    let rows = whole.body.into_parts().map(row);
+    send_all(reply, whole.header, rows, whole.errors)
 }
 
 fn send_all(

@@ -54,7 +54,7 @@ pub(crate) fn unreadable(
             && let FileState::Unreadable(errno) = row.state
             && known.insert(*file)
         {
-            errors.push(scope::unreadable(path, errno));
+            errors.push(scope::unreadable(path.into(), errno));
         }
         Ok(ControlFlow::Continue(()))
     })?;

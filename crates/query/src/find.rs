@@ -335,7 +335,7 @@ pub(crate) fn holders(
             .holders(content)
             .filter(|member| Some(member.file) != leave_out);
         return Ok(holders
-            .map(|member| (member.path.clone(), member.mtime))
+            .map(|member| (member.path.to_path_buf(), member.mtime))
             .collect());
     }
     let mut paths = Vec::new();

@@ -17,7 +17,6 @@
 //! files of the question.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::PathBuf;
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::frame::HeldSample;
@@ -26,6 +25,7 @@ use resemble_core::similarity::{Unit, too_small};
 use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint, Measures, Relation, Signature};
 use resemble_index::{ContentRow, ReadError, Snapshot};
 use resemble_proto::message::Layer;
+use resemble_proto::path::PathText;
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate;
 use resemble_relate::judge::listing::is_listed;
@@ -163,8 +163,7 @@ impl<'a> Siblings<'a> {
                 holders.extend(first.map(|first| (first, content)));
             }
         }
-        let path = |file: &ScopedFile| file.path.as_os_str().as_encoded_bytes().to_vec();
-        holders.sort_by_cached_key(|(first, _)| path(first));
+        holders.sort_unstable_by(|(a, _), (b, _)| a.path.cmp(&b.path));
         holders.into_iter().map(|(_, content)| content).collect()
     }
 
@@ -195,14 +194,14 @@ impl<'a> Siblings<'a> {
     ) -> Result<Vec<Sibling>, AskError> {
         let mut members: Vec<Sibling> = Vec::with_capacity(layouts.len());
         let mut places: HashMap<ContentId, usize> = HashMap::new();
-        let mut paths: HashSet<PathBuf> = HashSet::new();
+        let mut paths: HashSet<PathText> = HashSet::new();
         for layout in layouts {
             let place = Place {
                 content: file.content,
                 member: Some(layout.number),
             };
             let member = ScopedFile {
-                path: shown(&file.path, &names(self.snapshot, place)?),
+                path: shown(&file.path, &names(self.snapshot, place)?).into(),
                 content: layout.own.id,
                 size: layout.own.size,
                 ..file.clone()
@@ -257,7 +256,7 @@ impl<'a> Siblings<'a> {
     ) -> Result<SiblingPairs<'a>, AskError> {
         let cost = file.size.0.saturating_mul(TAKEN_APART);
         let part_reader = self.part_reader.filter(|_| cost <= self.left);
-        let opened = OpenedContainer::new(self.snapshot, part_reader, file.path.clone());
+        let opened = OpenedContainer::new(self.snapshot, part_reader, file.path.to_path_buf());
         let mut siblings = SiblingPairs {
             members,
             pairs: Vec::new(),

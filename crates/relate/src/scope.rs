@@ -27,7 +27,7 @@ pub struct ScopedFile {
     /// The id of the file.
     pub file: FileId,
     /// The least of the file's paths in the scope, in the order of raw bytes.
-    pub path: PathBuf,
+    pub path: PathText,
     /// The content of the file.
     pub content: ContentId,
     /// The size of the file in bytes.
@@ -98,7 +98,7 @@ pub struct ScopedFiles {
     by_content: ByContent,
     /// The further paths of files with hard links, if these paths are in the scope. They are sorted
     /// by file, then by path.
-    further: Vec<(FileId, PathBuf)>,
+    further: Vec<(FileId, PathText)>,
     /// The samples that the index stores of a content, for [`Self::knows`]. It is `None` if the
     /// content has no postings of other samples.
     coarse: Mutex<HashMap<ContentId, Option<Vec<Fingerprint>>>>,
@@ -109,7 +109,7 @@ impl ScopedFiles {
     pub fn of(snapshot: &Snapshot, scope: &Scope) -> Result<Self, AskError> {
         let mut found: HashMap<FileId, ScopedFile> = HashMap::new();
         let mut errors: HashMap<FileId, SoftError> = HashMap::new();
-        let mut further: Vec<(FileId, PathBuf)> = Vec::new();
+        let mut further: Vec<(FileId, PathText)> = Vec::new();
         let mut skipped = 0;
         for base in &scope.within {
             let base = base.as_path();
@@ -119,7 +119,7 @@ impl ScopedFiles {
             snapshot.walk(base, &mut |path, entry| {
                 if let Entry::File(file) = entry {
                     if rules.admit(path) {
-                        paths.push((*file, path.to_path_buf()));
+                        paths.push((*file, PathText::from(path)));
                     } else {
                         left_out += 1;
                     }
@@ -133,8 +133,8 @@ impl ScopedFiles {
                     // A file is found once for each of its names. The same name is found again if
                     // one path of the scope is below another.
                     if scoped.path != path {
-                        let (least, other) = in_order(std::mem::take(&mut scoped.path), path);
-                        scoped.path = least;
+                        let least = path.clone().min(scoped.path.clone());
+                        let other = std::mem::replace(&mut scoped.path, least).max(path);
                         further.push((file, other));
                     }
                     continue;
@@ -160,9 +160,9 @@ impl ScopedFiles {
                         );
                     }
                     FileState::Unreadable(errno) => {
-                        let error = unreadable(&path, errno);
+                        let error = unreadable(path, errno);
                         let least = errors.entry(file).or_insert_with(|| error.clone());
-                        if error.path.as_bytes() < least.path.as_bytes() {
+                        if error.path < least.path {
                             *least = error;
                         }
                     }
@@ -171,10 +171,10 @@ impl ScopedFiles {
             }
         }
         let mut files: Vec<ScopedFile> = found.into_values().collect();
-        files.sort_unstable_by(|a, b| raw(&a.path).cmp(raw(&b.path)));
+        files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let mut errors: Vec<SoftError> = errors.into_values().collect();
-        errors.sort_unstable_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
-        further.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| raw(&a.1).cmp(raw(&b.1))));
+        errors.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        further.sort_unstable();
         further.dedup();
         let by_content = ByContent::of(&files);
         Ok(Self {
@@ -203,10 +203,10 @@ impl ScopedFiles {
     /// Removes the paths that are not wanted. A file remains if at least one of its paths is
     /// wanted.
     pub fn retain(&mut self, wanted: impl Fn(&Path) -> bool) {
-        self.further.retain(|(_, path)| wanted(path));
+        self.further.retain(|(_, path)| wanted(path.as_path()));
         let further = &self.further;
         self.files.retain_mut(|scoped| {
-            if wanted(&scoped.path) {
+            if wanted(scoped.path.as_path()) {
                 return true;
             }
             let next = further.partition_point(|other| other.0 < scoped.file);
@@ -216,12 +216,11 @@ impl ScopedFiles {
                 true
             })
         });
-        self.files
-            .sort_unstable_by(|a, b| raw(&a.path).cmp(raw(&b.path)));
+        self.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let files = &self.files;
         self.further.retain(|(file, path)| {
             let is_least = |at: usize| files[at].file == *file;
-            let least = files.binary_search_by(|scoped| raw(&scoped.path).cmp(raw(path)));
+            let least = files.binary_search_by(|scoped| scoped.path.cmp(path));
             !least.is_ok_and(is_least)
         });
         self.errors.retain(|error| wanted(error.path.as_path()));
@@ -360,7 +359,7 @@ const BATCH: usize = 1024;
 /// Returns the rows of these files in their order.
 fn rows(
     snapshot: &Snapshot,
-    files: &[(FileId, PathBuf)],
+    files: &[(FileId, PathText)],
 ) -> Result<Vec<Option<FileRow>>, ReadError> {
     let read = |part: usize, (): &mut ()| {
         let files = files[part * BATCH..].iter().take(BATCH);
@@ -393,7 +392,7 @@ impl ByContent {
         let mut live = BitSet::default();
         for &(content, at) in &holders {
             held.insert(content.0);
-            if !is_catalogued(&files[at as usize].path) {
+            if !is_catalogued(files[at as usize].path.as_path()) {
                 live.insert(content.0);
             }
         }
@@ -414,18 +413,10 @@ impl ByContent {
     }
 }
 
-fn raw(path: &Path) -> &[u8] {
-    path.as_os_str().as_encoded_bytes()
-}
-
-fn in_order(a: PathBuf, b: PathBuf) -> (PathBuf, PathBuf) {
-    if raw(&b) < raw(&a) { (b, a) } else { (a, b) }
-}
-
 /// Returns the soft error for a folder or file that could not be read.
-pub fn unreadable(path: &Path, errno: i32) -> SoftError {
+pub fn unreadable(path: PathText, errno: i32) -> SoftError {
     SoftError {
-        path: PathText::from(path),
+        path,
         kind: SoftErrorKind::Unreadable,
         message: reason(&std::io::Error::from_raw_os_error(errno)),
     }

@@ -357,11 +357,10 @@ impl Parts for Comparison {
         }
     }
 
-    fn into_parts(self) -> Vec<ComparePart> {
+    fn into_parts(self) -> impl Iterator<Item = ComparePart> {
         std::iter::once(ComparePart::Summary(Box::new(self.summary)))
             .chain(self.trees.into_iter().map(ComparePart::Tree))
             .chain(self.entries.into_iter().map(ComparePart::Entry))
             .chain(self.others.into_iter().map(ComparePart::Other))
-            .collect()
     }
 }

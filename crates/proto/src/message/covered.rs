@@ -143,7 +143,7 @@ impl Parts for Coverage {
         }
     }
 
-    fn into_parts(self) -> Vec<CoveredPart> {
+    fn into_parts(self) -> impl Iterator<Item = CoveredPart> {
         let summary = CoveredPart::Summary {
             covered: self.covered,
             files: self.files,
@@ -155,6 +155,5 @@ impl Parts for Coverage {
             .chain(self.linked.into_iter().map(CoveredPart::Linked))
             .chain(self.copies.into_iter().map(CoveredPart::Copy))
             .chain(self.recorded.into_iter().map(CoveredPart::Recorded))
-            .collect()
     }
 }

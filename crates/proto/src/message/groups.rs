@@ -442,6 +442,64 @@ fn piece<T: Clone>(list: &[T], at: usize) -> Vec<T> {
     list.chunks(PIECE).nth(at).unwrap_or_default().to_vec()
 }
 
+/// Adds a piece to its list. A list of one piece is not copied.
+fn append<T>(list: &mut Vec<T>, mut piece: Vec<T>) {
+    if list.is_empty() {
+        *list = piece;
+    } else {
+        list.append(&mut piece);
+    }
+}
+
+impl IdenticalSet {
+    fn into_parts(self) -> Vec<GroupsPart> {
+        if self.paths.len() <= PIECE {
+            return vec![GroupsPart::Identical(self)];
+        }
+        let paths = self.paths.chunks(PIECE).enumerate();
+        let parts = paths.map(|(at, paths)| {
+            let piece = Self {
+                size: self.size,
+                paths: paths.to_vec(),
+                mtimes: piece(&self.mtimes, at),
+                blocks: piece(&self.blocks, at),
+                allocated: piece(&self.allocated, at),
+                owners: piece(&self.owners, at),
+            };
+            if at == 0 {
+                GroupsPart::Identical(piece)
+            } else {
+                GroupsPart::MoreIdentical(piece)
+            }
+        });
+        parts.collect()
+    }
+}
+
+impl Cluster {
+    fn into_parts(mut self) -> Vec<GroupsPart> {
+        /// Makes a part of each piece. A list of one piece is not copied.
+        fn add<T: Clone>(
+            (list, most): (Vec<T>, usize),
+            part: fn(Vec<T>) -> GroupsPart,
+            parts: &mut Vec<GroupsPart>,
+        ) {
+            if list.len() > most {
+                parts.extend(list.chunks(most).map(|piece| part(piece.to_vec())));
+            } else if !list.is_empty() {
+                parts.push(part(list));
+            }
+        }
+        let members = std::mem::take(&mut self.members);
+        let links = std::mem::take(&mut self.links);
+        let mut parts = vec![GroupsPart::Cluster(Box::new(self))];
+        add((members, PIECE), GroupsPart::Members, &mut parts);
+        // A link has two paths, so a row has half as many links as paths.
+        add((links, PIECE / 2), GroupsPart::Links, &mut parts);
+        parts
+    }
+}
+
 impl Parts for Groups {
     type Part = GroupsPart;
 
@@ -451,60 +509,34 @@ impl Parts for Groups {
             GroupsPart::Identical(set) => self.identical.push(set),
             GroupsPart::MoreIdentical(more) => {
                 if let Some(set) = self.identical.last_mut() {
-                    set.paths.extend(more.paths);
-                    set.mtimes.extend(more.mtimes);
-                    set.blocks.extend(more.blocks);
-                    set.allocated.extend(more.allocated);
-                    set.owners.extend(more.owners);
+                    append(&mut set.paths, more.paths);
+                    append(&mut set.mtimes, more.mtimes);
+                    append(&mut set.blocks, more.blocks);
+                    append(&mut set.allocated, more.allocated);
+                    append(&mut set.owners, more.owners);
                 }
             }
             GroupsPart::Cluster(cluster) => self.clusters.push(*cluster),
             GroupsPart::Members(members) => {
                 if let Some(cluster) = self.clusters.last_mut() {
-                    cluster.members.extend(members);
+                    append(&mut cluster.members, members);
                 }
             }
             GroupsPart::Links(links) => {
                 if let Some(cluster) = self.clusters.last_mut() {
-                    cluster.links.extend(links);
+                    append(&mut cluster.links, links);
                 }
             }
         }
     }
 
-    fn into_parts(self) -> Vec<GroupsPart> {
-        let mut parts = vec![GroupsPart::Summary(Box::new(self.summary))];
-        for set in self.identical {
-            for (at, paths) in set.paths.chunks(PIECE).enumerate() {
-                let piece = IdenticalSet {
-                    size: set.size,
-                    paths: paths.to_vec(),
-                    mtimes: piece(&set.mtimes, at),
-                    blocks: piece(&set.blocks, at),
-                    allocated: piece(&set.allocated, at),
-                    owners: piece(&set.owners, at),
-                };
-                parts.push(if at == 0 {
-                    GroupsPart::Identical(piece)
-                } else {
-                    GroupsPart::MoreIdentical(piece)
-                });
-            }
-        }
-        for mut cluster in self.clusters {
-            let members = std::mem::take(&mut cluster.members);
-            let links = std::mem::take(&mut cluster.links);
-            parts.push(GroupsPart::Cluster(Box::new(cluster)));
-            parts.extend(
-                members
-                    .chunks(PIECE)
-                    .map(|m| GroupsPart::Members(m.to_vec())),
-            );
-            // A link has two paths, so a row has half as many links as paths.
-            let links = links.chunks(PIECE / 2);
-            parts.extend(links.map(|l| GroupsPart::Links(l.to_vec())));
-        }
-        parts
+    fn into_parts(self) -> impl Iterator<Item = GroupsPart> {
+        let summary = GroupsPart::Summary(Box::new(self.summary));
+        let sets = self.identical.into_iter();
+        let clusters = self.clusters.into_iter();
+        std::iter::once(summary)
+            .chain(sets.flat_map(IdenticalSet::into_parts))
+            .chain(clusters.flat_map(Cluster::into_parts))
     }
 }
 
@@ -570,7 +602,7 @@ mod tests {
                 links: vec![link; PIECE + 1],
             }],
         };
-        let parts = groups.clone().into_parts();
+        let parts: Vec<GroupsPart> = groups.clone().into_parts().collect();
         assert!(
             parts
                 .iter()

@@ -18,8 +18,9 @@ pub trait Parts: Default {
     /// Adds a row. Rows arrive in the order of [`Self::into_parts`].
     fn add(&mut self, part: Self::Part);
 
-    /// Returns the rows in order. The size of a row does not depend on that of the collection.
-    fn into_parts(self) -> Vec<Self::Part>;
+    /// Returns the rows in order. The size of a row does not depend on that of the collection. The
+    /// rows that were taken no longer take memory in the answer.
+    fn into_parts(self) -> impl Iterator<Item = Self::Part>;
 }
 
 /// An answer that is a single list has no totals, and its items are the rows.
@@ -30,8 +31,8 @@ impl<R: Serialize + DeserializeOwned> Parts for Vec<R> {
         self.push(row);
     }
 
-    fn into_parts(self) -> Self {
-        self
+    fn into_parts(self) -> impl Iterator<Item = R> {
+        self.into_iter()
     }
 }
 
@@ -82,16 +83,6 @@ impl<P: Default> Whole<P> {
 }
 
 impl<P: Parts> Whole<P> {
-    /// Returns the answer in the rows that are sent. The header still counts the rows of the
-    /// question, and not the rows that are sent.
-    pub fn into_answer(self) -> Answer<P::Part> {
-        Answer {
-            header: self.header,
-            rows: self.body.into_parts(),
-            errors: self.errors,
-        }
-    }
-
     /// Assembles an answer from the rows that were sent.
     pub fn from_answer(answer: Answer<P::Part>) -> Self {
         let mut body = P::default();

@@ -190,7 +190,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
         Shape::Archive if !collection.holds_others(group.center) => Shape::Contains,
         shape => shape,
     };
-    let mut rows = Vec::new();
+    let mut rows = Vec::with_capacity(members.len());
     for &place in members {
         let shares = match to_center(place).map(HalfLink::swapped) {
             Some(link) => shown.of_link(&link)?,
@@ -260,8 +260,11 @@ pub(super) fn mark_newest(members: &mut [Member]) {
 
 /// Returns the first path of a content's files.
 pub(super) fn path(collection: &Collection, place: u32) -> PathText {
-    let first = collection.table.first(&collection.scoped, place);
-    PathText::from(first.path.as_path())
+    collection
+        .table
+        .first(&collection.scoped, place)
+        .path
+        .clone()
 }
 
 /// Returns a content as a member. `shares` has the share of the content that lies in the centre,
@@ -319,6 +322,7 @@ pub(super) fn short_id(snapshot: &Snapshot, content: ContentId) -> Result<String
     let row = snapshot.content(content)?;
     let mut id = row.map_or(String::new(), |row| row.digest.to_string());
     id.truncate(ID_DIGITS);
+    id.shrink_to_fit();
     Ok(id)
 }
 
@@ -353,11 +357,21 @@ fn in_words(shown: &Shown<'_>, links: Vec<HalfLink>) -> Result<Vec<Link>, AskErr
             rank(link.to),
         )
     });
-    links.iter().map(|link| row(shown, link)).collect()
+    rows(shown, &links)
+}
+
+/// Returns links as rows, in their order.
+pub(super) fn rows(shown: &Shown<'_>, links: &[HalfLink]) -> Result<Vec<Link>, AskError> {
+    // An answer may have millions of links, so its lists get no more room than they need.
+    let mut rows = Vec::with_capacity(links.len());
+    for link in links {
+        rows.push(row(shown, link)?);
+    }
+    Ok(rows)
 }
 
 /// Returns a link as a row, in which `a` is the end that the link is seen from.
-pub(super) fn row(shown: &Shown<'_>, link: &HalfLink) -> Result<Link, AskError> {
+fn row(shown: &Shown<'_>, link: &HalfLink) -> Result<Link, AskError> {
     let shares = shown.of_link(link)?;
     Ok(Link {
         a: path(shown.collection, link.from),

@@ -108,7 +108,7 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
         .collect();
 
     let center = shown.kept_of(of)?;
-    let mut members = Vec::new();
+    let mut members = Vec::with_capacity(steps.len());
     let mut links = Vec::new();
     let mut halves = Vec::new();
     for step in &steps {
@@ -153,10 +153,7 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
         component: answer::id(snapshot, collection, least)?,
         container: None,
         members,
-        links: links
-            .iter()
-            .map(|link| answer::row(shown, link))
-            .collect::<Result<_, _>>()?,
+        links: answer::rows(shown, &links)?,
     };
     groups.clusters.push(family.with_contradictions());
     Ok(groups)

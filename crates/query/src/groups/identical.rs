@@ -95,7 +95,7 @@ pub(super) fn add_scoped(
     }
     add(sets, top, body, |place| {
         let file = &scoped.files[place as usize];
-        (PathText::from(file.path.as_path()), file.mtime)
+        (file.path.clone(), file.mtime)
     });
     Ok(())
 }

@@ -49,7 +49,7 @@ pub(super) fn add(
     for holder in holders {
         let file = collection.scoped.holders(holder).next();
         let file = file.map(|file| ClusterContainer {
-            path: PathText::from(&*file.path),
+            path: file.path.clone(),
             size: file.size.0,
         });
         for container in siblings.within(holder)? {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use resemble_core::{ContentId, Measures, Relation, Score, rank};
 use resemble_proto::message::{Discount, FileDates, Newer, PairFigures, PairOrder, PairRow};
 use resemble_proto::number::Fraction;
-use resemble_proto::path::PathText;
 use resemble_relate::judge::matched::Match;
 use resemble_relate::nominate::evidence::Counts;
 use resemble_relate::scope::ScopedFile;
@@ -29,9 +28,6 @@ pub(super) struct PairDraft<'a> {
 /// Texts that many rows share, stored once.
 #[derive(Default)]
 pub(super) struct RowTexts {
-    /// The path of each file. The key is the file's address in memory, because a member of a
-    /// container has no number of its own.
-    paths: HashMap<*const ScopedFile, PathText>,
     /// The reasons of discounts. The key has the percentages before and after the discount, and the
     /// number of contents.
     reasons: HashMap<(Option<u8>, Option<u8>, u32), Arc<str>>,
@@ -100,10 +96,10 @@ impl PairDraft<'_> {
             let least = |row: &Self| row.seen(row.matched.least());
             let (ours, theirs) = (least(self), least(other));
             let order = rank::compare(
-                (self.rank, &ours, raw(self.a)),
-                (other.rank, &theirs, raw(other.a)),
+                (self.rank, &ours, self.a.path.as_bytes()),
+                (other.rank, &theirs, other.a.path.as_bytes()),
             );
-            order.then_with(|| raw(self.b).cmp(raw(other.b)))
+            order.then_with(|| self.b.path.cmp(&other.b.path))
         })
     }
 
@@ -142,11 +138,6 @@ impl PairDraft<'_> {
 
     /// Returns the row. `known` has the texts of earlier rows.
     pub(super) fn to_answer(&self, known: &mut RowTexts) -> PairRow {
-        let mut path = |file: &ScopedFile| {
-            let known = known.paths.entry(std::ptr::from_ref(file));
-            let path = known.or_insert_with(|| PathText::from(&*file.path));
-            path.clone()
-        };
         let measures = self.seen(self.matched.measures);
         let told = PairFigures {
             relation: self.matched.relation,
@@ -161,8 +152,8 @@ impl PairDraft<'_> {
         PairRow {
             owner_a: None,
             owner_b: None,
-            a: path(self.a),
-            b: path(self.b),
+            a: self.a.path.clone(),
+            b: self.b.path.clone(),
             told: if self.is_swapped {
                 told.swapped()
             } else {
@@ -188,7 +179,7 @@ pub(super) fn row<'a>(
     (score, rank): (Score, Score),
     matched: &'a Match,
 ) -> PairDraft<'a> {
-    let is_swapped = raw(one) > raw(other);
+    let is_swapped = one.path > other.path;
     let (one, other) = if is_swapped {
         (other, one)
     } else {
@@ -203,8 +194,4 @@ pub(super) fn row<'a>(
         rank,
         is_swapped,
     }
-}
-
-fn raw(file: &ScopedFile) -> &[u8] {
-    file.path.as_os_str().as_encoded_bytes()
 }

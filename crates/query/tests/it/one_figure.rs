@@ -335,8 +335,8 @@ fn ask_groups(scene: &Scene, said: &mut Answers) {
     let answer = groups_with_parts(&snapshot, &request, Some(&Fake), KnownPairs::None, scratch);
     let name = |path: &PathText| plain(scene, path).expect("a file");
     for cluster in answer.expect("an answer").body.clusters {
-        let mut add = |a, b, estimate: bool, shares, shared| {
-            assert!(!estimate, "{a:?}, {b:?}");
+        let mut add = |a: &PathText, b: &PathText, estimate: bool, shares, shared| {
+            assert!(!estimate, "{}, {}", a.display(), b.display());
             let found = Said {
                 told: None,
                 shares,

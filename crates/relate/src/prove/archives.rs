@@ -46,7 +46,7 @@ impl OwnedFiles for (&Snapshot, &ScopedFiles) {
 
     fn path(&self, owner: ContentId) -> Option<PathBuf> {
         let holder = self.1.holders(owner).next()?;
-        Some(holder.path.clone())
+        Some(holder.path.to_path_buf())
     }
 }
 

@@ -3,7 +3,7 @@
 //! The bytes of a file are used only if they still have the digest that the index recorded.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use resemble_core::hash::content;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind};
@@ -82,7 +82,7 @@ impl ContentReader<'_> {
                 Err(error) => failure = Some(soft_error(&holder.path, &error)),
             }
         }
-        let failure = failure.unwrap_or_else(|| Self::unread(&PathBuf::new(), CHANGED));
+        let failure = failure.unwrap_or_else(|| Self::unread(Path::new(""), CHANGED));
         // No file has the content any more. But it may also be the text of a document.
         Ok(self.text_of_document(wanted).map_err(|_| failure))
     }
@@ -117,8 +117,8 @@ impl ContentReader<'_> {
         let (Some(holder), Some(part_reader)) = (holder, self.part_reader) else {
             // Either there is no reader, or the content is all texts of an archive joined, which is
             // not the text of any document.
-            let path = holder.map_or_else(PathBuf::new, |holder| holder.path.clone());
-            return Err(Self::unread(&path, NOT_TAKEN_APART));
+            let path = holder.map_or(Path::new(""), |holder| &holder.path);
+            return Err(Self::unread(path, NOT_TAKEN_APART));
         };
         if let Some(text) = decoded_text(&holder.path, wanted) {
             return Ok(text);

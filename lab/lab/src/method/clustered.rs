@@ -24,7 +24,6 @@ use resemble_core::hash::content::digest;
 use resemble_core::{ContentDigest, ContentId, ContentKind};
 use resemble_methods::{Scheme, shingle};
 use resemble_proto::message::{Answer, SoftError};
-use resemble_proto::path::PathText;
 
 use super::MethodContext;
 use super::signed::Signed;
@@ -198,7 +197,7 @@ fn answer(
             .extend(number.map(|&number| (results.classes()[number as usize], files.len() as u32)));
         files.push(file);
         answer.push(MethodRow::File(MethodFileRow {
-            path: PathText::from(file.path.as_path()),
+            path: file.path.clone(),
             size: file.size.0,
             text: contents.all[at].is_text,
         }));

@@ -38,7 +38,7 @@ pub(super) fn find(
         }
         let holders = context.scoped.holders(content.id);
         for file in holders.filter(|file| Some(file.file) != subject) {
-            let names = (question.name.clone(), PathText::from(file.path.as_path()));
+            let names = (question.name.clone(), file.path.clone());
             let mut row = named(names, (*scores, *interval), content.size.0);
             row.1.identical = identical;
             rows.push(row);

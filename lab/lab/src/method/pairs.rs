@@ -90,7 +90,7 @@ fn row(
     score: MethodScore,
     identical: bool,
 ) -> (PairScores, MethodPairRow) {
-    let name = |file: &ScopedFile| PathText::from(file.path.as_path());
+    let name = |file: &ScopedFile| file.path.clone();
     named((name(one), name(other)), scores, score, identical)
 }
 

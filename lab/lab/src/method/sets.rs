@@ -16,7 +16,6 @@ use resemble_core::{ContentId, ContentKind};
 use resemble_methods::Method;
 use resemble_methods::collate::{Collated, Collator};
 use resemble_proto::message::{Answer, SoftError};
-use resemble_proto::path::PathText;
 use resemble_relate::scope::ScopedFile;
 
 use super::signed::Signed;
@@ -46,7 +45,7 @@ pub(super) fn groups(
         .iter()
         .map(|file| {
             MethodRow::File(MethodFileRow {
-                path: PathText::from(file.path.as_path()),
+                path: file.path.clone(),
                 size: file.size.0,
                 text: kinds.get(&file.content) == Some(&ContentKind::Text),
             })

@@ -1,5 +1,7 @@
 //! The answer is the same in any order of the files and with any memory bound.
 
+use resemble_proto::message::Parts;
+
 use super::*;
 
 /// Returns an index of files that were never on a disk. They are added in the given order.
@@ -80,10 +82,9 @@ fn answer(snapshot: &Snapshot, request: &GroupsRequest) -> (String, Vec<String>)
     let notes = std::mem::take(&mut whole.body.summary.notes);
     let header = serde_json::to_string(&whole.header).expect("JSON");
     let rows: Vec<String> = whole
-        .into_answer()
-        .rows
-        .iter()
-        .map(|row| serde_json::to_string(row).expect("JSON"))
+        .body
+        .into_parts()
+        .map(|row| serde_json::to_string(&row).expect("JSON"))
         .collect();
     (header + &rows.join("\n"), notes)
 }
