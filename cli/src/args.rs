@@ -417,7 +417,7 @@ impl Command {
         }
     }
 
-    /// Returns the name of the verb if only the daemon can answer it.
+    /// Returns the name of the verb if it is about the daemon. Such a verb refuses `--local`.
     pub const fn of_the_daemon(&self) -> Option<&'static str> {
         match self {
             Self::Status(_) => Some("status"),

@@ -331,8 +331,8 @@ impl Backend {
         self.put(DepartedRequest { paths })
     }
 
-    /// Returns when, and under which name, the content at each path was first seen. Only a daemon
-    /// knows that, so without one there are no entries.
+    /// Returns when, and under which name, the content at each path was first seen. Only the daemon
+    /// of this machine is asked, so without one there are no entries.
     pub fn first_seen(&mut self, paths: Vec<PathText>) -> CliResult<HashMap<PathText, FirstSeen>> {
         if paths.is_empty() || !self.is_daemon() || self.is_elsewhere() {
             return Ok(HashMap::new());
@@ -435,8 +435,9 @@ fn asked_params(answering: &Answering) -> CliResult<Option<Params>> {
     }
 }
 
-/// Returns whether a question failed because the daemon or the cache does not have its subject.
-/// This process can then read the subject itself, or report the failure more exactly.
+/// Returns whether a question failed because the daemon or the cache does not have its subject, or
+/// cannot read it. This process can then read the subject itself, or report the failure more
+/// exactly.
 fn is_of_subject(error: &CliError) -> bool {
     match error {
         CliError::Daemon(error) => matches!(

@@ -30,7 +30,7 @@ pub(crate) fn are_shared(a: &Path, b: &Path) -> bool {
 }
 
 /// Returns the number of bytes that the removal of a file frees: the bytes that it takes on its
-/// disk, at most its size.
+/// disk, at most its size. A small file counts as a file without holes.
 pub(crate) fn taken(meta: &Metadata) -> u64 {
     if meta.size() < HOLES_FROM {
         return meta.size();

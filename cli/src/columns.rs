@@ -40,7 +40,8 @@ const TAB: usize = 8;
 /// The maximum number of moved runs that are named above the columns.
 const NAMED: usize = 8;
 
-/// Returns the width of the terminal: `COLUMNS`, or the terminal's own, or 80.
+/// Returns the width of the terminal: `COLUMNS`, or the terminal's own, or 80. It is at least 40
+/// and at most 1,000.
 pub(crate) fn width() -> usize {
     let variable = std::env::var("COLUMNS")
         .ok()
@@ -238,8 +239,8 @@ impl Paper {
         }
     }
 
-    /// Returns lines that say where each moved run is in both files, so that the reader need not
-    /// search for it.
+    /// Returns lines that say where the first [`NAMED`] moved runs are in both files, so that the
+    /// reader need not search for them.
     fn moved(&self, view: &View) -> String {
         let moved: Vec<&Run> = view
             .runs

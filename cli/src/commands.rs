@@ -1,4 +1,4 @@
-//! One file per verb.
+//! The verbs, each in a module of its own, and modules for options that are commands of their own.
 
 mod alerts;
 mod catalogue;
@@ -182,7 +182,7 @@ fn print_plan(ui: &mut Ui, plan: &Plan) -> CliResult<()> {
     Ok(())
 }
 
-/// The `parameters` that all questions about similar files have in common.
+/// Returns the `parameters` that all questions about similar files have in common.
 pub fn common_parameters(
     selection: &Selection,
     exact: bool,

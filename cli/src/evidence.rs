@@ -20,7 +20,7 @@ const VIEW: ViewOptions = ViewOptions {
     hex: 8,
 };
 
-/// Reads `a` and `b`. If their names are relative, they start from `base_a` and `base_b`.
+/// Reads `a` and `b`, and returns their rows. Relative names start from `base_a` and `base_b`.
 pub fn side_by_side(
     (base_a, a): (&Path, &PathText),
     (base_b, b): (&Path, &PathText),

@@ -160,7 +160,7 @@ pub fn as_given(paths: &[PathBuf]) -> Vec<PathText> {
         .collect()
 }
 
-/// The real paths without repetition.
+/// Returns the real paths without repetition.
 pub fn real_paths(named: &[Named]) -> Vec<PathText> {
     let mut seen = HashSet::new();
     named

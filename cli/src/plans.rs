@@ -66,14 +66,14 @@ fn among(text: &str, known: &[&str]) -> Result<Treatment, String> {
     kind.ok_or_else(|| format!("possible values: {}", known.join(", ")))
 }
 
-/// A rule of `--keep`.
+/// Parses a rule of `--keep`.
 pub fn keep_rule(text: &str) -> Result<KeepRule, String> {
     text.parse()
 }
 
-/// Makes the plan for the sets of identical files. With `near`, a near copy is removed, too, if at
-/// least this share of it is in the file that stays. To compute that share, the part reader of
-/// `near` looks into documents and archives.
+/// Makes the plan for the sets of identical files. With `near`, near copies are removed, too.
+/// `near` has the least share of a near copy that must be in the file that stays, and the reader of
+/// documents and archives.
 pub fn of_groups(
     document: &GroupsDocument,
     kind: &Treatment,
@@ -588,8 +588,8 @@ fn look(path: &Path) -> Result<FileState, String> {
     })
 }
 
-/// Returns whether a file has extended attributes that a user or a program set. Security labels do
-/// not count, because every file has one where the system labels files.
+/// Returns whether a file has extended attributes that a user or a program set. The label of
+/// `SELinux` does not count, because every file has one where the system labels files.
 fn attributes(path: &Path) -> rustix::io::Result<bool> {
     let mut names = Vec::with_capacity(65_536);
     match rustix::fs::llistxattr(path, rustix::buffer::spare_capacity(&mut names)) {

@@ -343,7 +343,7 @@ pub fn run<V: Verb>(
     finish(ui, &verb, answered)
 }
 
-/// Asks a question.
+/// Asks a question and returns its answer.
 pub fn answer<V: Verb>(
     ui: &mut Ui,
     env: &Env,

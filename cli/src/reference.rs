@@ -9,7 +9,7 @@ use clap::CommandFactory;
 
 use crate::args::Cli;
 
-/// The page of `resemble`.
+/// Returns the page of `resemble`.
 pub fn page() -> String {
     let head = "# The command line\n\n\
                 Made from `resemble help --all` and the help of each command by \

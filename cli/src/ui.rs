@@ -1,5 +1,5 @@
 //! Prints results and messages. All other modules print through this one, except `help`, `relay`,
-//! `measure` and the screen.
+//! `measure`, `mcp` and the screen.
 //!
 //! Results go to standard output (or the file of `-o`), everything else to standard error. Only
 //! this module treats terminals differently: quoting of names, padding of columns, colours and
@@ -196,7 +196,8 @@ impl Ui {
         }
     }
 
-    /// Sends results to a file, which is created when the first byte is written.
+    /// Sends results to the file, if one is given. The file is created when the first byte is
+    /// written.
     pub fn redirect(&mut self, output: Option<&Path>) {
         if let Some(path) = output {
             self.out = Target::File {

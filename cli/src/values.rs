@@ -1,4 +1,4 @@
-//! The values of options: shares, sizes, times.
+//! Parses the values of options.
 
 use std::time::Duration;
 

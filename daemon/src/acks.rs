@@ -59,8 +59,8 @@ impl Ack {
         self.digests.contains(&Digest(digest))
     }
 
-    /// Returns whether the mark is about both contents. Two equal files have the same content. A
-    /// mark of a pair is about both of them only if that content is both of its digests.
+    /// Returns whether the mark is about both contents. If `a` and `b` are the same content, a mark
+    /// of a pair must have this content twice.
     fn is_about(&self, a: ContentDigest, b: ContentDigest) -> bool {
         let is_same = || self.digests.iter().all(|digest| digest.0 == a);
         self.has(a) && self.has(b) && (a != b || self.row.group || is_same())
@@ -97,8 +97,8 @@ pub struct AckStore {
 }
 
 impl AckStore {
-    /// Reads the marks from the file. If it cannot be read or parsed, that is logged, and there are
-    /// no marks.
+    /// Reads the marks from the file. If there is no file, there are no marks. If it cannot be read
+    /// or parsed, that is logged, and there are no marks, either.
     pub fn open(path: &Path) -> Self {
         let read = match fs::read(path) {
             Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
@@ -128,7 +128,7 @@ impl AckStore {
         })
     }
 
-    /// Removes the marks about `a`, or only those about both `a` and `b`, and returns them.
+    /// Removes the marks about `a`, or with `b` only those about both contents. Returns their rows.
     pub fn undo(&self, a: ContentDigest, b: Option<ContentDigest>) -> io::Result<Vec<AckRow>> {
         let is_meant = |ack: &Ack| b.map_or_else(|| ack.has(a), |b| ack.is_about(a, b));
         let mut removed = Vec::new();

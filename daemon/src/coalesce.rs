@@ -12,7 +12,8 @@
 //!    made with the listing, and only the listing finds changes from before the watch. A vanished
 //!    name is removed at once; links, pipes and devices do not wait, either.
 //! 3. A rename does not wait, and both its names are passed on together. If the renamed file was
-//!    waiting to be read, it is read now, because a program renames a file that is finished. So a
+//!    written and waits to be read, it is read now, because a program renames a file that is
+//!    finished. So a
 //!    save ("write a temporary file, rename it over the old one") is one read of one file. Files
 //!    below a renamed directory go on waiting at their new paths.
 //! 4. A change of attributes alone does not wait. Its job says that only attributes changed.
@@ -63,7 +64,7 @@ pub enum Kind {
 /// The work that is due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Jobs {
-    /// True if all roots are to be scanned. Then there are no other jobs.
+    /// True if all roots are to be scanned because events were lost.
     pub rescan: bool,
     /// Renames, in the order in which they happened. The flag is true if the renamed file was
     /// written before. All entries below a renamed directory move with it. The renames must be done
@@ -91,8 +92,9 @@ impl Jobs {
         self.renames.len() + self.subtrees.len() + self.entries.len()
     }
 
-    /// Keeps only renames whose names are neither above nor below those of other renames or of
-    /// subtrees. For the other renames the order would matter, and the tree may have changed since.
+    /// Keeps only renames whose names are not equal to, above or below the names of other renames
+    /// or subtrees. For the other renames the order would matter, and the tree may have changed
+    /// since.
     /// So both names of such a rename are checked as subtrees instead. That check also finds a
     /// moved file by its inode and does not read it.
     fn untangle(&mut self) {
@@ -408,7 +410,7 @@ impl Coalescer {
         !self.jobs.is_empty()
     }
 
-    /// Returns the time since which the first of the waiting files has waited.
+    /// Returns the time since which the first of the waiting files has waited, if any file waits.
     pub fn oldest(&self) -> Option<Instant> {
         self.waiting.values().map(|file| file.first).min()
     }

@@ -1,7 +1,7 @@
 //! Reads the command line and the configuration file, and checks both before the daemon does
 //! anything.
 //!
-//! The keys of the file are the long options without the leading `--`. Each root is a table
+//! Most long options are keys of the file, without the leading `--`. Each root is a table
 //! `[[root]]` with rules of its own. If the file and the command line disagree, the command line
 //! decides. Every mistake that can be found without an index is found here. It ends the program
 //! with one sentence and status 2. A file may look like this:
@@ -190,7 +190,7 @@ pub struct Args {
     pub quiet: bool,
 }
 
-/// Checks a pattern that the command line gives.
+/// Checks and returns a pattern that the command line gives.
 fn glob(text: &str) -> Result<String, BadPattern> {
     pattern::check(text).map(|()| text.to_owned())
 }
@@ -227,7 +227,7 @@ pub enum TextArg {
 /// The settings of the daemon, from the command line, the file and the environment.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The roots: those of the file, then those of the command line, both in the given order.
+    /// The roots: first those of the file, then those of the command line, each in the given order.
     pub roots: Vec<RootOptions>,
     /// The alert rules of each root.
     pub alert_rules: Vec<(PathBuf, AlertRules)>,
@@ -276,7 +276,7 @@ pub struct Config {
     pub system: Option<SystemConfig>,
 }
 
-/// An error in the command line or the configuration file.
+/// An error in the command line, the configuration file or the environment.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -482,8 +482,8 @@ impl Config {
     }
 }
 
-/// Reads the file that the command line names. Returns it with the folder at which its relative
-/// paths start.
+/// Reads the file that the command line names, or takes an empty one. Returns it with the folder at
+/// which its relative paths start.
 fn file_of(args: &Args, here: &Path) -> Result<(FileConfig, PathBuf), ConfigError> {
     let Some(path) = &args.config else {
         return Ok((FileConfig::default(), here.to_path_buf()));

@@ -17,8 +17,8 @@ const ARENAS: i32 = 4;
 const MAPPED_FROM: i32 = 4 << 20;
 
 /// The maximum number of free bytes that stay at the end of the heap. It must be set, because
-/// setting any limit stops the allocator from adapting the others. The initial value, 128 KiB,
-/// would cause constant system calls.
+/// setting any limit stops the allocator from adapting the other limits. The initial value, 128
+/// KiB, would cause constant system calls.
 const KEPT_FREE: i32 = 32 << 20;
 
 /// Sets the limits. They override those of the environment (`MALLOC_ARENA_MAX`). Must be called

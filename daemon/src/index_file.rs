@@ -70,8 +70,8 @@ pub(crate) fn close(mut index: Arc<Index>) {
                 index = shared;
                 thread::sleep(Duration::from_millis(10));
             }
-            // Every commit is already on disk. Only the compaction, which closing includes, is
-            // skipped.
+            // The index is not compacted, and its last small changes may not be durable. The scan
+            // of the next start finds these changes again.
             Err(_) => {
                 return tracing::warn!("a question still holds the index; it is not compacted");
             }

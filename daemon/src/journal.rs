@@ -53,7 +53,7 @@ pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
 }
 
 /// Returns a filter that shows messages of our crates from this level on, and warnings and errors
-/// of all others.
+/// of all other crates.
 fn own_at(level: &str) -> EnvFilter {
     EnvFilter::new(format!("{OWN}={level},warn"))
 }

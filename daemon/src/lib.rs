@@ -87,7 +87,8 @@ pub const ACKS_FILE: &str = "acks.json";
 pub const ROOTS_FILE: &str = "roots.json";
 /// Name of the folder in the state folder in which barriers make their cookies.
 const COOKIES: &str = "cookies";
-/// The longest time for which a daemon that ends waits for running questions.
+/// The longest time for which a daemon that ends waits for its server to end, and then again for
+/// the threads that still answer.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
 /// The reason why the daemon did not start. Its text is one sentence, and the exit status is 2.
@@ -181,9 +182,9 @@ pub struct Handle {
 }
 
 impl Daemon {
-    /// Starts everything. When this returns, the socket answers and the overlay is mounted. With
-    /// `wait` in the configuration, it returns only after the first scan, or when a signal ends the
-    /// daemon.
+    /// Starts everything. When this returns a handle, the socket answers and the configured overlay
+    /// is mounted. With `wait` in the configuration, it returns only after the first scan, or when
+    /// a signal ends the daemon. It fails if the indexer ends before the scan is done.
     pub fn start(config: &Config) -> Result<Handle, StartError> {
         Self::start_for(config, None)
     }
@@ -340,7 +341,7 @@ fn indexer_options(
     }
 }
 
-/// Starts the threads that answer requests.
+/// Creates the runtime whose threads answer requests.
 fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -432,7 +433,7 @@ impl Handle {
         }
     }
 
-    /// Waits for a signal, or for the end of the indexer thread.
+    /// Waits for a signal or for the end of the indexer thread, and returns which of these came.
     pub fn wait_for_signal(&mut self) -> SignalEvent {
         let Some(runtime) = &self.runtime else {
             return SignalEvent::End;
@@ -524,7 +525,8 @@ fn prepare_state(state: &Path) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Returns the roots of the configuration and the command line, and those of `watch add`.
+/// Returns the roots of the configuration and the command line, and those of `watch add`. A root of
+/// the configuration file that `watch remove` has removed is left out.
 fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
     let scanning = |options: RootOptions, origin| Root {
         options,

@@ -66,12 +66,13 @@ struct KeptListing {
     clock: u64,
     /// The templates that the search excluded.
     templates: Arc<Templates>,
-    /// The records that the listing depends on; `None` if it depends on others, too.
+    /// The records that the listing depends on; `None` if it also depends on other records.
     footprint: Option<Footprint>,
 }
 
 impl KeptListing {
-    /// Returns whether the listing is the one that a search in this snapshot would give.
+    /// Returns whether the listing is known to be the one that a search in this snapshot would
+    /// give.
     fn is_right(&mut self, snapshot: &Snapshot) -> bool {
         let (then, now) = (&self.templates, snapshot.templates());
         let same_templates = Arc::ptr_eq(then, now) || (then.is_empty() && now.is_empty());
@@ -91,8 +92,8 @@ impl KeptListing {
 }
 
 impl KeptListings {
-    /// The maximum number of bytes of all listings. If a new listing would exceed it, all others
-    /// are dropped.
+    /// The maximum number of bytes of all listings. If a new listing would exceed it, all other
+    /// listings are dropped.
     const MOST: usize = 16 << 20;
 
     /// Returns the cached listing of a path, if it is known to be valid at this clock.
@@ -231,8 +232,7 @@ fn said<T, E: Display>(path: &Path, answer: Result<T, E>) -> Option<T> {
     answer.inspect_err(logged).ok()
 }
 
-/// Returns whether the user could open the file at this path, and whether it is the file with the
-/// stat `opened`.
+/// Returns whether the file at this path has the stat `opened` and the user could open it.
 fn opens(sight: &dyn AccessCheck, path: &Path, opened: &Stat) -> bool {
     let time = |time: Timestamp| (time.secs, time.nanos);
     let opened = SeenPlace {

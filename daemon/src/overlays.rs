@@ -140,8 +140,8 @@ impl Overlays {
         self
     }
 
-    /// Returns the configured mount, if `point` is its mount point or its link. `None` means the
-    /// configured mount, too.
+    /// Returns the configured mount, if there is one and `point` is its mount point, its link or
+    /// `None`.
     pub fn configured(&self, point: Option<&Path>) -> Option<Mount<'_>> {
         let (own, view, link) = self.configured.as_ref()?;
         let is_it = point.map(resolved).is_none_or(|point| {

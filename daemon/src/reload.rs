@@ -3,10 +3,10 @@
 //!
 //! These settings are the roots with their rules (`exclude`, `max-size` and so on), the folders of
 //! catalogues, the alert rules, and the sinks of alerts. A root whose rules are unchanged is not
-//! scanned again. All other keys decide how the index is made or where files are, and need a
-//! restart. If such a key has changed, the journal and `status` name it until a restart or until
-//! its old value is restored. An invalid configuration changes nothing, and is reported in the same
-//! way.
+//! scanned again. All other keys need a restart. If such a key has changed, the journal and
+//! `status` name it until a restart or until its old value is restored. (`wait` is not named,
+//! because it matters only at a start.) An invalid configuration changes nothing, and is reported
+//! in the same way.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Sends messages to the service manager: that the daemon is ready, its state in one line, that it
-//! ends.
+//! Notifies the service manager when the daemon is ready, reloads its configuration or ends. Also
+//! sends its state in one line, and the signs of life for a watchdog.
 //!
 //! Without a service manager (no `NOTIFY_SOCKET`) nothing happens.
 

@@ -60,7 +60,7 @@ pub enum Topic {
     Catalogues,
     /// A folder of catalogues, or one of its files, cannot be used.
     CatalogueFolders,
-    /// The configuration has changed in a way that requires a restart.
+    /// The new configuration is invalid or requires a restart.
     Config,
 }
 
@@ -204,12 +204,12 @@ impl Shared {
         self
     }
 
-    /// Returns the file that has a copy of the list of roots.
+    /// Returns the file that has a copy of the list of roots, if one is set.
     pub fn roots_file(&self) -> Option<&Path> {
         self.roots_file.as_deref()
     }
 
-    /// Returns the state folder. It is the one that contains the file of the roots.
+    /// Returns the state folder, if it is known. It is the one that contains the file of the roots.
     pub fn state_folder(&self) -> Option<&Path> {
         self.roots_file()?.parent()
     }
@@ -233,12 +233,12 @@ impl Shared {
         self
     }
 
-    /// Returns the reader of documents and archives.
+    /// Returns the reader of documents and archives, if one is set.
     pub fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
         self.part_reader.as_ref()
     }
 
-    /// Returns the documents that wait for extraction.
+    /// Returns the documents that wait for extraction, once the indexer has provided them.
     pub fn documents(&self) -> Option<WaitingDocuments> {
         self.documents.lock().clone()
     }
@@ -309,8 +309,8 @@ impl Shared {
             Slot::Open(index) => index.snapshot().ok(),
             Slot::Last(_) => None,
         };
-        // The file cannot be opened for writing while an index or a snapshot of it is open, so both
-        // are dropped.
+        // The file cannot be opened for writing while the slot has the index or its last commit
+        // open, so the slot is emptied.
         *slot = Slot::Last(None);
         match open() {
             Ok(index) => *slot = Slot::Open(index),
@@ -427,7 +427,8 @@ impl Shared {
         Some(std::mem::replace(&mut root.state, state))
     }
 
-    /// Returns the root or the catalogue that contains the path; `None` if the path is excluded.
+    /// Returns the root or the catalogue that contains the path. Returns `None` if there is no such
+    /// root or catalogue, or if the path is excluded.
     pub fn root_of(&self, path: &Path) -> Option<Root> {
         if is_catalogued(path) {
             let mut roots = self.catalogue_roots().into_iter();

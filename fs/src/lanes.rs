@@ -165,8 +165,8 @@ impl Queue {
 }
 
 impl Waiting {
-    /// Removes and returns a job of the first account that may use one more worker. That account
-    /// then moves behind all others.
+    /// Removes and returns a job of the first account that may use one more worker, if there is
+    /// one. That account then moves behind all other accounts.
     fn take(&mut self, is_for_all: bool) -> Option<(Account, Job)> {
         let free = WORKERS.saturating_sub(self.busy.values().sum());
         let may_have = |(account, _): &(Account, VecDeque<Job>)| {

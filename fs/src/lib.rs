@@ -3,7 +3,7 @@
 //! ```text
 //!   kernel ──► adapter ──► view ──► tree (the watched files, beneath a directory handle)
 //!              the only     │
-//!              file that    └─────► neighbours (a trait; the daemon's index is behind it)
+//!              module that  └─────► neighbours (a trait; the daemon's index is behind it)
 //!              names fuser          names (how an answer is spelt in a listing)
 //!
 //!   mount: makes, repairs and ends a mount
@@ -11,7 +11,7 @@
 //!
 //! The namespace ([`view`]) is plain Rust with its own types and is tested without a kernel. The
 //! adapter only translates between the kernel and the view. [`mount`] owns everything that outlives
-//! a request. `docs/semantics.md` has the promises to users, and each of its sentences has a test.
+//! a request. `docs/semantics.md` has the promises to users, and each promise has a test.
 //!
 //! Three rules apply to the whole crate, because breaking one makes processes hang for good:
 //!

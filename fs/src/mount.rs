@@ -5,8 +5,9 @@
 //!    ENOTCONN. A mount that answers belongs to a live daemon, so a new mount there is refused.
 //! 3. **Ending is idempotent and lazy.** Afterwards the path is free, the threads have ended, and
 //!    the directory is gone if we made it. All this holds even if programs are still inside the
-//!    mount. Only the mount with our id is unmounted. If a user has mounted another one instead,
-//!    that one stays.
+//!    mount. (Without privileges and fusectl, threads end only when these programs have left.) Only
+//!    the mount with our id is unmounted. If a user has mounted another one instead, that one
+//!    stays.
 //! 4. **Others may end a mount**: [`MountedOverlay::is_alive`] notices that a user ran `umount M`.
 
 use std::io;
@@ -221,8 +222,8 @@ impl Overlay {
     }
 }
 
-/// Checks that each root is absolute, and that none lies in another one, in an overlay, or at or
-/// below the mount point.
+/// Checks that there are roots, that each is absolute, and that none lies in another one, in an
+/// overlay, or at or below the mount point.
 fn check_roots(roots: &[PathBuf], point: &Path) -> Result<(), MountError> {
     if roots.is_empty() {
         return Err(MountError::NoRoots);
@@ -391,6 +392,7 @@ impl Running {
     }
 
     /// Returns our mount as it is in the kernel's list now, and whether another mount covers it.
+    /// `None` if it is not in the list.
     fn current(&self) -> io::Result<Option<(Mount, bool)>> {
         let Some((id, device)) = &self.mount else {
             return Ok(None);

@@ -84,14 +84,14 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Returns the name of the entry that says how many neighbours the listing does not show. A
-    /// plain `ls` shows it last, next to the best neighbour.
+    /// Returns the name of the entry that says how many neighbours the listing does not show, if it
+    /// does not show all. A plain `ls` shows it last, next to the best neighbour.
     pub(crate) fn more(&self) -> Option<OsString> {
         (self.left > 0).then(|| format!("… {} more", self.left).into())
     }
 
-    /// Returns the best neighbour: an identical one, else the one with the highest share. If
-    /// several are equal, it is the one with the least path.
+    /// Returns the best neighbour, if there is any: an identical one, else the one with the highest
+    /// share. If several are equal, it is the one with the least path.
     pub(crate) fn best(&self) -> Option<&Neighbour> {
         self.named
             .iter()

@@ -51,7 +51,7 @@ impl Neighbour {
 /// The neighbours of one file or directory at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listing {
-    /// At most 100 neighbours, in any order. The overlay names and sorts them.
+    /// The neighbours, in any order. The overlay names and sorts them, and lists the best 100.
     pub neighbours: Vec<Neighbour>,
     /// The number of all neighbours, including those that were left out.
     pub total: usize,

@@ -2,8 +2,8 @@
 //! (<https://arrow.apache.org/docs/format/CDataInterface.html>).
 //!
 //! Only this file has unsafe code. It has three structures of that interface. Each is moved out of
-//! a capsule, read, and released once. That a producer keeps the rules of the interface cannot be
-//! checked.
+//! a capsule or filled by a stream, read, and released once. That a producer keeps the rules of the
+//! interface cannot be checked.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -194,7 +194,7 @@ impl ArrowColumn {
         }
     }
 
-    /// The bytes of each text.
+    /// Returns the bytes of each text.
     pub(crate) fn slices(&self) -> Vec<&[u8]> {
         let all = self
             .arrays

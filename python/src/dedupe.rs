@@ -1,4 +1,5 @@
-//! `dedupe`: finds the texts that stay, and for each other text one that stays and has it.
+//! `dedupe`: finds the texts that stay, and for each other text one that stays and has enough of
+//! it.
 //!
 //! Each text is compared only with the texts that stay so far. Of a thousand near-copies the first
 //! one stays, and each other one is measured once. Samples find candidates; a pair is then measured
@@ -38,8 +39,8 @@ const BOILERPLATE: usize = 1000;
 /// one text is compared, 11 with four and 7 with eight. With 32, 6 are missed, in twice the time.
 const MAX_MEASURED: usize = 8;
 
-/// A text with fewer samples than this needs only one sample in common with another text. All
-/// others need two.
+/// A text with fewer samples than this is compared with another text if they have one sample in
+/// common. Longer texts need two.
 const FEW: usize = 8;
 
 /// The number of texts that are looked up together, in parallel, before any of them is added to

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! All figures are made in `figures`, with the functions that the programs call, too. Work that
-//! takes long lets other threads of Python run, and ends on Ctrl-C.
+//! takes long lets other threads of Python run. It ends on Ctrl-C, except `why`.
 
 mod arrow;
 mod dedupe;

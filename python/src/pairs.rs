@@ -23,7 +23,7 @@ use crate::texts::{HeldTexts, TextName};
 /// The indexes of two texts, and their figures.
 type PlacedRow = (u32, u32, FigureRow);
 
-/// A pair of contents. `places` has the index of the first text with each content.
+/// A pair of texts. `places` has their indexes.
 struct MeasuredTexts {
     places: (u32, u32),
     score: Score,

@@ -145,7 +145,8 @@ impl TextIndex {
             state.flush().map_err(error)?;
             match std::mem::replace(&mut *state, State::Closed) {
                 State::Writing { index, .. } => {
-                    // `compact` does something only if a third of the file is unused.
+                    // `compact` does something only if the file has grown by half since it was last
+                    // compacted.
                     index.compact().map_err(error)?;
                     index.close().map_err(error)
                 }
@@ -364,7 +365,7 @@ fn path_of(key: &str) -> PathBuf {
     path.into()
 }
 
-/// The key of a path.
+/// Returns the key of a path.
 fn key_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let key = name.strip_prefix('k').unwrap_or(&name);

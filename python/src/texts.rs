@@ -75,7 +75,7 @@ impl HeldTexts {
     }
 }
 
-/// The digest and the kind of a whole text.
+/// The digest, the kind and the size of a whole text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextName {
     pub(crate) digest: ContentDigest,
@@ -84,7 +84,7 @@ pub(crate) struct TextName {
 }
 
 impl TextName {
-    /// Computes the digest and the kind from all bytes of a text.
+    /// Computes the three values from all bytes of a text.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self {
             digest: hash::content::digest(bytes),

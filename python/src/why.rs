@@ -13,7 +13,7 @@ use crate::figures::{fraction, unit_word};
 use crate::running::interruptibly;
 use crate::texts::HeldText;
 
-/// Returns the fields of the document that `resemble why --format json` prints.
+/// Returns the figures and the ranges of the document that `resemble why --format json` prints.
 #[pyfunction]
 pub(crate) fn why<'py>(
     py: Python<'py>,

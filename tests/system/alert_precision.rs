@@ -132,7 +132,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
         day.step(&sandbox, &daemon, expected, act);
     };
 
-    // Each letter is saved in three ways: by overwriting the file, by a rename, and with a backup.
+    // Three letters are saved, each in another way: by overwriting, by a rename, and with a backup.
     for revision in 1..=5 {
         for n in 0..3 {
             let text = revised(&letter(n), revision);

@@ -1,5 +1,5 @@
-//! Some files are edited versions of a member of an archive. Either these files or the archive are
-//! only in a catalogue.
+//! Tests the figures of an archive and of files that have copies or edited versions of its members,
+//! or of two archives. One side is only in a catalogue.
 
 use std::fs;
 use std::path::Path;
@@ -51,8 +51,8 @@ fn archive_and_files(archive: &Path, files: &Path) {
     }
 }
 
-/// Writes an archive, and three others in `files`: one with half of its members, one with edited
-/// members, and one with other members.
+/// Writes an archive, and three other archives in `files`: one with half of its members, one with
+/// edited members, and one with other members.
 fn archives(archive: &Path, files: &Path) {
     let text = |at: u64| prose(100 + at, 5_000 + 300 * at as usize);
     let data = |at: u64| noise(200 + at, 20_000 + 1_000 * at as usize);

@@ -240,7 +240,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
     ask();
-    // The files of the catalogue neither appear in the overlay nor raise alerts.
+    // The dump of the daemon's roots does not have the files of the catalogue.
     assert_eq!(daemon.dump(), before.0);
     sandbox.resemble(["watch", "remove", "disk:"]).success();
     assert_eq!(
@@ -445,8 +445,8 @@ fn names_in(folder: &Path) -> Vec<OsString> {
     names(folder)
 }
 
-/// Passages of a document are in three files and in a member of a zip. `find --holders` lists all
-/// of these and nothing else.
+/// Passages of a document are in three files, one of which has two names, and in a member of a zip.
+/// `find --holders` lists all of these and nothing else.
 #[test]
 fn every_holder_of_a_part_is_found() {
     let sandbox = Sandbox::new();

@@ -48,7 +48,7 @@ fn ask(sandbox: &Sandbox, file: &str) -> (String, Vec<(String, String, String)>)
     (path, rows)
 }
 
-/// Writes the same text in seven formats, and a document with another text.
+/// Writes seven documents with the same text, in six formats, and a document with another text.
 fn minutes(sandbox: &Sandbox) {
     for name in [
         "minutes.docx",

@@ -312,7 +312,8 @@ fn a_root_that_may_not_be_listed_keeps_its_answers_and_says_so() {
     drop(daemon);
 }
 
-/// Makes a home folder that has entries for every rule that leaves something out.
+/// Makes a home folder that has entries for every rule that leaves something out, and starts a
+/// daemon that watches it.
 fn home(sandbox: &Sandbox) -> Daemon<'_> {
     let text = prose(1, 9_000);
     for name in [

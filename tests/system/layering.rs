@@ -124,7 +124,7 @@ fn code(text: &str) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// The crates that each crate may use. All others are forbidden.
+/// The crates that each crate may use. All other crates are forbidden.
 const MAY_USE: [(&str, &[&str]); 21] = [
     ("kernels", &[]),
     ("core", &["kernels"]),

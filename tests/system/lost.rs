@@ -1,4 +1,5 @@
-//! Tests `lost` without catalogues: the daemon itself has seen that files were renamed or removed.
+//! Tests `lost` and `history` without catalogues: the daemon itself has seen that files were
+//! renamed or removed.
 
 use std::ffi::OsStr;
 use std::fs;

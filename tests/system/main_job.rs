@@ -11,7 +11,7 @@ fn listing(sandbox: &Sandbox, file: &str) -> Vec<OsString> {
         .collect()
 }
 
-/// Makes three versions of a report and an unrelated file, as in the README.
+/// Makes a report, another version and a copy of it, and an unrelated file, as in the README.
 fn reports(sandbox: &Sandbox) {
     let report = prose(1, 12_000);
     sandbox.write("report.txt", &report);

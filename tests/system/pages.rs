@@ -10,7 +10,8 @@ fn page(name: &str) -> String {
     fs::read_to_string(workspace().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// Returns the paths of the README, the pages next to it, and all pages in `docs/`.
+/// Returns the paths of the README, of some other pages outside `docs/`, and of all pages in
+/// `docs/` and `docs/decisions/`.
 fn pages() -> Vec<PathBuf> {
     let mut pages: Vec<PathBuf> = [
         "README.md",

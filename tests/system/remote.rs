@@ -139,8 +139,8 @@ fn a_file_stays_here_and_what_resembles_it_is_found_there() {
     }
 }
 
-/// The same path exists on both machines, but there it is another file. So a file may be listed as
-/// identical to the one at its own path.
+/// A path in a question names a file of this machine. The file at the same path of the other
+/// machine is another file, so it may be listed as identical to the first.
 #[test]
 fn a_path_is_that_of_the_machine_where_it_is_named() {
     let machines = Machines::new();

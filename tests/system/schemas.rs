@@ -96,7 +96,7 @@ impl StrictSchema {
         }
     }
 
-    /// Checks the lines of `jsonl`: the first is a head, the others are rows and errors.
+    /// Checks the lines of `jsonl`: the first is a head, the other lines are rows and errors.
     #[track_caller]
     fn accepts_lines(&self, what: &str, text: &str) {
         let (head, line) = (self.head.as_ref(), self.line.as_ref());
@@ -150,7 +150,7 @@ const ALWAYS: [&str; 23] = [
     "class",
 ];
 
-/// Keeps only the first element of each list.
+/// Keeps only the first element of each list of objects.
 fn keep_first(value: &mut Value) {
     match value {
         Value::Object(fields) => fields.values_mut().for_each(keep_first),
@@ -193,7 +193,8 @@ fn forbid_others(schema: &mut Value) {
     }
 }
 
-/// Versions, parts, copies, links, documents, archives, names of any bytes, and unreadable files.
+/// Makes versions, parts, copies, links, documents, archives, names of any bytes, and unreadable
+/// files.
 fn mixed_tree(sandbox: &Sandbox) {
     let text = prose(1, 20_000);
     for version in 0..4 {

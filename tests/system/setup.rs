@@ -206,7 +206,7 @@ fn a_unit_where_there_is_systemd() {
     assert!(!unit.exists() && !notify.exists() && !config.exists());
 }
 
-/// If the daemon ends at once, setup prints its last message, and does not wait for it.
+/// If the daemon ends at once, setup prints its last message, and does not wait for an answer.
 #[test]
 fn a_daemon_that_ends_at_once_says_why() {
     let sandbox = home();

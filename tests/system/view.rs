@@ -201,7 +201,7 @@ fn duplicate_finders_leave_the_originals() {
         }
         let sandbox = home();
         // jdupes keeps the first of several equal files, in the order of their names. So the link
-        // gets a name before all others.
+        // gets a name before all other names.
         let link = sandbox.path("home/A view");
         let _daemon = watching(&sandbox, &[OsStr::new("--link"), link.as_os_str()]);
         let files = sandbox.path("home");

@@ -5,9 +5,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::ReportFormat;
 
-/// Improves the error that clap returns for invalid arguments. For an unknown option, clap explains
-/// how to pass a file of that name. That tip is removed, because a word that begins with two dashes
-/// is meant as an option.
+/// Returns a better error than the one that clap returns for invalid arguments. For an unknown
+/// option, clap explains how to pass a file of that name. That tip is removed, because a word that
+/// begins with two dashes is meant as an option. If the option is the name of a format, a tip about
+/// `--format` replaces it.
 pub fn advised(mut refusal: clap::Error) -> clap::Error {
     let Some(ContextValue::String(arg)) = refusal.get(ContextKind::InvalidArg) else {
         return refusal;

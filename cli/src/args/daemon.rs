@@ -1,4 +1,4 @@
-//! The verbs that need a daemon: `status`, `sync`, `watch`, `view`, `alerts`.
+//! The verbs about a daemon: `status`, `doctor`, `sync`, `watch`, `view`, `alerts`, `notify`.
 
 use std::path::PathBuf;
 use std::time::Duration;

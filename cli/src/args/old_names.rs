@@ -30,8 +30,8 @@ pub(super) fn renamed(
     args
 }
 
-/// Returns the index of the verb: the first word from `at` on that is neither an option nor its
-/// value.
+/// Returns the index of the verb: the first word from `at` on that is neither an option nor the
+/// value of an option.
 fn verb_after(args: &[OsString], mut at: usize, root: &clap::Command) -> usize {
     let has_value = |word: &str| {
         let long = word.strip_prefix("--");

@@ -1,5 +1,5 @@
-//! The output options of `compare`, `covered`, `dirs` and `groups`. `find` and `pairs` have them,
-//! too, because their lists can be printed as reports.
+//! The output options of `compare`, `covered`, `dirs` and `groups`. `find` and `pairs` have most of
+//! them, because their lists can be printed as reports, too.
 
 use std::path::{Path, PathBuf};
 

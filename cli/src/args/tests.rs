@@ -28,7 +28,7 @@ fn clap_finds_nothing_wrong() {
     Cli::command().debug_assert();
 }
 
-/// Limits the number of options in the `--help` of a command: a new one should replace another.
+/// Limits the number of options in the `--help` of four commands: a new one should replace another.
 #[test]
 fn commands_have_few_options() {
     let mut root = Cli::command();

@@ -32,14 +32,15 @@ pub fn is_daemon_named(env: &Env, global: &Global) -> bool {
     is_socket_named(env, global) || global.state.is_some() || env.resemble_state.is_some()
 }
 
-/// Connects to the user's daemon, or else to the system's daemon. Returns whether it is the
+/// Connects to the user's daemon, or else to the system's daemon. Also returns whether it is the
 /// system's.
 pub fn whose_daemon(env: &Env, global: &Global) -> CliResult<(Client, bool)> {
     whose(env, global, |socket| connect_to_own(env, global, socket))
 }
 
 /// Calls `connect` with the socket of the user's daemon. If no daemon answers there and no daemon
-/// was named, calls it with the system's socket. Returns whether the system's daemon answered.
+/// was named, calls it with the system's socket. Returns the result of `connect`, and whether the
+/// system's daemon answered.
 pub fn whose<T>(
     env: &Env,
     global: &Global,

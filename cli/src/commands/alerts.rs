@@ -145,8 +145,9 @@ pub(super) struct AlertsParameters<'a> {
     relation: &'a [PairRelation],
 }
 
-/// Reads the alerts from the log in the state folder, if no daemon runs. Like the daemon, it skips
-/// lines that are no alerts.
+/// Returns the path of the log in the state folder, and its alerts. Like the daemon, it skips lines
+/// that are no alerts. Returns `None` if a socket was named, or if the log cannot be found or
+/// opened.
 fn logged(env: &Env, global: &Global) -> Option<(PathBuf, Vec<AlertRow>)> {
     if backend::is_socket_named(env, global) {
         return None;
@@ -172,7 +173,7 @@ fn before_now(ago: Duration) -> u64 {
 }
 
 /// Pauses between two attempts to reach a daemon that is gone. Each pause is twice as long as the
-/// one before.
+/// one before, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -196,7 +197,7 @@ impl Follower {
         }
     }
 
-    /// The next alert.
+    /// Waits for the next alert and returns it.
     pub(super) fn next(
         &mut self,
         note: &mut dyn FnMut(&str),

@@ -124,7 +124,7 @@ impl NearCopyQuestion<'_> {
         }
     }
 
-    /// Reads a file that is checked.
+    /// Reads a checked file, and returns it as the subject of a question.
     fn sought(&mut self, number: usize, params: &Params) -> Result<FindSubject, SoftError> {
         let formats = formats(self.args.layer.is_on());
         let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);

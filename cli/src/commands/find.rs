@@ -54,7 +54,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     });
     asked.looked_at.extend(on_disk);
     if subjects.is_empty() {
-        // No FILE can be read, so no question is asked.
+        // No FILE can be read, or no directory of --in exists, so no question is asked.
         asked.anything = false;
     } else {
         asked = asked.or_here(ui, env, global);
@@ -238,8 +238,8 @@ fn place(row: &FindRow) -> u8 {
     }
 }
 
-/// Marks the newest of the versions, unless FILE itself is as new. A date in the future counts as
-/// unknown.
+/// Marks the newest of the versions, unless FILE itself is as new or newer. A date in the future
+/// counts as unknown.
 fn mark_newest(rows: &mut [DatedRow<'_>], subject: Option<(u64, i64)>) {
     let date = |file: Option<(u64, i64)>| file.map(|(_, date)| date).filter(is_past);
     let of_version = |row: &DatedRow<'_>| date(row.file).filter(|_| place(row.row) == 0);

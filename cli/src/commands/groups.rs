@@ -230,7 +230,7 @@ impl Verb for Grouping<'_> {
     }
 
     /// Returns false if only identical files are printed: the daemon or the cache then scans the
-    /// files itself. A page also shows similar directories, which need an index.
+    /// files itself. A page and a workbook also show similar directories, which need an index.
     fn is_refreshed(&self) -> bool {
         only(self.args) != OnlyGroups::Identical || is_page(self.args)
     }

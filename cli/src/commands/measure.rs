@@ -43,7 +43,8 @@ pub(super) fn run() -> CliResult {
     }
 }
 
-/// Reads the next file of the list: a digest of 32 bytes, and a path ended by NUL.
+/// Reads the next file of the list: a digest of 32 bytes, and a path ended by NUL. Returns `None`
+/// at the end of the list.
 fn file(from: &mut impl BufRead) -> CliResult<Option<ListedFile>> {
     if from.fill_buf().map_err(failed)?.is_empty() {
         return Ok(None);

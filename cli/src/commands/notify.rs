@@ -110,7 +110,7 @@ impl AlertNotifier {
     }
 
     /// Delivers the pending alerts, without waiting for new ones. Gives up if a delivery fails or
-    /// must wait longer than a second.
+    /// must wait longer than a second. Returns whether all were delivered.
     fn tell_once(&mut self, ui: &mut Ui, places: &mut Places) -> CliResult {
         while let Some(next) = self.step(ui, places)? {
             let pause = next.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! `resemble pairs`: lists every pair among the files of some directories.
+//! `resemble pairs`: lists the pairs of similar files in some directories.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -61,7 +61,7 @@ impl Pairs<'_> {
         }
     }
 
-    /// Explains the percentages.
+    /// Returns the line that explains the percentages.
     fn title(&self) -> &'static str {
         match self.args.score.unwrap_or_default() {
             PairScore::Containment => lists::LARGER_SHARE,

@@ -69,7 +69,7 @@ struct Review<'a> {
 }
 
 impl Review<'_> {
-    /// Shows the clusters that were not shown yet, until the user marks one.
+    /// Shows the clusters that were not shown yet, until the user marks one or quits.
     fn go_through(
         &mut self,
         ui: &mut Ui,

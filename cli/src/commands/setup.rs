@@ -337,7 +337,7 @@ fn shown_at(mount: &MountStatus, dirs: &[PathBuf]) -> Option<PathBuf> {
     Some(link.components().chain(below.components()).collect())
 }
 
-/// Returns the last message in the log of a daemon that ended at once.
+/// Returns the error about a daemon that ended at once. It has the last message in the log.
 fn ended(log: &Path) -> String {
     let said = fs::read_to_string(log).unwrap_or_default();
     let last = said.lines().last().unwrap_or_default();

@@ -256,7 +256,7 @@ fn mount_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     lines
 }
 
-/// Problems and their remedies.
+/// Returns the lines about problems and their remedies.
 fn trouble_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     let mut lines = Vec::new();
     for trouble in &status.degraded {

@@ -51,7 +51,7 @@ impl Sweep {
 }
 
 /// Returns the paths of the question and the sweeps, the oldest sweep first. The paths are those of
-/// the named sweeps and `also`. The last sweep is the directories as they are now.
+/// the named sweeps and `also`. If directories are named, they are the last sweep, as they are now.
 fn sweeps(
     env: &Env,
     global: &Global,
@@ -154,8 +154,8 @@ impl<'a> Search<'a> {
         Answer { header, ..answer }
     }
 
-    /// Returns the files of `scope` that are similar to the file at `real`; `None` if there is no
-    /// such file.
+    /// Returns the files of `scope` that are similar to the file at `real`; `None` if that file
+    /// does not exist or cannot be read.
     fn similar(
         &mut self,
         real: &Path,
@@ -271,7 +271,8 @@ impl<'a> Search<'a> {
     }
 
     /// Finds a file of a catalogue whose path is an end of this absolute path. The longest such end
-    /// is taken; if several catalogues have it, the latest catalogue.
+    /// is taken; if several catalogues have it, the latest catalogue. Returns its index, this end
+    /// and the real path.
     fn end_of(&mut self, absolute: &Path) -> CliResult<Option<(usize, PathBuf, PathBuf)>> {
         let names: Vec<_> = absolute
             .components()

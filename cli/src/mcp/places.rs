@@ -70,7 +70,7 @@ impl Roots {
         !self.all.iter().any(Anchor::was_replaced)
     }
 
-    /// Resolves a name to a path beneath a root, or to a member in one.
+    /// Resolves a name to a path beneath a root, or to a member of a file there.
     pub(super) fn place(&self, name: &str) -> Result<RootedPath, NoPlace> {
         let path = Path::new(name);
         let whole = (!name.is_empty()).then(|| self.whole(path)).flatten();

@@ -14,7 +14,7 @@ use super::places::{RootedPath, Roots};
 /// The maximum length of a text that a question is about, in bytes.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// The default number of rows of an answer. It is small enough that all rows are read.
+/// The default number of rows of each list. It is small enough that a client reads all rows.
 const ROWS: usize = 20;
 const MOST_ROWS: usize = 1000;
 

@@ -1,5 +1,5 @@
-//! Runs scripts with `sh` and every other installed shell, on names and files that are meant to
-//! break them.
+//! Runs scripts on names and files that are meant to break them. Hostile names are tried with every
+//! installed POSIX shell.
 
 use std::ffi::OsString;
 use std::fs::{File, Permissions};

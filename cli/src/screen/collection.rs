@@ -28,7 +28,7 @@ pub(crate) enum GroupKind {
     Row(CompareClass),
 }
 
-/// All kinds of groups. The screen has a tab for each kind, in this order.
+/// All kinds of groups. The screen has a tab for each kind that occurs, in this order.
 const KINDS: [GroupKind; 14] = [
     GroupKind::Identical,
     GroupKind::Cluster(ClusterKind::Versions),
@@ -74,9 +74,8 @@ pub(crate) struct FileGroup {
     /// The number of bytes that the group has more than once. For a row of a comparison, the number
     /// of bytes that differ.
     pub(crate) bytes: u64,
-    /// A similarity of the group. For a cluster, it is the mean over all files of the larger
-    /// containment between the file and the centre. For a row of a comparison, it is the larger
-    /// containment of its two files.
+    /// A similarity of the group. For a cluster, it is the mean of the larger containments of its
+    /// links. For a row of a comparison, it is the larger containment of its two files.
     pub(crate) share: Fraction,
 }
 
@@ -223,7 +222,7 @@ impl Collection {
         made
     }
 
-    /// The files of a group.
+    /// Returns the files of a group.
     pub(crate) fn members(&self, group: usize) -> &[GroupFile] {
         self.groups
             .get(group)
@@ -244,8 +243,8 @@ impl Collection {
         common.unwrap_or(Path::new("")).to_owned()
     }
 
-    /// Returns the files of the view of folders that are at or below a folder. These are files that
-    /// have an identical one; in a comparison, files that have none.
+    /// Returns the files of the view of folders that are below a folder. These are files that have
+    /// an identical one; in a comparison, files that have none.
     pub(crate) fn below<'a>(&'a self, folder: &'a Path) -> impl Iterator<Item = usize> + 'a {
         let path = |file: &usize| self.files[*file].path.as_path();
         // Paths are sorted as bytes, so those in a folder begin with its name and a slash.

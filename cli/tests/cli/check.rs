@@ -214,7 +214,7 @@ fn accepted_pairs_are_left_out_until_a_content_changes() {
 }
 
 /// `b.txt` and `c.txt` are equal, so the rows about `a.txt` and each of them are one pair of
-/// contents. It is accepted once.
+/// contents, which is accepted once. The second pair is that of the equal files.
 #[test]
 fn a_pair_is_accepted_once_however_many_files_have_it() {
     let Some(it) = Repository::with(&[("a.txt", &text(1))]) else {

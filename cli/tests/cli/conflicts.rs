@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::environment;
 use super::plans::run;
 
-/// Makes a file, and a conflicting copy of it by the naming scheme of each sync program.
+/// Makes conflicting copies of files, by the naming scheme of each sync program, and files that
+/// only look like such copies.
 fn scene() -> Environment {
     let env = environment();
     let text = lines(1, 60);
@@ -100,7 +101,7 @@ fn each_conflict_says_how_it_and_its_original_relate() {
     );
 }
 
-/// The figures are those of `why`, in every format.
+/// The figures in JSON are those of `why`, and text shows their percentages.
 #[test]
 fn figures_are_those_of_why() {
     let env = scene();

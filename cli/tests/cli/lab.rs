@@ -20,7 +20,7 @@ fn alone(env: &Environment) -> PathBuf {
 }
 
 /// Writes a script in place of `resemble-lab`. The script prints its name, its process id and its
-/// arguments, and returns exit code 7.
+/// arguments, and ends with exit code 7. If its first argument is `die`, a signal ends it.
 fn stand_in(env: &Environment, folder: &str, name: &str) {
     let script = format!(
         "#!/bin/sh\necho {name} $$\nprintf '<%s>' \"$@\"\n{}\nexit 7\n",

@@ -1,6 +1,6 @@
 //! `groups --links` reads pairs that an SQL engine has found. The tests in the folder `scale` use
 //! the output of real engines. The tests here use folders without pairs, and folders that must be
-//! refused.
+//! refused. They also run `measure`.
 
 use std::path::Path;
 

@@ -11,8 +11,8 @@ use resemble_testutil::{Environment, asked_for, finish};
 
 mod caches;
 
-/// Makes `docs/` with a text, a copy, an edited version and a quarter of it. It also has an
-/// unrelated text and an empty file.
+/// Makes `docs/` with a text, a copy of it, its first quarter and an edited version. The folder
+/// also has an unrelated text and an empty file.
 fn collection() -> Environment {
     let env = environment();
     let text = paragraphs(1, 60);

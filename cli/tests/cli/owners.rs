@@ -36,7 +36,7 @@ fn files(env: &Environment) -> [String; 2] {
     [mine.to_owned(), other]
 }
 
-/// `find --holders` and every other list agree on the owners.
+/// `find --holders`, `find` and `pairs` agree on the owners.
 #[test]
 fn rows_say_whose_the_files_are() {
     let env = environment();

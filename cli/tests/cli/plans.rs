@@ -371,8 +371,8 @@ fn plans_survive_what_happens_to_their_trees() {
     });
 }
 
-/// A plan copies missing files with owner, mode, time and attributes. `--undo` removes a copy only
-/// if the file that it was copied from still exists.
+/// A plan copies missing files with owner, mode and time. `--undo` removes a copy only if the file
+/// that it was copied from still exists.
 #[test]
 fn what_is_missing_is_copied() {
     let env = environment();

@@ -97,7 +97,7 @@ fn change(root: &Path, random: &mut Random) {
             fs::rename(&third, &other).unwrap();
             fs::rename(&aside, &third).unwrap();
         }
-        // A file gets its name in upper case.
+        // A file or a folder gets its name in upper case.
         5 => {
             let name = file.file_name().unwrap().to_ascii_uppercase();
             fs::rename(&file, file.with_file_name(name)).unwrap();
@@ -191,7 +191,7 @@ fn replay(seed: u64) {
     let before = snapshot(&b);
     let (owed, had) = (owed(&snapshot(&a), &before), missing(&a, &b));
 
-    // A plan made from a saved report equals the one made from the trees.
+    // The plan is made from a saved report.
     let saved = [
         "compare",
         "a",

@@ -266,7 +266,7 @@ fn a_reader_that_has_seen_enough_changes_nothing() {
     );
 }
 
-/// One command for each kind of output that prints results.
+/// One command for each kind of output.
 const PRINTING: [&[&str]; 14] = [
     &["pairs", "docs"],
     &["pairs", "docs", "--format", "json"],

@@ -416,8 +416,8 @@ fn near_copies_only_go_where_they_come_back_from() {
     assert_eq!(env.run(["groups", "t", "--superseded=95%"]).code, 2);
 }
 
-/// A version that contains another version counts as the newer one. If the dates of the files
-/// contradict that, a remark says so.
+/// A version that contains another version counts as the newer one. If the dates that the documents
+/// state contradict that, a remark says so.
 #[test]
 fn dates_that_contradict_what_versions_hold_are_said() {
     let env = environment();

@@ -30,7 +30,7 @@ pub(crate) const HOSTILE: [&str; 6] = [
 /// A name that is not UTF-8.
 const NOT_UTF8: &[u8] = b"/h/\xffname\xc3";
 
-/// Makes a page of groups with similar directories and evidence. No other format has these.
+/// Makes a page of groups with similar directories and evidence, which JSON does not have.
 fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {
     let plain = std::fs::read_to_string(printed(env, &groups(), "html")).unwrap();
     let put = |page: &str, id: &str, json: &Value| {

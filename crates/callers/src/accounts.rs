@@ -2,8 +2,9 @@
 //!
 //! A user may own 65,536 or more subordinate ids (`/etc/subuid`) and run a process with each of
 //! them. So an id in such a range counts as the account that owns the range. All ids whose owner is
-//! not known count as one account. Several users may then share one limit, but no user gets more
-//! than one.
+//! not known count as one account. Several users may then share one limit. A user whose name is in
+//! `/etc/subuid` but not in `/etc/passwd` has two limits: one for their own id, and one for their
+//! subordinate ids.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -83,8 +84,8 @@ impl Accounts {
     }
 
     /// Returns the table. If `/etc/subuid` has changed, it cannot be read again, because the
-    /// daemon's sandbox forbids it. Ids that the change may affect then share one account until the
-    /// next start.
+    /// daemon's sandbox forbids it. Ids from [`MAY_BE_SUBORDINATE`] on that are in no known range
+    /// then share one account until the next start.
     fn table(&self) -> Arc<Table> {
         let now = version(&self.list);
         let mut state = self.state.lock();
@@ -126,9 +127,9 @@ impl Table {
         }
     }
 
-    /// Parses the lines of the list, `NAME:FIRST:COUNT`. A `NAME` that is not in the list of users
-    /// (it may be of a network directory) gets an account of its own. Its number is the first id of
-    /// the first range.
+    /// Parses the lines of the list, `NAME:FIRST:COUNT`. `NAME` may also be a user id. A name that
+    /// is not in the list of users (it may be of a network directory) gets an account of its own.
+    /// The number of this account is the first id of the first range.
     fn parse(list: &str, users: &str) -> Self {
         let mut table = Self::default();
         let mut owners: HashMap<&str, Account> = HashMap::new();

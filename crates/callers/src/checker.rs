@@ -15,7 +15,7 @@ use crate::look::OwnSight;
 use crate::wire::{self, MOST, MOST_PATHS, broken};
 use crate::{AccessCheck, Caller, Seen};
 
-/// The longest time for which a question waits for the checker.
+/// The longest time for which a read or write of a question waits for the checker.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The client of the checker's socket.

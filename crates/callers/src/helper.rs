@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Passes each connection at a listening socket to `attend`. While `most` connections are open, new
 /// ones are passed to `refuse`. Ends the process when the other end of `holder` is closed.
-/// Otherwise it returns only if an error is not transient.
+/// Otherwise this function returns only after an error that is not transient.
 ///
 /// # Errors
 ///

@@ -51,8 +51,8 @@ pub struct Caller {
 /// The access of a caller to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Seen {
-    /// No access: the path does not exist, the caller may not open it, or it is neither a regular
-    /// file nor a folder.
+    /// No access: the path does not exist, leads over a symbolic link or into FUSE, or the caller
+    /// may not open it. Or it is neither a regular file nor a folder.
     Nothing,
     /// A regular file that the caller may read.
     File(SeenPlace),

@@ -25,8 +25,8 @@ const FUSE: u32 = 0x6573_5546;
 ///
 /// # Errors
 ///
-/// Fails if this process has no descriptor or no memory left. A path that this thread cannot access
-/// is no error.
+/// Fails if this process has no descriptor or no memory left, or the kernel has no `openat2`. A
+/// path that this thread cannot access is no error.
 pub fn look(path: &Path) -> io::Result<Seen> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;

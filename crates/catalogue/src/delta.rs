@@ -1,8 +1,8 @@
 //! Deltas: the difference between two catalogues.
 //!
 //! In a tree that is catalogued every night, nearly everything is unchanged. A delta holds only the
-//! records that are new. For all others it refers to the older catalogue, its **base**. [`join()`]
-//! makes the new catalogue from the base and the delta, byte for byte.
+//! records that are new. For the other records it refers to the older catalogue, its **base**.
+//! [`join()`] makes the new catalogue from the base and the delta, byte for byte.
 //!
 //! ```text
 //! file     "resemble delta\n" │ varint version │ record* │ digest of everything before, 32 B
@@ -20,14 +20,15 @@
 //!
 //! 1. **Records are in the order of the new catalogue.** There, a content precedes the records that
 //!    refer to it. So a kept entry also adds its content and that content's look (the parts found
-//!    in it), unless they were added before (`Replay`). A run of kept entries takes about three
-//!    bytes.
+//!    in it), unless they were added before (`Replay`). A run of kept entries takes one record of a
+//!    few bytes.
 //! 2. **Numbers are assigned again.** A catalogue numbers its contents and files in the order of
-//!    their records. So one new content at the beginning changes the numbers of all others. Both
-//!    the maker and the reader of a delta count them (`Numbering`).
+//!    their records. So one new content at the beginning changes the numbers of all later contents.
+//!    Both the maker and the reader of a delta count contents and files (`Numbering`).
 //! 3. **An entry is kept only after a comparison.** The records that it would add must equal those
-//!    of the new catalogue. If any differs, all of them are written in full. If the two catalogues
-//!    order their contents differently, the delta is larger, but not wrong.
+//!    of the new catalogue. If any differs, the entry is written in full, and each of its contents
+//!    and looks is written in full or as a reference to the base. If the two catalogues order their
+//!    contents differently, the delta is larger, but not wrong.
 //! 4. **Three digests**: the delta's own (a damaged copy is refused), the base's (another base is
 //!    refused), and the new catalogue's (the result must have it).
 
@@ -153,8 +154,9 @@ impl Base {
         self.catalogue.packed_at(body)
     }
 
-    /// Returns the look of a content: the parts that were found in it. `None` if the base has no
-    /// look of the content. The parts refer to contents by their numbers in the base.
+    /// Returns the look of a content: the parts that were found in it. The outer `None`: the base
+    /// has no look of the content. The inner `None`: the content cannot be taken apart. The parts
+    /// refer to contents by their numbers in the base.
     #[allow(clippy::option_option)] // the outer one: there is no look
     fn look(&self, number: u32) -> Result<Option<Option<Apart>>, CatalogueError> {
         let body = self.looks.get(&number);
@@ -328,7 +330,7 @@ impl Numbering {
         came.is_some_and(|came| came.is_looked)
     }
 
-    /// Registers a look that the delta holds in full.
+    /// Registers that the new catalogue has the look of this content.
     fn new_look(&mut self, content: u32) {
         if let Some(came) = self.came.get_mut(content as usize) {
             came.is_looked = true;

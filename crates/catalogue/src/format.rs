@@ -7,7 +7,7 @@
 //! 1 head     text params │ text label │ signed varint created
 //!            │ flags: 1 names, 2 texts, 4 thinned, 8 signed
 //!            │ if thinned, varint most fingerprints of a content
-//!            │ if signed, text parameters id of a published method
+//!            │ if signed, text id of a published method and its parameters
 //! 2 content  digest 32 B │ varint size │ kind·2 + words u8 │ words 16 B or none
 //!            │ packed pieces (`resemble_index::packed`)
 //! 3 look     varint content │ 0 plain, 1 taken apart, 2 taken apart with a date
@@ -360,8 +360,9 @@ pub(super) fn head(reader: &mut Reader<'_>) -> Option<Head> {
     })
 }
 
-/// Returns whether a path stays inside the tree. It must be names joined by slashes, and no name
-/// may be empty, `.` or `..`.
+/// Returns whether a path is valid and stays inside the tree. The empty path is valid. Any other
+/// path must be names joined by slashes. No name may be empty, `.` or `..`, or have a zero byte.
+/// The length and the depth are limited.
 fn is_path(path: &[u8]) -> bool {
     if path.is_empty() {
         return true;

@@ -27,8 +27,8 @@ pub struct Received {
     target: PathBuf,
 }
 
-/// Copies the catalogue `file` into the folder, and opens the copy. Error messages name `file`
-/// instead of the copy.
+/// Copies the catalogue `file` into the folder, and opens the copy. If the copy is not a valid
+/// catalogue, the error names `file` instead of the copy.
 pub fn receive(
     folder: &Path,
     file: &Path,
@@ -101,8 +101,8 @@ pub fn forget(folder: &Path, label: &str) -> Result<bool, CatalogueError> {
     }
 }
 
-/// Returns the digest that the end of a catalogue states. The digest is not verified. It is enough
-/// to see whether an index has loaded this catalogue.
+/// Returns the digest that the end of a catalogue states, or `None` if it cannot be read. The
+/// digest is not verified. It is enough to see whether an index has loaded this catalogue.
 pub fn claimed_checksum(file: &Path) -> Option<ContentDigest> {
     let mut file: File = records::opened(file).ok()?;
     let mut checksum = [0; CHECKSUM];

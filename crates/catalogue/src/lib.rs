@@ -25,8 +25,8 @@
 //!    does not replace the data of that content. A catalogue that is loaded for one question is
 //!    removed after the answer. The data of a kept catalogue also serve later files with the same
 //!    contents.
-//! 5. **Samples are thinned to limit the size** ([`Samples`]). All samples of a thinner set are in a
-//!    denser one, so two sets can be compared. Chunks, which prove shared bytes, are all written.
+//! 5. **Samples are thinned to limit the size** ([`Samples`]). All samples of a thinner set are in
+//!    a denser one, so two sets can be compared. Chunks, which prove shared bytes, are all written.
 //! 6. **The same state of a tree gives the same bytes** on every machine. A catalogue has no ids,
 //!    inodes, device numbers, host names or times of reading. The time of writing is set by the
 //!    caller.
@@ -132,8 +132,8 @@ pub struct Totals {
     pub files: u64,
     /// Sum of the files' sizes in bytes.
     pub bytes: u64,
-    /// Number of files that could not be read, or that the index left out. The catalogue has only
-    /// their names.
+    /// Number of files that could not be read, or that the index left out. The catalogue has no
+    /// content for them.
     pub unread: u64,
 }
 
@@ -219,7 +219,8 @@ pub enum CatalogueError {
 }
 
 impl CatalogueError {
-    /// Returns the error with the path of the original file in place of its copy's path.
+    /// If the error is `Damaged`, `Version` or `Params`, returns it with the path of the original
+    /// file in place of its copy's path. Returns other errors unchanged.
     #[must_use]
     pub fn of(self, original: &Path) -> Self {
         let file = original.to_owned();

@@ -1,13 +1,14 @@
 //! Loads the records of a catalogue into an index.
 //!
 //! A catalogue is loaded in batches, one transaction each. If anything in it is invalid, all of it
-//! is removed from the index again. So no question ever sees a part of a catalogue. A content stays
-//! in memory only until its batch is applied.
+//! is removed from the index again. The callers answer no question about a catalogue before it is
+//! loaded, so no question sees a part of it. A content stays in memory only until its batch is
+//! applied, except those in `Loader::spare`.
 //!
 //! If the index already has an older catalogue of the same tree, only the differences are written.
 //! An entry that both catalogues have stays ([`Before`]). Entries that the new catalogue lacks are
 //! removed at the end. Between the catalogues of two nights there are few differences, so one
-//! transaction is enough.
+//! transaction is usually enough. If it is not, the whole catalogue is loaded ([`load`]).
 
 mod before;
 #[cfg(test)]
@@ -35,8 +36,8 @@ use super::{Catalogue, CatalogueError};
 const HEAVY: usize = 32 << 20;
 /// The number of chunks and fingerprints that make a batch full.
 const MANY_POSTINGS: u64 = 300_000;
-/// If a catalogue has more chunks and fingerprints than this, the segments of the index are merged
-/// after it is loaded.
+/// If a catalogue adds more chunks and fingerprints to the index than this, the segments of the
+/// index are merged after it is loaded.
 const BULK: u64 = 200_000;
 /// The approximate bytes of a change without its path.
 const CHANGE: usize = 300;
@@ -92,8 +93,8 @@ fn load_by(
     Ok(loaded)
 }
 
-/// Loads a catalogue at a path where the index has nothing yet. No question sees the catalogue
-/// before it is complete. If loading fails, it is removed.
+/// Loads a catalogue at a path where the index has nothing yet. If loading fails, the loaded part
+/// is removed.
 fn load_anew(loader: Loader<'_>) -> Result<Loaded, CatalogueError> {
     let (index, at) = (loader.index, loader.root);
     // `run` returns `None` only if `in_one` is set, which is not so here.
@@ -163,7 +164,7 @@ struct LoadedContent {
 struct Batch {
     changes: Vec<Change>,
     /// The contents of this batch by their numbers. The flag is true if a change of the batch
-    /// refers to the content.
+    /// refers to the content, or if `spare` has it.
     brought: HashMap<u32, (PackedContent, bool)>,
     looks: HashMap<u32, Option<Apart>>,
     weight: usize,
@@ -178,7 +179,8 @@ struct Loader<'a> {
     snapshot: Snapshot,
     catalogue: Catalogue,
     contents: Vec<LoadedContent>,
-    /// The content of each file, by the file's number. `None` if the file could not be read.
+    /// The content of each file, by the file's number. `None` if the file could not be read or was
+    /// left out.
     files: Vec<Option<u32>>,
     batch: Batch,
     /// Contents of parts that no change refers to, because the index has taken their archive apart
@@ -457,7 +459,7 @@ impl<'a> Loader<'a> {
         let row = found.filter(|row| row.files > 0 || row.look != Look::Unseen);
         let was = row.map(|row| row.look);
         let look = match (was, apart) {
-            // The index has taken the content apart itself, so the catalogue's look is not needed.
+            // The index has a result for this content, so the catalogue's look is not needed.
             (Some(Look::Plain | Look::Apart), apart) => {
                 self.use_parts(apart.as_ref())?;
                 None
@@ -510,8 +512,8 @@ impl<'a> Loader<'a> {
         Ok(new)
     }
 
-    /// Marks the contents of parts as used, although the index keeps its own list of parts. The
-    /// index refuses a batch that has an unused content.
+    /// Marks the contents of parts as used, although the index keeps its own list of parts.
+    /// [`Self::apply`] refuses a batch that has an unused content.
     fn use_parts(&mut self, apart: Option<&Apart>) -> Result<(), CatalogueError> {
         let parts = apart.into_iter().flat_map(|(parts, ..)| parts);
         for number in parts.filter_map(|part| part.content) {
@@ -531,8 +533,9 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Applies the batch if it is full. This is possible after any entry: the contents that an
-    /// entry refers to are in its own batch or in an earlier one.
+    /// Applies the batch if it is full, unless everything must fit into one transaction. This is
+    /// possible after any entry: the contents that an entry refers to are in its own batch or in an
+    /// earlier one.
     fn settle(&mut self) -> Result<(), CatalogueError> {
         if self.in_one || !self.is_full() {
             return Ok(());
@@ -556,7 +559,7 @@ impl<'a> Loader<'a> {
         self.loaded.changes += batch.changes.len() as u64;
         let applied = self.index.apply(batch.changes)?;
         if !applied.gone.is_empty() {
-            // Another writer removed an entry of the index after the snapshot was taken.
+            // Another writer removed a content of the index after the snapshot was taken.
             return Err(self.catalogue.forged());
         }
         self.snapshot = self.index.snapshot()?;

@@ -132,8 +132,8 @@ impl Catalogue {
         }
     }
 
-    /// Returns the next record after the head. At the end verifies the digest again, and returns
-    /// `None`.
+    /// Returns the next record after the head, and skips the signatures of earlier versions. At the
+    /// end verifies the digest again, and returns `None`.
     pub fn next_record(&mut self) -> Result<Option<CatalogueRecord>, CatalogueError> {
         loop {
             let Some((kind, body)) = self.records.next()? else {

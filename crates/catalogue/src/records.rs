@@ -39,7 +39,8 @@ pub(super) struct RecordFormat {
 /// deltas.
 pub(super) const DELTA_MAGIC: &[u8] = b"resemble delta\n";
 
-/// Returns whether a file begins with these bytes. Returns false if it is not a regular file.
+/// Returns whether a file begins with these bytes. Returns false if it is not a regular file or
+/// cannot be read.
 pub(super) fn begins_with(file: &Path, magic: &[u8]) -> bool {
     let mut start = vec![0; magic.len()];
     opened(file).is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && start == magic)
@@ -279,7 +280,8 @@ impl RecordFile {
     }
 }
 
-/// The number of buffered bytes above which the buffer is passed to the sink.
+/// The number of buffered bytes from which on the buffer is passed to the sink. Also the number of
+/// bytes that the reader allocates for a body before it has read any.
 const PIECE: usize = 1 << 16;
 
 /// Receives the bytes of a file, until it returns `Break`.

@@ -1,5 +1,5 @@
 //! Chooses how many fingerprints of a content a catalogue keeps, so that it does not exceed a given
-//! size.
+//! size, if that is possible.
 
 use resemble_core::params::SamplingParams;
 use resemble_core::{Digest, Signature};
@@ -31,8 +31,8 @@ impl Thinning {
         let mut signature = digest.signature.clone();
         for (most, saved) in MOST.into_iter().zip(&mut self.saved) {
             if signature.fingerprints.len() > most as usize {
-                // A sparser sample is a subset of a denser one. So each limit can thin the result
-                // of the limit before it.
+                // A sparser set of samples is a subset of a denser one. So each limit can thin the
+                // result of the limit before it.
                 signature = signature.thinned(&SamplingParams::at(0, most));
             }
             *saved += whole.saturating_sub(length(&signature));

@@ -16,11 +16,12 @@ use super::thin::Thinning;
 use super::{Details, Head, Samples, Totals};
 
 /// Passes the bytes of a catalogue of everything at and below `roots` to `sink`, until `sink`
-/// returns `Break`.
+/// returns `Break`. Returns the totals of the catalogue.
 ///
-/// A single root becomes the root of the catalogue. Of several roots, each becomes a folder with
-/// the last name of its path. If two have the same last name, the later one gets a number: `docs`,
-/// `docs~2`. A root that the index does not have adds nothing.
+/// A single folder becomes the root of the catalogue. A single file, and each of several roots,
+/// gets the last name of its path. Among several roots, a catalogue gets its label or the last name
+/// of its file. If two roots have the same name, the later one gets a number: `docs`, `docs~2`. A
+/// root that the index does not have adds nothing.
 pub fn write(
     snapshot: &Snapshot,
     roots: &[PathBuf],
@@ -88,7 +89,7 @@ fn written(
     Ok(writer.finish())
 }
 
-/// Returns each distinct root, with its name in the catalogue.
+/// Returns each distinct root, with its name in the catalogue. The name of a single root is empty.
 fn named(roots: &[PathBuf]) -> Vec<(PathBuf, Vec<u8>)> {
     let mut seen = HashSet::new();
     let roots: Vec<&PathBuf> = roots.iter().filter(|root| seen.insert(*root)).collect();
@@ -244,8 +245,8 @@ impl Writer<'_> {
         Ok(number)
     }
 
-    /// Returns the number of a file's content. Writes the content and its parts if they were not
-    /// written before.
+    /// Returns the number of a file's content. Writes the content, and its parts if the options
+    /// include them, unless they were written before.
     fn looked_content(&mut self, id: ContentId) -> Result<u32, ReadError> {
         let number = self.content(id)?;
         if !self.details.text || !self.looked.insert(id) {
@@ -288,8 +289,8 @@ impl Writer<'_> {
         Ok(number)
     }
 
-    /// Writes all files without their names, sorted by their digests, so that their order reveals
-    /// nothing about their paths.
+    /// Writes all files that have a content, without their names. They are sorted by their digests,
+    /// so that their order reveals nothing about their paths. The other files are only counted.
     fn numbered(&mut self, roots: &[PathBuf]) -> Result<(), ReadError> {
         let snapshot = self.snapshot;
         let mut seen: HashSet<FileId> = HashSet::new();

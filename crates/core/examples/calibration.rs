@@ -5,8 +5,8 @@
 //!
 //! A corpus is a folder with `files/` and perhaps a `truth.tsv` that names kinds of change (a, b,
 //! kind, …). A pair is examined if its files have two samples or a chunk in common. The results are
-//! given for the pairs of the truth by kind, for a sample of the other pairs, and for all pairs by
-//! the number of common samples.
+//! given for the pairs of the truth by kind, for some of the other pairs, and for all examined
+//! pairs by the number of common samples. With `--rows` it prints a line for each measure instead.
 #![allow(clippy::print_stdout, missing_docs)]
 
 mod folder;
@@ -20,7 +20,8 @@ use resemble_core::similarity::{
 };
 use resemble_core::{ContentKind, Digest, Params, Score, Signature};
 
-/// The maximum number of examined pairs of a corpus beyond those in `truth.tsv`.
+/// The approximate number of examined pairs of a corpus beyond those in `truth.tsv`, up to a factor
+/// of two.
 const OTHERS: usize = 20_000;
 
 struct File {
@@ -47,7 +48,7 @@ struct Errors {
     below: usize,
     above: usize,
     width: f64,
-    /// The number of pairs whose true share lies strictly between 0 and 1.
+    /// The number of true shares between 0.0005 and 0.9995.
     inner: usize,
     inner_held: usize,
 }

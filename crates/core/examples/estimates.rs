@@ -28,7 +28,7 @@ fn words(random: &mut Random, len: usize) -> Vec<u8> {
     (0..len).map(|_| letter(random)).collect()
 }
 
-/// Makes one edit every `every` bytes: replaces, inserts or deletes one to eight bytes.
+/// Makes about one edit in `every` bytes: replaces, inserts or deletes one to eight bytes.
 fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
     let mut at: Vec<usize> = (0..data.len() / every)
         .map(|_| random.below(data.len()))

@@ -30,7 +30,7 @@ fn main() -> io::Result<()> {
             &["о", "е", "а", "и", "н", "т", "с", "р"],
         )],
         "small" => small(),
-        // Prints the vector instructions that the kernels use on this processor.
+        // Prints the instructions that the rolling hash uses on this processor.
         "platform" => {
             println!("{:?}", RollingPlatform::detect());
             return Ok(());
@@ -120,7 +120,7 @@ fn in_letters(seed: u64, len: usize, letters: &[&str]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Makes an HTML page with a tag for every dozen words.
+/// Makes an HTML page with a tag for about every ten words.
 fn markup(seed: u64, len: usize) -> Vec<u8> {
     let mut page = b"<!DOCTYPE html>\n<html><head><title>Page</title></head><body>\n".to_vec();
     let text = text(seed, len);

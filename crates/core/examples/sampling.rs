@@ -19,7 +19,7 @@ use resemble_core::params::{ChunkParams, SamplingParams};
 use resemble_core::similarity::{NoBoilerplate, estimate};
 use resemble_core::{Digest, Params, Score};
 
-/// Returns all pairs that share a fingerprint or a chunk.
+/// Returns all pairs that share a fingerprint or a chunk which at most 1,000 files have.
 fn candidates(digests: &[Digest]) -> BTreeSet<(usize, usize)> {
     let mut by_key: HashMap<(bool, u64), Vec<usize>> = HashMap::new();
     for (file, digest) in digests.iter().enumerate() {

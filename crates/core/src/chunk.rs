@@ -33,9 +33,9 @@
 //! Tmax to these matches.
 //!
 //! A scan that also computes fingerprints must not skip any window. A scan without fingerprints
-//! ([`cut`], [`Chunker::update`]) skips the first Tmin bytes of each chunk, as usual, and searches
-//! only for matches of D. One chunk in a hundred reaches Tmax without a match of D. In that chunk
-//! the last match of D' is searched backwards.
+//! skips the first Tmin bytes of each chunk, as usual, and searches only for matches of D. Such
+//! scans are [`cut`] and, with AVX-512, [`Chunker::update`]. One chunk in a hundred reaches Tmax
+//! without a match of D. In such a chunk the last match of D' is searched backwards.
 //!
 //! After a cut at the backup, the bytes from there to Tmax are not scanned again: none of their
 //! positions matches D or D'.
@@ -56,7 +56,7 @@ pub struct Cut {
     pub start: u64,
     /// The length of each chunk in bytes.
     pub len: u32,
-    /// The number of chunks. Only [`Chunker::zeros`] returns more than one.
+    /// The number of chunks. It exceeds 1 only in the cuts of [`Chunker::zeros`].
     pub count: u64,
 }
 
@@ -277,8 +277,8 @@ impl Chunker {
     ///
     /// All windows within the zeros have the same hash. If that hash matches D, every chunk that
     /// starts in the zeros ends at Tmin. Otherwise the chunk ends at Tmax. If the hash matches D',
-    /// the backup is also at Tmax. So once a chunk has started after 63 of the zeros, the lengths
-    /// of all later chunks are known.
+    /// the backup is also at Tmax. Once a chunk has started in the zeros and has no backup yet,
+    /// these rules hold for it and all later chunks in the zeros. So their lengths are known.
     pub(crate) fn scan_zeros(
         &mut self,
         count: u64,

@@ -1,8 +1,8 @@
 //! Samples executables by their machine code.
 //!
 //! Two builds of one program have the same instructions at other addresses. If a function grows,
-//! every call, jump or reference across it has another distance in its four bytes. Every window of
-//! 64 bytes has several such distances, so hardly any window stays the same.
+//! every call, jump or reference across it has another distance in its four bytes. Most windows of
+//! 64 bytes have several such distances, so hardly any window stays the same.
 //!
 //! # Method
 //!
@@ -19,9 +19,10 @@
 //! 1. **Where**: in the executable segments that the program header of an ELF file names. The
 //!    header is at the beginning, so a stream has it in time. Data between segments is sampled
 //!    unchanged.
-//! 2. **No disassembler.** A small distance (the uppermost byte 0 or 255) after the byte of an
-//!    opcode is set to zero. Some of these are not distances. But the decision depends only on the
-//!    bytes around it, so equal code is changed equally everywhere. Sampling needs no more.
+//! 2. **No disassembler.** In x86 code, a small distance (the uppermost byte 0 or 255) after the
+//!    byte of an opcode is set to zero. In ARM64 code, each aligned word is decoded. Some of the
+//!    changed bytes are not distances. But the decision depends only on a few bytes, so equal code
+//!    is changed equally everywhere. Sampling needs no more.
 
 use std::ops::Range;
 
@@ -98,13 +99,13 @@ impl CodeSampler {
         self.state = CodeState::Beginning;
     }
 
-    /// Returns whether the content is known to be an executable. If it is, its samples are those
-    /// that this sampler finds.
+    /// Returns whether the content is known to be an executable whose code is filtered. If it is,
+    /// its samples are those that this sampler finds.
     pub(crate) const fn is_code(&self) -> bool {
         matches!(self.state, CodeState::Code(_))
     }
 
-    /// Returns whether the content is known not to be an executable.
+    /// Returns whether the content is known to have no code that can be filtered.
     pub(crate) const fn is_none(&self) -> bool {
         matches!(self.state, CodeState::Other)
     }
@@ -289,7 +290,7 @@ const fn arm64(word: u32) -> Option<u8> {
 }
 
 /// Reads the beginning of an ELF file. Returns its processor and the ranges of its code. `None` if
-/// the processor is not known, or if there is no code.
+/// the file is not a little-endian ELF file, if the processor is not known, or if there is no code.
 fn segments(head: &[u8]) -> Option<(Machine, Vec<Range<u64>>)> {
     const LITTLE: u8 = 1;
     const WIDE: u8 = 2;

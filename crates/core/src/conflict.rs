@@ -1,8 +1,8 @@
 //! The names that sync programs give to conflicting files.
 //!
-//! If a file was changed on two sides, a sync program keeps both, and marks one by its name. Only
-//! the forms that the programs document are recognised: in English, with the date or the hash that
-//! they write. `report (1).txt` is an ordinary copy.
+//! If a file was changed on two sides, a sync program keeps both versions, and marks one of them by
+//! its name. Only the forms that the programs document are recognised: in English, with the date or
+//! the hash that they write. `report (1).txt` is an ordinary copy.
 //!
 //! | program | name |
 //! |---|---|
@@ -13,8 +13,9 @@
 //! | ownCloud | `NAME_conflict-20240131-101112.EXT` |
 //! | `OneDrive` | `NAME-DESKTOP-1A2B3C4.EXT` |
 //!
-//! `OneDrive` appends only the name of the computer. It is recognised only in the form of Windows'
-//! default names, and only if the original exists ([`SyncProgram::needs_original`]).
+//! `OneDrive` appends only the name of the computer. That name is recognised only in the form of
+//! Windows' default names (`DESKTOP-`, `LAPTOP-`), and only if the original exists
+//! ([`SyncProgram::needs_original`]).
 
 /// A program that renames conflicting files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +74,8 @@ impl ConflictName {
 
 /// Splits a name before its last point. The programs insert their suffix there.
 fn split(name: &[u8]) -> (&[u8], &[u8]) {
-    // The inserted suffix may contain a point itself, if the original has none.
+    // The suffixes of Syncthing and git-annex begin with a point. If the original has no point, the
+    // last one is that of the suffix.
     let point = name.iter().rposition(|byte| *byte == b'.');
     match point.map(|at| name.split_at(at)) {
         Some((_, extension)) if is_added(&extension[1..]) => (name, b""),
@@ -86,7 +88,7 @@ fn is_added(extension: &[u8]) -> bool {
     extension.starts_with(b"sync-conflict-") || extension.starts_with(b"variant-")
 }
 
-/// Returns the parts before and after the last `marker`.
+/// Returns the parts before and after the last `marker`, if there is one.
 fn around<'n>(stem: &'n [u8], marker: &[u8]) -> Option<(&'n [u8], &'n [u8])> {
     let at = stem
         .windows(marker.len())

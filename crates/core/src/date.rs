@@ -24,7 +24,8 @@ pub const fn civil(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// The date of a document's last change or, if that is missing, of its creation.
+/// The date that a document states about itself: that of its last change or, if that is missing, of
+/// its creation, sending or publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocumentDate {
     /// Seconds since 1970, UTC. A date without a zone is taken for UTC.
@@ -55,7 +56,7 @@ pub enum DateSource {
     /// The creation in the XMP packet of a PDF whose dictionary has no date, if the packet states
     /// no last change.
     XmpCreated = 7,
-    /// The header of a mail.
+    /// The header `Date` of a mail.
     MailDate = 8,
     /// The last change of the file in the Exif data of a picture.
     ExifModified = 9,
@@ -119,7 +120,7 @@ impl DateSource {
         &Self::ALL[Self::ArticleModified as usize..]
     }
 
-    /// Returns the source with this number.
+    /// Returns the source with this number, or `None` if no source has it.
     pub fn of_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }

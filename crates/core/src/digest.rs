@@ -1,6 +1,6 @@
 //! The result of one pass over a file's bytes.
 //!
-//! A [`Digest`] is everything the index stores of a content; [`Digester`] makes it.
+//! A [`Digest`] is all that the pass computes; [`Digester`] makes it.
 
 mod digester;
 mod posted;
@@ -28,8 +28,8 @@ pub struct ChunkRun {
     pub len: u32,
     /// The number of equal consecutive chunks, at least 1.
     pub count: u64,
-    /// True if all bytes of the chunk are equal (zeros, padding). Such a chunk is stored and
-    /// compared in exact answers, but nominates no file and is no evidence.
+    /// True if all bytes of the chunk are equal (zeros, padding). Such a chunk is stored, and
+    /// compared with those of other versions, but nominates no file and is no evidence.
     pub constant: bool,
 }
 
@@ -92,7 +92,8 @@ impl ChunkList {
     /// chunks.
     ///
     /// Runs at equal positions in both contents are compared first, so that edits in place cost one
-    /// pass. Only the runs that differ there are looked up by their hash.
+    /// pass. Only the runs that differ there are looked up by their hash, among those of `other`
+    /// that differ there. So a further copy of a run that is equal in place is returned, too.
     pub fn bytes_unlike(&self, other: &Self) -> Vec<Range<u64>> {
         let mut others = other.positions().peekable();
         let mut moved = HashSet::new();
@@ -152,8 +153,8 @@ impl ChunkList {
     }
 }
 
-/// The kind of a content. A content is text if its first 8 KiB have no NUL. Texts with enough words
-/// are distinguished from those with few.
+/// The kind of a content. A content with a NUL in its first 8 KiB is binary. Any other content that
+/// is not empty is text if it has enough words, else data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentKind {
     /// No bytes at all.
@@ -167,7 +168,7 @@ pub enum ContentKind {
     Binary,
 }
 
-/// Everything the index stores of a content.
+/// All that one pass over a content computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digest {
     /// The hash of all bytes, which names the content.
@@ -178,14 +179,14 @@ pub struct Digest {
     pub kind: ContentKind,
     /// Its chunks.
     pub chunks: ChunkList,
-    /// The sampled fingerprints. If a text was just read, these are all fingerprints that get
+    /// The sampled fingerprints. If a text was just read, these are the samples of its shingles for
     /// posting lists ([`Params::posted`]). The index stores fewer of them as its signature
     /// ([`Digest::kept`]).
     pub signature: Signature,
     /// Extra fingerprints that have posting lists. They only help to find the content; nothing is
-    /// estimated from them. For data and for texts that are mostly markup, they are shingles of all
-    /// words, tags included. For texts whose letters take several bytes, they are more of the
-    /// text's shingles.
+    /// estimated from them. For data that is not encoded, and for texts that are mostly markup,
+    /// they are shingles of all words, tags included. For texts whose letters take several bytes,
+    /// they are more of the text's shingles.
     pub besides: Vec<Fingerprint>,
     /// The digest of its words, if it is a text with enough of them:
     /// [`Shingled::words`](crate::words::Shingled).
@@ -209,8 +210,8 @@ impl ChunkEdit {
 }
 
 /// The digest of a content that is mostly equal to another one. It lacks the chunks that both
-/// contents have. A log of gigabytes that gets a new line has millions of such chunks. An image
-/// with one changed block has them, too.
+/// contents have. A log of gigabytes that gets a new line has millions of such chunks. So has an
+/// image with one changed block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditedDigest {
     /// The other content.
@@ -295,7 +296,8 @@ impl Digest {
 }
 
 impl ContentKind {
-    /// Returns the number by which files store a kind: 0 empty, 1 text, 2 binary, 3 data.
+    /// Returns the number by which indexes and catalogues store a kind: 0 empty, 1 text, 2 binary,
+    /// 3 data.
     pub const fn number(self) -> u8 {
         match self {
             Self::Empty => 0,

@@ -1,4 +1,4 @@
-//! The three hashes of resemble, each with its own purpose.
+//! The three hashes of bytes, each with its own purpose.
 //!
 //! | hash | of what | for what |
 //! |---|---|---|
@@ -12,15 +12,14 @@
 //! # Processors
 //!
 //! The first two hashes take most of the time, so they have kernels for wide vector units. The
-//! kernels are chosen once at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A
-//! kernel is only a faster way to the same values. The portable kernel is the definition, and the
-//! tests compare every kernel of the processor with it. Nothing outside this module depends on
-//! which one ran.
+//! kernels are chosen at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A kernel is
+//! only a faster way to the same values. The portable kernel is the definition, and the tests
+//! compare every kernel of the processor with it. No result depends on which kernel ran.
 //!
-//! There are kernels for words, too: `letters` finds the words of texts, and `shingles` hashes and
-//! joins them.
+//! There are kernels for words, too: `letters` finds the letters of words, and `shingles` hashes
+//! and joins the words.
 //!
-//! `unsafe` is confined to the kernel files, which have only kernels.
+//! `unsafe` is confined to the kernel files of `resemble-kernels`, which have only kernels.
 
 pub mod content;
 

@@ -55,7 +55,8 @@ impl fmt::Display for ByteLen {
     }
 }
 
-/// The id of a content in one index: the bytes of one or more files. It is never reused.
+/// The id of a content in one index; a content is the bytes of one or more files. The id is never
+/// reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentId(pub u32);
 
@@ -115,7 +116,7 @@ printed_in_hex!(
     Display for WordsDigest, Debug for WordsDigest
 );
 
-/// Parses the hexadecimal form of a hash.
+/// Parses the hexadecimal form of a hash; `None` if the text is not the digits of `N` bytes.
 pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if pairs.len() != N || !rest.is_empty() {

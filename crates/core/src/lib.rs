@@ -1,11 +1,11 @@
 //! `resemble-core`: bytes in, values out.
 //!
-//! Everything that decides *what* resemble answers is in this crate, and is pure: no I/O, no clock,
-//! no environment, no printing. The modules follow the path of a file:
+//! This crate computes digests, measures and groups of contents. It is pure: no I/O, no clock, no
+//! environment, no printing. The main modules follow the path of a file:
 //!
 //! ```text
 //! bytes ──► chunk (cut points, TTTD) ──► hash (MD5, many at a time) ──┐
-//!       └─► sample (sampled window fingerprints) ─────────────────────┼──► digest::Digest
+//!       ├─► words, sample (fingerprints of shingles, windows) ────────┼──► digest::Digest
 //!       └─► hash::content (BLAKE3 of the whole) ──────────────────────┘
 //!
 //! Digest of a, Digest of b ──► similarity: resemblance, containments, shared bytes, relation

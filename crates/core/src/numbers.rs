@@ -9,7 +9,7 @@
 //! (`1,234.50`, `2026-11-21`, `12:30`, `3/4`). Letters next to digits are a word of their own. So
 //! `17th`, `No. 17` and `INV2025` are a number and a word each, and `17th` and `18th` differ in a
 //! number. Two texts differ only in numbers if both have the same words, and a number wherever the
-//! other has one. At least one number must differ.
+//! other has one. At least one number must differ, and there must be at least five words.
 
 /// The minimum number of words in a text that is compared.
 const LEAST_WORDS: u64 = 5;
@@ -26,8 +26,9 @@ pub struct OnlyNumbers {
     pub first: Vec<(String, String)>,
 }
 
-/// Compares two texts (UTF-8). Returns the first `most` differences, if they differ only in
-/// numbers.
+/// Compares two texts (UTF-8). Returns the count of their differences and the first `most` of
+/// these. `None` if the texts are equal, differ in more than numbers, or have fewer than five
+/// words.
 pub fn only_numbers(a: &[u8], b: &[u8], most: usize) -> Option<OnlyNumbers> {
     let mut found = OnlyNumbers {
         count: 0,

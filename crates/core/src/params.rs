@@ -1,7 +1,7 @@
-//! Every constant that changes the meaning of an index, and the id that names them together.
+//! The parameters on which an index depends, and the id that names them together.
 //!
 //! An index stores the id that it was built with. If the program has other parameters, it builds
-//! the index again and never mixes the two.
+//! the index anew. Digests of different parameters are never mixed.
 
 use std::fmt;
 
@@ -51,7 +51,7 @@ impl ChunkParams {
     };
     /// The average chunk size of [`Self::PAPER`] according to the paper.
     pub const PAPER_AVERAGE: u32 = 1015;
-    /// The smallest average that is allowed: Tmin must exceed the hash window (64 bytes).
+    /// The smallest average that is allowed. Its Tmin (66) must exceed the hash window (64 bytes).
     pub const LEAST_AVERAGE: u32 = 145;
     /// The largest average that is allowed.
     pub const GREATEST_AVERAGE: u32 = 16 << 20;
@@ -83,8 +83,8 @@ impl ChunkParams {
     }
 }
 
-/// The density of a signature's fingerprints. `docs/decisions/0003-window-and-rate.md` has the
-/// choice and its curves.
+/// The density of the sampled fingerprints of a content. `docs/decisions/0003-window-and-rate.md`
+/// has the choice and its curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SamplingParams {
     /// A file keeps one window in 2^`least_level` or fewer.
@@ -93,21 +93,22 @@ pub struct SamplingParams {
     /// a greater level.
     pub few: u32,
     /// The maximum number of distinct fingerprints of a file. If there are more, the level rises by
-    /// one (the rate halves) until they fit. With 0 nothing is sampled, and the pieces to sample
-    /// are not even computed.
+    /// one (the rate halves) until they fit. With 0 nothing is sampled, and no window or shingle is
+    /// examined for it.
     pub cap: u32,
 }
 
-/// A byte of a UTF-8 character after its first *continues* a letter. A text may keep one more
-/// sample for each 40 of these bytes ([`SamplingParams::of_text`]). In Russian, 46 bytes of 100
-/// continue a letter, and there is one sample in 111 bytes at level 3.
+/// A byte of a UTF-8 character after its first *continues* a letter. A text may keep one sample for
+/// each 40 of these bytes, if that is more than `few` ([`SamplingParams::of_text`]). In Russian, 46
+/// bytes of 100 continue a letter, and there is one sample in 111 bytes at level 3.
 const CONTINUED: u64 = 40;
 
 impl SamplingParams {
     /// Samples nothing.
     pub const NOTHING: Self = Self::at(Fingerprint::BASE_LEVEL, 0);
 
-    /// Samples one window in 2^`least_level` or fewer, and at most `cap` of a file.
+    /// Returns a sampling that keeps one window in 2^`least_level` or fewer, and at most `cap` of a
+    /// file.
     pub const fn at(least_level: u8, cap: u32) -> Self {
         Self {
             least_level,
@@ -130,8 +131,8 @@ impl SamplingParams {
     ///
     /// A letter beyond ASCII has two bytes or more. So 500 bytes of such letters have half as many
     /// words as 500 bytes of ASCII. A text of such letters may keep more of its samples at the
-    /// least level: one for each `CONTINUED` (40) of these bytes. For its size, the text then costs
-    /// no more than an ASCII text.
+    /// least level: one for each `CONTINUED` (40) of these bytes, if that is more than `few`, and
+    /// at most `cap`. For its size, the text then costs no more than an ASCII text.
     #[must_use]
     pub const fn of_text(self, continued: u64) -> Self {
         let few = continued / CONTINUED;
@@ -196,8 +197,8 @@ impl Params {
 }
 
 /// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v9`.
-/// It is stable, and differs whenever any byte of a digest could differ. `v9` is the version of all
-/// else that a digest depends on, such as words and hash tables.
+/// The id is stable, and differs whenever any byte of a digest could differ. `v9` is the version of
+/// all else that a digest depends on, such as words and hash tables.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ChunkParams {

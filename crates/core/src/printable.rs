@@ -2,8 +2,8 @@
 //!
 //! Names and contents of files are untrusted. An escape sequence repaints the screen, and a
 //! character without a glyph is invisible. A character that changes the direction of writing can
-//! make `txt.exe` look like `exe.txt`. All output of such text uses this check, so that terminal,
-//! page, workbook and overlay escape the same characters.
+//! make `txt.exe` look like `exe.txt`. Output for people uses this check, so that it escapes the
+//! same characters everywhere.
 
 /// Returns whether a character is visible, not a control character, and does not change the
 /// direction of writing.

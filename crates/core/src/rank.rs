@@ -2,8 +2,7 @@
 //!
 //! Lists have the same order on every machine, in whatever order the index returned them. They are
 //! sorted by score, by the share of the queried file, and by resemblance, all descending. Then the
-//! raw bytes of the path decide, independent of the locale. No two rows have equal paths, so there
-//! are no ties.
+//! raw bytes of the path decide, independent of the locale. So rows of different paths never tie.
 
 use std::cmp::Ordering;
 
@@ -12,7 +11,7 @@ use crate::similarity::Measures;
 
 /// Compares two rows (score, measures, raw path bytes); `Less` sorts first.
 ///
-/// Rows that are too small to judge sort last.
+/// Among equal scores, rows without a containment (too small to judge) sort last.
 pub fn compare(a: (Score, &Measures, &[u8]), b: (Score, &Measures, &[u8])) -> Ordering {
     b.0.cmp(&a.0)
         .then_with(|| b.1.a_in_b.cmp(&a.1.a_in_b))

@@ -1,9 +1,10 @@
 //! A bounded cache of recently used values.
 //!
 //! The least recently used values are dropped first, approximately. There are two generations. A
-//! requested value moves to the younger generation. When the younger one has half of the allowed
-//! bytes, it becomes the older one, and the previous older one is dropped. This needs no list of
-//! uses, and is exact enough for values that can be made again.
+//! requested value moves to the younger generation. A new value may make the younger one exceed
+//! half of the allowed bytes. If so, the younger generation first becomes the older one, and the
+//! previous older one is dropped. This needs no list of uses, and is exact enough for values that
+//! can be made again.
 
 use std::collections::HashMap;
 use std::hash::Hash;

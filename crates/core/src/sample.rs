@@ -1,4 +1,4 @@
-//! The sample of the default measure: window or shingle fingerprints, one in 2^k.
+//! The signature of a content: fingerprints of windows or shingles, one in 2^k.
 //!
 //! # What is kept
 //!
@@ -7,7 +7,7 @@
 //! section "Estimating the resemblance and the containment"; `MOD_m` there). The kept set is a
 //! function of the *set* of windows alone. Two files that share a run of bytes keep the same
 //! fingerprints inside it. So the shared part of the samples estimates the shared part of all
-//! windows without bias.
+//! windows without bias. In texts, shingles take the place of windows ([`crate::words`]).
 //!
 //! # Choices
 //!
@@ -17,7 +17,7 @@
 //!    bytes, so it serves repetitive files (few distinct windows) as well as random ones. It also
 //!    bounds the cost of a file in the index without any estimate.
 //! 2. **Samples nest.** `S_k(a)` cut down to a level K ≥ k is exactly `S_K(a)`. So files of
-//!    different sizes are compared at the greater of both levels: [`Signature::at_level`].
+//!    different sizes are compared at the greater of their two levels: [`Signature::at_level`].
 //! 3. **The order is kept**: fingerprints are in the order of their first occurrence. A set would
 //!    be enough for the ratio. The order also distinguishes one replaced block from many scattered
 //!    edits, which [`crate::similarity`] needs to count bytes instead of windows.
@@ -26,7 +26,7 @@
 //! 5. **The window is 64 bytes**, where the papers use about 20. Long windows distinguish copied
 //!    text from common phrases; `docs/decisions/0003-window-and-rate.md` has the figures.
 //!
-//! A file of fewer than 64 bytes has no window and an empty signature.
+//! A binary of fewer than 64 bytes has no window and an empty signature.
 
 use std::hint::black_box;
 
@@ -45,8 +45,8 @@ pub struct Signature {
     pub repeats: Option<Repeats>,
 }
 
-/// The share of a text's shingles that repeat an earlier one, in 255ths. A sample of distinct
-/// shingles does not reveal it.
+/// The share of a text's shingles that repeat an earlier one, in 255ths. Samples of distinct
+/// shingles do not reveal it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeats(pub u8);
 
@@ -66,7 +66,7 @@ impl Repeats {
 }
 
 impl Signature {
-    /// Returns the fingerprints that a sample at `level` keeps, in order. They are complete only
+    /// Returns the fingerprints that a signature at `level` keeps, in order. They are complete only
     /// for a `level` not below the signature's own.
     pub fn at_level(&self, level: u8) -> impl Iterator<Item = Fingerprint> + '_ {
         self.fingerprints
@@ -75,14 +75,14 @@ impl Signature {
             .filter(move |fingerprint| fingerprint.level() >= level)
     }
 
-    /// Returns the sample of the same content by sparser rules. A [`Sampler`] with these rules
-    /// would make the same one.
+    /// Returns the signature of the same content by sparser rules. A [`Sampler`] with these rules
+    /// would make the same signature.
     #[must_use]
     pub fn thinned(&self, params: &SamplingParams) -> Self {
         Self::of_denser(self.level, &self.fingerprints, self.repeats, params)
     }
 
-    /// Makes a sample by these rules from a denser one.
+    /// Makes a signature by these rules from the fingerprints of a denser one.
     fn of_denser(
         level: u8,
         fingerprints: &[Fingerprint],
@@ -99,7 +99,7 @@ impl Signature {
         while above(level) > params.most(level) {
             level += 1;
         }
-        // The capacity is exact, because the sample is stored. There is only one allocation,
+        // The capacity is exact, because the signature is stored. There is only one allocation,
         // because threads contend for the allocator.
         let mut kept = Vec::with_capacity(above(level));
         let is_kept = |fingerprint: &&Fingerprint| fingerprint.level() >= level;
@@ -114,10 +114,10 @@ impl Signature {
 
 /// Collects a [`Signature`] from the fingerprints of a file's windows in file order.
 ///
-/// Holds at most `cap` fingerprints at any time. If there would be one more, the level rises and
-/// the fingerprints below it are dropped. A dropped fingerprint is never needed again: the number
-/// of distinct fingerprints at a level only grows with the file. So the result is that of choosing
-/// the level for the whole file. It does not depend on how the file was cut into pieces.
+/// Keeps at most [`SamplingParams::most`] fingerprints. If there would be one more, the level rises
+/// and the fingerprints below it are dropped. A dropped fingerprint is never needed again: the
+/// number of distinct fingerprints at a level only grows with the file. So the result is that of
+/// choosing the level for the whole file. It does not depend on how the file was cut into pieces.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     params: SamplingParams,
@@ -154,7 +154,8 @@ impl Sampler {
         sampler
     }
 
-    /// Forgets the pushed fingerprints, and samples by `params` from now on. Keeps the memory.
+    /// Forgets the pushed fingerprints as [`Self::reset`] does, and samples by `params` from now
+    /// on.
     pub(crate) fn begin(&mut self, params: &SamplingParams) {
         self.params = *params;
         self.reset();
@@ -186,7 +187,7 @@ impl Sampler {
     }
 
     /// Takes the fingerprint of the next sampled window. Fingerprints below the level, and those
-    /// seen before, change nothing.
+    /// seen before, only count as pushed.
     #[inline]
     pub fn push(&mut self, fingerprint: Fingerprint) {
         self.pushed += 1;
@@ -269,7 +270,7 @@ impl Sampler {
         self.params.cap > 0
     }
 
-    /// Returns the signature of the pushed fingerprints and resets the sampler; keeps the memory.
+    /// Returns the signature of the pushed fingerprints and resets the sampler ([`Self::reset`]).
     pub fn take(&mut self) -> Signature {
         self.keep_waiting();
         let signature = Signature {
@@ -290,7 +291,7 @@ impl Sampler {
     }
 
     /// Like [`Self::take_thinned`], for a text. All fingerprints of the least level must have been
-    /// pushed, as often as they occur.
+    /// pushed or counted (`leave_out`), as often as they occur.
     pub fn take_text(&mut self, params: &SamplingParams) -> Signature {
         self.keep_waiting();
         let sparser = self.level - self.params.least_level;
@@ -302,7 +303,8 @@ impl Sampler {
         }
     }
 
-    /// Forgets the pushed fingerprints; keeps the memory.
+    /// Forgets the pushed fingerprints; keeps the memory, except that of a large set that is not
+    /// well filled.
     pub fn reset(&mut self) {
         if !self.order.is_empty() {
             // After a large file the set is made small again, because clearing a large set would
@@ -356,7 +358,7 @@ impl Seen {
     }
 
     /// Loads the slots where these fingerprints belong into the cache. The loads do not depend on
-    /// each other.
+    /// each other. Returns a number that depends on all of them.
     fn glance(&self, fingerprints: &[Fingerprint]) -> u32 {
         let mask = self.slots.len() - 1;
         fingerprints.iter().fold(0, |all, fingerprint| {
@@ -435,8 +437,8 @@ mod tests {
 
     use super::*;
 
-    /// Makes a signature by the definition: the least level at which at most `cap` distinct
-    /// fingerprints remain. With a cap of 0 nothing is sampled.
+    /// Makes a signature by the definition: the least level at which at most
+    /// [`SamplingParams::most`] distinct fingerprints remain. With a cap of 0 nothing is sampled.
     fn by_definition(params: &SamplingParams, all: &[Fingerprint]) -> Signature {
         let all = if params.cap == 0 { &[] } else { all };
         for level in params.least_level.. {

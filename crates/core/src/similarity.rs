@@ -4,7 +4,8 @@
 //! bytes, so the sum of these bytes is a lower bound ([`shared_chunk_bytes`]). But one edit changes
 //! a whole chunk. **Common fingerprints** are a measurement: their ratio is an unbiased estimate of
 //! the shared windows, for any edits. But a ratio of few samples is noise. [`estimate()`] weighs
-//! both, [`runs`] computes the same measures from the bytes, and [`relation`] names the result.
+//! both, [`proof`] computes the measures from the contents themselves, and [`relation`] names the
+//! result.
 
 pub use crate::digest::Sketch;
 use crate::ids::{ByteLen, Fingerprint, Score};
@@ -43,7 +44,7 @@ pub use text::{
 pub struct Measures {
     /// Containment of a in b. For two texts it is the share of a's words in runs of at least five
     /// that b has, too. For other contents it is the share of a's bytes in runs of at least 64
-    /// ([`Unit`]). `None` if a file is too small to judge.
+    /// ([`Unit`]). `None` if a file is too small to judge, or has too few samples for an estimate.
     pub a_in_b: Option<Score>,
     /// Containment of b in a.
     pub b_in_a: Option<Score>,
@@ -100,7 +101,7 @@ impl Measures {
 pub struct Estimated {
     /// The estimates.
     pub measures: Measures,
-    /// The intervals in which the true measures lie.
+    /// The interval of each estimate.
     pub interval: Interval,
 }
 
@@ -151,7 +152,7 @@ impl Interval {
         }
     }
 
-    /// Returns the upper end of the larger containment.
+    /// Returns the greater of the upper ends of both containments.
     pub fn most(&self) -> Option<Score> {
         let most = |ends: Option<(Score, Score)>| ends.map(|(_, high)| high);
         most(self.a_in_b).max(most(self.b_in_a))
@@ -212,9 +213,9 @@ pub enum Relation {
     SameText,
     /// Both containments at least 70 %.
     Near,
-    /// b is contained in a: `b_in_a` at least 70 %.
+    /// b is contained in a: only `b_in_a` is at least 70 %.
     Contains,
-    /// a is contained in b: `a_in_b` at least 70 %.
+    /// a is contained in b: only `a_in_b` is at least 70 %.
     Contained,
     /// A containment of at least 25 %, and none of 70 %.
     Shares,
@@ -262,7 +263,8 @@ impl Relation {
     }
 }
 
-/// Returns the relation of a pair by its measures, or `None` if it has none.
+/// Returns the relation of a pair by its measures, or `None` if it has none. Never returns
+/// [`Relation::SameText`].
 ///
 /// `identical` is decided by the caller (equal [`crate::ContentDigest`]) and allowed for files of
 /// any size. Every other relation needs files of at least [`LEAST_JUDGED`] bytes and `min_shared`

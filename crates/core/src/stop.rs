@@ -20,7 +20,7 @@ impl StopFlag {
         self.own.store(true, Ordering::Relaxed);
     }
 
-    /// Allows work again.
+    /// Withdraws the request; that of a parent flag remains.
     pub fn clear(&self) {
         self.own.store(false, Ordering::Relaxed);
     }
@@ -36,7 +36,8 @@ impl StopFlag {
         if self.is_set() { Err(Stopped) } else { Ok(()) }
     }
 
-    /// Returns a flag that is set when this one is, and can also be set alone.
+    /// Returns a flag that is set while this one is set itself, and can also be set alone. A parent
+    /// of this flag has no effect on the child.
     #[must_use]
     pub fn child(&self) -> Self {
         Self {

@@ -135,8 +135,8 @@ fn intervals_hold_the_truth_of_every_kind() {
     }
 }
 
-/// A text has one paragraph ten times. The paragraph is a tenth of the distinct shingles and half
-/// of the text. The samples alone would give a wrong estimate with a narrow interval.
+/// A text has one paragraph ten times. The paragraph is an eleventh of the distinct shingles and
+/// half of the text. The samples alone would give a wrong estimate with a narrow interval.
 #[test]
 fn a_text_that_repeats_itself() {
     let mut random = Random::new(7);
@@ -184,7 +184,7 @@ fn what_strangers_say_again_is_not_shared() {
     assert!(bias <= 0.07 && mean <= 0.08, "{bias} {mean}");
 }
 
-/// One word is changed in a long text. Most pairs then share all samples, but the resemblance is
+/// One word is inserted into a long text. Most pairs then share all samples, but the resemblance is
 /// not 1.
 #[test]
 fn where_all_samples_are_shared_all_may_be() {
@@ -201,7 +201,7 @@ fn where_all_samples_are_shared_all_may_be() {
 }
 
 /// A drawing, and a text of prose with a part of the drawing in it. The two have no comparable
-/// samples, and the estimate reports that.
+/// samples, so only common chunks are evidence.
 #[test]
 fn a_drawing_and_a_text_that_holds_it() {
     let mut random = Random::new(5);

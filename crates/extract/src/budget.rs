@@ -10,7 +10,7 @@
 
 use crate::{Bound, Limits};
 
-/// The output size in bytes at or above which the ratio of output to input is checked. Below it, a
+/// The output size in bytes above which the ratio of output to input is checked. Up to this size, a
 /// small file of blanks may have a high ratio without being a bomb.
 pub(crate) const RATIO_FROM: u64 = 1 << 20;
 

@@ -7,9 +7,10 @@
 //!
 //! 1. A byte order mark of UTF-16 or UTF-32 counts if the bytes after it decode to characters that
 //!    occur in texts.
-//! 2. Without a mark, UTF-16 is assumed in two cases. In the first, the high bytes of most units
-//!    are zero, and the units are letters, digits, blanks and punctuation. In the second, the units
-//!    are text of one script ([`wide`]).
+//! 2. Without a mark, UTF-32 is assumed if all units are characters that occur in texts. UTF-16 is
+//!    assumed in two cases. In the first, the high bytes of most units are zero, and the units are
+//!    letters, digits, blanks and punctuation. In the second, the units are text of one script
+//!    ([`wide`]). ASCII with the escape sequences of ISO-2022-JP is in that encoding.
 //! 3. An encoding that markup declares is used, unless the bytes are UTF-8.
 //! 4. Other bytes must have no NUL, and no control characters except blanks. They must not be
 //!    UTF-8, not even damaged UTF-8. They must be valid in the encoding that chardetng guesses (the

@@ -65,7 +65,7 @@ pub struct Part {
 }
 
 /// Receives the parts of a file, one after another. Each part is one call of `begin`, any number of
-/// `bytes`, and one `end`. The parts of a part follow after its `end`.
+/// `bytes`, and one `end` or `drop_part`. The parts of a part follow after its `end`.
 pub trait Sink {
     /// Begins a part.
     fn begin(&mut self, part: Part);
@@ -174,8 +174,7 @@ impl fmt::Display for Bound {
 pub struct Limits {
     /// The maximum nesting of archives. 1 allows an archive of plain files.
     pub depth: u32,
-    /// The maximum ratio of output bytes to input bytes. It is checked at 1 MiB of output and
-    /// above.
+    /// The maximum ratio of output bytes to input bytes. It is checked above 1 MiB of output.
     pub ratio: u64,
     /// The maximum number of output bytes for one file.
     pub bytes: u64,
@@ -267,8 +266,8 @@ impl Extractor {
     /// bytes. Returns `None` if the file cannot be taken apart, which holds for plain text in UTF-8
     /// and for everything unknown. This is cheap, because it is called for every file that is read.
     ///
-    /// Only the ending of the name is used, and only for converters, for mails, and to avoid
-    /// needless checks. Everything else depends on the bytes.
+    /// Only the ending of the name is used, and only where the bytes are not enough: for
+    /// converters, mails and a few other formats. Everything else depends on the bytes.
     pub fn format(&self, name: &[u8], head: &[u8]) -> Option<Format> {
         let head = &head[..head.len().min(HEAD)];
         let dated = || read::dated(head).map(Format::read);

@@ -1,8 +1,8 @@
 //! Runs in the trusted process: starts the worker, checks its output, and passes the output on.
 //!
 //! The worker has read hostile bytes, so its output is not trusted. Its frames must be in a valid
-//! order, the parent of each part must exist, and parts and bytes are counted again. Any violation
-//! is treated as a crash.
+//! order, and the parent of each part must exist. Any violation is treated as a crash. Parts and
+//! bytes are counted again.
 //!
 //! # Crashes within an archive
 //!
@@ -339,8 +339,8 @@ struct Run {
     /// The path of the open part. It is for reports about the converter of the part.
     path: Vec<u8>,
     skipped: Vec<(Vec<u8>, Skipped)>,
-    /// The number of bytes of paths and reasons that were reported for skipped parts, at most
-    /// [`MOST_TOLD`] or slightly more.
+    /// The number of bytes of the paths and reasons of all skipped parts. When there are more than
+    /// [`MOST_TOLD`], no further ones are reported.
     told: usize,
     done: bool,
 }

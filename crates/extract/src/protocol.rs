@@ -1,15 +1,15 @@
 //! The frames in which the worker writes its results and the parent reads them.
 //!
 //! A frame is a length (32 bits, little endian) and that many bytes in the format postcard. The
-//! parent trusts none of them. It treats a length beyond [`LONGEST`], an unknown kind or a frame
-//! out of order as a crash of the worker.
+//! parent trusts none of them. It treats a length that is too large, an unknown kind or a frame out
+//! of order as a crash of the worker.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Role, Skipped};
 
-/// The maximum number of bytes in a frame.
+/// The maximum number of payload bytes in a frame.
 pub(crate) const LONGEST: usize = 64 << 10;
 
 /// The number of bytes in a frame that are not payload: its kind and the length of the payload.

@@ -24,7 +24,8 @@ pub enum ContentRef {
 }
 
 impl ContentRef {
-    /// Returns the digest of a new content. The digest of an edited content has no chunk list.
+    /// Returns the digest of the content, `None` for [`ContentRef::Known`]. The digest of an edited
+    /// content has no chunk list.
     pub fn new_digest(&self) -> Option<&Digest> {
         match self {
             Self::New(digest) => Some(digest),
@@ -43,7 +44,7 @@ pub enum NewState {
     Unsettled(ContentRef),
     /// The `errno` with which opening or reading the file failed.
     Unreadable(i32),
-    /// The reason why the file was left out, in one word.
+    /// The reason why the file was left out, in words.
     Skipped(String),
 }
 
@@ -155,14 +156,14 @@ pub enum Change {
         /// The errno; `None` if the listing succeeded.
         errno: Option<i32>,
     },
-    /// Removes the path, everything below it, and the departures recorded there. Does nothing if
-    /// the index does not have the path.
+    /// Removes the path, everything below it, and the departures recorded there. The index need
+    /// not have the path.
     Remove(PathBuf),
     /// Removes a path that has vanished, with everything below it, and records departures
     /// ([`crate::Snapshot::departures`]). Does nothing if the index does not have the path.
     Vanished(PathBuf),
-    /// The entry moved with everything below it, and replaced any entry at `to`. Only one row is
-    /// written, even for a large directory.
+    /// The entry moved with everything below it, and replaced any entry at `to`. Only a few rows
+    /// are written, even for a large directory.
     Rename {
         /// The old path.
         from: PathBuf,
@@ -174,8 +175,8 @@ pub enum Change {
 /// The result of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Paths of changes that named a content or a file that is no longer in the index. These
-    /// changes were not applied, and the files must be read again.
+    /// Paths of changes that named a content or a file that is no longer in the index, or whose
+    /// edits do not fit. These changes were not applied, and the files must be read again.
     pub gone: Vec<PathBuf>,
     /// The results of the applied [`Change::File`]s, in the order of the batch. A later change of
     /// the same batch may have undone one.

@@ -130,9 +130,9 @@ fn blocks_of(length: u64) -> io::Result<u64> {
     }
 }
 
-/// Splits a range of bytes into stretches. A stretch lies in one block, or consists of whole blocks
-/// of one group. Returns for each its first block, its offset in that block, and its place in the
-/// range.
+/// Splits a range of bytes into pieces. A piece lies in one block, or consists of whole blocks of
+/// one group. Returns for each piece its first block, its offset in that block, and its place in
+/// the range.
 fn stretches(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
     let end = offset + len as u64;
     let mut at = offset;
@@ -154,7 +154,7 @@ fn stretches(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range
 }
 
 impl Checked {
-    /// Opens a file. If it is empty, the first write also writes its head.
+    /// Opens a file. If it is empty, the first call of `set_len` writes its head.
     pub(crate) fn new(file: impl StorageBackend, health: Arc<Health>) -> io::Result<Self> {
         let len = file.len()?;
         let mut header = Header {

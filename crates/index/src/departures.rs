@@ -4,8 +4,8 @@
 //! A row is written in the transaction that removes the name. For a vanished file it has the digest
 //! of the file's content; for a renamed file or directory it has the new name. With the digest the
 //! lost file can be found even later: any file with that content is a copy. A name that exists
-//! again at the end of the batch is not recorded, because programs save by renaming. A name that is
-//! forgotten on purpose is not recorded either.
+//! again at the end of the batch is not recorded, because programs save by renaming. A name that
+//! `Change::Remove` removes, or that a rule leaves out, is not recorded either.
 //!
 //! The log is bounded by age, number of rows and length of paths. So a tree of temporary files
 //! cannot fill the disk; it only displaces older rows.
@@ -36,13 +36,15 @@ const LONGEST: usize = 1024;
 /// The fate of a name that is gone: it vanished or was renamed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Departed {
-    /// The content that the file had. `None` for a directory, or for a file that was not read.
+    /// The content that the file had. `None` for a directory, for a path below a renamed directory,
+    /// or for a file that was not read.
     pub content: Option<ContentDigest>,
-    /// The target of the rename; `None` if the name vanished.
+    /// The target of the rename, or another name of a file that lost this name. `None` if neither
+    /// is known.
     pub to: Option<Renamed>,
 }
 
-/// The target of a rename.
+/// The target of a rename, or another name of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
     /// The new name.
@@ -64,8 +66,8 @@ pub(crate) struct Departure {
 }
 
 impl Departure {
-    /// Returns the departure that this row implies for `path`, if `path` is the row's name or is
-    /// below it.
+    /// Returns the departure that this row implies for `path`. `None` unless `path` is the row's
+    /// name, or is below that name and the row has a new name.
     pub(crate) fn leads(&self, path: &Path) -> Option<Departed> {
         let below = path.strip_prefix(&self.path).ok()?;
         if below.as_os_str().is_empty() {
@@ -142,7 +144,8 @@ pub(crate) struct Departures {
 }
 
 impl Departures {
-    /// Records the departure of a name. A path that is too long is not recorded.
+    /// Records the departure of a name. Does nothing if a path is too long, or if the batch has
+    /// recorded the maximum number of departures.
     pub(crate) fn note(&mut self, path: PathBuf, departed: Departed) {
         let fits = |path: &Path| path.as_os_str().len() <= LONGEST;
         let to = departed.to.as_ref();
@@ -152,7 +155,8 @@ impl Departures {
         }
     }
 
-    /// Drops all departures of names at or below a path, those of this batch and those in the log.
+    /// Drops the departures of names at or below a path that the batch has recorded so far. When
+    /// the batch is written, those in the log are dropped, too, and renames to such names.
     pub(crate) fn forget(&mut self, path: &Path) {
         self.gone.retain(|(gone, _)| !gone.starts_with(path));
         self.forgotten.insert(path.to_owned());

@@ -26,7 +26,8 @@ pub enum OpenError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// The file or its folder cannot be read or written because the permission is missing.
+    /// The permission to read or write the file or its folder is missing, or the file system is
+    /// read-only.
     #[error(
         "no permission to open the index {}; check the folder's owner and mode",
         path.display()
@@ -112,7 +113,7 @@ pub enum ApplyError {
         /// The fault of the path.
         reason: &'static str,
     },
-    /// The disk is full. The index is as before the batch, but must be opened again.
+    /// The disk or a quota is full. The index is as before the batch, but must be opened again.
     #[error("no space left for the index {}; free some and try again", path.display())]
     DiskFull {
         /// The index file.
@@ -142,7 +143,7 @@ pub enum ApplyError {
         /// The index file.
         path: PathBuf,
     },
-    /// All four billion ids of one kind were assigned since this index was created.
+    /// All ids of one kind are used up: 65,536 for file systems, four billion for other kinds.
     #[error(
         "the index {} has no {what} ids left; remove it, it will be rebuilt",
         path.display()

@@ -5,14 +5,14 @@
 //! The snapshot itself notes what a question reads ([`crate::Snapshot::noting`]), so that the code
 //! of a question cannot forget it. Two things are noted, and a commit *touches* the same two:
 //!
-//! * **contents**: a content is noted with its row, its parts, its containers, its files and their
-//!   names. All contents in a posting list that was read are noted, too;
+//! * **contents**: a content is noted if its row, its parts, its containers, its files or their
+//!   names are read. All contents in a posting list that was read are noted, too;
 //! * **posting keys**: a new content touches all its keys. A deleted content touches only itself,
 //!   because the index does not know all its keys. That is enough: a question that read one of its
 //!   posting lists has noted the content.
 //!
-//! Boilerplate keys are not noted: most questions check many of them, and each new file with a
-//! common header would touch them. A commit touches everything if a key becomes boilerplate or
+//! Keys that are left out as boilerplate are not noted: most questions check many of them, and each
+//! new file with a common header would touch them. A commit touches everything if a key becomes or
 //! ceases to be boilerplate, which is rare. A commit also touches everything if its changes would
 //! take too much memory. A question that reads anything else (directories, records, sums) has no
 //! footprint, so its answer is kept only until the next commit.

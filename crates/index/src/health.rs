@@ -1,9 +1,9 @@
 //! Records the damage of an index and reports it to the owner of the index.
 //!
 //! Any reader may be the first to find damage: a question on some thread, the overlay, or the
-//! writer. That reader gets an error, and so does every later one. But only the owner of the index
-//! can rename the damaged file and build a new index. So every reader records damage here, and the
-//! owner is notified.
+//! writer. That reader gets an error, and so does every later reader of the same bytes. But only
+//! the owner of the index can rename the damaged file and build a new index. So every reader
+//! records damage here, and the owner is notified.
 
 use std::fmt;
 use std::io;
@@ -39,8 +39,8 @@ impl Health {
         }
     }
 
-    /// Converts the error of a failed read. It counts as damage if bytes are missing, if they fail
-    /// their checksum, or if the disk cannot read them.
+    /// Converts the error of a failed read, and records it if it shows damage: bytes are missing,
+    /// they fail their checksum, or the disk cannot read them.
     pub(crate) fn not_read(&self, error: io::Error) -> io::Error {
         let is_damage = matches!(
             error.kind(),

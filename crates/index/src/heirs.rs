@@ -134,6 +134,7 @@ impl Heirs {
     }
 
     /// Returns the heir of a dead content, and the range outside which their bytes are equal.
+    /// `None` if there is no heir, or if the range is not known.
     pub(crate) fn edited_from(&self, dead: ContentId) -> Option<(ContentId, Range<u64>)> {
         let heir = self.by_ancestor.get(&dead.0)?;
         Some((ContentId(heir.content), heir.changed.clone()?))

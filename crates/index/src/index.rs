@@ -60,8 +60,9 @@ pub enum MergeWork {
     /// Merges all postings into one segment, without those of dead contents. Counts boilerplate if
     /// the counts are out of date.
     All,
-    /// Does the same, but only if it pays: a quarter of the contents are dead, a fifth of the
-    /// postings are in small segments, or boilerplate is out of date.
+    /// Does the same, but only if it pays: there is a dead content for every four live ones, a
+    /// fifth of the postings of more than four segments are outside the largest one, or
+    /// boilerplate is out of date.
     IfUseful,
 }
 
@@ -146,8 +147,8 @@ impl Index {
 
     /// Applies the changes in order, in one durable transaction: all of them or none.
     ///
-    /// A content that has lost its last file at the end of the batch is deleted. So a file that is
-    /// removed and added elsewhere in one batch keeps its content.
+    /// A content that no file and no container has at the end of the batch is deleted. So a file
+    /// that is removed and added elsewhere in one batch keeps its content.
     ///
     /// If the disk is full or the file system fails, the index refuses all further writing
     /// ([`ApplyError::Closed`]). It must then be dropped and opened again. Until then snapshots
@@ -180,8 +181,9 @@ impl Index {
         Ok(true)
     }
 
-    /// Like [`Self::apply`], for one of many batches of a bulk load. Merging segments and counting
-    /// boilerplate is left to [`Self::finish_bulk`], or to the next batch outside the load.
+    /// Like [`Self::apply`], for one of many batches of a bulk load. Most merges of segments, and
+    /// counting out-of-date boilerplate, are left to [`Self::finish_bulk`] or to the next batch
+    /// outside the load.
     pub fn apply_in_bulk(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         self.transact(|writing| {
             writing.in_bulk = true;
@@ -199,7 +201,7 @@ impl Index {
     }
 
     /// Merges segments; see [`MergeWork`]. Readers do not wait for it. Its memory is bounded by the
-    /// cache. If there is nothing to merge, nothing is written.
+    /// cache. If there is nothing to merge or to count, nothing is written.
     pub fn merge(&self, work: MergeWork) -> Result<(), ApplyError> {
         let snapshot = self.snapshot()?;
         let wanted = guarded(|| match work {
@@ -302,10 +304,10 @@ impl Index {
         Ok(true)
     }
 
-    /// Returns unused pages to the file system, if the file has grown by half since it was last
-    /// compacted. That is usual after a first scan, because its merges need space for the old
-    /// postings and the new ones. Readers wait meanwhile: half a second for an index of 100 MB.
-    /// Returns whether the file was compacted. It is not compacted while a [`Snapshot`] exists.
+    /// Returns unused pages to the file system, if the file has grown by half, and by 4 MB or more,
+    /// since it was last compacted. That is usual after a first scan, because its merges need space
+    /// for the old postings and the new ones. Readers wait meanwhile: half a second for an index of
+    /// 100 MB. Returns whether the file was compacted. It is not while a [`Snapshot`] exists.
     pub fn compact(&self) -> Result<bool, ApplyError> {
         /// With fewer unused bytes than this, compacting is not worth its time.
         const LEAST: u64 = 4 << 20;
@@ -370,8 +372,8 @@ impl Index {
         Ok(())
     }
 
-    /// Returns the damage of the file, if a reader or writer has found any. No question can be
-    /// answered then. The caller should use [`Self::set_aside`], and build another index.
+    /// Returns the damage of the file, if a reader or writer has found any. Questions that read the
+    /// damaged part fail. The caller should use [`Self::set_aside`], and build another index.
     pub fn damage(&self) -> Option<ReadError> {
         let reason = self.place.health.damage()?;
         Some(Fault::damaged(reason).into_read(self.place.path()))

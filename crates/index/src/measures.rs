@@ -26,8 +26,8 @@ use crate::fault::{Fault, guarded};
 use crate::schema::{self, MeasuresValue};
 use crate::store::{ReadOnlyTable, ReadableTableMetadata, WriteTransaction};
 
-/// The maximum number of pairs in one of the two tables. Both tables have 262,144 pairs. At some 72
-/// bytes each, they take 19 MB.
+/// The maximum number of pairs in one of the two tables. Both together have up to 262,144 pairs,
+/// which take 19 MB at some 72 bytes each.
 pub(crate) const GENERATION: u64 = 1 << 17;
 
 /// Measures that are not written yet.

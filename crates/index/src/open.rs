@@ -2,10 +2,10 @@
 //!
 //! The index is derived data: any fault of the file can be repaired by reading the contents again.
 //! The file may not be an index, may be damaged, or may have another version or other parameters.
-//! Then it is *set aside*: it is renamed to `NAME.set-aside`, and a new index takes its place. It
-//! replaces a file that was set aside earlier, so there is at most one. The caller receives the
-//! reason, and reports it. An error is returned only if somebody has to act: the file is in use,
-//! the disk is full, or a permission is missing.
+//! Then it is *set aside*: it is renamed to `NAME.set-aside`, and a new index takes its place. The
+//! renamed file replaces one that was set aside earlier, so there is at most one. The caller
+//! receives the reason, and reports it. An error is returned only if somebody has to act: for
+//! example, the file is in use, the disk is full, or a permission is missing.
 //!
 //! If the boilerplate limit has changed, only the keys are counted again. No content is read again.
 

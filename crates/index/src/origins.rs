@@ -1,10 +1,10 @@
 //! The origin of a content: the time and the name at which it was first seen.
 //!
-//! The change that adds a content writes a row with its origin, and the row is deleted with the
-//! content. So origins need no extra reading and no limit of their own. A row has a directory and a
-//! name in it instead of a path, so it stays right if the directory is renamed. If a directory is
-//! removed, the origin of a file that has another name changes to that name. All other origins in
-//! the directory become unknown; their rows are left unchanged.
+//! The batch that adds a content writes a row with its origin, if the batch has a time. The row is
+//! deleted with the content. So origins need no extra reading and no limit of their own. A row has
+//! a directory and a name in it instead of a path, so it stays right if the directory is renamed.
+//! If a directory is removed, the origin of a file that has another name changes to that name. All
+//! other origins in the directory become unknown; their rows are left unchanged.
 
 use resemble_core::DirId;
 

@@ -1,8 +1,8 @@
 //! The stored data of a content as one string of bytes, to be stored outside the tables.
 //!
-//! First is the length of the chunk list. The parts of the chunk list and of the signature follow,
-//! each encoded as in the tables (`docs/index-format.md`). The bytes do not state the parameters of
-//! the digest, which a reader must know.
+//! First is the length of the chunk list, then its parts. The parts of the signature follow, each
+//! after its length. All parts are encoded as in the tables (`docs/index-format.md`). The bytes do
+//! not state the parameters of the digest, which a reader must know.
 
 use std::convert::Infallible;
 
@@ -46,7 +46,7 @@ pub fn unpack(bytes: &[u8]) -> Option<(ChunkList, Signature)> {
     Some((chunks, signature))
 }
 
-/// Returns whether the bytes contain any chunks. Returns `None` if they are invalid.
+/// Returns whether the bytes contain any chunks. Returns `None` if they do not begin with a length.
 pub fn has_chunks(bytes: &[u8]) -> Option<bool> {
     Some(Reader(bytes).u64()? > 0)
 }

@@ -8,7 +8,7 @@ use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileI
 use serde::{Deserialize, Serialize};
 
 /// Identifies a file system even after a reboot. It is the UUID, or the type and fsid of a file
-/// system without a UUID. It is never `st_dev`, which may change.
+/// system without a UUID. Only a file system without either is identified by `st_dev`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FsId(pub Arc<str>);
 
@@ -50,8 +50,8 @@ pub enum FileState {
     Unsettled(ContentId),
     /// The file could not be opened or read. The number is the `errno`.
     Unreadable(i32),
-    /// The file was left out on purpose. The reason is a short word: `size`, `ignored`,
-    /// `path-too-long` …
+    /// The file was left out on purpose, because it is larger than the limit of its root. The
+    /// reason is in words.
     Skipped(String),
 }
 
@@ -298,7 +298,7 @@ pub struct Totals {
     pub contents: u64,
     /// Number of chunks in all chunk lists. A repeated chunk counts each time.
     pub chunks: u64,
-    /// Number of fingerprints in all signatures.
+    /// Number of fingerprints of all contents that have postings.
     pub fingerprints: u64,
     /// Number of files. Hard links to one file count once.
     pub files: u64,

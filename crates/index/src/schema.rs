@@ -59,7 +59,7 @@ pub(crate) const MEASURES: TableDefinition<u128, MeasuresValue> = TableDefinitio
 pub(crate) const OLDER_MEASURES: TableDefinition<u128, MeasuresValue> =
     TableDefinition::new("older_measures");
 
-/// The names of all tables, without those of the segments.
+/// The names of all tables, without the posting tables of the segments.
 pub const TABLES: [&str; 28] = [
     "meta",
     "file_systems",

@@ -143,8 +143,8 @@ impl Snapshot {
                 order: sets.orders.get(&row.id).cloned(),
             });
         }
-        // A merged segment has a newer id than its neighbours. So segments are sorted by their
-        // contents instead.
+        // A merged segment has a newer id than its neighbours. So segments are sorted by the ids of
+        // their contents instead.
         segments.sort_unstable_by_key(|segment| segment.row.first);
         let inner = Inner {
             place,
@@ -208,8 +208,8 @@ impl Snapshot {
         &self.templates
     }
 
-    /// Makes the snapshot stoppable: after `stop` is set, every query of it fails with
-    /// [`ReadError::Stopped`].
+    /// Makes the snapshot stoppable: after `stop` is set, every query that reads the file fails
+    /// with [`ReadError::Stopped`].
     ///
     /// Nearly all loops of a question query the index, so they end without further checks. Loops
     /// that only use memory must check [`Self::stop`].
@@ -230,8 +230,8 @@ impl Snapshot {
         self.look(|| question(&self.inner))
     }
 
-    /// Runs one read. All reads use this method, even the single steps of long ones, so that the
-    /// stop flag ends them.
+    /// Runs one read. All reads that can fail use this method, even the single steps of long ones,
+    /// so that the stop flag ends them.
     fn look<T>(&self, look: impl FnOnce() -> Result<T, Fault>) -> Result<T, ReadError> {
         self.stop.go_on()?;
         guarded(look).map_err(|fault| self.blame(fault))

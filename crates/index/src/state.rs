@@ -1,6 +1,5 @@
-//! The state that the writer and every snapshot have in memory: counters, file systems, dead
-//! contents and boilerplate. All of it is also in tables, from which it is loaded when the index is
-//! opened.
+//! The state that the writer and every snapshot have in memory: the counters and the [`Sets`]. All
+//! of it is also in tables, from which it is loaded when the index is opened.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -34,7 +33,7 @@ pub(crate) struct Counters {
     pub(crate) next_segment: u32,
     /// Number of chunks of all live contents. A repeated chunk counts each time.
     pub(crate) chunks: u64,
-    /// Number of fingerprints of all live contents.
+    /// Number of fingerprints of all live contents that have postings.
     pub(crate) fingerprints: u64,
     /// True if large batches were written since boilerplate was last counted.
     pub(crate) uncounted: bool,

@@ -108,7 +108,7 @@ impl From<redb::CommitError> for Fault {
 /// The reason why a file could not be opened as a store.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// Another process has it open.
+    /// Another process, or another store of this process, has it open.
     InUse,
     /// The file is not a store, is damaged, or was written by another version of redb.
     Foreign(String),

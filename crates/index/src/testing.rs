@@ -3,9 +3,10 @@
 //!
 //! The rows contain most facts twice. An entry refers to a file, and the file has its name. A
 //! content has the number of its files, and the files refer to their content. Chunk lists and
-//! signatures have the same keys as postings. [`Snapshot::check`] reads all rows once, and compares
-//! these facts. Postings are compared without sorting or storing them: each (kind, key, content) is
-//! hashed, and the sum of these hashes must be the same over the lists and over the segments.
+//! signatures have keys that are also in postings. [`Snapshot::check`] compares these facts. Chunk
+//! postings are compared without sorting or storing them: each (key, content) is hashed, and the
+//! sum of these hashes must be the same over the lists and over the segments. Each fingerprint of a
+//! signature must have a posting, and the number of fingerprint postings must be right.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -103,8 +104,8 @@ fn size(txn: &ReadTransaction, name: &str) -> Result<TableSize, Fault> {
 }
 
 impl Snapshot {
-    /// Reads all rows. Returns the contradictions among them, at most a hundred, one sentence each.
-    /// An undamaged index has none. This takes about as long as reading the file.
+    /// Compares the rows of names, files, contents and postings. Returns the contradictions among
+    /// them, at most a hundred, one sentence each. An undamaged index has none.
     pub fn check(&self) -> Result<Vec<String>, ReadError> {
         self.ask(|inner| {
             let mut check = Check {

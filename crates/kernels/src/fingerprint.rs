@@ -19,8 +19,8 @@ impl Fingerprint {
     /// The least level that any fingerprint has: 1 window in 2^3.
     pub const BASE_LEVEL: u8 = 3;
 
-    /// Returns the fingerprint of a window with this rolling hash, or `None` if its level is below
-    /// [`Self::BASE_LEVEL`].
+    /// Returns the fingerprint of a window or shingle with this hash, or `None` if its level is
+    /// below [`Self::BASE_LEVEL`].
     #[inline]
     pub const fn of_hash(hash: u64) -> Option<Self> {
         if hash >> (64 - Self::BASE_LEVEL as u32) != 0 {

@@ -4,12 +4,12 @@
 //! |---|---|---|
 //! | [`md5`] | many messages at a time | AVX-512, AVX2, portable |
 //! | [`rolling`] | every window of 64 bytes | AVX-512 VBMI, AVX2, portable |
-//! | [`letters`] | finds the words of 64 bytes of text | SSE2, portable |
+//! | [`letters`] | no hash: finds the letters among 64 bytes | SSE2, portable |
 //! | [`shingles`] | every word, and every five words | AVX-512 VBMI, portable |
 //!
 //! The fastest kernel of the processor is chosen at run time. All kernels give the same values: the
 //! portable one is the definition, and the tests compare every kernel that the processor has with
-//! it. 64-bit ARM has the portable kernels.
+//! it. Processors other than x86-64 have the portable kernels.
 //!
 //! ```
 //! let mut digests = Vec::new();

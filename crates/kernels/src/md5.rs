@@ -2,7 +2,7 @@
 //!
 //! One MD5 is a chain of 64 dependent steps for each block. No processor computes that faster than
 //! 0.7 to 0.8 GB/s. But the chunks of a file are hundreds of independent messages. Each 32-bit lane
-//! of a vector hashes its own message. Two or three vectors take turns, so that one proceeds while
+//! of a vector hashes its own message. Up to three vectors take turns, so that one proceeds while
 //! another waits. The digests do not depend on the platform.
 //!
 //! * `lanes` distributes the messages to lanes; a finished lane takes the next message.

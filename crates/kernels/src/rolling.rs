@@ -3,13 +3,13 @@
 //! ```text
 //! let mut scanner = Scanner::new(backup, level);   // at the start of a file
 //! scanner.scan(buffer, &mut |hit: Hit| …);         // buffers of any size, in order
-//! scanner.scan_zeros(count, &mut |hit: Hit| …);    // a hole: O(1)
+//! scanner.scan_zeros(count, &mut |hit: Hit| …);    // a hole: O(1) if zeros match no divisor
 //! scanner.raise_level(level);                      // from the next call on: fewer samples
 //! scanner.reset();                                 // the next file
 //!
 //! Hit { end: u64,                       // the window is the 64 bytes before position `end`
 //!       cut: Option<Divisor>,           // Backup: matches D'. Main: matches D, so D' too
-//!       sample: Option<Fingerprint> }   // a window of the level asked for
+//!       sample: Option<Fingerprint> }   // a window of at least the level asked for
 //! ```
 //!
 //! # The hash
@@ -22,7 +22,7 @@
 //! * a window is a sample of level k when the top k bits are zero ([`Fingerprint`]).
 //!
 //! Modulo 2^64 the low bits are weak: bit n depends on no higher bit of any value. The high ones
-//! depend on every bit of every byte. So the low 21 bits are never used. A polynomial without a
+//! depend on every bit of every byte. So the low 29 bits are never used. A polynomial without a
 //! table would map windows of small bytes to small numbers. Gear or Buzhash would be as good, but
 //! their short memory (Gear: bit n sees n bytes) conflicts with an even divisor.
 //!
@@ -415,7 +415,7 @@ impl Scanner {
         self.position
     }
 
-    /// Returns the level of the reported samples.
+    /// Returns the least level of the reported samples.
     pub const fn level(&self) -> u8 {
         self.level
     }

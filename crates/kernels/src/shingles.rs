@@ -1,11 +1,11 @@
 //! Hashes the words of a block, and joins them to shingles.
 //!
 //! Each word adds three results: its hash; the hash of the five words that end with it; and two
-//! polynomials of all words so far, the digest of the text.
+//! polynomials of all words so far, from which the digest of the text is made.
 //!
 //! There are two steps, so that the processor works on many words at a time. The letters of some
-//! hundreds of words are put side by side in a [`WordBatch`]. Then these are hashed and joined at
-//! once. Hashing a word depends on no word before it, and joining depends on little else. With
+//! hundreds of words are put side by side in a [`WordBatch`]. Then the words are hashed and joined
+//! at once. Hashing a word depends on no word before it, and joining depends on little else. With
 //! AVX-512 and the byte permutations of VBMI, `vbmi` does both steps for eight words at a time.
 
 mod batch;
@@ -20,7 +20,7 @@ use crate::letters::BLOCK;
 /// Words in a shingle.
 pub const SHINGLE: usize = 5;
 
-/// The maximum number of letters of a word that is hashed here.
+/// The maximum number of letters that are hashed at once.
 pub const MOST_LETTERS: usize = 16;
 
 /// The number of bytes of a block, and of those after it into which its last word may extend.
@@ -35,23 +35,25 @@ pub const OF_WORD: u64 = 0xbf58_476d_1ce4_e5b9;
 /// Multipliers of all words, odd.
 const OF_ALL: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xff51_afd7_ed55_8cd5];
 
-/// The constants for the first and the last eight letters of a word: these are mixed with [`MIXED`]
-/// and then multiplied by [`OF_LETTERS`].
+/// The constants for the first and the second eight of sixteen letters. The letters are mixed with
+/// [`MIXED`] and then multiplied by [`OF_LETTERS`].
 const MIXED: [u64; 2] = [OF_SHINGLE, 0x94d0_49bb_1331_11eb];
 const OF_LETTERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 
 /// Multiplier of a shingle, odd.
 pub const OF_SHINGLE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The bit, in each of eight bytes, by which small letters differ from capitals. It is set in every
-/// ASCII letter, so capitals become small letters. Digits stay, and `_` is distinct from all.
+/// The bit, in each of eight bytes, by which small letters differ from capitals. [`small`] sets the
+/// bit in every ASCII letter, so capitals become small letters. Digits stay, and `_` becomes a
+/// value that no other letter has.
 const SMALL: u64 = 0x2020_2020_2020_2020;
 
 /// A shingle may be sampled if its hash is below this: its first
 /// [`crate::fingerprint::Fingerprint::BASE_LEVEL`] bits are zero.
 const SAMPLED: u64 = 1 << (64 - crate::fingerprint::Fingerprint::BASE_LEVEL as u32);
 
-/// Hashes up to 16 more letters of a word. The hash is strong, so shingles need little more mixing.
+/// Returns the hash of a word after up to 16 more letters; `before` is the hash of those before.
+/// The hash is strong, so shingles need little more mixing.
 ///
 /// The letters must already be in one case: see [`small`].
 #[inline]
@@ -93,7 +95,7 @@ impl WordEnd {
         }
     }
 
-    /// Makes the end of a word of more than [`MOST_LETTERS`] letters, whose first ones hash to
+    /// Makes the end of a word of more than [`MOST_LETTERS`] letters, whose first 16 hash to
     /// `before`.
     #[inline]
     fn of_long(before: u64, letters: &[u8]) -> Self {
@@ -176,7 +178,7 @@ impl ShingleChain {
     }
 }
 
-/// Joins the digests of two runs of words; the second has `words` words.
+/// Returns the polynomials of two runs of words together; the second run has `words` words.
 pub fn name_of_both(before: [u64; 2], behind: [u64; 2], words: u64) -> [u64; 2] {
     std::array::from_fn(|k| {
         let moved = before[k].wrapping_mul(power(OF_ALL[k], words));

@@ -51,7 +51,8 @@ impl Mount {
 /// Returns the class of the file system that holds an open file or directory.
 ///
 /// The `f_type` that the file system reports decides (`fstatfs`). A disk that a process serves
-/// (`fuseblk`) reports the `f_type` of FUSE, so for FUSE the type in the mount table decides.
+/// (`fuseblk`) reports the `f_type` of FUSE, so for FUSE the type in the mount table decides. If
+/// the mount is not in the table, the class is [`FsClass::Fuse`].
 pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
     let class = kinds::class_of_magic(rustix::fs::fstatfs(fd)?.f_type as u32);
     if class != FsClass::Fuse {
@@ -70,8 +71,9 @@ fn mount_id(fd: impl AsFd) -> Option<u64> {
     id.trim().parse().ok()
 }
 
-/// Returns the kernel's unique id of the mount, which is never reused; `None` before Linux 6.8. No
-/// request is sent to the file system.
+/// Returns the kernel's unique id of the mount, which is never reused; `None` before Linux 6.8, or
+/// if the mount point cannot be reached. If another mount covers the mount point, the id is that
+/// of the other mount. No request is sent to the file system.
 pub fn mount_number(mount: &Mount) -> Option<u64> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
     let unique = StatxFlags::from_bits_retain(0x4000);

@@ -63,7 +63,8 @@ impl MountTable {
             .is_some_and(|names| names.contains(name))
     }
 
-    /// Returns the names of the mount points in a directory that are never entered.
+    /// Returns the names of the mount points in a directory that are never entered; `None` if it
+    /// has no such mount points.
     pub fn left_out_in(&self, dir: &Path) -> Option<&HashSet<OsString>> {
         self.never.get(dir)
     }

@@ -1,4 +1,5 @@
-//! Delivers each alert to each sink at least once, in the order of the alert numbers.
+//! Delivers alerts to sinks, in the order of the alert numbers. An alert that the filter of a sink
+//! accepts is delivered at least once, by itself or counted in a summary.
 //!
 //! ```text
 //! the log of alerts ──► Outlet: filter, pace, retries ──► Sink: a program, a file, a service
@@ -9,8 +10,8 @@
 //!
 //! The log of alerts is the only queue. An [`Outlet`] stores the number of the last alert that its
 //! sink has accepted, and requests later alerts from the log. So it continues after a restart, and
-//! no alert is lost while a sink fails. `resemble notify` has the outlets of sinks that need a
-//! desktop session, and the daemon has all others.
+//! while a sink fails, no alert is lost unless the log drops it. `resemble notify` has the outlets
+//! of sinks that need a desktop session, and the daemon has the outlets of all other sinks.
 #![forbid(unsafe_code)]
 
 mod filter;

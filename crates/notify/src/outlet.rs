@@ -70,8 +70,8 @@ pub struct Now {
 pub struct Step {
     /// The time of the next step if no alert arrives before; `None` if only an alert can cause one.
     pub next: Option<Instant>,
-    /// True if the place in the log has advanced. The caller must store the place before the next
-    /// step.
+    /// True if a delivery has advanced the place in the log. The caller must store the place before
+    /// the next step. It need not store a place that only rejected alerts have advanced.
     pub has_moved: bool,
 }
 
@@ -292,7 +292,7 @@ impl Outlet {
     }
 
     /// Returns the next alert, or a summary of all alerts if more than `rate` of them have waited
-    /// for the window.
+    /// for the window. Nothing is due after `rate` deliveries in the window.
     fn one_of(&mut self, mut rows: Vec<AlertRow>, rate: u32, last: u64, now: Now) -> Due {
         if self
             .window

@@ -64,7 +64,8 @@ pub struct Mail {
 
 impl Mail {
     /// Returns whether a text may be an address: one word of printable ASCII without a leading
-    /// hyphen. So it can become neither another header of the mail nor an option of the program.
+    /// hyphen and without the punctuation of address lists. So it can become neither another
+    /// recipient, another header of the mail nor an option of the program.
     pub fn is_address(text: &str) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_graphic() && !b",;<>()\"\\".contains(&byte);
         !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)

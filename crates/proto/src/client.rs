@@ -300,7 +300,7 @@ impl Client {
             .map(|answer| answer.rows)
     }
 
-    /// Mounts the overlay. Returns a warning if the mount point may cause trouble.
+    /// Mounts the overlay and returns it, with a warning if the mount point may cause trouble.
     pub fn mount(
         &self,
         path: Option<PathText>,
@@ -337,7 +337,8 @@ impl Client {
         self.short::<serde::de::IgnoredAny>(request).map(drop)
     }
 
-    /// Sends a request and reads the header of its answer. `limit` is the time limit for each line.
+    /// Sends a request, reads the header of its answer, and returns the rows. `limit` is the time
+    /// limit for each line.
     pub fn stream<R: DeserializeOwned>(
         &self,
         request: &Request,
@@ -405,7 +406,7 @@ fn is_quiet(stream: &UnixStream) -> bool {
     poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready == 0)
 }
 
-/// Connects and reads the hello line.
+/// Connects and reads the hello line. Returns the connection and the line.
 fn greet(
     socket: &Path,
     timeouts: Timeouts,
@@ -443,8 +444,8 @@ fn greet(
     }
 }
 
-/// Calls `connect(2)` with a time limit. Without it, a daemon that hangs and has a full backlog
-/// would block the call for ever.
+/// Calls `connect(2)` with a time limit. Without the limit, a daemon that hangs and has a full
+/// backlog would block the call for ever.
 fn connect(socket: &Path, limit: Duration) -> io::Result<UnixStream> {
     let fd = rustix::net::socket_with(
         AddressFamily::UNIX,

@@ -126,7 +126,8 @@ fn who_asks_hears_how_far_the_work_is() {
             HEADER,
             r#"{"end":{"rows":0,"errors":0}}"#,
         ]),
-        // Progress must not follow the header, because a client would take such a line for a row.
+        // Progress must not follow the header. If it does, the client reports that the answer is
+        // cut off.
         script(&[
             HEADER,
             r#"{"progress":{"step":1,"doing":"comparing","done":3,"all":8}}"#,

@@ -1,4 +1,5 @@
-//! The documents that `compare`, `covered`, `dirs`, `groups`, `find` and `pairs` print as JSON.
+//! The documents that verbs print as JSON: those of `compare`, `covered`, `dirs`, `groups`, `find`,
+//! `pairs` and `why`. Other crates define further bodies.
 //!
 //! A [`Document`] is an entire report: the question, the limits of the answer, the answer, and the
 //! unreadable files. It is written as JSON, and reading it back gives an equal document. So a
@@ -274,7 +275,7 @@ pub struct CoveredParameters {
 }
 
 /// The filter of a saved report of `covered`. It changes only the lists, not the statement about
-/// the directory. So it is absent in an answer about files.
+/// the directory. An answer about files is not filtered, so these fields are absent in it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoveredFilter {
@@ -340,7 +341,7 @@ list_body! {
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
     pub struct SimilarDirs {
-        /// The pairs, biggest saving first.
+        /// The pairs, most shared bytes first.
         pub pairs: Vec<DirRow>,
     } of "dirs", DirsParameters
 }
@@ -470,7 +471,7 @@ impl Body for Explanation {
     }
 }
 
-/// Sends an answer with a single list as the rows of this list.
+/// Implements [`Parts`] for an answer with a single list. The rows of the list are sent.
 macro_rules! one_list {
     ($($body:ident.$rows:ident: $row:ty;)*) => {$(
         impl Parts for $body {

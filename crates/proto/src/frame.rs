@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 /// The maximum length of a request in bytes. A digest of about two gigabytes of standard input fits
 /// into it.
 pub const MAX_REQUEST: usize = 64 << 20;
-/// The maximum length of a line of an answer in bytes. A row has a few paths, and each path has at
-/// most a few kilobytes.
+/// The maximum length of a line of an answer in bytes. The longest rows are those of `groups`: they
+/// have 500 paths of up to 4,096 bytes.
 pub const MAX_ANSWER: usize = 16 << 20;
 
 /// The reason why a line cannot be read or written.
@@ -95,7 +95,8 @@ impl LineBuffer {
     ///
     /// # Errors
     ///
-    /// Fails with [`FrameError::TooLong`]. The buffer is unusable afterwards.
+    /// Fails with [`FrameError::TooLong`] if the line exceeds the limit, even if it is unfinished.
+    /// The buffer is unusable afterwards.
     pub fn next_line(&mut self) -> Result<Option<&[u8]>, FrameError> {
         let newline = self.bytes[self.searched..]
             .iter()

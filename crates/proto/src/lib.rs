@@ -18,11 +18,12 @@
 //! * [`pattern`]: the meaning of the globs in a request;
 //! * [`places`]: the paths of the socket, the state and the cache, computed from a given
 //!   environment;
-//! * [`clock`]: the present time, and which dates count.
+//! * [`clock`]: the present time, and which dates count;
+//! * [`seal`]: the digest at the end of a report.
 //!
-//! Only `client` and `places` open files and sockets, and only `remote` starts ssh. The crate reads
-//! no environment variable and prints nothing. `docs/protocol.md` describes the protocol, with an
-//! example.
+//! Only `client` connects to sockets, only `places` accesses the file system, and only `remote`
+//! starts ssh. The crate reads no environment variable and prints nothing. `docs/protocol.md`
+//! describes the protocol, with an example.
 #![forbid(unsafe_code)]
 
 pub mod catalogued;

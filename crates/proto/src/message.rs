@@ -21,7 +21,7 @@
 //!    reports that instead of a partial answer.
 //! 3. **Soft errors follow the rows.** An unreadable file does not make the answer invalid, and the
 //!    client still learns that the answer is incomplete.
-//! 4. **Every path on the wire is absolute and free of symbolic links.** Only the command line
+//! 4. **Requests name files by absolute paths without symbolic links.** Only the command line
 //!    resolves its arguments. It prints names as they were typed.
 //! 5. **Unknown fields are ignored, absent ones have defaults**, so both sides can get new fields.
 

@@ -52,7 +52,7 @@ impl Fraction {
         self.0.is_none()
     }
 
-    /// Returns the share in millionths, from 0 to 1,000,000.
+    /// Returns the share in millionths, from 0 to 1,000,000; `None` for [`Self::NONE`].
     pub const fn millionths(self) -> Option<u32> {
         match self.0 {
             None => None,
@@ -60,7 +60,7 @@ impl Fraction {
         }
     }
 
-    /// Returns the characters of the share, for example `0.970000`.
+    /// Returns the characters of the share, for example `0.970000`; `None` for [`Self::NONE`].
     pub fn digits(self) -> Option<[u8; 8]> {
         let mut rest = self.millionths()?;
         let mut digits = *b"0.000000";
@@ -77,8 +77,9 @@ impl Fraction {
         Self(NonZeroU32::new(millionths.min(Self::MILLION) + 1))
     }
 
-    /// Returns whole percents, rounded down. 100 is returned only if `identical` is true. The
-    /// result equals [`Score::percent`] of the score from which this share was made.
+    /// Returns 100 if `identical` is true, otherwise whole percents, rounded down, at most 99.
+    /// Returns `None` for [`Self::NONE`]. The result equals [`Score::percent`] of the score from
+    /// which this share was made.
     pub fn percent(self, identical: bool) -> Option<u8> {
         let percent = (self.millionths()? / (Self::MILLION / 100)) as u8;
         Some(if identical { 100 } else { percent.min(99) })

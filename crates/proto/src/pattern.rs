@@ -99,7 +99,7 @@ fn set(globs: &[String]) -> Result<Option<Gitignore>, BadPattern> {
     Ok(Some(built))
 }
 
-/// Returns the message of an error without the pattern.
+/// Returns the message of an error without the pattern, and how to write a special character.
 fn reason(error: ignore::Error) -> String {
     let wrong = match error {
         ignore::Error::Glob { err, .. } => err,

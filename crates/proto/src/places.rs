@@ -1,9 +1,9 @@
 //! Finds the paths of the socket, the view, the state and the cache.
 //!
-//! Both programs must find the same paths, so the rules are only here. They are pure functions of
-//! an [`Env`], which `main` fills in. XDG variables count only if they are absolute, as the XDG
-//! base directory specification demands. A relative one would mean a different path in each working
-//! directory.
+//! Both programs must find the same paths, so the rules are only here. They depend on an [`Env`],
+//! which `main` fills in, and on the runtime folder. XDG variables count only if they are absolute,
+//! as the XDG base directory specification demands. A relative one would mean a different path in
+//! each working directory.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -68,7 +68,7 @@ pub const SYSTEM_SOCKET: &str = "/run/resemble/socket";
 /// The reason why a path cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// The environment lacks the variable from which the path is computed.
+    /// The environment lacks the variables from which the path is computed.
     #[error("no place for {what}: neither {variable} nor HOME is set to an absolute path")]
     Nowhere {
         /// The purpose of the path.
@@ -173,7 +173,8 @@ pub fn is_in_trash(path: &Path) -> bool {
 }
 
 /// Returns the default mount point of the view: `resemble/view` in the runtime folder that
-/// [`socket_path`] also uses. Runtime folders are not backed up or searched for duplicates.
+/// [`socket_path`] also uses. Runtime folders are not backed up or searched for duplicates. Returns
+/// `None` without a runtime folder.
 pub fn view_dir(env: &Env) -> Option<PathBuf> {
     runtime_dir(env).map(|folder| folder.join("resemble/view"))
 }

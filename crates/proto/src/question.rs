@@ -2,9 +2,9 @@
 //!
 //! A question is a request that is answered from files. The daemon and the command answer it with a
 //! [`Whole`](crate::message::Whole) that has the same body and the same rows. All other requests
-//! are commands to the daemon, about its state, its roots or its mounts. They have methods of their
-//! own in [`crate::client`]. A dump may be larger than the memory, so its pieces are passed on as
-//! they arrive.
+//! are about the daemon itself: its state, roots, alerts, templates and mounts. They have methods
+//! of their own in [`crate::client`]. A dump may be larger than the memory, so its pieces are
+//! passed on as they arrive.
 
 use serde::Serialize;
 

@@ -93,7 +93,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Waits until ssh has ended. Returns the reason why no hello line arrived.
+    /// Waits until ssh has ended. Returns the reason why no hello line arrived. Returns `None`
+    /// without ssh, or if waiting fails.
     pub(crate) fn end_of_ssh(&mut self) -> Option<String> {
         let mut ssh = self.ssh.take()?;
         self.stream.shutdown(Shutdown::Both).ok();

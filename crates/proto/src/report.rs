@@ -65,7 +65,7 @@ impl<'a, P: Serialize> Head<'a, P> {
     }
 }
 
-/// The `parameters` of a find document: everything that affects the answer.
+/// The `parameters` of a find document.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindParameters {
@@ -94,7 +94,7 @@ pub struct FindParameters {
 pub struct PairsParameters {
     /// The directories, as the user named them.
     pub dirs: Vec<PathText>,
-    /// The score that rows are sorted by.
+    /// The score with which `min` is compared.
     pub score: PairScore,
     /// The unit of the measures.
     #[serde(default)]

@@ -2,9 +2,9 @@
 //!
 //!     cargo run --release -p resemble-query --example compare -- A B [CACHE]
 //!
-//! Prints the rows: class, path of A, path of B, the larger containment, tab-separated. The totals
-//! and times are on standard error. With CACHE, inventories are stored in that file and used by the
-//! second comparison.
+//! Prints the moved trees, then the rows: class, path of A, path of B, the larger containment,
+//! tab-separated. The totals and times are on standard error. With CACHE, inventories are stored in
+//! that file and used by the second comparison.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 use std::io::Write;

@@ -81,7 +81,8 @@ pub trait Reply {
     }
 }
 
-/// Answers a question. `reply` receives nothing if the question fails before its first row.
+/// Answers a question. Except for dumps, `reply` receives nothing if the question fails before its
+/// first row.
 ///
 /// # Errors
 ///

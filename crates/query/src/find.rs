@@ -161,7 +161,7 @@ pub fn find(
     if options.min.is_none() && PairRelation::accept(&options.relation, Some(Relation::Near)) {
         answer.header.total += further.entries(&[]) as u64;
     }
-    // Only an empty answer reports its scope.
+    // A question that names no files reports its scope only if the answer is empty.
     answer.header.looked = match looked {
         // The totals are only reported to callers who may see everything.
         None if answer.rows.is_empty() && !snapshot.is_partial() => {
@@ -203,7 +203,7 @@ enum Wanted {
     Listed,
 }
 
-/// The rows that were found, and the scope unless it was everything.
+/// The rows that were found, and the totals of the scope if the question names one.
 type Searched = (FoundRows, Option<Looked>);
 
 fn search(

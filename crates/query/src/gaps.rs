@@ -24,7 +24,8 @@ pub struct AskedPlaces {
 }
 
 impl AskedPlaces {
-    /// Returns the places of a request. A request that names none is about the roots.
+    /// Returns the places of a request. A request that names none is about the roots. A request
+    /// that cannot name any has no places.
     pub fn of(request: &Request, roots: &[PathBuf]) -> Self {
         let mut places = match request {
             Request::Find(find) => Self::within(&find.options.scope),

@@ -161,7 +161,8 @@ impl LocalIndex {
 
     /// Brings the index in line with everything at and below `paths`, which are absolute and
     /// without symbolic links. Rows of other paths are left unchanged. A path of a catalogue
-    /// ([`resemble_proto::catalogued`]) attaches the catalogue until [`Self::close`].
+    /// ([`resemble_proto::catalogued`]) attaches the catalogue until [`Self::close`]. Returns the
+    /// report of the scan.
     ///
     /// If the cache fails half-way (a full disk, damage), it is abandoned and the work continues in
     /// memory.
@@ -321,7 +322,7 @@ impl LocalIndex {
 
     /// Records that the index has been brought in line with these trees.
     fn remember(&self, trees: &[PathBuf]) -> Result<(), LocalError> {
-        /// The maximum number of trees that are kept. A dropped tree is read once more.
+        /// The maximum number of trees that are kept. A further tree is read once more.
         const MOST: usize = 256;
         let mut known = known_trees(&self.snapshot_without_lists()?);
         let before = known.len();
@@ -386,7 +387,7 @@ impl LocalIndex {
         Ok(groups::direct::identical(request, terms, observer)?)
     }
 
-    /// Returns the paths of the last refresh, except those that lie in another one.
+    /// Returns the paths of the last scan, except those that lie in another one.
     pub fn roots(&self) -> Vec<PathBuf> {
         let roots = self.ingest.options().roots.iter();
         roots.map(|root| root.path.clone()).collect()

@@ -2,15 +2,15 @@
 //!
 //! The question is made for scripts and for scoring: no threshold applies unless one is given.
 //!
-//! 1. Each text is read once (`prove::texts`). Texts with enough common rare shingles are compared.
+//! 1. Each text is read once (`prove::texts`). Texts with enough common shingles are compared.
 //!    Their real common content decides whether there is a row, and is its score. Data is read as
 //!    well: a text and data are paired by their words, and their measures count bytes.
 //! 2. All other contents, and texts beyond the memory, are nominated by the index (`candidates`):
 //!    by one common chunk or two fingerprints. Contents that are not texts must share more than
 //!    unrelated ones do (`nominate::kinship`). Families of near-copies (`nominate::families`) count
-//!    once here as well. Those of more than 1,000 are connected by their leaders and by neighbours.
-//!    The nominated pairs are then read, the best estimates first (`prove::many`). Pairs beyond the
-//!    budget keep their estimate and are marked.
+//!    once here as well. Families of more than 1,000 contents are connected by their leaders and by
+//!    neighbours. The nominated pairs are then read, the best estimates first (`prove::many`).
+//!    Pairs beyond the budget keep their estimate and are marked.
 //! 3. The contents include the renditions of files (`renditions`). If two files are matched in
 //!    several ways, the best match is their row (`ways`).
 
@@ -239,9 +239,10 @@ fn keep(
     named("reading the index", || in_a_step(count, read))
 }
 
-/// Returns, by place, the texts that are read at once: all texts, or none if they do not fit into
-/// memory. Data is added if it fits, too. Texts in other encodings are included unless a reader of
-/// documents has already converted them.
+/// Returns, by place, the texts that are read at once. None are read if only estimates are
+/// requested, or if the texts do not fit into memory and the question is not exact. Data is added
+/// if it fits, too. Texts in other encodings are included unless a reader of documents has already
+/// converted them.
 fn texts_among(
     request: &PairsRequest,
     reader: ContentReader<'_>,

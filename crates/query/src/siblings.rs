@@ -11,7 +11,7 @@
 //! 2. **Nomination** by the index data of their contents ([`PostingBlock`]). A container without
 //!    related members is never opened.
 //! 3. **Proof.** The container is taken apart once for all its pairs ([`OpenedContainer`]). Members
-//!    that cannot be read keep their estimates.
+//!    that cannot be read keep their estimates, if both are compared by one content.
 //!
 //! No pair is reported twice, even if it occurs in two containers, or if both members are also
 //! files of the question.
@@ -50,7 +50,8 @@ mod opened;
 use layout::{MemberLayout, MemberSide, containers_in};
 use opened::{OpenedContainer, ReadyMember};
 
-/// If more members than this hold one content, they are compared with the first of them only.
+/// If more members than this hold one content, they are compared with the first of them only, and
+/// only this many of them with other members.
 const MOST_OF_ONE_CONTENT: usize = 48;
 
 /// The options of a comparison of members.
@@ -389,7 +390,8 @@ impl NominatedMembers {
         })
     }
 
-    /// Measures or estimates two members. Returns `None` if they share nothing that counts.
+    /// Measures or estimates two members. Returns `None` if they share nothing that counts, or if
+    /// one of them holds members and they cannot be measured.
     fn judged(
         &self,
         siblings: &SiblingPairs<'_>,

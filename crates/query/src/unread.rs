@@ -7,7 +7,8 @@
 //! 2. A part that is left out on purpose (hidden text) is named in the same list, but is no error.
 //! 3. Questions about bytes (`covered`, `dump`, `--no-text`, identical files) report neither. Nor
 //!    does a comparison of two trees with the same contents.
-//! 4. Few contents have skipped parts, so all of them are checked, whatever the scope.
+//! 4. Few contents have skipped parts, so all of them are checked against a scope. If the scope is
+//!    everything, only the first `DOCUMENTS` are looked up.
 //! 5. The list is bounded: `REASONS` for a document, `DOCUMENTS` for an answer, then a count of the
 //!    rest.
 

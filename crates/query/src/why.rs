@@ -190,7 +190,8 @@ impl Comparison {
     }
 
     /// Returns only the shared ranges, with their content. Each row has a line of a and the same
-    /// line of b. Ranges longer than twice [`ViewOptions::context`] are folded.
+    /// line of b. Of a long range, only [`ViewOptions::context`] rows at each end are shown; its
+    /// middle is folded.
     pub fn matches(&self, options: &ViewOptions) -> View {
         columns::matches(self, options)
     }

@@ -18,7 +18,7 @@ pub enum AskError {
     /// The index cannot be read.
     #[error(transparent)]
     Index(ReadError),
-    /// The question was cancelled: the stop flag of the snapshot was set.
+    /// The question was cancelled: its stop flag was set.
     #[error("the question was cancelled")]
     Cancelled,
     /// The file that the question is about cannot be read.

@@ -7,7 +7,7 @@
 //!
 //! If the engine's workers can read the files, they may have measured pairs by [`crate::listed`].
 //! Measures depend only on the two contents, so they are accepted as if they were measured here.
-//! One pair in [`CHECKED`] is measured again if its files can be read. The measures must then be
+//! One of [`CHECKED`] pairs is measured again if its files can be read. The measures must then be
 //! the same.
 
 use std::error::Error;
@@ -76,7 +76,7 @@ pub trait ExternalPairs: fmt::Debug {
 }
 
 /// Returns whether the candidates include every pair whose score is at least `min`. If `min` is
-/// `None`, they must include every pair that has a relation.
+/// `None`, returns true, because they include every pair that has a relation.
 pub fn reaches(min: Option<Score>) -> bool {
     min.is_none_or(|min| min.get() >= Relation::PARTLY)
 }

@@ -38,7 +38,7 @@ pub struct ListedFile {
     pub path: PathBuf,
 }
 
-/// Measures the pairs of a list. If consecutive pairs have the same file, it is read once.
+/// Measures the pairs of a list. Prepared contents stay in memory, so few files are read twice.
 #[derive(Debug)]
 pub struct ListedProver {
     ready: Mutex<Recent<ContentDigest, Option<Arc<Provable>>>>,
@@ -100,8 +100,9 @@ impl ListedProver {
     }
 }
 
-/// Orders the pairs so that few contents are read twice. The first contents of a block of pairs
-/// stay in memory. Each of their partners is read once for the whole block.
+/// Returns the indices of the pairs in an order in which few contents are read twice. The first
+/// contents of a block of pairs stay in memory. Each of their partners is read once for the whole
+/// block.
 fn few_readings(pairs: &[[ListedFile; 2]]) -> Vec<usize> {
     let mut numbers = [HashMap::new(), HashMap::new()];
     let mut number = |side: usize, file: &ListedFile| {

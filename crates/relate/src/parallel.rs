@@ -48,8 +48,8 @@ pub fn on_threads<S: Send, E: Send>(
     })
 }
 
-/// Runs two closures at the same time, the second one on a new thread. If it panics, the panic is
-/// resumed in the caller.
+/// Runs two closures at the same time, the second one on a new thread. Returns both results. If the
+/// second one panics, the panic is resumed in the caller.
 pub fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> (A, B) {
     std::thread::scope(|scope| {
         let b = scope.spawn(b);
@@ -62,7 +62,7 @@ pub fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> 
 }
 
 /// Calls `work` once for each number in `0..count`, in any order. Each thread has its own state.
-/// Returns all states, or the first failure. A failure ends the work.
+/// Returns all states, or one failure. A failure ends the work.
 ///
 /// Answers must not depend on which thread did what. So callers that need an order use [`ordered`]
 /// or sort the results.
@@ -193,7 +193,8 @@ thread_local! {
     static DOING: Cell<&'static str> = const { Cell::new("comparing") };
 }
 
-/// Calls `work`. The steps that it begins get this name, which is for people.
+/// Calls `work` and returns its result. The steps that it begins get this name, which is for
+/// people.
 pub fn named<T>(doing: &'static str, work: impl FnOnce() -> T) -> T {
     let before = DOING.replace(doing);
     let result = work();
@@ -201,7 +202,7 @@ pub fn named<T>(doing: &'static str, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Calls `ask`, which answers a question, and records its progress in `steps`.
+/// Returns the answer of `ask` to a question, and records its progress in `steps`.
 pub fn watched<T>(steps: &Arc<Steps>, ask: impl FnOnce() -> T) -> T {
     let before = WATCHED.replace(Some(Arc::clone(steps)));
     let answer = ask();
@@ -230,8 +231,8 @@ fn in_blocks<S: Send, E: Send>(
     })
 }
 
-/// Runs `work` on `count` items as one step. `work` gets a function to which it passes the number
-/// of items that it has done.
+/// Runs `work` on `count` items as one step, and returns its result. `work` gets a function to
+/// which it passes the number of items that it has done.
 pub fn in_a_step<T>(count: usize, work: impl FnOnce(&(dyn Fn(usize) + Sync)) -> T) -> T {
     let Some(steps) = WATCHED.take() else {
         return work(&|_| ());

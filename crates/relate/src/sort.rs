@@ -418,8 +418,8 @@ mod tests {
             let records: Vec<u64> = (0..count).map(|_| random.draw() >> 50).collect();
             let mut expected = records.clone();
             expected.sort_unstable();
-            // The first limit causes a merge in two rounds, the second one a single merge. `None`
-            // causes a merge in memory.
+            // The first limit makes many short runs, which are merged in two rounds. The second
+            // limit makes fewer runs, and `None` merges in memory.
             for room in [Some(1), Some(40_000), None] {
                 prop_assert!(sorted(&records, room) == expected, "{room:?}");
             }

@@ -6,7 +6,7 @@
 //!
 //! 1. **Three things protect the page from hostile names.** JSON is in data blocks that no byte of
 //!    a name can end (`Shielded`). The script puts names into the page only as text nodes. The
-//!    content security policy allows only the one script with this hash.
+//!    content security policy allows only the one script, by its hash.
 //! 2. **The document in the page is the document.** Its bytes are those of `--format json`, except
 //!    that some characters are written as `\u003c`. So a page can be read back ([`crate::saved`]).
 //!    The last line is a comment with the digest of everything before it

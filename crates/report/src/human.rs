@@ -40,7 +40,7 @@ pub fn counted(count: u64, what: &str) -> String {
     format!("{} {what}{s}", human_count(count))
 }
 
-/// Formats `12 files, 3.4 MiB`.
+/// Formats a number of files and their bytes: `12 files, 3.4 MiB`.
 pub(crate) fn files_and_bytes(files: u64, bytes: u64) -> String {
     format!("{}, {}", counted(files, "file"), human_size(bytes))
 }

@@ -24,8 +24,8 @@
 //! 4. **The page contains the same JSON**, so a page is a saved report, too: `--from page.html`.
 //! 5. **Names are hostile.** On a terminal they are quoted. In the page, a script inserts them as
 //!    text nodes, and its plain tables have them escaped. In the workbook they are strings, never
-//!    formulas. In a plan, every byte that a shell could misread is escaped. Invisible characters
-//!    (controls, changes of text direction) are escaped everywhere.
+//!    formulas. In a plan, every byte that a shell could misread is escaped. In all four, invisible
+//!    characters (controls, changes of text direction) are escaped.
 //!
 //! Workbooks need the feature `xlsx` of this crate, which only the command enables. The crate that
 //! writes workbooks is large, and the daemon makes none.

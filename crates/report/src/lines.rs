@@ -2,12 +2,13 @@
 //!
 //! A line is a few cells with two blanks between them. On a terminal, the cells of a list form
 //! columns, names are quoted, and colours may be used. In a pipe or a file, nothing is padded and
-//! names are raw bytes. The code that opened the stream chooses between both with a [`TextStyle`];
-//! nothing here asks the terminal.
+//! names are raw bytes. The code that opened the stream chooses one of the two layouts with a
+//! [`TextStyle`]; nothing here asks the terminal.
 //!
 //! A terminal would break a line that is too wide within words and columns, so lines are broken
-//! here. A sentence continues on the next line. Any other cell that does not fit is placed below
-//! the others. Names are not broken, so that they can be copied.
+//! here. A sentence continues on the next line. A summary loses its middle ([`Cell::shortening`]).
+//! Any other cell that does not fit is placed below the others. Names are not broken, so that they
+//! can be copied.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -27,7 +28,7 @@ const INDENT: usize = 4;
 /// placed below the others.
 const LEAST_SHORTENED: usize = 16;
 
-/// The meaning of a cell, which determines its colour.
+/// The meaning of a cell, which determines its style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tint {
     /// Ordinary text.
@@ -48,7 +49,7 @@ impl Tint {
         if identical { Self::Good } else { Self::Plain }
     }
 
-    /// Returns its colour.
+    /// Returns the style of the tint: a colour, bold, dimmed or plain.
     pub const fn style(self) -> Style {
         match self {
             Self::Plain => Style::new(),
@@ -129,7 +130,7 @@ impl Cell {
     }
 
     /// Appends another cell to this one, with text of this program in between. The result has the
-    /// colour of this cell.
+    /// tint of this cell.
     #[must_use]
     pub fn joined(mut self, between: &str, other: &Self) -> Self {
         let from = self.text.len();

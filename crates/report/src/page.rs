@@ -85,8 +85,8 @@ pub struct Page<P = Plot> {
 const SHOWN: usize = 60;
 
 impl<P: Drawing> Page<P> {
-    /// Returns all files of the report: the page, a CSV file for each table and plot, and an SVG
-    /// file for each plot.
+    /// Returns all files of the report: the page, the further files, a CSV file for each table and
+    /// plot, and an SVG file for each plot.
     pub fn into_files(mut self) -> Vec<(String, Vec<u8>)> {
         let page = (format!("{}.md", self.name), self.page(1, "").into_bytes());
         let mut files = std::mem::take(&mut self.files);

@@ -93,7 +93,8 @@ impl Treatment {
         }
     }
 
-    /// Returns whether a link to the file that stays replaces the copy.
+    /// Returns whether the copy is replaced by a link to the file that stays, or by a file that
+    /// shares its blocks.
     const fn makes_links(&self) -> bool {
         matches!(self, Self::Symlink | Self::Hardlink | Self::Reflink)
     }
@@ -203,7 +204,7 @@ pub struct Means<'a> {
     pub latest: i64,
     /// The real paths of the directories that the question names.
     pub roots: Vec<PathBuf>,
-    /// Checks a file.
+    /// Returns the present state of a file.
     pub look: Look<'a>,
     /// Returns the path of a file of a catalogue as it is in the script, where `@` means the top of
     /// the catalogue's disk. Returns `None` for all other files.
@@ -248,8 +249,8 @@ impl Plan {
         plan
     }
 
-    /// Returns the present state of a file of the answer. Returns `None` if the file has changed so
-    /// that the answer no longer applies to it.
+    /// Returns the present state of a file of the answer. Returns `None` if the file cannot be in a
+    /// plan, or has changed so that the answer no longer applies to it.
     fn found(
         &mut self,
         path: &PathText,
@@ -504,7 +505,8 @@ impl Plan {
         }
     }
 
-    /// Returns the number of steps, and the number of bytes that they free, move or copy.
+    /// Returns the number of steps, without those that remove empty folders, and the number of
+    /// bytes that the steps free, move or copy.
     pub fn gain(&self) -> (u64, u64) {
         let steps = self.steps().filter_map(|step| match step {
             PlanStep::Treat { copy, twin, .. } => {

@@ -32,8 +32,8 @@ pub fn quoted_bytes(name: &[u8]) -> String {
     }
 }
 
-/// Replaces the control characters in a text from elsewhere, such as a message of the system or the
-/// daemon.
+/// Replaces hidden characters by U+FFFD in a text from elsewhere, such as a message of the system
+/// or the daemon.
 pub fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| if is_printable(c) { c } else { '\u{fffd}' })

@@ -161,7 +161,7 @@ impl<B: SavedBody> Saved<B> {
     ///
     /// # Errors
     ///
-    /// Fails if the bytes are not a report of this verb.
+    /// Fails if the bytes are not a report of this verb, or its digest is missing or wrong.
     pub fn parse(bytes: &[u8]) -> Result<Self, SavedError> {
         let (report, seal) = Self::read(bytes)?;
         match seal.check(bytes) {
@@ -204,8 +204,8 @@ impl<B: SavedBody> Saved<B> {
     }
 }
 
-/// Returns the data block of a page that has this id. It ends at the next tag, because the data
-/// contain no `<`.
+/// Returns the data block of a page that has this id. It ends at the next `</script>`, because the
+/// data contain no `<`.
 fn block<'a>(page: &'a [u8], id: &str) -> Option<&'a [u8]> {
     let open = format!("<script type=\"application/json\" id=\"{id}\">");
     let at = find(page, open.as_bytes())? + open.len();

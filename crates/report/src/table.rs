@@ -79,7 +79,7 @@ pub const fn blank() -> Field<'static> {
     Field::Nothing
 }
 
-/// Yes or no.
+/// Returns the field of a yes or no. A worksheet has no word for it.
 pub const fn yes(yes: bool) -> Field<'static> {
     Field::Flag(yes, "")
 }
@@ -114,8 +114,8 @@ pub struct Column {
     /// The name of the column in tables, which is also its name in JSON. A column without a name is
     /// only in worksheets.
     pub name: Option<&'static str>,
-    /// True if the column was added later. Such columns come last, and only CSV has them. TSV has
-    /// no header row, so its readers rely on the number of columns.
+    /// True if the column was added later. Such columns come last, and TSV does not have them. TSV
+    /// has no header row, so its readers rely on the number of columns.
     pub later: bool,
     /// The title of the column in worksheets, and its width there in characters. A column without a
     /// title is only in tables.
@@ -148,7 +148,7 @@ pub(crate) fn values_of<R: Columns>(
 /// Each line of the macro is one column. It has the name of the column in tables, its title and
 /// width in worksheets, or both. A column marked `@later` is written to CSV and not to TSV. The
 /// last item of the line is the value, as a call of a function of [`crate::table`] such as `count`.
-/// This function also determines the type of the column.
+/// This function also determines the alignment of the column.
 ///
 /// ```
 /// use resemble_report::table::{Columns, Style, write_header, write_rows};

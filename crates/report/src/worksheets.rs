@@ -73,7 +73,8 @@ pub(crate) trait SheetSink {
 
 type Sink<'s> = &'s mut dyn SheetSink;
 
-/// Passes every sheet with its rows to `sink`: folders first, then clusters, then identical files.
+/// Passes every sheet with its rows to `sink`. In a report of groups, the folders are first, then
+/// the clusters, then the identical files.
 pub(crate) fn walk(report: Report<'_>, extras: &Extras<'_>, sink: Sink<'_>) -> io::Result<()> {
     match report {
         Report::Groups(document) => groups(&document.body, extras.folders, sink)?,

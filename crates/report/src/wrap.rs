@@ -5,13 +5,13 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Wraps the words of a text. The first line begins at `column`, and all others at `indent`.
+/// Does the same as [`wrap`] for bytes.
 pub(crate) fn wrapped(text: &[u8], columns: usize, column: usize, indent: usize) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     wrap(&text, columns, column, indent).into_bytes()
 }
 
-/// Wraps text for standard error.
+/// Wraps the words of a text. The first line begins at `column`, and all other lines at `indent`.
 pub fn wrap(text: &str, columns: usize, mut column: usize, indent: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for (i, word) in words(text).into_iter().enumerate() {

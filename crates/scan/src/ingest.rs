@@ -21,10 +21,10 @@
 //!    that. After a lack of descriptors, a stale handle or a disk error, the index keeps what it
 //!    has. If access is denied, a file becomes *unreadable*, and a directory loses everything below
 //!    it.
-//! 4. **A root never vanishes with its files.** It is *unavailable* if it is missing or cannot be
-//!    opened. It is also unavailable if it is empty and suddenly on another file system, because
-//!    then something is not mounted. The entries of an unavailable root stay in the index. Nothing
-//!    is removed either if a root was replaced during the reconcile.
+//! 4. **A folder that is a root never vanishes with its files.** It is *unavailable* if it is
+//!    missing or cannot be opened. It is also unavailable if it is empty and suddenly on another
+//!    file system, because then something is not mounted. The entries of an unavailable root stay
+//!    in the index. Nothing is removed either if a root was replaced during the reconcile.
 //! 5. **Changes during a reconcile** are checked again in a few further rounds. What still changes
 //!    after these is returned as *unresolved*. A file that is written to while it is read is
 //!    returned as *moving*.
@@ -85,7 +85,7 @@ pub use report::{
 pub use rules::gitignore_of;
 pub use target::{Cause, DocumentTurns, IndexUse, IngestOptions, RootOptions, Scope, Target};
 
-/// The writer of an index. One thread uses it. Its reading threads are started with the first file.
+/// The writer of an index. One thread uses it. Its reading threads are started when needed.
 #[derive(Debug)]
 pub struct Ingest {
     index: Arc<Index>,

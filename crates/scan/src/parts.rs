@@ -7,11 +7,11 @@
 //!
 //! An archive or a mail also gets two contents for the **whole**: one of all texts in it together,
 //! and one of all other parts together. No bytes are read for them. A *leaf* is a part without
-//! parts of its own. The sample of a whole is the union of the samples of its leaves, cut to a
-//! common sampling level. It has all windows that a pass over the joined bytes would have kept,
-//! except those across two leaves. The order of the leaves affects only the order of the sample.
-//! The digest of the whole does not depend on it: it is computed from the digests of the leaves. A
-//! whole has no chunks, because these would repeat the chunks of the leaves.
+//! parts of its own. The samples of a whole are those of its leaves, cut to a common sampling
+//! level. They are all that a pass over the joined bytes would have kept, except those across two
+//! leaves. The order of the leaves affects only the order of the samples. It does not affect the
+//! digest of the whole, which is computed from the digests of the leaves. A whole has no chunks,
+//! because these would repeat the chunks of the leaves.
 
 use std::fmt;
 use std::io;
@@ -64,8 +64,8 @@ pub trait PartReader: fmt::Debug + Send + Sync {
         self.applies(name, head, file) || self.may_state_date(head)
     }
 
-    /// Takes an open file apart for which [`Self::is_looked_into`] returns true; see
-    /// [`Extractor::extract`].
+    /// Takes an open file apart for which [`Self::is_looked_into`] returns true, and returns the
+    /// skipped parts; see [`Extractor::extract`].
     ///
     /// # Errors
     ///
@@ -377,7 +377,7 @@ impl Sink for Collector<'_> {
     }
 }
 
-/// Adds the contents for the whole, for the file and for every part that has members: see the head
+/// Adds the contents for the whole of the file, and of every part, if it has members: see the head
 /// of this module.
 fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
     // Each part has a slot, and the last slot is for the file itself.
@@ -483,8 +483,8 @@ mod tests {
     }
 
     proptest! {
-        /// The sample of a whole is equal to that of the joined bytes of its leaves, except at the
-        /// seams between them.
+        /// The samples of a whole are those of the joined bytes of its leaves, except at the seams
+        /// between them.
         #[test]
         fn a_whole_is_sampled_as_if_it_were_read(
             sizes in prop::collection::vec(prop_oneof![1usize..100, 1usize..20_000], 1..8),

@@ -37,7 +37,8 @@
 //! 9. **A long reading may pause**, so that other files need not wait for it; see `paused`.
 //! 10. **The page cache is left to the kernel**, which gets the advice `SEQUENTIAL` for large
 //!     files. If we dropped the pages that we read, pages that other programs use would be dropped,
-//!     too. The kernel's own list of pages that were used only once works better.
+//!     too. The kernel's own list of pages that were used only once works better. Only a scan that
+//!     reads more than a quarter of the memory asks the kernel not to cache the rest.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -89,7 +90,7 @@ pub struct FileRead {
     pub content: Content,
     /// True if the file changed during every attempt to read it.
     pub moving: bool,
-    /// The time at which the reading began.
+    /// The time at which the last reading began.
     pub at: SystemTime,
     /// Number of bytes that were read in all attempts.
     pub bytes: u64,

@@ -2,7 +2,8 @@
 //!
 //! A walk finds directories and reads files at the same time, so it does not know how much is left.
 //! For a display of progress, a separate thread counts all files. The count is approximate: it
-//! includes files that are left out, may miss changes, and ignores paths that cannot be accessed.
+//! includes files that are left out, may miss changes, and ignores directories that cannot be
+//! accessed. A given path that cannot be accessed counts as one empty file.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

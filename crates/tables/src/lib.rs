@@ -17,14 +17,15 @@
 //!    one run then do not match those of the next (text-dedup 28, graphframes 159). Two contents
 //!    that would have one name are refused.
 //! 3. **Contents and postings are in the order of these names.** The first pass over the catalogue
-//!    notes the place of each content; the second reads them in order. Memory holds 24 bytes for
-//!    each, and a group of rows. Nothing is sorted that does not fit in memory.
+//!    notes the place of each content; the second reads them in order. Memory holds 40 bytes for
+//!    each content (24 in the second pass), and a group of rows for each table. Nothing is sorted
+//!    that does not fit in memory.
 //! 4. **Never thinned**: a content with different samples in two catalogues would differ from
 //!    itself.
 //! 5. **Integers of 64 bits and bytes**, no other types: Spark has no unsigned numbers, and names
 //!    are not UTF-8. Numbers are delta coded, because sorted postings differ in few bits.
 //! 6. **A table is complete or missing**: each is written next to its place, synchronised and
-//!    renamed. The manifest, which has the digests of all, is written last.
+//!    renamed. The manifest, which has the digests of all tables, is written last.
 
 mod links;
 mod manifest;
@@ -48,7 +49,7 @@ pub const SCHEMA: i64 = 1;
 /// The result of writing tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// The totals of the tables.
+    /// The totals of the catalogue.
     pub totals: Totals,
     /// The number of tables.
     pub tables: u64,
@@ -60,7 +61,7 @@ pub struct Written {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TablesError {
-    /// The catalogue cannot be read.
+    /// The catalogue cannot be read, or was made with other parameters.
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
     /// A table cannot be written.
@@ -96,7 +97,7 @@ pub enum TablesError {
 }
 
 /// Returns the name of a content in all tables: the first eight bytes of its digest. With a salt
-/// other than 0, they are those of a digest of the salt and the content's digest.
+/// other than 0, it is the first eight bytes of a digest of the salt and the content's digest.
 ///
 /// The number is signed, because Spark has no unsigned ones.
 pub fn cid(content: &ContentDigest, salt: u64) -> i64 {

@@ -1,9 +1,9 @@
 //! Links that an engine computed from the tables: docs/scale.md.
 //!
 //! A run is a folder with one folder of Parquet files for each stage. `_run.json` has its inputs,
-//! and `_stages/NAME.json` is written when a stage is complete. Two stages are read here, row by
-//! row. The caller, which knows the contents, checks the rows. A third stage, with pairs that were
-//! measured on the files, is optional.
+//! and `_stages/NAME.json` is written when a stage is complete. Three stages are read here, row by
+//! row. The third one, with pairs that were measured on the files, is optional. The caller, which
+//! knows the contents, checks the rows.
 
 use std::fs::{self, File};
 use std::io;
@@ -218,8 +218,8 @@ fn record_of(folder: &Path, stage: &str) -> PathBuf {
     folder.join(format!("_stages/{stage}.json"))
 }
 
-/// Returns the files of a stage. Fails unless exactly the recorded files exist, with the recorded
-/// lengths.
+/// Returns the files of a stage. Fails unless all recorded files exist with the recorded lengths,
+/// and no other Parquet files exist.
 fn files(folder: &Path, stage: &'static str) -> Result<Vec<PathBuf>, LinkTablesError> {
     let torn = || LinkTablesError::Torn {
         folder: folder.to_owned(),

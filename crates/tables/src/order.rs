@@ -53,7 +53,8 @@ impl Order {
         self.contents.get(number as usize).copied()
     }
 
-    /// Returns the range of each content in the catalogue, in the order of the names.
+    /// Returns the name of each content and the range of its record's body, in the order of the
+    /// names.
     pub(crate) fn sorted(mut self) -> impl Iterator<Item = (i64, Range<u64>)> {
         self.contents = Vec::new();
         self.places

@@ -223,7 +223,7 @@ impl Table {
         self.rows
     }
 
-    /// Completes the table and moves it to its place.
+    /// Completes the table and moves it to its place. Returns its figures.
     pub(crate) fn finish(mut self) -> Result<TableSum, TablesError> {
         if self.waiting > 0 {
             self.write_group()?;

@@ -113,7 +113,7 @@ fn bytes(row: &Row, name: &str) -> Vec<u8> {
     }
 }
 
-/// Returns the content of each file.
+/// Returns the name of the content and the size for each path in the table of files.
 fn contents_of_files(folder: &Path) -> BTreeMap<Vec<u8>, (Option<i64>, Option<i64>)> {
     let files = rows(folder, "files");
     let of = |row: &Row| (bytes(row, "path"), (int(row, "cid"), int(row, "size")));
@@ -222,7 +222,7 @@ fn the_manifest_has_the_digest_of_each_table() {
         assert_eq!(table["bytes"], file.len());
         assert_eq!(table["sha256"], hexadecimal(&Sha256::digest(&file)));
     }
-    // No other rows are left.
+    // No other files are left.
     let left: usize = ["head", "files", "contents", "postings", "parts"]
         .map(|table| {
             let folder = place(&folder, table);

@@ -81,7 +81,8 @@ const FINGERPRINT: i64 = 1;
 ///
 /// # Errors
 ///
-/// See [`TablesError`]. Tables that were complete before the error stay, without a manifest.
+/// See [`TablesError`]. If a record cannot be converted, older tables stay with their manifest. If
+/// a table cannot be completed, the tables before it stay, without a manifest.
 pub fn write(
     mut catalogue: Catalogue,
     params: &Params,

@@ -1,10 +1,10 @@
 //! Churn: sequences of file changes as typical programs make them. They exercise the promises of
 //! docs/design.md and assume nothing about the implementation.
 //!
-//! Each step depends only on the seed and its own number, not on earlier steps or the tree. So any
-//! step can be left out, and [`smaller`] can reduce a storm that made a test fail. A step that
-//! cannot be done (its file is gone, its name is a folder) fails quietly: errors are part of a
-//! storm.
+//! A step depends only on the seed and its own number, not on earlier steps or the tree. (Only
+//! [`Profile::Mounts`] looks at the present mounts.) So any step can be left out, and [`smaller`]
+//! can reduce a storm that made a test fail. A step that cannot be done (its file is gone, its name
+//! is a folder) fails quietly: errors are part of a storm.
 
 use std::fs;
 use std::io;
@@ -136,8 +136,8 @@ struct Scene<'a> {
 
 impl Scene<'_> {
     fn act(&mut self, profile: Profile) -> io::Result<()> {
-        // Some steps only create a file, so that others find something to change. Some remove a
-        // whole folder, so that the tree does not grow for ever.
+        // Some steps only create a file, so that other steps find something to change. Some remove
+        // a whole folder, so that the tree does not grow for ever.
         if self.one_of(50) == 0 {
             let top = format!("d{}", self.one_of(4));
             return fs::remove_dir_all(self.root.join(top));
@@ -203,8 +203,8 @@ impl Scene<'_> {
     }
 }
 
-/// Removes steps that are not needed to make `fails` return true. A step is removed if one run
-/// without it still fails.
+/// Removes steps that are not needed to make `fails` return true, and returns the others. A step is
+/// removed if one run without it still fails.
 pub fn smaller(mut steps: Vec<u64>, fails: &mut dyn FnMut(&[u64]) -> bool) -> Vec<u64> {
     let mut piece = steps.len() / 2;
     while piece > 0 {

@@ -29,8 +29,8 @@ pub fn every_file_is_a_module(folder: impl AsRef<Path>) {
     }
 }
 
-/// Checks that a page of `docs/` equals this text. If `UPDATE_REFERENCE` is set, writes the page
-/// first.
+/// Checks that a generated file, such as a page of `docs/`, equals this text. If `UPDATE_REFERENCE`
+/// is set, writes the file first.
 #[track_caller]
 pub fn page_is_up_to_date(path: impl AsRef<Path>, page: &str) {
     let path = path.as_ref();

@@ -53,7 +53,8 @@ pub fn mount(kind: &str, at: impl Into<PathBuf>, options: &str) -> Option<Mounte
     }
 }
 
-/// Mounts a small disk: a file system in memory with this size, for example `12m`.
+/// Mounts a small disk: a file system in memory with this size, for example `12m`. If that is not
+/// possible, the test is [`skipped`], and the result is `None`.
 pub fn tmpfs(at: impl Into<PathBuf>, size: &str) -> Option<Mounted> {
     mount("tmpfs", at, &format!("size={size},mode=0700"))
 }
@@ -99,7 +100,8 @@ impl Hung {
     }
 }
 
-/// Mounts a file system that does not answer. If that is not possible, the test is [`skipped`].
+/// Mounts a file system that does not answer. If that is not possible, the test is [`skipped`], and
+/// the result is `None`.
 pub fn hung(at: impl Into<PathBuf>) -> Option<Hung> {
     match File::options().read(true).write(true).open("/dev/fuse") {
         Ok(device) => {

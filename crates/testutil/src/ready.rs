@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// The time limit of every wait in a test.
+/// The usual time limit of a wait in a test.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts a program and waits until it sends `READY=1` to a notification socket, which this

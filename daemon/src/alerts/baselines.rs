@@ -31,8 +31,9 @@ use crate::acks::Acks;
 pub struct Baseline {
     /// The content of the file; `None` if there was no readable file.
     pub was: Option<ContentId>,
-    /// Contents that were similar enough to the file for an alert, and the contents of its members
-    /// if it is an archive. Empty if `was` is `None`.
+    /// Contents that resembled the file enough for an alert, and the contents of its members if it
+    /// is an archive. Those that were acknowledged together with the file are left out. Empty if
+    /// `was` is `None`.
     pub neighbours: Arc<[ContentId]>,
     /// The depth of the tree above the path before the change. It is the number of components in
     /// the path of the deepest existing directory.
@@ -84,7 +85,8 @@ impl Baselines {
     }
 
     /// Returns whether the change of a file may deserve an alert: `new_bytes` and `unshared`
-    /// decide. Returns true if one of them fails.
+    /// decide. Returns true if one of them fails, if a mark is about the old content, or if the
+    /// file has no content in one of the two snapshots.
     pub fn may_be_news(&self, after: &Snapshot, path: &Path) -> bool {
         let may_be = || {
             let Some(changed) = ChangedFile::at(&self.before, after, path)? else {

@@ -46,7 +46,7 @@ pub const RATE: u32 = 30;
 pub const RATE_TIME: Duration = Duration::from_secs(60);
 /// The pause between two checks of the held findings.
 const LOOK: Duration = Duration::from_secs(1);
-/// If at most this many findings are held, they are checked without a pause.
+/// If at most this many findings are held, every call of [`Batching::alerts_if`] checks them.
 const MANY: usize = 500;
 /// For each of this many held findings the pause between checks grows by one `LOOK`.
 const VERY_MANY: usize = 5000;
@@ -199,8 +199,8 @@ impl Batching {
         true
     }
 
-    /// Records that a changed file was read. `before` is its baseline. It is ignored if the file
-    /// waits already or its finding is held back, because that file has an earlier baseline.
+    /// Records that a changed file was read. `before` is its baseline. The baseline is ignored if
+    /// the file waits already or its finding is held back, because that file has an earlier one.
     pub fn read(&mut self, path: &Path, before: Baseline, now: Instant) {
         if self.read_again(path, now) {
             return;
@@ -306,8 +306,8 @@ impl Batching {
         self.alerts_if(now, all, &|_| true)
     }
 
-    /// Returns the alerts that are due and for which `is_told` is true. With `all` no finding is
-    /// held back.
+    /// Returns the alerts that are due, that `is_told` accepts and that [`RATE`] allows, and a
+    /// summary of earlier ones if it is due. With `all` no finding is held back.
     pub fn alerts_if(
         &mut self,
         now: Instant,

@@ -41,7 +41,7 @@ impl Documents {
         taken.map(|(_, due)| due).collect()
     }
 
-    /// Removes and returns a waiting document that has changed again.
+    /// Removes and returns the document at this path, which has changed again, if it waits.
     pub(super) fn take(&mut self, path: &Path) -> Option<Due> {
         self.bursts.remove(path);
         self.waiting.remove(path).map(|(_, due)| due)

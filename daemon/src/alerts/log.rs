@@ -121,7 +121,7 @@ impl AlertLog {
         }
     }
 
-    /// Returns a channel that receives a message after every new alert.
+    /// Returns a channel that signals new alerts. One message may announce several of them.
     pub fn bell(&mut self) -> Receiver<()> {
         let (bell, heard) = crossbeam_channel::bounded(1);
         self.bell = Some(bell);

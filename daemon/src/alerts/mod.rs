@@ -10,9 +10,10 @@
 //! [`baselines`] stores the state of a file from before its change. [`batching`] decides when
 //! alerts are due and limits their number. [`novelty`] decides which files are similar and which of
 //! these deserve an alert. [`trees`] finds copied trees, and [`log`] stores the alerts. This module
-//! is the thread that runs them. The thread only reads snapshots and never delays the indexer. It
-//! reads baselines from the snapshot before a change as soon as it can. It drops that snapshot
-//! after `MOST_LATE` at the latest.
+//! is the thread that runs them. The thread reads snapshots and changes nothing in the index, so it
+//! does not delay the indexer. (After alerts it only makes the index durable.) It reads baselines
+//! from the snapshot before a change as soon as it can. It drops that snapshot after `MOST_LATE` at
+//! the latest.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -142,7 +143,7 @@ struct Raiser<'a> {
     documents: Documents,
     burst: Arc<Burst>,
     /// The time of the last change that was dismissed without an assessment. Such a change still
-    /// belongs to the burst. So the burst lasts as long as if that file had waited.
+    /// belongs to the burst. So the burst lasts as long as if the changed file had waited.
     left_out: Option<Instant>,
     novelty: Option<(Novelty, Instant)>,
     shared: &'a Shared,
@@ -312,7 +313,7 @@ impl<'a> Raiser<'a> {
         Rules::new(self.shared.all_alert_rules())
     }
 
-    /// Ends the burst if no file waits and no change is recent.
+    /// Ends the burst if no file waits and no change was dismissed a moment ago.
     fn rest(&mut self) {
         let is_recent = (self.left_out).is_some_and(|at| at.elapsed() < batching::SETTLE);
         if self.waiting() == 0 && !is_recent {

@@ -27,8 +27,8 @@ const MOST: ByteLen = ByteLen(4 << 20);
 /// piece takes 0.03 s, for a whole file of a gigabyte 1.7 s.
 const MOST_PIECES: usize = 48;
 
-/// Returns whether the change of a file may be news. It is not if the file only got new bytes that
-/// resemble no other file.
+/// Returns whether the change of a file may be news. It is not if the file only got new bytes, and
+/// these are fewer than [`LEAST_SIZE`] or resemble no other file.
 pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<bool, AskError> {
     let ChangedFile {
         after, was, now, ..
@@ -88,7 +88,8 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
 /// does not know them.
 ///
 /// For an edit the index knows the first and the last new byte. It drops this knowledge after many
-/// edits. Then, or if the two bytes are far apart, the chunks of both contents are compared.
+/// edits. Then, or if the two bytes are far apart, the chunks of the old and of the new content of
+/// a large file are compared.
 fn what_came(changed: &ChangedFile<'_>) -> Result<Option<Vec<Range<u64>>>, AskError> {
     let &ChangedFile {
         before,

@@ -1,8 +1,7 @@
 //! Decides whether a changed file resembles another one, and whether that is news.
 //!
 //! News is an effect of the *change*. So the files that the changed file resembles now are compared
-//! with those that it resembled before. A [`Baseline`] has the latter. The following raises no
-//! alert by itself:
+//! with its earlier neighbours, which a [`Baseline`] has. The following raises no alert by itself:
 //!
 //! 1. **Earlier resemblance.** A draft that is saved still resembles its older versions.
 //! 2. **Its own earlier content.** The backup that an editor makes of a file (`report.txt~`) has
@@ -13,7 +12,7 @@
 //! 4. **Builds and version control.** Files that a `.gitignore` names, and files in `.git` or
 //!    similar folders, are news only as a part of a copied tree.
 //! 5. **A large burst.** An unpacked archive is full of files that resemble each other. If many
-//!    files arrive at once, only resemblance to files that were there before is news.
+//!    files arrive at once, only resemblance to files that did not change with them is news.
 //! 6. **Unpacking.** A file that comes out of an archive is also in that archive, which is no news.
 //!    It is news that a mail or an archive holds a file of the tree.
 //! 7. **Acknowledged pairs** ([`crate::acks`]). If one of the two contents changes, the pair is
@@ -120,7 +119,8 @@ impl Novelty {
         }
     }
 
-    /// Sets the documents whose texts are not extracted yet. Their verdict is [`Verdict::NotYet`].
+    /// Sets the documents whose texts are not extracted yet. Their verdict is [`Verdict::NotYet`],
+    /// except for small files and identical copies.
     #[must_use]
     pub fn with_documents(self, documents: Option<WaitingDocuments>) -> Self {
         Self { documents, ..self }

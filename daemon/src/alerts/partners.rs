@@ -1,5 +1,5 @@
-//! Finds the partners of an alert: the files that the changed file resembles, and the contents of
-//! its members.
+//! Finds the partners of an alert, which are the files that the changed file resembles. Also finds
+//! the contents of its members if it is an archive.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,8 +97,8 @@ fn is_enough(similar: &Similar, share: Option<Score>, least: Fraction) -> bool {
     share.map(rare).is_some_and(|share| least.accepts(share))
 }
 
-/// Returns the contents and sizes of the members of an archive or a mail. Members too small for an
-/// alert are left out.
+/// Returns the contents and sizes of the first [`MOST_MEMBERS`] members of an archive or a mail.
+/// Those smaller than [`LEAST_SIZE`] are left out.
 pub(super) fn members(
     snapshot: &Snapshot,
     content: ContentId,

@@ -18,7 +18,7 @@ pub enum RootError {
         /// The error of the system.
         source: io::Error,
     },
-    /// It is a file.
+    /// It is not a directory.
     #[error("cannot watch {}: it is not a directory", .path.display())]
     NoDirectory {
         /// The path.

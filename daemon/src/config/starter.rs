@@ -10,7 +10,7 @@ use resemble_proto::places::{self, Env};
 use super::{Args, ConfigError};
 
 /// Patterns of names that most people do not want to watch: caches of programs, outputs of builds,
-/// and packed objects of version control.
+/// packed objects of version control, the trash and temporary files.
 const LEFT_OUT: [&str; 10] = [
     ".cache",
     "Cache",

@@ -62,8 +62,8 @@ pub(crate) fn numbers(text: &str) -> Option<(u32, u32)> {
     Some((uid.parse().ok()?, gid.parse().ok()?))
 }
 
-/// Returns the line about a name in `/etc/passwd` or `/etc/group`. These files suffice for the user
-/// of a service: its package or `systemd-sysusers` has added the user there.
+/// Returns the line about a name in `/etc/passwd` or `/etc/group`, if there is one. These files
+/// suffice for the user of a service: its package or `systemd-sysusers` has added the user there.
 fn entry(file: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     let is_it = |line: &&str| line.split(':').next() == Some(name);
@@ -82,7 +82,7 @@ pub(super) fn places() -> [PathBuf; 3] {
 
 impl Config {
     /// Turns the settings into those of system mode. Fails if they request something that system
-    /// mode does not support.
+    /// mode does not support, or if a root could be replaced by another user or has hidden files.
     pub(super) fn for_all(mut self, system: SystemConfig) -> Result<Self, ConfigError> {
         let asked = [
             ("--link", self.link.is_some()),

@@ -34,7 +34,7 @@ impl Indexer {
     }
 
     /// Returns true if no damage was found in the index. Otherwise handles the damage, which
-    /// rebuilds the index.
+    /// rebuilds the index, and returns false.
     pub(super) fn is_sound(&mut self) -> bool {
         let index = self.shared.index();
         let Some(damage) = index.and_then(|index| index.damage()) else {

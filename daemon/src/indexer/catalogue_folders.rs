@@ -41,8 +41,8 @@ use crate::watch::Marks;
 /// that arrives piece by piece. A truncated file would be refused, and read again when it has
 /// changed.
 const SETTLED: Duration = Duration::from_millis(250);
-/// The marks of a file that was moved here. A moved file may lack [`Marks::ATTRIBUTES`], so it is
-/// added before the marks are compared with these.
+/// The marks of a file that was moved here. A moved file may lack [`Marks::ATTRIBUTES`], so this
+/// mark is added before the marks are compared with these.
 const MOVED_HERE: Marks = Marks::APPEARED.and(Marks::ATTRIBUTES);
 /// The time without changes after which an unusable file is reported.
 const TOLD: Duration = Duration::from_secs(60);
@@ -92,7 +92,7 @@ impl Offered {
     }
 }
 
-/// The files that the folders have now, by label, and the errors of files that cannot be imported.
+/// The files that the folders have now, by label, and the errors of unusable files and folders.
 #[derive(Default)]
 struct Offer {
     files: BTreeMap<String, Offered>,
@@ -262,7 +262,7 @@ const fn is_for_good(error: &CatalogueError) -> bool {
 }
 
 impl Indexer {
-    /// Follows these folders from now on, and no others.
+    /// Follows these folders from now on, and no other folders.
     pub(super) fn set_catalogue_folders(&mut self, folders: Vec<CatalogueFolder>) {
         self.followed.folders = folders;
         self.watch_catalogue_folders();

@@ -105,7 +105,7 @@ const RECHECKS: usize = 256;
 /// The least pause between two transactions that write only measures.
 const MEASURES: Duration = Duration::from_secs(10);
 /// The longest time until a change in the index is durable. A written file is read once more after
-/// 35 seconds. So one write to disk makes both its changes durable.
+/// 35 seconds. So one write to disk makes both readings durable.
 const PERSIST: Duration = Duration::from_secs(60);
 /// The first and the longest pause before a broken index is opened again or a failed source is
 /// restarted.
@@ -168,8 +168,8 @@ struct PendingSync {
 }
 
 impl PendingSync {
-    /// Returns whether the cookie has arrived, so that the changes from before the barrier are to
-    /// be read now.
+    /// Returns whether the cookie has arrived, and the changes from before the barrier are still to
+    /// be read.
     const fn is_reached(&self) -> bool {
         self.cookie.is_none() && self.documents.is_none()
     }
@@ -190,7 +190,7 @@ impl Retry {
         }
     }
 
-    /// Returns the attempt after one that failed. Its pause is twice as long as the last one.
+    /// Returns the attempt after one that failed. The pause doubles each time, within [`RETRY`].
     fn after(last: Option<Self>) -> Self {
         let pause = last.map_or(RETRY.0, |last| (last.pause * 2).min(RETRY.1));
         Self {
@@ -226,8 +226,8 @@ pub struct Indexer {
     /// Directories and files to check again, each with the time. They were read too soon after a
     /// change, or while they were changing.
     recheck: BTreeMap<PathBuf, (Instant, Cause)>,
-    /// Targets that changed during every check so far. They are checked again at `next_unresolved`,
-    /// or earlier by a barrier.
+    /// Targets to check again. Most changed during every check so far; others have lost a watch or
+    /// a mount. They are checked at `next_unresolved`, or earlier by a barrier.
     unresolved: Vec<Target>,
     next_unresolved: Instant,
     /// The time of the first change under an unobserved name since inodes were last compared.

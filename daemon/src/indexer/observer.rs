@@ -21,7 +21,8 @@ pub(super) struct Watching<'a> {
     pub(super) watches: &'a mut Watches,
     pub(super) shared: &'a Shared,
     pub(super) stop: &'a StopFlag,
-    /// True if all targets are whole subtrees, so that every directory below them is listed.
+    /// True if all targets are whole subtrees or renames, so that every directory below a listed
+    /// one is listed, too.
     pub(super) deep: bool,
     /// The channel for changed files; `None` if no change raises an alert.
     pub(super) alerts: Option<&'a Sender<alerts::Message>>,

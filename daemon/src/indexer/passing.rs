@@ -65,7 +65,7 @@ impl Passing {
         self.0.insert(path.to_path_buf(), again);
     }
 
-    /// Returns the time of the next try.
+    /// Returns the time of the next try, if any path is to be tried.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.0.values().map(|again| again.at).min()
     }

@@ -115,7 +115,8 @@ impl Indexer {
     }
 
     /// Reconciles the index with everything below a directory. Directories that were being listed
-    /// when a mount changed are scheduled for another check.
+    /// when a mount changed are scheduled for another check. Returns the report; `None` if the
+    /// index is broken.
     pub(super) fn scan(&mut self, target: Target, news: bool) -> Option<Report> {
         let (report, meanwhile) = self.reconcile(&[target], news);
         let again = meanwhile.listed.into_iter();

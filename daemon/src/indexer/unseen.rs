@@ -5,8 +5,8 @@
 //! in a short-lived folder. A file that was opened without a name never had the name of its event.
 //! So:
 //!
-//! 1. A file with several names may be written under a name that the index does not know. Then the
-//!    names that the index knows are checked as well, because the new name may be gone before it is
+//! 1. A file with several names may be written under a name that the index does not know. Then a
+//!    name that the index knows is checked as well, because the new name may be gone before it is
 //!    checked.
 //! 2. The event of a file that was opened with `O_TMPFILE` has `#` and the inode number as its
 //!    name. If the index knows a name of this inode, that name is checked.
@@ -93,8 +93,8 @@ impl Indexer {
     }
 }
 
-/// Returns the inode number of a file without a name, whose events have the name `#` and that
-/// number.
+/// Returns the inode number if the path is that of a file without a name. Events of such a file
+/// have the name `#` and that number.
 fn nameless(path: &Path) -> Option<u64> {
     let name = path.file_name()?.as_bytes().strip_prefix(b"#")?;
     std::str::from_utf8(name).ok()?.parse().ok()

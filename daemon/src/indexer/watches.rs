@@ -72,7 +72,7 @@ pub(crate) enum Polled {
 pub(crate) enum Armed {
     /// The directory was watched before and still is.
     Kept,
-    /// The directory is watched or polled from now on, but was not before.
+    /// The directory had no watch at this path. It has one now, is polled, or cannot be read.
     Anew,
     /// The directory does not exist. If the listing finds it nevertheless, it has no watch.
     Gone,
@@ -143,9 +143,10 @@ impl Watches {
         Armed::Anew
     }
 
-    /// Watches directories that will be listed, all in one request. A directory whose state in the
-    /// source is uncertain is left out. Each directory had the given inode a moment ago;
-    /// [`Self::arm`] checks that again. Returns whether the table has watches for all of them now.
+    /// Watches directories that will be listed, all in one request. Directories that are polled,
+    /// may be remote or are in an uncertain state in the source are left out. Each directory had
+    /// the given inode a moment ago; [`Self::arm`] checks that again. Returns whether the table has
+    /// watches for all of them now.
     pub(crate) fn arm_early<'a>(
         &mut self,
         source: &mut dyn Source,
@@ -313,8 +314,8 @@ pub(crate) fn guard(source: &mut dyn Source, root: &Path) {
     }
 }
 
-/// Returns the identity of a root's directory; `None` if its path has a symbolic link or the
-/// directory may not be listed.
+/// Returns the identity of a root's directory; `None` if it does not exist, its path has a symbolic
+/// link or it may not be listed.
 pub(crate) fn look_at_root(root: &Path) -> Option<Identity> {
     let anchor = Anchor::open(root).ok()?;
     if anchor.dir(root).is_err_and(means_denied) {
@@ -324,8 +325,8 @@ pub(crate) fn look_at_root(root: &Path) -> Option<Identity> {
     Some(Identity { dev, ino })
 }
 
-/// Returns the kind and identity of the entry at a path. It follows no link, triggers no automount
-/// and asks no server.
+/// Returns the kind and identity of the entry at a path, if there is one. Follows no link, triggers
+/// no automount and asks no server.
 pub(crate) fn look(path: &Path) -> Option<(Kind, Identity)> {
     use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
@@ -406,8 +407,9 @@ mod tests {
         assert!(script.watched().is_empty());
     }
 
-    /// A joint request leaves out directories that are in the table. If one of the others cannot be
-    /// watched, none of them gets into the table, and [`Watches::arm`] handles each.
+    /// A joint request leaves out directories that are in the table. If one of the other
+    /// directories cannot be watched, none of them gets into the table, and [`Watches::arm`]
+    /// handles each.
     #[test]
     fn directories_are_watched_together_or_one_by_one() {
         let dir = tempfile::tempdir().unwrap();
@@ -446,9 +448,9 @@ mod tests {
         assert!(watches.has(&d, identity(&d)) && script.watched().contains(&d));
     }
 
-    /// At the limit of watches, a joint request watches some of its directories, but none gets into
-    /// the table. If such a directory then moves without an event, the source takes a new directory
-    /// at its old path for the old one. The new directory must be watched or polled nevertheless.
+    /// A joint request that fails for one directory has watched others, but none of them gets into
+    /// the table. If a watched one then moves without an event, the source takes a new directory at
+    /// its old path for the old one. The new directory must be watched or polled nevertheless.
     #[test]
     fn what_was_watched_in_vain_is_watched_anew() {
         let temp = tempfile::tempdir().unwrap();

@@ -163,8 +163,8 @@ impl Indexer {
     }
 
     /// Writes the measures of recent questions, and makes changes durable that have waited for
-    /// [`PERSIST`]. This is not done after each question, because a durable transaction costs two
-    /// fsyncs.
+    /// [`PERSIST`]. Then compacts the index and verifies its next part. This is not done after each
+    /// question, because a durable transaction costs two fsyncs.
     pub(super) fn write_measures(&mut self) {
         self.next_measures = Instant::now() + MEASURES;
         let Some(index) = self.shared.index() else {
@@ -255,6 +255,7 @@ impl Indexer {
 
     /// Checks targets again that changed during their last check: whole trees one by one, others a
     /// few at a time. If mounts change all the time, each long check would be disturbed again.
+    /// Returns whether the index is still usable.
     fn look_at_unresolved(&mut self) -> bool {
         let unresolved = std::mem::take(&mut self.unresolved);
         let (trees, others): (Vec<_>, Vec<_>) =
@@ -265,8 +266,8 @@ impl Indexer {
             && others.chunks(FEW).all(|few| self.look_at(few))
     }
 
-    /// Calls [`Self::look_at`] with targets that were found in the index. An error marks the index
-    /// as broken.
+    /// Calls [`Self::look_at`] with targets that were found in the index, and returns its result.
+    /// An error marks the index as broken and returns false.
     pub(super) fn look_at_found(&mut self, targets: Result<Vec<Target>, IngestError>) -> bool {
         match targets {
             Ok(targets) => self.look_at(&targets),

@@ -15,9 +15,9 @@ use crate::overlays::Overlays;
 use crate::state::Shared;
 use crate::system::System;
 
-/// The maximum number of questions that are computed at a time; further ones wait. They get half of
-/// the blocking threads ([`crate::server::THREADS`]). The other half is for requests that must
-/// never wait for a question.
+/// The maximum number of questions that are computed at a time; further ones wait. Questions get
+/// half of the blocking threads ([`crate::server::THREADS`]). The other half is for requests that
+/// must never wait for a question.
 const QUESTIONS: usize = super::THREADS / 2;
 
 /// The figures about the files of a root that `status` counts.

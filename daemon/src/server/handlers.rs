@@ -1,5 +1,5 @@
-//! Handles requests that need neither a search nor the indexer. Also checks orders before they are
-//! sent to the indexer. Both run on blocking threads.
+//! Handles requests that are neither questions nor orders to the indexer. Also checks orders before
+//! they are sent to the indexer. All this runs on blocking threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::neighbours::IndexNeighbours;
 use crate::overlays::Mount;
 use crate::state::Root;
 
-/// Answers a request that needs neither a search nor the indexer.
+/// Answers a request that is neither a question nor an order to the indexer.
 pub(super) fn answer(
     (context, asker): (&Context, &Asker),
     request: Request,
@@ -190,7 +190,8 @@ pub(super) fn new_root(context: &Context, root: RootOptions) -> Result<RootOptio
     Ok(root)
 }
 
-/// Returns the root that a path names. The path may be a link that leads to a root.
+/// Returns the root or the catalogue that a path names. The path may be a link that leads to a
+/// root.
 pub(super) fn known_root(context: &Context, path: PathBuf) -> Result<PathBuf, Failure> {
     let roots = context.shared.roots();
     if is_catalogued(&path) {

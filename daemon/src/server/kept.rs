@@ -26,10 +26,10 @@ pub(super) struct AnswerPlace<'a> {
 }
 
 impl<'a> AnswerPlace<'a> {
-    /// Returns the place for the answer to a request; `None` if answers of its kind are not stored.
-    /// The request must have its whole scope. The present clock is part of the place's name. It is
-    /// read before the index. If the clock changes in between, the stored answer is never found,
-    /// which is harmless.
+    /// Returns the place for the answer to a request; `None` if that answer is not stored. The
+    /// request must have its whole scope. The present clock is part of the place's name. It is read
+    /// before the index. If the clock changes in between, the stored answer is never found, which
+    /// is harmless.
     pub(super) fn of(
         (context, asker): (&'a Context, &Asker),
         request: &Request,
@@ -56,8 +56,8 @@ impl<'a> AnswerPlace<'a> {
         })
     }
 
-    /// Returns the stored answer: its header, the counts for its last line, its bytes, and the
-    /// position in them where its lines begin.
+    /// Returns the stored answer, if there is one: its header, the counts for its last line, its
+    /// bytes, and the position in them where its lines begin.
     pub(super) fn get(&self) -> Option<(Header, End, Arc<[u8]>, usize)> {
         let kept = self.cache.get(&self.name)?;
         let begin = kept.iter().position(|&byte| byte == b'\n')? + 1;

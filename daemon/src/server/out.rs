@@ -79,7 +79,7 @@ impl Out {
         self.copy = Some(Vec::new());
     }
 
-    /// Returns the copied lines; `None` if they were too large.
+    /// Returns the copied lines; `None` if no copy was begun or the lines were too large.
     pub(super) const fn take_copy(&mut self) -> Option<Vec<u8>> {
         self.copy.take()
     }

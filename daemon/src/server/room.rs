@@ -51,7 +51,8 @@ pub(super) struct Place {
     sent_away: oneshot::Receiver<()>,
 }
 
-/// The error if the limit of bytes is reached and no other process has more bytes than this one.
+/// The error if this connection is closed: another one needed its room, or the limit of bytes is
+/// reached and no other process has more bytes than this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoRoom;
 

@@ -1,7 +1,7 @@
 //! Creates, protects and removes the socket file.
 //!
-//! A process that can connect can ask. So a new folder has mode 0700, the socket has mode 0600, and
-//! the user of each connection is checked again (`server::asker`). The socket file of a killed
+//! A process that can connect can ask. So a new folder has mode 0700, the socket has mode 0600 (not
+//! in system mode, where everybody may connect), and the user of each connection is checked again
 //! process stays. It is replaced only if this user owns it and no process answers there. Two
 //! daemons with the same state folder cannot get here at the same time, because each must lock the
 //! index before.

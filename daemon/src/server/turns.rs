@@ -64,7 +64,8 @@ impl FairShare {
     }
 
     /// Waits for a slot. A client with many requests waits first until it has a free slot of its
-    /// own, and then for a common one. So it does not delay other clients.
+    /// own, and then for a common one. So it does not delay other clients. Returns `None` only if
+    /// the slots are closed, which does not happen.
     pub(super) async fn take(&self, one: i64) -> Option<Turn> {
         let own = self.own(one).acquire_owned().await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;

@@ -90,7 +90,7 @@ impl Shared {
     }
 
     /// Counts the documents that wait to be extracted and have a path for which `concerns` is true.
-    /// If too many documents wait, all are counted.
+    /// If too many documents wait, or the index cannot be read, all are counted.
     fn documents_within(&self, concerns: impl Fn(&Path) -> bool) -> u64 {
         let Some(waiting) = self.documents() else {
             return 0;

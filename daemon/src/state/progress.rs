@@ -11,7 +11,8 @@ use super::Shared;
 use crate::coalesce::LongWait;
 
 impl Shared {
-    /// Returns the number of files that are known to have changed and are not read yet.
+    /// Returns the number of files that are known to have changed and are not read yet, and of
+    /// documents that wait to be extracted.
     pub fn pending(&self) -> u64 {
         self.pending.load(Ordering::Relaxed) + self.scanning.load(Ordering::Relaxed)
     }

@@ -1,10 +1,11 @@
 //! Restricts the process of the indexer in system mode, before it reads any file.
 //!
 //! The indexer may read every file and has the index of all of them. So if an attacker takes it
-//! over, the attacker must not get that data out. **Landlock** lets it read the roots and write its
-//! own folders, and nothing else. **The filter of system calls** refuses those that start programs,
-//! inspect processes, mount, change ids, or connect to other machines. Both are permanent and apply
-//! to all later threads. If one cannot be installed, the daemon does not start.
+//! over, the attacker must not get that data out. **Landlock** lets it read the roots and facts
+//! about the machine, write its own folders, and nothing else. **The filter of system calls**
+//! refuses many calls, such as those that start programs, inspect processes, mount, change ids, or
+//! connect to other machines. Both are permanent and apply to all later threads. If one cannot be
+//! installed, the daemon does not start.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,8 +31,8 @@ const NEWEST: ABI = ABI::V6;
 /// descriptors, mounts, groups of callers, names of file systems.
 const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev/disk"];
 
-/// Installs both restrictions. The process may then read only the folders in `read` and `write`,
-/// and write only to those in `write`. All these paths must exist.
+/// Installs both restrictions. The process may then read only the folders in `read`, `write` and
+/// [`MACHINE`], and write only to those in `write`. All paths in `read` and `write` must exist.
 ///
 /// # Errors
 ///
@@ -94,7 +95,7 @@ const REFUSED: [i64; 78] = [
     libc::SYS_rt_sigqueueinfo,
     libc::SYS_rt_tgsigqueueinfo,
     libc::SYS_pidfd_send_signal,
-    // Change mounts.
+    // Change mounts, namespaces, swap or quotas.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -112,7 +113,7 @@ const REFUSED: [i64; 78] = [
     libc::SYS_swapoff,
     libc::SYS_quotactl,
     libc::SYS_quotactl_fd,
-    // Change ids or rights.
+    // Change ids, rights or keys.
     libc::SYS_setuid,
     libc::SYS_setgid,
     libc::SYS_setreuid,
@@ -127,7 +128,7 @@ const REFUSED: [i64; 78] = [
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
-    // Change attributes of files, or make devices, which Landlock does not control.
+    // Change attributes of files, which Landlock does not control, or make devices.
     libc::SYS_fchmod,
     libc::SYS_fchown,
     libc::SYS_fchownat,
@@ -166,7 +167,7 @@ const REFUSED: [i64; 78] = [
     libc::SYS_setdomainname,
 ];
 
-/// Returns the filter. It refuses the calls in it and allows all others.
+/// Returns the filter. It refuses the calls that it lists, and allows all other calls.
 fn filter() -> Result<SeccompFilter, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in REFUSED {

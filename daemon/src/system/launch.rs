@@ -90,7 +90,7 @@ pub struct Entered {
 ///
 /// # Errors
 ///
-/// Fails if a resource is missing. No file was read then.
+/// Fails if a resource is missing or a right cannot be dropped. No watched file was read then.
 pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemError> {
     let runtime = config.socket.parent().unwrap_or(Path::new("/run/resemble"));
     let is_root = rustix::process::geteuid().is_root();
@@ -173,8 +173,8 @@ fn folder(
 
 /// Refuses a path if another user could redirect it while root works there.
 fn only_root_above(path: &Path) -> Result<(), SystemError> {
-    // Only folders that exist are checked; root makes the others. The path itself is not accessed,
-    // because it may be a mount that does not answer.
+    // Only folders that exist are checked; root makes the missing ones. The path itself is not
+    // accessed, because it may be a mount that does not answer.
     let mut above = path.ancestors().skip(1);
     let there = above.find(|at| at.exists()).unwrap_or(Path::new("/"));
     let place = there.join("made");

@@ -2,11 +2,12 @@
 //! before it takes an order.
 //!
 //! The starter has no rights and opens no files, except to start a program. So its filter is a list
-//! of allowed calls, and all others fail. Its child processes, the readers, inherit the filter. So
-//! the list also has the calls that load a program and that install the readers' own restrictions.
+//! of allowed calls, and all other calls fail. Its child processes, the readers, inherit the
+//! filter. So the list also has the calls that load a program and that install the readers' own
+//! restrictions.
 //! The readers' restrictions forbid most of these calls later.
 //!
-//! The list has no calls that make or connect sockets, write or change files, or inspect other
+//! The list has no calls that make or connect sockets, change files, list folders or inspect other
 //! processes. It also has no calls for namespaces, mounts or other ids.
 
 use std::collections::BTreeMap;
@@ -182,7 +183,8 @@ const CALLS: &[i64] = &[
     libc::SYS_sysinfo,
     libc::SYS_uname,
     libc::SYS_umask,
-    // With these the readers install their own restrictions.
+    // With the first of these the readers install their own restrictions. The calls that only
+    // x86-64 has are for any of these purposes.
     libc::SYS_prlimit64,
     libc::SYS_getpriority,
     libc::SYS_setpriority,

@@ -62,7 +62,8 @@ impl Dirty {
         note(&mut self.batch.hints, path, Marks::APPEARED, now);
     }
 
-    /// Returns whether another change can be recorded. After an overflow it cannot.
+    /// Returns whether another change can be recorded, which is not so after an overflow. Reaching
+    /// the limit is an overflow, too.
     fn has_room(&mut self) -> bool {
         let known = self.batch.hints.len() + self.batch.renames.len() + self.halves.len();
         if known >= MOST_HINTS {

@@ -186,7 +186,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    /// Returns a command that may solve the problem.
+    /// Returns a command that may solve the problem, if there is one.
     pub const fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Start { .. } => Some("sysctl fs.inotify.max_user_instances=1024"),

@@ -165,7 +165,8 @@ impl Source for NotifySource {
     }
 
     /// A cookie is a file that is renamed within the private directory. A rename needs no space, so
-    /// it works even if the disk is full. Only the first cookie creates a file.
+    /// it works even if the disk is full. Only the first cookie creates a file, unless the file is
+    /// removed.
     fn cookie(&mut self) -> Result<Cookie, SourceError> {
         let Some(instance) = &mut self.instance else {
             return Err(SourceError::Start {

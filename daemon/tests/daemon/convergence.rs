@@ -1,4 +1,5 @@
-//! After a barrier the live index equals that of a fresh scan: nothing lost, stale or made up.
+//! Tests that after a barrier the live index equals that of a fresh scan: nothing is lost, stale or
+//! made up. Also tests which changes raise an alert.
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};

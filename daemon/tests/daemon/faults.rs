@@ -1,4 +1,5 @@
-//! Tests kills, overflows of the event queue, full disks, and roots that vanish.
+//! Tests kills, lost events, damaged indexes, full disks, vanished roots, missing watches, and many
+//! unfinished requests.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Tests starts and ends of the daemon, and two daemons at the same time.
+//! Tests starts and ends of the daemon, two daemons at the same time, and roots that requests add
+//! and remove.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -168,8 +168,7 @@ fn what_a_listing_does_not_look_at_is_counted_as_it_would_list_it() {
         "versions/report-298.txt",
     ] {
         let names = listing(&point.join(subject).join(".similar"));
-        // There are 301 other files, and four versions that are only in archives. The listing shows
-        // 100 of them.
+        // There are 301 other files, and four versions in archives. The listing shows 100 of them.
         assert_eq!(names.last().unwrap(), "… 205 more", "{subject}");
     }
 }

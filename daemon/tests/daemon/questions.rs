@@ -1,5 +1,5 @@
 //! Tests questions that are still being computed: they can be cancelled, and some requests do not
-//! wait for them.
+//! wait for them. Also tests that answers are stored.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -20,7 +20,7 @@ const PLACES: u64 = 16;
 /// The number of clients. It is greater than [`PLACES`], so some questions must wait.
 const CLIENTS: usize = 40;
 
-/// The longest time that `status` may take. A question takes much longer.
+/// The longest time that `status` may take. The questions together take much longer.
 const SOON: Duration = Duration::from_secs(10);
 
 fn status(place: &Place) -> StatusAnswer {

@@ -39,7 +39,8 @@ fn files(place: &Place) -> Vec<PathBuf> {
     files
 }
 
-/// Waits until contents that are seen from now on get a later time than those in `seen`.
+/// Waits until contents that are seen from now on get a later time than those in `seen`. Returns
+/// the latest time in `seen`.
 fn age(daemon: &Daemon<'_>, seen: &BTreeMap<PathBuf, FirstSeen>) -> i64 {
     let last = seen.values().map(|first| first.time).max().unwrap();
     let now = || {

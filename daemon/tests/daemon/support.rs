@@ -52,7 +52,8 @@ impl Place {
         self.tree.write(self.in_tree(name), text);
     }
 
-    /// The program with an empty environment; its messages are in [`Self::log`].
+    /// Returns the command for the program in an environment of its own; its messages are in
+    /// [`Self::log`].
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.command_in(&[], args)
     }

@@ -118,7 +118,7 @@ impl Namespace {
         Ok(self.handles.add(self.account, place, handle))
     }
 
-    /// Opens a file again that this account has open under this inode number.
+    /// Duplicates the descriptor of a file that this account has open under this inode number.
     fn opened_before(&self, ino: u64) -> Result<File> {
         let open = self.handles.open_file(ino, Some(self.account));
         let Some(Handle::File { file, .. }) = open.as_deref() else {

@@ -42,7 +42,7 @@ impl Namespace {
     }
 
     /// Passes the entries from `offset` on to the sink, as many as it accepts. Offset 0 is the
-    /// beginning; the second read from there takes a new snapshot.
+    /// beginning; every later read from there takes a new snapshot.
     pub fn read_dir(&self, handle: u64, offset: u64, sink: &mut dyn Sink) -> Result<()> {
         let handle = self.handles.get(handle)?;
         let Handle::Dir(dir) = handle.as_ref() else {

@@ -97,8 +97,8 @@ impl Handles {
         Some(handle) // the file is closed when the lock is gone
     }
 
-    /// Returns an open file of this inode number; with `account`, only one that this account has
-    /// opened. It can answer `fstat` when the file's path is gone.
+    /// Returns an open file of this inode number, if there is one; with `account`, only one that
+    /// this account has opened. It can answer `fstat` when the file's path is gone.
     pub(crate) fn open_file(&self, ino: u64, account: Option<Account>) -> Option<Arc<Handle>> {
         let open = self.open.lock();
         let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX));

@@ -41,8 +41,8 @@ pub(crate) struct Store {
     by_origin: Mutex<Kept<Vec<u8>, Arc<Origin>>>,
 }
 
-/// The content of a member. The lock is held while one request extracts it, so that others wait for
-/// it.
+/// The content of a member. The lock is held while one request extracts it, so that other requests
+/// wait for it.
 type Origin = Mutex<Weak<Blob>>;
 
 /// A map, and the number of entries at which its unused entries are removed.
@@ -318,7 +318,7 @@ mod tests {
             memory: 1 << 20,
             disk: 8 << 20,
         };
-        // With this limit for the disk, one account can have 3 MiB, but not 6.
+        // With this limit for the disk, one account can have 3 MiB, but not 3 MiB more.
         Store::new(Shares::new(limits, true), folder)
     }
 

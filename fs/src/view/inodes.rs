@@ -4,14 +4,15 @@
 //! restart. The table has the nodes that the kernel knows. Each successful look-up increments the
 //! count of a node, and a `forget` decrements it. When the count is zero, the node is removed from
 //! the table, unless it is open. If two nodes have the same hash, the second one gets another
-//! number. A node keeps its number while the kernel knows it.
+//! number. A node keeps its number while the kernel knows it, except if its file is replaced.
 //!
 //! The kernel keeps pages and a size for each number. It sets a new size under a lock, but cuts off
 //! pages after that. If two files were open under one number, the size of one could cut off pages
 //! of the other. So **only one file is ever open under a number**. A file that replaces another at
 //! its path gets a number of its own, as on a disk. Until the kernel looks the name up again, it
-//! knows only the old number. Under that it gets the attributes of the new file, but cannot open
-//! it. A disk may use the inode number of a removed file again. Then both files count as one.
+//! knows only the old number. Under that it gets the attributes of the new file (or of the old one,
+//! if that is open), but cannot open the new one. A disk may use the inode number of a removed file
+//! again. Then both files count as one.
 //!
 //! Numbers below 2^32 are never assigned. Some of them are reserved: 0 (no entry), 1 (the root) and
 //! `0xffff_ffff` (unknown, for the kernel).

@@ -459,8 +459,8 @@ impl Namespace {
 
     // ---- attributes ----
 
-    /// Returns the `stat` of the real file or directory that belongs to a node. `None` if there is
-    /// none now, and the node is shown as an empty directory.
+    /// Returns the `stat` of the real file or directory that belongs to a node. `None` for
+    /// [`Node::Top`], and if nothing is there now and the node is shown as an empty directory.
     pub(super) fn stat_of(&self, node: &Node, known: Option<Stat>) -> Result<Option<Stat>> {
         let Some(at) = node.at() else {
             return Ok(None);

@@ -127,7 +127,7 @@ impl Node {
         }
     }
 
-    /// Returns the place in the tree that the node belongs to.
+    /// Returns the place in the tree that the node belongs to; `None` for [`Self::Top`].
     pub(crate) fn at(&self) -> Option<&At> {
         match self {
             Self::Top => None,

@@ -84,7 +84,7 @@ impl Reopenings {
         earlier.map(|(_, handle)| handle)
     }
 
-    /// Removes and returns the record of a refused open.
+    /// Removes and returns the record of a refused open, if there is one.
     pub(crate) fn claim(&mut self, opener: Opener, at: &At) -> Option<Reopening> {
         if self.is_empty() {
             return None;

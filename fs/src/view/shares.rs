@@ -1,10 +1,10 @@
 //! Limits the resources that open files take, in total and for each account.
 //!
 //! Descriptors, memory and disk space have a limit for all accounts together. In a mount for all
-//! users, **an account may also have at most a third of the amount that stays free**. So the first
-//! account gets a quarter of the limit, the second a quarter of the rest, and so on. While anything
-//! is free, each account gets some of it. A request beyond a limit is refused with `EMFILE`, before
-//! anything is read or computed.
+//! users, **an account that already has some gets more only up to a third of the amount that stays
+//! free**. So the first account gets a quarter of the limit, the second a quarter of the rest, and
+//! so on. While anything is free, each account gets some of it. A request beyond a limit is refused
+//! with `EMFILE`, before anything is read or computed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -154,7 +154,7 @@ impl Tree {
     }
 
     /// Replaces the roots. The name of a new root is the last component of its path (`root` for
-    /// `/`). If that name is in use, `~2`, `~3` and so on is added.
+    /// `/`). If that name is in use or not free, `~2`, `~3` and so on is added.
     pub(crate) fn set_roots(&self, paths: &[PathBuf], is_free: &dyn Fn(&OsStr) -> bool) {
         let mounts = self.mounts.current();
         let mut roots = self.slots();
@@ -315,8 +315,8 @@ impl Tree {
         self.exclude.contains(real) || mounts.is_left_out(real)
     }
 
-    /// Opens a path beneath its root. The path counts as not found if something blocks it: a
-    /// symbolic link in its middle, a mount that is left out, or a component that is no directory.
+    /// Opens a path beneath its root. The path counts as not found if it is left out, leads through
+    /// a symbolic link, or is in a mount that is left out.
     fn open(&self, at: &At, flags: OFlags) -> Result<OwnedFd, Errno> {
         let root = self.root(at)?;
         let mounts = self.mounts.current();

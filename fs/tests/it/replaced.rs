@@ -44,7 +44,7 @@ impl Watched {
         fs::write(&self.real, bytes).unwrap();
     }
 
-    /// Overwrites it.
+    /// Overwrites the file in place.
     fn write(&self, bytes: &[u8]) {
         let mut file = File::options().write(true).open(&self.real).unwrap();
         file.write_all(bytes).unwrap();

@@ -103,8 +103,8 @@ fn made_folder(folder: &str) -> std::io::Result<&Path> {
     Ok(Path::new(folder))
 }
 
-/// Returns the processor time in seconds. The first two of the four fields count this process. The
-/// other two count the processes that it started and that have ended.
+/// Returns the processor time in seconds: the sum of the first `fields` of four fields. The first
+/// two count this process. The other two count the processes that it started and that have ended.
 fn cpu(fields: usize) -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name of the program, in parentheses, may contain spaces and parentheses.

@@ -1,14 +1,14 @@
 //! The command line of the laboratory.
 //!
 //! ```text
-//! args ─► find, pairs, groups, dump ─► chosen (a method, its parameters) ─► backend (files)
-//!                    └─► rows ◄─────────────── the answer ◄─────────────────────┘
-//! args ─► eval (the papers' experiments)
+//! args ─► find, pairs, groups, dump, export ─► chosen (method, parameters) ─► backend (files)
+//!                    └─► rows ◄──────────────── the answer ◄──────────────────────┘
+//! args ─► eval (the papers' experiments), completions, man
 //! ```
 //!
-//! Parameters are checked before any file is read. A parameter or a measure that the method does
-//! not have is refused with exit code 2. The program asks no daemon: it answers from a cache of its
-//! own. With `--shards` it starts further processes.
+//! Parameters are checked before any file of the question is read. A parameter or a measure that
+//! the method does not have is refused with exit code 2. The program asks no daemon: it answers
+//! from a cache of its own. With `--shards` it starts further processes.
 
 mod args;
 mod backend;

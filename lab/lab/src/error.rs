@@ -124,7 +124,7 @@ pub enum PhaseError {
     #[error("cannot work in {}: {}; free some space there or name another folder \
         (--work)", path.display(), reason(source))]
     Folder {
-        /// The file.
+        /// The file or the folder.
         path: PathBuf,
         /// The error of the kernel.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! Folders in which only one process works at a time.
+//! Folders in which only one process works at a time, or several processes that only read.
 //!
 //! A process that works in a folder holds the lock of the file `lock` in it. To remove a folder, a
 //! process first renames it **while it holds the lock**. So no process begins to work in a folder
@@ -46,7 +46,7 @@ impl LockedFolder {
             let opened = folder.and_then(|()| opened(path, true));
             let lock = match opened {
                 Ok(lock) => lock,
-                // Another process removed the folder while this one waited, so it tries again.
+                // Another process may have just removed the folder, so this one tries again.
                 Err(error) if went < MOST_GONE && is_gone(&error) => {
                     went += 1;
                     continue;

@@ -1,9 +1,9 @@
 //! Questions that a published method answers, and their answers.
 //!
 //! All questions have one type of request. The files in the scope get signatures, and the answer
-//! follows from these. For `groups` the caller gets the collated sets and makes the groups itself,
-//! which needs no signatures. So other thresholds, sizes, suffixes and rules need no second
-//! question.
+//! follows from these. For `groups` the caller gets the collated sets of sif, or the similar pairs
+//! of another method, and makes the groups itself. So other sizes, suffixes and rules, and for sif
+//! other thresholds, need no second question.
 
 use crate::figure::Figure;
 use resemble_core::ContentDigest;
@@ -31,7 +31,7 @@ pub struct MethodRequest {
 /// The kinds of questions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MethodQuestion {
-    /// Compares one file with all others. The rows are [`MethodRow::Find`], best first.
+    /// Compares one file with all other files. The rows are [`MethodRow::Find`], best first.
     Find(MethodFind),
     /// Compares all files with each other. The rows are [`MethodRow::Pair`], best first.
     Pairs(MethodPairs),
@@ -80,7 +80,7 @@ pub struct MethodClusters {
     pub work: Option<std::path::PathBuf>,
 }
 
-/// The parameters of a comparison of one file with all others.
+/// The parameters of a comparison of one file with all other files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodFind {
     /// The signature of the subject.
@@ -107,7 +107,7 @@ pub struct MethodPairs {
     pub limits: MethodLimits,
 }
 
-/// The limits of the rows. Files with equal bytes always have a row.
+/// The limits of the rows. For files with equal bytes only `top` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MethodLimits {
     /// The least score. If it is absent, the threshold of the method's paper applies. With 0, files
@@ -123,8 +123,8 @@ pub struct MethodLimits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MethodScore {
-    /// The figure of the method's paper. If it depends on which file is the subject, the larger of
-    /// the two figures counts.
+    /// The figure of the method's paper. If neither file is the subject and the figure depends on
+    /// which one is, the larger of the two figures counts.
     #[default]
     Paper,
     /// The larger of both containments.

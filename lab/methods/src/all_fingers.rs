@@ -1,4 +1,4 @@
-//! Compares one file with all others, as sif does: finds the files that have fingerprints of a
+//! Compares one file with all other files, as sif does: finds the files that have fingerprints of a
 //! query file.
 //!
 //! **Paper.** Manber 1994, section 3. One list has all fingerprints of all files, each with the

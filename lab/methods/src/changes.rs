@@ -4,8 +4,9 @@
 //! 1, 2, …, 50 edits: inserting "a " or removing a word, "in a random fashion or uniformly spread".
 //! So the edit distance from the original is known. No collection of real texts offers that.
 //!
-//! The seed determines everything, and the places of i edits are among those of i + 1 edits. So a
-//! curve over i shows one text with more and more edits, instead of fifty random texts.
+//! The seed determines everything that is random, and the random places of i edits are among those
+//! of i + 1 edits. So a curve over i shows one text with more and more edits, instead of fifty
+//! random texts. Evenly spread places are different ones for each i.
 
 use crate::shingles::mix;
 

@@ -83,7 +83,8 @@ pub const LEAST_AVERAGE: u32 = 40;
 const SMALL_WINDOW: usize = 16;
 
 /// Returns the parameters of TTTD for this mean size. They extend [`ChunkParams::scaled`] to 100
-/// bytes, as in the paper, and below.
+/// bytes, as in the paper, and below. Returns `None` if the size is below [`LEAST_AVERAGE`], or if
+/// it is too large.
 pub fn scaled(average: u32) -> Option<ChunkParams> {
     ChunkParams::scaled(average).or_else(|| {
         if !(LEAST_AVERAGE..ChunkParams::LEAST_AVERAGE).contains(&average) {

@@ -4,7 +4,8 @@
 //! Manber 1994, section 2: fingerprints of `PostScript` headers are "the worst example", since
 //! "these headers are large, similar, and ubiquitous; they make many unrelated `PostScript` files,
 //! especially small ones, look very similar"; section 6 wants them "excluded from generating
-//! fingerprints", and "formatting statements (e.g., troff or TeX files)" removed. This does both.
+//! fingerprints", and "formatting statements (e.g., troff or TeX files)" removed. This module
+//! removes headers and statements.
 //!
 //! * **`PostScript`** starts with `%!`. Everything up to and including the line `%%EndProlog` is
 //!   removed, if this line is in the first MiB.

@@ -5,10 +5,10 @@
 //!   become similar, too (figure 3: with 5 and 10 bytes "practically any pair of distinct documents
 //!   does exhibit some overlap"). So the best window is the least one with which unrelated files
 //!   share almost nothing. The paper takes 20.
-//! * **Rate.** A signature of some hundred entries distinguishes 70 % from 80 %, but one of ten
-//!   does not (figure 6). With a fixed number of entries, every file costs the same. With a fixed
-//!   rate, short files get too few entries: with n = 100, files of a kilobyte had "7 times fewer"
-//!   (section 5).
+//! * **Rate.** A signature of some hundred entries distinguishes 70 % from 80 %, but a signature of
+//!   ten entries does not (figure 6). With a fixed number of entries, every file costs the same.
+//!   With a fixed rate, short files get too few entries: with n = 100, files of a kilobyte had "7
+//!   times fewer" (section 5).
 //!
 //! The caller measures a collection, and passes the sizes of its files and the overlap of unrelated
 //! pairs with each window. This module reads no files.
@@ -71,9 +71,10 @@ pub const FEW: u64 = 10;
 /// `strangers` is the overlap of unrelated files for each measured window. Returns `None` if
 /// nothing was measured.
 ///
-/// Recommends the least window with which unrelated files stay below [`TOLERATED`], or else the
-/// window with the least overlap. With the recommended rate, the median file has [`WANTED`]
-/// entries. But the rate is between 4 and 1000, which is the highest rate in the paper.
+/// Recommends the least window with which the resemblance of unrelated files is at most
+/// [`TOLERATED`], or else the window with the least overlap. With the recommended rate, the median
+/// file has about [`WANTED`] entries. But the rate is between 4 and 1000, which is the highest rate
+/// in the paper.
 pub fn advise(sizes: &[u64], strangers: &[Strangers]) -> Option<Advice> {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();

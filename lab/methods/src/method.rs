@@ -110,7 +110,7 @@ pub enum Threshold {
 /// The thresholds of a method for the different questions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
-    /// The threshold for comparing one file with all others.
+    /// The threshold for comparing one file with all other files.
     pub find: Threshold,
     /// The threshold for groups of all files.
     pub groups: Threshold,
@@ -191,12 +191,13 @@ impl Method {
         !matches!(self, Self::Sif | Self::SifAnchors | Self::Sorted5)
     }
 
-    /// The thresholds of its paper. Manber 1994, section 3 ("default of 50%") and figure 3
-    /// ("Minimum similarity = 25%"); Cherkasova et al. 2009, section 5 ("higher than 70%"); Forman
-    /// et al. 2005, section 3.1 ("say, 1000 bytes in common between two files for reporting
-    /// purposes"; there is no percentage in that paper); Broder et al. 1997, "Status" ("based on a
-    /// 50% resemblance"), and "Super shingles", where one in common is enough; Kasprzak et al.
-    /// 2008, section 3.1 ("only pairs of documents with the similarity of at least 1 %").
+    /// Returns the thresholds of the method's paper: Manber 1994, section 3 ("default of 50%") and
+    /// figure 3 ("Minimum similarity = 25%"); Cherkasova et al. 2009, section 5 ("higher than
+    /// 70%"); Forman et al. 2005, section 3.1 ("say, 1000 bytes in common between two files for
+    /// reporting purposes"; there is no percentage in that paper); Broder et al. 1997, "Status"
+    /// ("based on a 50% resemblance"), and "Super shingles", where one in common is enough;
+    /// Kasprzak et al. 2008, section 3.1 ("only pairs of documents with the similarity of at least
+    /// 1 %").
     pub const fn thresholds(self) -> Thresholds {
         let (find, all) = match self {
             Self::Tttd | Self::Bsw => (Threshold::SharedBytes(1000), Threshold::SharedBytes(1000)),

@@ -313,8 +313,8 @@ fn estimates_are_unbiased_within_their_variance() {
     }
 }
 
-/// Checks the same with windows of texts, whose Rabin fingerprints are not random numbers. Many
-/// texts are needed, because the mean of a few estimates proves nothing.
+/// Checks the estimates with windows of texts, whose Rabin fingerprints are not random numbers.
+/// Many texts are needed, because the mean of a few estimates proves nothing.
 #[test]
 fn estimates_of_texts_are_unbiased() {
     for method in [Method::Mod, Method::Min, Method::Sketch, Method::BswMin] {

@@ -35,7 +35,8 @@ pub(crate) enum Form {
 }
 
 impl MethodSignature {
-    /// The number of distinct fingerprints, chunks or super shingles.
+    /// Returns the number of distinct fingerprints, shingles or chunks, of super shingles, or of
+    /// the values of hash functions.
     pub fn len(&self) -> usize {
         match &self.0 {
             Form::Set(values) | Form::Slots(values) | Form::Sized { values, .. } => values.len(),
@@ -52,7 +53,8 @@ impl MethodSignature {
         self.len() == 0
     }
 
-    /// The number of fingerprints with repeats, from which sif computes percentages.
+    /// Returns the number of fingerprints or chunks with repeats, by which figures of sif and
+    /// sorted5 are divided. If the method does not count repeats, this is [`Self::len`].
     pub fn occurrences(&self) -> u64 {
         match &self.0 {
             Form::Set(_) | Form::Slots(_) | Form::Sized { .. } | Form::Super { .. } => {

@@ -51,7 +51,7 @@ pub fn super_shingles(sketch: &[u64], length: usize) -> Vec<u64> {
 }
 
 /// Turns a sketch into a signature of super shingles with this length. Returns `None` if the
-/// signature is not a sketch with a modulus.
+/// signature is not a sketch, or is a `V_i` with i above 0.
 pub fn of_sketch(signature: &MethodSignature, length: u32) -> Option<MethodSignature> {
     let shingles = sketch(signature)
         .filter(|(level, _)| *level == 0)?

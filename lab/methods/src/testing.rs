@@ -30,7 +30,7 @@ pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
     (0..len as u64).map(|i| random(seed, i) as u8).collect()
 }
 
-/// Returns the parameters of each paper. Also returns smaller parameters for each method, with
+/// Returns the parameters of each paper. Also returns smaller parameters for most methods, with
 /// which every case occurs in short texts.
 pub(crate) fn all_params() -> Vec<MethodParams> {
     let mut all: Vec<MethodParams> = Method::ALL.map(MethodParams::paper).into();

@@ -10,8 +10,8 @@
 //! table of basic forms ([`Lemmas`]). The other is a Snowball stemmer ([`Language`]; Porter 2001),
 //! which needs no table but does not exist for Czech.
 //!
-//! A word is first looked up in the dictionary without a change, because dictionaries of word forms
-//! list such words. Then it is replaced by its lemma, or by its stem if it has no lemma.
+//! A word is first looked up in the dictionary without a change, because a dictionary may list
+//! words in all their forms. Then it is replaced by its lemma, or by its stem if it has no lemma.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;

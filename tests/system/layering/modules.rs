@@ -1,5 +1,5 @@
 //! Builds graphs of the imports in a crate. There is a graph for the top modules, and one for the
-//! children of each module. It states which siblings import each other.
+//! children of each module. Each graph states which siblings import each other.
 //!
 //! A module imports what it names in a `use`, and any path that begins with `crate::`, `self::` or
 //! `super::`. If a module re-exports a name, the name counts for the module that defines it. Tests
@@ -26,7 +26,7 @@ pub(super) fn cycles(src: &Path, sources: &[(PathBuf, String)]) -> BTreeMap<Stri
     cycles.collect()
 }
 
-/// Returns a cycle among siblings as text, with the files that have the imports.
+/// Returns a cycle among siblings as text, with the files that have the imports, if there is one.
 fn cycle(graph: &Graph) -> Option<String> {
     let mut among: BTreeSet<&String> = graph.keys().collect();
     let next = |module: &String, among: &BTreeSet<&String>| {

@@ -62,7 +62,7 @@ fn hidden(seed: u64) {
     }
 }
 
-/// Returns all possible questions.
+/// Returns the questions that are asked, about many files and with many options.
 fn questions() -> Vec<Value> {
     let shares = Path::new(SHARES);
     let mut questions = vec![

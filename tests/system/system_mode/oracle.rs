@@ -285,7 +285,7 @@ fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
         let opened = tree.opened_by(user);
         wrong.extend(judge(user, &opened));
         // The view mirrors exactly the files that the user finds in the tree by listing folders,
-        // and can open. Their bytes are the same.
+        // and can open. The bytes of some of them are compared.
         let (real, mirrored) = as_user(user, || {
             let (mut real, mut mirrored) = (BTreeSet::new(), BTreeSet::new());
             listable(shares, Path::new(""), &mut real);

@@ -1,5 +1,5 @@
-//! Each user may hold a limited number of files open through the view, and this does not reduce the
-//! limits of others.
+//! Each user may hold only a limited number of files open through the view, so that other users can
+//! open some, too.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -29,8 +29,8 @@ fn subordinate_ids() {
     rustix::mount::mount_bind("/srv/etc", "/etc").expect("a bind mount");
 }
 
-/// Opens a file again and again, at most `most` times, until the open fails. Returns the open files
-/// and the error.
+/// Opens a file again and again, at most `most` times, until the open fails. Returns the open
+/// files, and the error if an open failed.
 fn opened(user: User, path: &Path, most: usize) -> (Vec<File>, Option<i32>) {
     as_user(user, || {
         let mut all = Vec::new();

@@ -103,12 +103,12 @@ impl Tree {
         let mut families = BTreeMap::new();
         for number in 0..files {
             let folder = &folders[random.below(folders.len())];
-            // A fourth are documents.
+            // A fourth of the files are documents.
             let ending = ["txt", "txt", "txt", "docx"][random.below(4)];
             let path = folder.join(format!("f{number}.{ending}"));
             let family = random.below(files / 8 + 1);
             let text = prose(seed << 16 | family as u64, 6_000);
-            // Some are copies.
+            // A third of the texts are not edited, so these files are copies.
             let text = match random.below(3) {
                 0 => text,
                 _ => edited(&text, number as u64, 2),

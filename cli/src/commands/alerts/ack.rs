@@ -1,4 +1,4 @@
-//! `resemble alerts ack`: marks pairs of files as seen, lists the marks, or removes one. A marked
+//! `resemble alerts ack`: marks pairs of files as seen, lists the marks, or removes marks. A marked
 //! pair causes no more alerts.
 
 use resemble_proto::message::{AckRow, Answer};

@@ -12,7 +12,8 @@ use crate::backend;
 use crate::error::{CliResult, Outcome};
 
 /// Returns what the daemon watches. Without a daemon it returns the catalogues in the state folder.
-/// If there are none or a socket was named, it returns the error about the daemon.
+/// If there are none or a socket was named, it returns the error about the daemon. With `--local`
+/// no daemon is asked.
 pub(in crate::commands) fn watched(env: &Env, global: &Global) -> CliResult<Vec<WatchRow>> {
     if global.local {
         return Ok(kept(env, global));

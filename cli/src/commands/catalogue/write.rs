@@ -200,7 +200,8 @@ fn within(args: &WriteArgs) -> CliResult<Option<Fraction>> {
     }
 }
 
-/// Returns the label that was given, or makes one from the name of the file.
+/// Returns the label that was given, or makes one: from the name of the file, or of tables and for
+/// standard output from the name of the only root.
 fn label(args: &WriteArgs) -> CliResult<String> {
     if let Some(label) = &args.label {
         return if is_label(label) {
@@ -292,7 +293,7 @@ fn sentence(path: &Path, totals: &Totals, place: &str) -> String {
     text
 }
 
-/// Describes the contents and the size of a file or folder that was written.
+/// Returns a text about the contents and the size of a file or folder that was written.
 pub(super) fn contents(path: &Path, totals: &Totals, place: &str) -> String {
     format!(
         "{}: {} with {}, in {place}",

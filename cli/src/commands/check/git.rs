@@ -25,7 +25,7 @@ pub(super) struct StagedChange {
     /// True if HEAD does not have the file.
     pub(super) is_new: bool,
     /// The name that git gives to the staged content. `None` if the staged entry is not a regular
-    /// file.
+    /// file, or has a merge conflict.
     pub(super) blob: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl WorkTree {
             if second.is_some() {
                 fields.next();
             }
-            // Symbolic links and submodules have no content to compare.
+            // Symbolic links, submodules and unmerged files have no content to compare.
             let is_file = mode.starts_with("100") && !status.starts_with('U');
             staged.push(StagedChange {
                 path: path_of(second.unwrap_or(first)),
@@ -101,7 +101,7 @@ fn git(folder: &Path, words: &str, output: Stdio) -> CliResult<Vec<u8>> {
     git_of(folder, words, &[], output)
 }
 
-/// Like [`git`], with paths.
+/// Does the same as [`git`] for these paths.
 fn git_of(folder: &Path, words: &str, paths: &[&Path], output: Stdio) -> CliResult<Vec<u8>> {
     let verb = words.split(' ').find(|word| !word.starts_with('-'));
     let verb = verb.unwrap_or_default();

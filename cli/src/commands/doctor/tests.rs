@@ -1,4 +1,4 @@
-//! Tests each check in a good and in a bad state.
+//! Tests the checks of the daemon, the limits and the places in good and in bad states.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -10,9 +10,9 @@ use super::Wanted;
 use crate::error::{CliError, CliResult};
 use crate::ui::Ui;
 
-/// Asks the questions at the terminal. It asks for folders only if the command line names none. It
-/// asks about login only if systemd runs for the user, and about notifications only if there is a
-/// desktop.
+/// Asks the questions at the terminal and returns the answers. Asks for folders only if the command
+/// line names none. Asks about login only if systemd runs for the user, and about notifications
+/// only if there is a desktop.
 pub(super) fn wanted(
     ui: &mut Ui,
     home: &Path,
@@ -81,7 +81,8 @@ fn folders(line: &str, home: &Path) -> Result<Vec<PathBuf>, String> {
     wrong.map_or(Ok(folders), Err)
 }
 
-/// Splits a typed line into the names of folders. A backslash or quotes keep a blank in a name.
+/// Splits a typed line into the names of folders. A backslash or quotes keep a blank in a name, and
+/// `~` is the home folder.
 fn named(line: &str, home: &Path) -> Vec<PathBuf> {
     let mut names = vec![String::new()];
     let mut quote = None;

@@ -108,7 +108,7 @@ impl Verb for Following<'_> {
 }
 
 /// Finds the file in each sweep, at the path that it has in the catalogue. If a sweep has no file
-/// there, its file that most resembles a version in a neighbouring sweep is taken.
+/// there, its file that most resembles the nearest version is taken.
 fn places(
     search: &mut Search<'_>,
     known: &Followed,
@@ -153,7 +153,8 @@ fn nearest(places: &[Option<PathBuf>], at: usize, later: bool) -> Option<PathBuf
     }
 }
 
-/// Returns one row for each version, compared with the version before it.
+/// Returns one row for each version, compared with the version before it. A later sweep without a
+/// version has a row, too.
 fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Vec<VersionRow>> {
     let mut rows = Vec::new();
     let paths = places.iter().flatten().map(|path| path.as_path().into());

@@ -220,7 +220,7 @@ impl Cluster {
     }
 
     /// Adds all files similar to the file at `real`, the files similar to those, and so on. Each
-    /// step needs a resemblance of at least `min`.
+    /// step needs a resemblance of at least `min`. Stops after [`MOST`] searches.
     fn collect(&mut self, search: &mut Search<'_>, real: &Path, min: Fraction) -> CliResult<()> {
         let everywhere = Scope {
             within: search.asked.scope(),

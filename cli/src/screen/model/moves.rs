@@ -86,7 +86,8 @@ impl Screen {
         }
     }
 
-    /// Goes to the folder above, but not above the folder in which all files lie.
+    /// Goes to the folder above, but not above the folder in which all files lie. Returns whether
+    /// it went there.
     pub(super) fn up(&mut self) -> bool {
         let top = self.collection.as_ref().map(Collection::top);
         let above = self.folder.parent().map(Path::to_owned);
@@ -161,7 +162,7 @@ impl Screen {
         collection.map_or(0, |collection| collection.reference(group, self.by_size))
     }
 
-    /// The number of files in the current group.
+    /// Returns the number of files in the current group; 0 outside a group.
     pub(super) fn members(&self) -> usize {
         match (self.place, &self.collection) {
             (Place::Group(group) | Place::Evidence(group), Some(collection)) => {
@@ -219,7 +220,7 @@ impl Screen {
             .map_or(Effect::Nothing, |(a, b)| Effect::Compare(a, b))
     }
 
-    /// The file under the cursor.
+    /// Returns the index of the file under the cursor.
     pub(super) fn file(&self) -> Option<usize> {
         let collection = self.collection.as_ref()?;
         match self.place {

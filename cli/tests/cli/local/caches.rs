@@ -218,8 +218,8 @@ fn scratch_files_lie_beside_the_cache() {
     assert_eq!(left, ["cache.redb"]);
 }
 
-/// Files in the state folder and in the cache are never compared, wherever these folders are and by
-/// whatever name they are reached.
+/// Files in the state folder and in the cache are not compared, wherever these folders are and by
+/// whatever name they are reached. The exception is a folder that the user names.
 #[test]
 fn our_own_folders_are_not_looked_at() {
     let env = collection();

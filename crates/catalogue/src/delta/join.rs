@@ -12,10 +12,10 @@ use super::super::{CatalogueError, Totals};
 use super::{Base, CONTENT_OF_BASE, Delta, KEEP, LOOK_OF_BASE, Numbering, Replay};
 
 /// Makes the new catalogue from the catalogue in `base` and a delta. Passes its bytes to `sink`,
-/// until `sink` returns `Break`.
+/// until `sink` returns `Break`. Returns the totals of the new catalogue.
 ///
 /// The caller must not use the bytes before this function returns: their digest is verified only at
-/// the end.
+/// the end. It is not verified if `sink` returned `Break`.
 ///
 /// # Errors
 ///

@@ -16,8 +16,8 @@ use super::{Base, CONTENT_OF_BASE, DELTA, KEEP, LOOK_OF_BASE, Numbering, Replay}
 /// Makes the delta that leads from the catalogue in `base` to `new`. Passes its bytes to `sink`,
 /// until `sink` returns `Break`. Returns the totals of the new catalogue.
 ///
-/// The samples of `new` are thinned like those of the base. Otherwise a different density of
-/// samples would make every content differ.
+/// If the base has a maximum number of samples, those of `new` are thinned to it. A different
+/// density of samples would make every content differ.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ fn thinned(content: &PackedContent, most: u32) -> Option<PackedContent> {
 
 struct Maker<'a> {
     base: Base,
-    /// The next entry of the base that is neither kept nor skipped.
+    /// The next entry of the base that is neither kept nor skipped; `None` after the last one.
     upcoming: Option<(Vec<u8>, EntryKind)>,
     numbering: Numbering,
     stream: RecordStream<'a>,

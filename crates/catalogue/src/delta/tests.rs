@@ -65,7 +65,7 @@ fn what_stays_costs_next_to_nothing() {
     let delta = scene.delta(&base, &base);
     assert!(delta.len() < 300, "{} of {}", delta.len(), base.len());
     assert_eq!(scene.joined(&base, &delta).expect("joined"), base);
-    // A new content at the beginning changes the numbers of all others.
+    // A new content at the beginning changes the numbers of all later contents.
     let mut new = old.clone();
     new.names
         .insert(vec![b"a".to_vec()], Made::File(250, 200, 1));
@@ -190,7 +190,7 @@ fn a_forged_base_is_refused_as_that() {
     assert!(told.contains("its records contradict each other"), "{told}");
 }
 
-/// The digest of each delta here is correct, but its records are invalid.
+/// The digest of each changed delta here is correct, but its records are invalid.
 #[test]
 fn a_forged_delta_is_refused() {
     let mut scene = Scene::new();
@@ -244,8 +244,8 @@ fn a_forged_delta_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// For any two catalogues, joining the first one with the delta gives the second one, byte for
-    /// byte.
+    /// For any two catalogues, joining the first one with the delta gives the second one, thinned
+    /// like the first one, byte for byte.
     #[test]
     fn a_base_and_a_delta_are_the_new_catalogue(
         (old, new) in (tree(), tree()),

@@ -124,8 +124,9 @@ impl Before {
     }
 
     /// Returns whether an old entry can stay as the file with this number in the new catalogue. The
-    /// size, the time and the state of both must be equal. Otherwise the file counts as new, unless
-    /// an earlier name of the file had an equal old entry.
+    /// size, the time and the state of both must be equal. The old entry must not be a name of an
+    /// old file that stays as another file. If an earlier name of the new file was compared, it
+    /// must have stayed as the same old file. If no name stays, the file counts as new.
     pub(super) fn is_file(
         &mut self,
         entry: Option<&Entry>,

@@ -103,7 +103,7 @@ fn one_of_several_trees_takes_the_place_of_another() {
 #[test]
 fn a_forged_one_leaves_what_was_there() {
     let mut bytes = catalogue(&usual(), Samples::All);
-    // The digest is made right again, but the totals state a wrong number of contents.
+    // The digest is made right again, but the totals state a wrong number of files.
     let end = bytes.len() - 32 - 6;
     bytes.truncate(bytes.len() - 32);
     bytes[end] ^= 1;

@@ -74,7 +74,8 @@ fn streamed(data: &[u8], params: &ChunkParams, splits: &[usize]) -> Vec<usize> {
     lens
 }
 
-/// Like [`streamed`], on a given platform. Every other piece is scanned with samples.
+/// Like [`streamed`], on a given platform, with the lengths of the pieces. Every other piece is
+/// scanned with samples.
 fn sampled(
     platform: RollingPlatform,
     data: &[u8],

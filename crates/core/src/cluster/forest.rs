@@ -1,10 +1,10 @@
 //! Finds the strongest links that connect a component, and the order of its contents.
 //!
 //! A **maximum spanning forest** connects the contents of each component by the strongest links,
-//! without a cycle. For n contents these are n - 1 links. Borůvka's algorithm computes it in
-//! rounds: in each round, every tree takes its best link to another tree. A round reads the links
-//! in the order of the nodes and stores a few words for each node. Other algorithms store or sort
-//! all links.
+//! without a cycle. A component of n contents has n - 1 such links. Borůvka's algorithm computes it
+//! in rounds: in each round, every tree takes its best link to another tree. A round reads the
+//! links in the order of the nodes and stores a few words for each node. Other algorithms store or
+//! sort all links.
 //!
 //! A **chain** lists the contents of one tree of the forest, ordered by time. Contents with equal
 //! times are in the order of a walk through the tree. The walk begins at one end of the longest
@@ -62,8 +62,8 @@ pub fn spanning_forest<N: Network>(network: &mut N, nodes: &[u32]) -> Result<Vec
 pub struct Step {
     /// The content.
     pub node: u32,
-    /// The link by which the tree reaches this content from the first step, seen from the node
-    /// before it. `None` for the first step.
+    /// The link by which the tree reaches this content from the first step, seen from its other
+    /// end. `None` for the first step.
     pub from: Option<Edge>,
 }
 
@@ -74,8 +74,8 @@ pub struct Chain {
     pub steps: Vec<Step>,
 }
 
-/// Orders every tree of a forest. `nodes` are ascending and include both ends of each edge; a node
-/// without an edge is a chain of one. Chains are sorted by their least node.
+/// Returns the chain of every tree of a forest. `nodes` are ascending and include both ends of each
+/// edge; a node without an edge is a chain of one. Chains are sorted by their least node.
 pub fn chains(nodes: &[u32], edges: &[Edge], time: &dyn Fn(u32) -> i64) -> Vec<Chain> {
     let trees = Trees::new(nodes, edges);
     let mut seen = vec![false; nodes.len()];

@@ -48,8 +48,8 @@ pub struct Tie {
     pub score: u32,
     /// The number of bytes that the two nodes are proven to share.
     pub shared: u64,
-    /// True if both nodes are of one kin. A kin is a set of contents that share text which few
-    /// other contents have. Every link within a kin ranks above all other links.
+    /// True if both nodes are of one kin. A kin is a set of contents that share pieces which few
+    /// other contents have. [`stars()`] ranks every link within a kin above all other links.
     pub is_of_kin: bool,
 }
 

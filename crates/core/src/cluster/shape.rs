@@ -6,14 +6,14 @@ use super::Tie;
 /// and two more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// Two files that share content; neither is contained in the other.
+    /// Two files that share content. Either each contains the other, or neither does.
     Pair,
-    /// Two files, one of which contains the other.
+    /// Two files, only one of which contains the other.
     Contains,
-    /// At least three files, all nearly equal to the centre.
+    /// At least three files. The centre and each other member contain each other.
     Versions,
-    /// The centre contains several other members, and more than half of all members. It is not
-    /// contained in them.
+    /// The centre contains at least two other members that do not contain it. They are more than
+    /// half of the other members.
     Archive,
     /// Anything else.
     Family,

@@ -15,19 +15,20 @@
 //!    stays) a centre, and all of these contents join its star. This repeats. Among equal sums the
 //!    larger content wins, then the lesser node. Sums only fall, so a heap finds the largest; its
 //!    entries are corrected when they are popped.
-//! 3. **Few contents are left over.** A content whose neighbours were all taken joins its best
-//!    neighbour in two cases. If that neighbour is in a star of two, the neighbour becomes the
-//!    centre of all three. In a larger star, the link of the neighbour to its centre decides.
-//!    Unless it counts in an earlier round than the link of the two, the two make a new star.
-//!    [`Stars::loose`] counts the rest: they could join only by breaking a better star.
+//! 3. **Few contents are left over.** A content whose neighbours were all taken joins the best
+//!    neighbour that is a centre. If no neighbour is a centre, the best one decides. If that
+//!    neighbour is in a star of two, it becomes the centre of all three. In a larger star, the
+//!    content and the neighbour make a new star. They do not if the neighbour's link to its centre
+//!    counts in an earlier round than its link to the content. [`Stars::loose`] counts the rest:
+//!    they could join only by breaking a better star.
 //! 4. **Extracts join their originals.** Two near-copies of an extract find each other in the first
 //!    round, and so do the versions of the original. The star of the extracts joins the star of the
 //!    original if the original's centre and half of its members contain every extract. If two stars
 //!    qualify, the text is a quotation, and its star stays separate. Messages that only a mailbox
 //!    contains stay separate, too.
 //!
-//! Each content joins a star once, and its links are then read once. So the time is linear in the
-//! number of links, and the memory in the number of contents.
+//! Each content joins a star once, and a round reads its links a few times at most. So the time of
+//! the rounds is about linear in the number of links, and the memory in the number of contents.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -74,7 +75,8 @@ struct Round {
 }
 
 /// The links that count in a round: those of contents that contain each other (`Near`), also those
-/// where one contains the other (`Within`), or all.
+/// where one contains the other (`Within`), or all. A link whose score is below [`Tie::MOSTLY`]
+/// counts only among all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Near,
@@ -113,7 +115,7 @@ fn worth(tie: &Tie) -> u64 {
     u64::from(tie.score) + 1
 }
 
-/// Divides a network into stars.
+/// Returns the stars of a network.
 pub fn stars<N: Network>(network: &mut N) -> Result<Stars, N::Error> {
     let mut choice = Choice {
         centers: vec![FREE; network.nodes() as usize],
@@ -195,8 +197,8 @@ impl<N: Network> Choice<'_, N> {
         Ok(())
     }
 
-    /// Makes a node a centre, if it is not one yet. All its free neighbours become members of its
-    /// star.
+    /// Makes a node a centre, if it is not one yet. Its free neighbours by links that count in the
+    /// round become members of its star.
     fn take(&mut self, round: Round, center: u32) -> Result<(), N::Error> {
         let mut ties = std::mem::take(&mut self.ties);
         self.network.ties(center, &mut ties)?;

@@ -33,13 +33,12 @@ use crate::words::{Shingled, Shingler, without_line_ends};
 /// # Data flow
 ///
 /// 1. Bytes are processed in blocks of `BLOCK` bytes. A block is scanned for cuts and samples, and
-///    is hashed as a part of the whole content. Then its chunks are hashed one by one, while their
-///    bytes are still in the processor's cache.
+///    is hashed as a part of the whole content. Its chunks are hashed while their bytes are still
+///    in the processor's cache.
 /// 2. MD5 is fastest on many chunks at a time. Chunks stay pending until they have `BATCH` bytes
 ///    together or the content ends; a small file is one batch.
-/// 3. A chunk is hashed where its bytes are: in the caller's piece if the piece has all of it, and
-///    in `kept` only if it began in an earlier piece. So pieces larger than a batch are hardly
-///    copied.
+/// 3. A chunk is hashed where its bytes are: in the caller's block if the block has all of it, and
+///    in `kept` only if it began in an earlier block. So large pieces are hardly copied.
 /// 4. All memory is reused for the next file. Even after a large file, a digester allocates for a
 ///    small one only the memory of its digest.
 ///
@@ -55,7 +54,7 @@ pub struct Digester {
     /// The chunker that scans encoded data after its line ends are removed.
     joined: Chunker,
     encoded: Sampler,
-    /// The sampler of all shingles that get posting lists. The signature of a text is taken from
+    /// The sampler of a text's shingles for posting lists. The signature of the text is taken from
     /// its samples.
     texts: Sampler,
     posted: SamplingParams,
@@ -233,8 +232,8 @@ impl Digester {
             return self.hash(&[], self.pending_len() >= BATCH);
         };
         // The chunks of the hole are the last complete ones, and the pending chunks end where the
-        // hole starts. These are hashed now, and `kept` skips the hole. So only a few chunks of
-        // zeros are ever buffered.
+        // hole starts. The pending chunks are hashed now, and `kept` skips the hole. So only a few
+        // chunks of zeros are ever buffered.
         self.keep_zeros(hole.start - from);
         self.flush(&[]);
         self.push_hole(hole);
@@ -361,7 +360,8 @@ impl Digester {
             ..
         } = self;
         if !windows {
-            // Texts are sampled by words, so only chunks are needed here.
+            // A text is sampled by words, and a cap of 0 samples nothing. So only chunks are needed
+            // here.
             return chunker.update(block, &mut |cut| pending.push(cut));
         }
         let mut rest = block;
@@ -434,7 +434,7 @@ impl Digester {
         plain.besides().for_each(drop);
     }
 
-    /// Ends the words and samples the last shingles.
+    /// Ends the words, samples the last shingles, and returns the result.
     fn finish_words(&mut self) -> Shingled {
         let Self {
             shingler,
@@ -519,8 +519,8 @@ impl Digester {
                 self.kept.clear();
                 block = &block[(start - block_from) as usize..];
             } else {
-                // The current chunk began in `kept`, so it has the whole block, and no chunk ended
-                // there.
+                // The current chunk began in `kept` and did not end in the block. So the chunk has
+                // the whole block.
                 self.kept.drain(..(start - self.kept_from) as usize);
             }
             self.kept_from = start;

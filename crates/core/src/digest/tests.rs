@@ -1,4 +1,4 @@
-//! The single pass, compared with separate implementations of each part.
+//! The single pass, compared with a separate computation of each part.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,8 @@ use crate::params::{ChunkParams, SamplingParams};
 use crate::sample::Sampler;
 use crate::words::Shingler;
 
-/// Computes each part of a digest by its definition.
+/// Computes each part of a digest on its own: chunks and windows by their definitions, words by the
+/// shingler.
 fn plainly(bytes: &[u8], params: &Params) -> Digest {
     let mut chunks = ChunkList::default();
     let mut at = 0;
@@ -317,7 +318,7 @@ fn windows_of_equal_bytes_are_never_sampled() {
 }
 
 /// Samples of real digests nest. Bytes that two files share have the same samples in both, at the
-/// greater of both levels.
+/// greater of their two levels.
 #[test]
 fn samples_of_small_and_large_files_nest() {
     let params = Params::default();
@@ -431,7 +432,7 @@ fn markup_in_pieces_is_found_by_the_same_as_a_whole() {
     }
 }
 
-/// Encoded data has no words, and a program is sampled by windows only. So neither has extra
+/// Encoded data has no words, and a binary is sampled by windows only. So neither has extra
 /// fingerprints.
 #[test]
 fn what_has_no_words_is_found_by_nothing_besides() {

@@ -3,7 +3,7 @@
 //! ```text
 //! size ≤ 1 MiB:  BLAKE3(bytes)
 //! larger:        BLAKE3 in derive_key mode, context "resemble 2026 content of several blocks", of
-//!                (BLAKE3(block), u64 LE how many equal blocks follow each other)…, u64 LE size
+//!                (BLAKE3(block), u64 LE number of equal blocks in a row)…, u64 LE size
 //! ```
 //!
 //! with blocks of 1 MiB, the last of which may be shorter.
@@ -46,8 +46,8 @@ static ZERO_BLOCK: LazyLock<[u8; 32]> = LazyLock::new(|| {
 /// The `derive_key` context of [`of_set`].
 const OF_SET: &str = "resemble 2026 set of contents";
 
-/// Returns the digest of a collection of contents. Their order has no effect; repetitions have. It
-/// has a mode of its own, so no file has the digest of a collection.
+/// Returns the digest of a collection of contents. Their order has no effect; repetitions have. The
+/// digest of a collection has a mode of its own, so no file has it.
 pub fn of_set(digests: &[ContentDigest]) -> ContentDigest {
     let mut sorted: Vec<&ContentDigest> = digests.iter().collect();
     sorted.sort_unstable();
@@ -156,8 +156,8 @@ impl ContentHasher {
         self.runs = None;
     }
 
-    /// Returns the blocks so far as runs; no runs if they are not kept. The last block may be
-    /// incomplete.
+    /// Returns the blocks so far as runs; if they are not kept, only the current block. The last
+    /// block may be incomplete.
     pub(crate) fn blocks(&self) -> Vec<BlockRun> {
         let mut runs = self.runs.clone().unwrap_or_default();
         if self.filled > 0 {

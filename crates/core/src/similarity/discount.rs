@@ -1,8 +1,8 @@
 //! Common text counts for less: the discount by frequency.
 //!
 //! Text that more than 1,000 contents have is no evidence at all (Broder 1997, section 4.1). A
-//! licence that 400 files carry is just below that limit and as little a sign of kinship. So below
-//! the limit, a shared piece counts the less the more contents have it:
+//! licence that 400 files carry is below that limit, but as little a sign of kinship. So below the
+//! limit, a shared piece counts the less the more contents have it:
 //!
 //! ```text
 //! w(df) = 1                                          df ≤ FREE
@@ -31,7 +31,7 @@
 //!
 //! # Choice of FREE and POWER
 //!
-//! The sample is pairs of two kernel trees that have a relation by the raw score. The trees have
+//! The data are pairs of two kernel trees that have a relation by the raw score. The trees have
 //! 78,500 files each; every 60th and every 37th file was taken with up to 40 partners. The pairs
 //! were judged by their bytes without the comments at the heads of both files. 1,722 and 3,187
 //! pairs share nothing else (a twentieth at most); 1,187 and 1,869 share a quarter or more of the
@@ -47,8 +47,8 @@
 //! ```
 //!
 //! Text of many versions is in tens of contents, and frames are in hundreds. A steep fall between
-//! the two separates them best. With a POWER beyond 6 the gain is small, and the weight of one text
-//! would jump with a few files more or less. The next best choice is 32 and 4.
+//! tens and hundreds separates them best. With a POWER beyond 6 the gain is small, and the weight
+//! of one text would jump with a few files more or less. The next best choice is 32 and 4.
 //! `crates/query/examples/discount.rs` prints the table.
 
 use crate::Relation;
@@ -191,7 +191,7 @@ pub(super) struct Rarities {
 }
 
 impl Rarities {
-    /// Makes the table. Pieces that more than `limit` contents have lose their whole weight.
+    /// Makes the table. Pieces that `limit` contents or more have lose their whole weight.
     pub(super) fn new(limit: u32) -> Self {
         let losses = (0..=limit.min(1 << 16)).map(|contents| 1.0 - weight(contents, limit));
         Self {

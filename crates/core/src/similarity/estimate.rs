@@ -1,7 +1,8 @@
 //! The measures of a pair, from what the index stores of both files.
 //!
-//! 1. **A common level.** Samples of files of different sizes are compared at the greater of both
-//!    levels, where both are complete. Boilerplate is removed from numerator and denominator alike.
+//! 1. **A common level.** Samples of files of different sizes are compared at the greater of their
+//!    levels. There the samples of both files are complete. Boilerplate is removed from numerator
+//!    and denominator alike.
 //! 2. **Containment** is about words in runs of at least five, or bytes in runs of at least 64. The
 //!    estimate follows this definition, as [`super::coverage`] derives it. In bytes it is never
 //!    less than the common chunks prove, `shared_bytes / size`. In words chunks prove nothing,
@@ -12,8 +13,8 @@
 //!    only chunks count.
 //! 4. **Too little evidence is no evidence.** One common window may be a mere phrase, a path, or a
 //!    line of a licence. A pair with fewer than two common fingerprints and no common chunk shares
-//!    nothing (0). A file with fewer than two usable samples could never share more. Without a
-//!    common chunk, the measure of such a file is `None`, like that of a file under 256 bytes.
+//!    nothing (0). A file with fewer than two usable samples can never have two in common. Without
+//!    a common chunk, the measure of such a file is `None`, like that of a file under 256 bytes.
 //! 5. **A share of few samples is lowered** by adding half a sample. The chunks determine how much
 //!    of this half counts as shared. 2 samples of 2 give 80 %, 8 of 8 give 94 %, 128 of 128 give
 //!    99.6 %, unless common chunks promise more. This ranks a scrap that shares one line below a
@@ -100,7 +101,7 @@ impl Compared {
     }
 }
 
-/// Estimates contents that were prepared with the same boilerplate.
+/// Estimates the measures of contents that were prepared with the same boilerplate.
 pub fn estimate_prepared(
     a: &Prepared,
     b: &Prepared,
@@ -137,7 +138,8 @@ struct Side {
     /// The share of this file's bytes that common chunks prove to be shared. It is 0 for a measure
     /// in words.
     proven: f64,
-    /// The share of this file's bytes in common chunks, every occurrence counted.
+    /// The share that common chunks have of the bytes in this file's chunks that are evidence,
+    /// every occurrence counted.
     chunks: f64,
     /// The number of windows for each sample.
     spacing: f64,

@@ -2,12 +2,12 @@
 //!
 //! Thirty invoices share a letterhead, thirty mails a disclaimer. The number of contents that have
 //! a piece does not distinguish a frame from a text of thirty versions. Two properties do: a
-//! content has all of a frame or nothing of it, and no other content shares its rest. Each version
-//! of a text has a different part of it, and near-copies have nothing else.
+//! content has all of a frame or nothing of it, and no other content shares the rest of the
+//! content. Each version of a text has a different part of it, and near-copies have nothing else.
 //!
 //! So the samples of a content are judged by the contents that have them. A sample is *common* if
-//! at least a dozen contents have it. Another content is a *neighbour* if it has an eighth of the
-//! common samples.
+//! at least a dozen contents have it. A content is a *neighbour* if it has an eighth of the common
+//! samples, and at least two.
 //!
 //! 1. The common samples that nine of ten neighbours have are a frame. For every five of them, at
 //!    most one other common sample may be in half to nine tenths of the neighbours.

@@ -5,8 +5,9 @@ use crate::similarity::Unit;
 
 /// The key of the measures of two contents in one unit. Their order does not change the key.
 ///
-/// The key is the BLAKE3 hash of both whole digests. Contents that were made to collide in chunks
-/// or MD5 have different digests, and so a different key.
+/// The key is the first 128 bits of the keyed BLAKE3 hash of both content digests and the unit.
+/// Contents that were made to collide in chunks or MD5 have different digests, and so a different
+/// key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PairKey(pub u128);
 

@@ -2,8 +2,9 @@
 //!
 //! A licence that a thousand files carry is boilerplate, and its samples are known as such. Its
 //! chunks are not: each file begins with another name and year. So each of these chunks is in only
-//! two or twenty files and looks like evidence. Therefore a chunk counts as if as many contents had
-//! it as have its text. That number is the median of the numbers of its samples.
+//! two or twenty files and looks like evidence. Therefore a chunk counts as if all contents with
+//! its text had it. Their number is the median, over the samples in the chunk, of the contents that
+//! have the sample.
 //!
 //! Samples have no positions. But they are in the order of the file, and about evenly spaced in it:
 //! each distinct shingle or window has the same chance. So the i-th of n samples is assumed at (i +

@@ -93,8 +93,8 @@ impl Prepared {
             .is_ok()
     }
 
-    /// Compares the samples of both at a level at which both are complete. Returns which samples of
-    /// a are in b, and which samples of b are in a.
+    /// Compares the samples of two contents at a level at which the samples of both are complete.
+    /// Returns the patterns of a's samples that are in b, and of b's samples that are in a.
     pub(super) fn common_samples(&self, other: &Self, level: u8) -> [Pattern; 2] {
         let mut of_other = vec![false; other.samples.len()];
         let at_level = |f: &Fingerprint| f.level() >= level;
@@ -111,9 +111,10 @@ impl Prepared {
         [own, Pattern::of(others.map(|(_, shared)| shared))]
     }
 
-    /// Compares the chunks of both, without boilerplate. Returns the share of each content's bytes
-    /// in common chunks, every occurrence counted. Also returns the bytes of the common chunks,
-    /// each counted as often as both contents have it; `None` if no chunk is common.
+    /// Compares the chunks of two contents, without boilerplate. Returns for each content the share
+    /// that common chunks have of the bytes in its chunks that are evidence, every occurrence
+    /// counted. Also returns the bytes of the common chunks, each counted as often as both contents
+    /// have it; `None` if no chunk is common.
     pub(super) fn common_chunks(
         &self,
         other: &Self,

@@ -3,10 +3,10 @@
 //! # The definitions
 //!
 //! Two texts are measured in words. A word of a is *covered* if it is in a run of at least five
-//! words that b has, too. The containment of a in b is the share of a's words that are covered.
-//! Their resemblance is that of their sets of five-word shingles (Broder 1997, section 2). For any
-//! other pair the containments are shares of bytes in runs of at least 64 that the other has, too.
-//! The resemblance is that of the sets of 64-byte windows ([`runs`]).
+//! words that b has, too. The containment of a in b is the share of a's words that are covered. The
+//! resemblance of the two texts is that of their sets of five-word shingles (Broder 1997, section
+//! 2). For any other pair the containments are shares of bytes in runs of at least 64 that the
+//! other has, too. The resemblance is that of the sets of 64-byte windows ([`runs`]).
 //!
 //! # How words are compared
 //!
@@ -21,9 +21,9 @@
 //!    false equality is 10^-7, and it moves a figure by 10^-6.
 //! 4. **Templates are removed from both** ([`TemplateShingles`]): their shingles are in no set. The
 //!    words under them have length 0, so that they never count.
-//! 5. **Tables and encoded data** have measures of their own if both contents are such
-//!    ([`ComparedText`], [`ComparedBytes`]). In tables lines are significant, and in encoded data
-//!    they are mere layout.
+//! 5. **Tables and encoded data** have measures of their own, if both contents are tables or both
+//!    are encoded data ([`ComparedText`], [`ComparedBytes`]). In tables lines are significant, and
+//!    in encoded data they are mere layout.
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -72,8 +72,8 @@ pub struct ShingledText {
     distinct: Vec<u64>,
     /// A hash table with open addressing: for each shingle its number plus one; 0 is a free slot.
     table: Vec<u32>,
-    /// The number of the shingle that begins with each word, or [`OF_TEMPLATE`]. A text of one to
-    /// four words has one shingle.
+    /// The number of the shingle that begins with each word but the last four of a text, or
+    /// [`OF_TEMPLATE`]. A text of one to four words has one shingle.
     order: Vec<u32>,
     lengths: WordLengths,
     /// The end of each of the joined texts; no shingle crosses an end.
@@ -89,7 +89,7 @@ struct TextEnd {
 }
 
 impl ShingledText {
-    /// Cuts the text of a content from all its bytes.
+    /// Returns the shingles of the text of a content, given all its bytes.
     ///
     /// # Memory
     ///
@@ -163,7 +163,7 @@ impl ShingledText {
         self.lengths.words()
     }
 
-    /// Estimates the bytes of memory that it takes.
+    /// Estimates the bytes of memory that the text takes.
     pub const fn memory(&self) -> usize {
         8 * self.distinct.capacity()
             + 4 * (self.table.capacity() + self.order.capacity())
@@ -188,7 +188,7 @@ impl ShingledText {
         &self.distinct
     }
 
-    /// Returns the number of a shingle.
+    /// Returns the number of a shingle, if the text has it.
     #[inline]
     fn number(&self, shingle: u64) -> Option<u32> {
         let mask = self.table.len() - 1;
@@ -236,8 +236,8 @@ impl ShingledText {
         sum / self.words().max(1) as f64
     }
 
-    /// Adds up the words that are covered. `common` has the numbers of the shingles that the other
-    /// text has, too.
+    /// Returns the sums over the words that are covered. `common` has the numbers of the shingles
+    /// that the other text has, too.
     fn covered(&self, common: &BitSet) -> Covered {
         let mut walk = CoverWalk::of(&self.lengths);
         let (mut first_shingle, mut first_word) = (0, 0);
@@ -295,7 +295,7 @@ pub struct CommonText {
     pub words: (u64, u64),
     /// The number of bytes of a and of b in those runs, with one for each separator.
     pub bytes: (u64, u64),
-    /// The number of bytes of the longest of those runs, in the text where it is shorter. A phrase
+    /// The number of bytes of the longest of those runs in a or in b, whichever is less. A phrase
     /// that one text repeats again and again is not a long run of the other.
     pub longest: u64,
     /// True if one of those runs is a [`PASSAGE`], and not a phrase that both texts repeat.
@@ -309,7 +309,7 @@ pub struct CommonText {
 }
 
 impl CommonText {
-    /// Compares two texts.
+    /// Returns the comparison of two texts.
     pub fn of(a: &ShingledText, b: &ShingledText) -> Self {
         // Looks up the shingles of the smaller set in the larger one.
         let swap = a.distinct.len() > b.distinct.len();
@@ -455,7 +455,8 @@ impl Proven {
         }
     }
 
-    /// Measures two texts that are not identical. `sizes` are those of their contents.
+    /// Returns the measures in words of two texts that are not identical. `sizes` are those of
+    /// their contents.
     pub fn in_words(a: &ComparedText, b: &ComparedText, sizes: (ByteLen, ByteLen)) -> Self {
         let (common, is_same_text) = a.common(b);
         Self {
@@ -475,7 +476,7 @@ impl Proven {
         }
     }
 
-    /// Measures two contents by their bytes. They have these kinds and are not identical.
+    /// Returns the measures in bytes of two contents that have these kinds and are not identical.
     pub fn in_bytes(
         (a, a_kind): (&ComparedBytes, ContentKind),
         (b, b_kind): (&ComparedBytes, ContentKind),
@@ -489,7 +490,8 @@ impl Proven {
         }
     }
 
-    /// Measures two byte strings that are not identical. Neither is a text.
+    /// Returns the measures of two byte strings that are not identical. Looks for no passage and no
+    /// same text.
     pub fn of_bytes(a: &[u8], b: &[u8]) -> Self {
         let common = runs::common_bytes(a, b);
         Self {
@@ -512,7 +514,8 @@ impl Provable {
         }
     }
 
-    /// Like [`Self::new`], but the words and the bytes of templates in a text do not count.
+    /// Like [`Self::new`], but templates do not count, neither in the bytes nor in the words of a
+    /// text.
     pub fn without(templates: &Templates, kind: ContentKind, bytes: Vec<u8>) -> Self {
         let text = OnceLock::new();
         if !templates.is_empty() && kind == ContentKind::Text {

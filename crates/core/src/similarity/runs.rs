@@ -1,8 +1,8 @@
 //! Exact measures from the bytes of both files.
 //!
-//! [`cover`] and [`exact`] compute the measures exactly as `docs/design.md` defines them.
+//! [`cover`] and [`exact`] compute the measures in bytes exactly as `docs/design.md` defines them.
 //! [`common_runs`] returns *where* two files agree. All three take time linear in both sizes, for
-//! any bytes. Their memory is proportional to the files, up to a bound.
+//! any bytes. Their memory is at most proportional to both sizes.
 //!
 //! # How bytes and windows are counted
 //!
@@ -11,7 +11,7 @@
 //! in windows that occur in the other file. The size of a file's set is the number of windows that
 //! do not occur earlier. The common part of both sets has the windows that occur in the other file
 //! and not earlier. `mark` answers the question for all windows of a file at once, by a sparse
-//! index and comparisons of bytes. No result depends on a hash.
+//! index and comparisons of bytes. Equality is decided on the bytes, never by a hash.
 //!
 //! # How runs are found
 //!
@@ -26,9 +26,9 @@
 //! 3. **Repetition costs nothing extra.** Of a window that occurs a million times, [`PLACES`]
 //!    places are remembered. Comparing them costs at most a constant times the bytes that the best
 //!    one reports.
-//! 4. **Beyond [`DENSE`] bytes the index is sparse**: only every 33rd window of 32 bytes is
-//!    indexed. Any run of 64 bytes contains one of these, so all distinctive runs are still found.
-//!    If a part of b repeats more than [`PLACES`] times, a run there may be reported in part.
+//! 4. **Beyond [`DENSE`] bytes only the sparse index is used**: it has every 33rd window of 32
+//!    bytes. Any run of 64 bytes contains one of these, so all distinctive runs are still found. If
+//!    a part of b repeats more than [`PLACES`] times, a run there may be reported in part.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -58,7 +58,7 @@ pub const LEAST_RUN: usize = Params::WINDOW;
 /// The number of places in b that are compared for a frequent window.
 pub const PLACES: usize = 8;
 
-/// The size of the smaller file up to which every window is indexed and the runs are exact.
+/// The size of the smaller file up to which every window is examined and the runs are exact.
 pub const DENSE: usize = 4 << 20;
 
 /// A run of equal bytes: `a[run.a] == b[run.b]`.

@@ -38,8 +38,8 @@ mod shingles;
 pub use shingles::{CommonShingles, TemplateShingles};
 
 /// The bytes between two windows of a template are template if the windows begin at most this many
-/// bytes apart. At the densest sampling, a stretch of this many windows has no sample with
-/// probability e^-8.
+/// bytes apart. At the densest sampling, a run of this many windows has no sample with probability
+/// e^-8.
 const JOINED: usize = 256;
 
 /// The pieces of one template.
@@ -62,13 +62,13 @@ fn is_enough(having: usize, among: usize, share: f64) -> bool {
 }
 
 impl Template {
-    /// Returns the pieces that at least the share `share` (0..=1) of these contents have, and at
-    /// least one content.
+    /// Returns the chunks and fingerprints that at least the share `share` (0..=1) of these
+    /// contents have, and at least one content.
     ///
     /// A content cannot show a fingerprint below the level of its signature. So the share of a
-    /// fingerprint is that among the contents that can show it. These must be at least half of all
-    /// contents, and at least two if there are two. So the dense samples of small contents are used
-    /// if most contents are small.
+    /// fingerprint is that among the contents that can show it. Those contents must be at least
+    /// half of all, and at least two if there are two. So the dense samples of small contents are
+    /// used if most contents are small.
     pub fn common(contents: &[Sketch<'_>], share: f64) -> Self {
         let enough = |having, among| is_enough(having, among, share);
         let mut chunks: BTreeMap<(ChunkHash, u32), usize> = BTreeMap::new();
@@ -141,8 +141,8 @@ impl Pieces {
     }
 
     /// Returns the ranges of the template in some bytes: chunks, windows, and the bytes between two
-    /// windows that begin at most `JOINED` bytes apart. Only a sample of the windows is known, so
-    /// the bytes between are assumed to be template, too.
+    /// windows that begin at most `JOINED` bytes apart. Only the sampled windows are known, so the
+    /// bytes between them are assumed to be template, too.
     fn ranges(&self, bytes: &[u8], params: &Params) -> Vec<Range<usize>> {
         let mut out: Vec<Range<usize>> = Vec::new();
         if self.is_empty() {
@@ -245,8 +245,8 @@ impl Templates {
         &self.shingles
     }
 
-    /// Removes the pieces of templates without shingles from a text, so that the rest can be cut
-    /// into words. [`Self::shingles`] shows which of these words are template.
+    /// Returns the bytes of a text without the pieces of templates whose shingles are not known.
+    /// The rest can be cut into words. [`Self::shingles`] shows which of these words are template.
     pub fn worded<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         left(bytes, self.wordless.ranges(bytes, &self.params))
     }
@@ -260,8 +260,8 @@ impl Templates {
         }
     }
 
-    /// Returns the bytes without templates, for measures on bytes. It removes the templates' chunks
-    /// and windows, and the words that their shingles cover.
+    /// Returns the bytes without templates, for measures on bytes: without the templates' chunks
+    /// and windows, and without the words that their shingles cover.
     pub fn payload<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut out = self.pieces.ranges(bytes, &self.params);
         out.extend(self.word_ranges(bytes));

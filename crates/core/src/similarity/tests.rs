@@ -135,7 +135,8 @@ fn multiplicity_is_the_smaller_count() {
     assert_eq!(shared_chunk_bytes(&a, &b, &Ones), ByteLen::ZERO);
 }
 
-/// Makes edits of a common base: position, removed bytes, inserted bytes.
+/// Makes two edited copies of a common base. An edit is a position, and the numbers of removed and
+/// of inserted bytes.
 fn edited() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let edit = (0..1000usize, 0..600usize, 0..600usize, any::<u8>());
     let edits = || proptest::collection::vec(edit.clone(), 0..12);

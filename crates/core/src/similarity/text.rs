@@ -4,8 +4,8 @@
 //! these get numbers ([`NumberedText`]). Shingles that always occur together are merged
 //! ([`Chains`]). A [`Text`] is its chains with their places. One text is laid out in a [`Table`],
 //! and any number of others are compared with it. Each comparison takes time linear in the chains
-//! that the other text shares with any text. The measures are those of two texts alone
-//! ([`CommonText`]). The table adds what distinguishes related texts from unrelated ones.
+//! of both texts. The measures are those of two texts alone ([`CommonText`]). The table adds what
+//! distinguishes related texts from unrelated ones.
 //!
 //! # What is evidence
 //!
@@ -47,8 +47,8 @@ const SCATTERED: [(f64, f64); 2] = [(0.12, 140.0), (0.5, 24.0)];
 const REPEATED: usize = 8;
 
 /// A text with this share of recurring words consists of records: rows with the same keys or
-/// frames. Short runs between two such texts are no evidence. A long run is also no
-/// evidence if all runs together are less than `OF_RECORDS` of both texts.
+/// frames. Short runs between two such texts are no evidence. A long run is also no evidence if all
+/// runs together are less than `OF_RECORDS` of each text. A resemblance of [`ALIKE`] is evidence.
 const RECURRING: f32 = 0.33;
 const OF_RECORDS: f64 = 0.4;
 
@@ -129,7 +129,8 @@ impl ReadText {
         share(walk.covered.words, self.lengths.words())
     }
 
-    /// Removes the shingles that no other text has.
+    /// Removes the shingles that occur only once in all texts, except a few that [`SeenShingles`]
+    /// takes for repeated.
     pub fn forget_lone(&mut self, seen: &SeenShingles) {
         let all = self.shingles.len();
         self.keep(|shingle| seen.repeatedly(shingle));
@@ -226,7 +227,7 @@ impl NumberedText {
     }
 }
 
-/// A text among others, as the numbers of those of its chains that several of them have.
+/// A text among others: the numbers of its chains that several of the texts have.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     /// The place of the first word of each of these chains.
@@ -279,7 +280,7 @@ pub struct Commonness {
     pub contents: u32,
 }
 
-/// Weighs a shingle that this many texts have as evidence of kinship.
+/// Returns the weight, as evidence of kinship, of a shingle that this many texts have.
 fn rarity(texts: u32) -> f64 {
     1.0 / f64::from(texts.max(1))
 }
@@ -299,7 +300,7 @@ pub struct Proof {
     /// those in common, over the lesser of the two texts' own sums. The value is the lower end of
     /// the interval of this share.
     pub kinship: f64,
-    /// True if both are records with keys.
+    /// True if both texts consist of records (`RECURRING`).
     pub are_records: bool,
 }
 
@@ -310,7 +311,8 @@ impl Proof {
         share(covered.0, words.0).max(share(covered.1, words.1))
     }
 
-    /// Returns the shared shingles over all shingles of both, whatever the size of the files.
+    /// Returns the number of shared shingles over that of all shingles of either text, whatever the
+    /// size of the files.
     pub fn resemblance(&self) -> f64 {
         let (shared, distinct) = (self.common.shared, self.common.distinct);
         share(shared, distinct.0 + distinct.1 - shared)
@@ -387,7 +389,7 @@ struct TableEntry {
 }
 
 impl Table {
-    /// Makes a table for texts. A chain is no evidence if more than `limit` texts have it.
+    /// Makes a table for texts. A chain is no evidence if more than `limit` contents have it.
     pub fn new(limit: u32) -> Self {
         let weights = (0..=limit.min(1 << 16)).map(|count| discount::weight(count, limit) as f32);
         Self {
@@ -429,7 +431,7 @@ impl Table {
         }
     }
 
-    /// Compares `b` with `a`, which must be the text that was laid out.
+    /// Returns the comparison of `b` with `a`, which must be the text that was laid out.
     pub fn compare(&mut self, a: &Text, b: &Text) -> Proof {
         let mut proof = self.along(a, b);
         self.back(a, &mut proof);

@@ -2,19 +2,19 @@
 //!
 //! A copied tree makes a pair of every directory with its copy, and with every directory above its
 //! copy. One pair is enough: the topmost. But the topmost pair alone would always be the roots. So
-//! two rules choose. A pair is *below* another one if each of its sides is the other pair's side,
-//! or is in it. A share *misses* what it lacks to 100 %. A share is *clearly better* than another
-//! if it misses at most half as much, and the other misses more than a tenth. Nothing is clearly
-//! better than 95 %; 80 % is clearly better than 60 %, and 90 % than 80 %.
+//! two rules choose. A pair (c, d) is *below* another pair (a, b) if c is a or in a, and d is b or
+//! in b. A share *misses* what it lacks to 100 %. A share is *clearly better* than another if it
+//! misses at most half as much, and the other misses more than a tenth. Nothing is clearly better
+//! than 95 %; 80 % is clearly better than 60 %, and 90 % than 80 %.
 //!
 //! 1. **Loose pairs are removed.** A pair is loose because of a pair below it if two conditions
 //!    hold. First, the lower pair has nine tenths of the upper pair's shared bytes, counted on the
 //!    side of the upper pair's larger containment. Second, the lower pair is clearly better, or
 //!    clearly more alike, or more alike by a quarter. Two directories are as *alike* as Dice's
 //!    coefficient of their bytes: the shared bytes of both over all bytes of both. For example,
-//!    `(a, /)` shares as much as `(a, /backup/a)`, but is less precise.
+//!    `(/a, /backup)` shares as much as `(/a, /backup/a)`, but is less precise.
 //! 2. **Lower pairs are folded.** From the top down, a pair is removed if a remaining pair is above
-//!    it. It stays if its larger containment is clearly better.
+//!    it. But the lower pair stays if its larger containment is clearly better.
 
 use std::collections::HashMap;
 

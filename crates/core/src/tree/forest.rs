@@ -1,7 +1,7 @@
 //! Directories as numbers.
 
 /// A directory of a [`Forest`]. Numbers are in preorder: the directories below a directory have the
-/// numbers right after its own. So "below" is a comparison of two numbers.
+/// numbers right after its own. So "below" is a comparison of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(pub(super) u32);
 
@@ -71,7 +71,7 @@ impl Forest {
         self.parents.is_empty()
     }
 
-    /// Returns the directory above.
+    /// Returns the directory above, if there is one.
     pub fn parent(&self, of: Node) -> Option<Node> {
         let parent = self.parents[of.index()];
         (parent != NONE).then_some(Node(parent))
@@ -112,7 +112,7 @@ impl Forest {
         of.0..self.ends[of.index()]
     }
 
-    /// Returns the lowest directory that contains both.
+    /// Returns the lowest directory that [holds](Self::holds) both, if there is one.
     pub(super) fn meeting(&self, a: Node, b: Node) -> Option<Node> {
         self.upwards(a).find(|&above| self.holds(above, b))
     }

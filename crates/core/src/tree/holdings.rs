@@ -115,9 +115,9 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// Makes the holdings of `forest`. `sizes` are those of the contents in bytes. Two kinds of
-    /// links are ignored: those between equal contents, and those of contents in more than
-    /// [`Limits::every`] directories.
+    /// Makes the holdings of `forest`. `sizes` are those of the contents in bytes. Three kinds of
+    /// links are ignored: those between equal contents, those with a share of zero, and those from
+    /// or to a content in more than [`Limits::every`] directories.
     pub fn new(
         forest: Forest,
         sizes: Vec<u64>,

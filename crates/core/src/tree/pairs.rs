@@ -36,9 +36,9 @@ impl Pair {
         self.a_in_b().max(self.b_in_a())
     }
 
-    /// Returns the number of bytes that both have: the lesser of the two directions. If one
-    /// directory has ten copies of a file and the other has one copy, all ten have an equal in the
-    /// other. So one direction alone can exceed what the other directory has.
+    /// Returns the number of bytes that both directories have: the lesser of `shared_a` and
+    /// `shared_b`. If one directory has ten copies of a file and the other has one copy, all ten
+    /// have an equal in the other. So one direction alone can exceed what the other directory has.
     pub fn shared(&self) -> u64 {
         self.shared_a.min(self.shared_b)
     }
@@ -57,7 +57,7 @@ impl Pair {
         }
     }
 
-    /// Returns whether the larger containment is at least `min`, and both have at least
+    /// Returns whether the larger containment is at least `min`, and both directories have at least
     /// `min_shared` bytes in common.
     pub fn passes(&self, min: Share, min_shared: u64) -> bool {
         self.containment() >= min && self.shared() >= min_shared
@@ -121,7 +121,8 @@ impl Holdings {
             .collect()
     }
 
-    /// Returns all pairs of `node` with a directory that shares bytes with it, sorted by node.
+    /// Returns the pairs of `node` with each directory that shares bytes with it, sorted by node.
+    /// [`super::Limits`] describes the pairs that are not examined.
     pub fn pairs_of(&self, node: Node) -> Vec<Pair> {
         let mut nominated: Vec<(Node, Node)> = Vec::new();
         self.sweep(&mut |a, sums| {
@@ -295,7 +296,7 @@ impl Holdings {
     }
 
     /// Finds the directories from `holder` upwards that are not marked and not above `at`. Finds
-    /// none if `holder` is below `at`.
+    /// none if `holder` is `at` or below it.
     fn climb(&self, at: Node, holder: u32, marks: &mut Marks, found: &mut dyn FnMut(u32)) {
         let holder = Node(holder);
         if self.forest.holds(at, holder) {

@@ -249,7 +249,8 @@ proptest! {
         }
     }
 
-    /// Limits decide which pairs are examined, but do not change their figures.
+    /// `window` and `most` decide which pairs are examined, but do not change their figures.
+    /// `every` also decides which links count.
     #[test]
     fn figures_are_exact_whatever_the_limits(
         drawn in drawn(),

@@ -1,7 +1,7 @@
 //! The role of each character in words, by Unicode's general categories.
 //!
-//! The classes of non-ASCII characters are cached by pages of 256. A page is made when the first of
-//! its characters is read.
+//! The classes of characters are cached by pages of 256. A page is made when the first of its
+//! characters is read.
 
 use std::sync::OnceLock;
 

@@ -7,10 +7,11 @@ use crate::words::{Folding, Short, Sink, tokenize, tokenize_all};
 /// The words of a text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CollectedWords {
-    /// The shingle that begins with each word. A text of one to four words has one shingle.
+    /// The shingle that begins with each word but the last four. A text of one to four words has
+    /// one shingle.
     pub(crate) shingles: Vec<u64>,
-    /// For each word the length of all words up to its end, in bytes of UTF-8. Each word has one
-    /// more byte for its separator.
+    /// For each word the length of all words up to its end, in bytes of UTF-8. A word that a
+    /// separator ends has one more byte.
     pub(crate) ends: Vec<u32>,
     /// The digest of all words in order, if they are enough to judge.
     pub(crate) digest: Option<WordsDigest>,

@@ -50,7 +50,7 @@ fn table() -> &'static [(&'static str, Characters)] {
 }
 
 /// Returns the characters of an entity, which is given without `&` and `;`. A single one is
-/// followed by a NUL. `None` if the entity separates words, or if it is not known.
+/// followed by a NUL. `None` if the name is that of a separator, or is not known.
 pub(super) fn characters_of(name: &[u8]) -> Option<Characters> {
     if let [b'#', number @ ..] = name {
         return character_of(number).map(|character| [character, '\0']);
@@ -65,7 +65,7 @@ pub(super) fn characters_of(name: &[u8]) -> Option<Characters> {
 }
 
 /// Returns the character with a number, which is given in decimal or, after an `x`, in hexadecimal
-/// digits.
+/// digits. `None` if no character has it.
 fn character_of(number: &[u8]) -> Option<char> {
     let number = std::str::from_utf8(number).ok()?;
     let code = match number.strip_prefix(['x', 'X']) {

@@ -78,8 +78,8 @@ impl Folding {
     /// extra sample has another hash.
     ///
     /// A letter beyond ASCII has two bytes or more. So 500 bytes of such letters have half as many
-    /// words, and need twice as many samples for each word. The last word of a shingle decides for
-    /// all its words.
+    /// words as 500 bytes of ASCII, and need twice as many samples for each word. The last word of
+    /// a shingle decides for all its words.
     #[inline]
     pub(super) fn times_more(&self) -> u8 {
         (self.continued / CONTINUED).min(MOST_MORE)
@@ -104,14 +104,14 @@ impl Folding {
         Some(end)
     }
 
-    /// Adds a whole word at once.
+    /// Adds a whole word at once, and returns the shingle that it completes.
     #[inline]
     pub(crate) fn short_word(&mut self, word: Short) -> Option<u64> {
         self.length += word.length as u64;
         self.add(fold(0, small(word.letters)))
     }
 
-    /// Adds a word of ASCII letters, at least one.
+    /// Adds a word of ASCII letters, at least one, and returns the shingle that it completes.
     pub(crate) fn ascii_word(&mut self, letters: &[u8]) -> Option<u64> {
         let end = self.ascii_end(letters);
         self.add(end.hash())
@@ -136,7 +136,7 @@ impl Folding {
         (self.chain.words >= SHINGLE as u64).then(|| hash(self.chain.shingle))
     }
 
-    /// Returns the digest of the words, if they have enough bytes to be judged.
+    /// Returns the digest of the words, if they have enough letters to be judged.
     pub(crate) fn digest(&self) -> Option<WordsDigest> {
         let length = self.length + self.chain.words;
         (length >= LEAST_JUDGED.0).then(|| {
@@ -149,7 +149,7 @@ impl Folding {
         })
     }
 
-    /// Returns the one shingle of a text of one to four words.
+    /// Returns the one shingle of a text of one to four words; `None` for any other text.
     pub(crate) fn short(&self) -> Option<u64> {
         (1..SHINGLE as u64)
             .contains(&self.chain.words)

@@ -9,9 +9,9 @@
 //!
 //! A row is a line of two to four words. Signs or several blanks separate the words. A single blank
 //! shows that the line is a sentence, unless signs form columns. A line that is a single number or
-//! digest is a row, too. A text is a table if nine of ten lines with words are rows. Nine of ten
-//! rows must be distinct, and three of four *distinctive*. Lists of words, poems, prose and code are
-//! not tables.
+//! digest is a row, too. A text is a table if nine of ten lines with words are rows, and at least
+//! eight. Nine of ten rows must be distinct, and three of four *distinctive*. Lists of words,
+//! poems, prose and code are not tables.
 //!
 //! A row is distinctive if its words that are not common in the table have [`TELLING`] letters
 //! together. At most [`OF_ONE`] letters of each word count. A row such as `17;open` occurs in two
@@ -19,9 +19,10 @@
 //!
 //! # Encoded data
 //!
-//! The program that writes base64 or hexadecimal digits chooses where its lines end. If nine of ten
-//! bytes are in lines of one length without any blank, a file is encoded data. It has no words, and
-//! is compared without its line ends ([`joined`]). A column of digests of one length is a table.
+//! The program that writes base64 or hexadecimal digits chooses where its lines end. A file is
+//! encoded data if nine of ten bytes are in lines of such characters without blanks. Three of four
+//! of these bytes must be in lines of one length. Encoded data has no words, and is compared
+//! without its line ends ([`joined`]). A column of digests of one length is a table.
 //!
 //! The first [`DECIDED`] bytes of a file decide its layout. For nearly all files the first
 //! [`GLANCE`] bytes already show that the layout is plain.
@@ -54,7 +55,7 @@ const MORE: u32 = 2;
 /// A word is common if more than one in `COMMON_IN` rows has it, and more than two rows.
 const COMMON_IN: usize = 50;
 
-/// The minimum length of a line of encoded data, and of a file that is one such line.
+/// The minimum length of a full line of encoded data, and of a file of encoded data.
 const LEAST_LINE: usize = 40;
 const LEAST_ENCODED: usize = 256;
 
@@ -79,7 +80,8 @@ pub(crate) enum LineLayout {
 }
 
 impl LineLayout {
-    /// Determines the layout from the bytes of a file, or from their first [`DECIDED`].
+    /// Returns the layout of a file, determined from its bytes or from the first [`DECIDED`] of
+    /// them.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let is_whole = bytes.len() < DECIDED;
         let head = &bytes[..bytes.len().min(DECIDED)];
@@ -207,9 +209,9 @@ const fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 128
 }
 
-/// Returns whether a line is a row of at most four words that are separated by signs or by several
-/// blanks. A single blank between two words marks a sentence, unless other signs form columns. A
-/// line that ends with a comma or a semicolon is code.
+/// Returns whether a line is a row: a single number or digest, or two to four words that are
+/// separated by signs or by several blanks. A single blank between two words marks a sentence,
+/// unless other signs form columns. A line that ends with a comma or a semicolon is code.
 fn is_row(line: &[u8]) -> bool {
     let (mut words, mut has_digits) = (0, false);
     let (mut is_set_apart, mut blanks) = (false, 0);
@@ -244,7 +246,8 @@ fn is_row(line: &[u8]) -> bool {
     (is_number || words > 1) && (!is_sentence || has_columns) && !matches!(before, b',' | b';')
 }
 
-/// Returns whether eight of ten bytes are in lines of [`LEAST_LINE`] bytes or more without a blank.
+/// Returns whether eight of ten bytes are in lines of [`LEAST_LINE`] or more characters of encoded
+/// data.
 fn is_mostly_solid(bytes: &[u8]) -> bool {
     let enough = |solid: usize| solid * 10 >= bytes.len() * 8;
     let mut solid = 0;
@@ -280,7 +283,7 @@ fn is_encoded(head: &[u8], is_whole: bool) -> bool {
         last = line.len();
         if last <= length {
             full += usize::from(last == length);
-            // A shorter line counts as well, because it is the last line of a block of encoded
+            // A shorter line counts as well, because it may be the last line of a block of encoded
             // data.
             taken += last + 1;
             hex &= line.iter().all(u8::is_ascii_hexdigit);
@@ -349,7 +352,7 @@ impl Sink for RowWords {
 /// Reads the rows of a table one by one.
 #[derive(Clone, Debug)]
 pub(crate) struct RowReader {
-    /// The words that many rows have.
+    /// The hashes of the words that many rows have.
     common: HashSet<u64>,
     /// The current row, when a table arrives in pieces.
     line: Vec<u8>,

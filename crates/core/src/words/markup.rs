@@ -3,17 +3,18 @@
 //! # Which texts
 //!
 //! A text is markup if it declares so, or if its first [`HEAD`] bytes have many *marks* relative to
-//! their text. Marks are entities and unmistakable tags. So if a page is markup, each part of it is
-//! as well, wherever the part begins. A tag is unmistakable if it ends an element, has an attribute
-//! with a value, or is empty (`<br/>`). A tag with a [common name](BARE) is also unmistakable if no
-//! letter precedes it. So `vector<int>`, `a<b` and `<me@example.org>` do not count.
+//! their text. Marks are known entities, comments, the rest of a tag at the beginning, and
+//! unmistakable tags. So if a page is markup, each part of it is as well, wherever the part begins.
+//! A tag is unmistakable if it ends an element, has an attribute with a value, or is empty
+//! (`<br/>`). A tag with a [common name](BARE) is also unmistakable if no letter precedes it. So
+//! `vector<int>`, `a<b` and `<me@example.org>` do not count.
 //!
 //! # A part
 //!
 //! A part may begin within a tag, a script or a style. Bytes before the first `>` without any `<`
 //! are the rest of a tag, if they look like one. If a script ends that did not begin in the part,
 //! the bytes before its end are script, unless they begin as prose does. If prose comes before such
-//! a part, all of it is read as text, and so is the rest of the script.
+//! a part, the prose is read as text, and so is the rest of the script.
 
 use memchr::{memchr, memchr2, memmem};
 
@@ -39,7 +40,8 @@ const MAX_REST: usize = 4 << 10;
 /// The number of bytes in which any script or style has a brace or a `=`. Prose rarely has one.
 const CODE: usize = 256;
 
-/// The maximum number of attributes without values that the rest of a tag has.
+/// The maximum number of attributes without values in the rest of a tag. If none of its attributes
+/// has a value, the maximum is one.
 const MAX_BARE: usize = 3;
 
 const MAX_DECLARATION: usize = 1 << 10;
@@ -247,7 +249,7 @@ fn begins_with(bytes: &[u8], with: &[u8]) -> bool {
     first.is_some_and(|first| first.eq_ignore_ascii_case(with))
 }
 
-/// Returns the place of the next `<` at or after `from`.
+/// Returns the place of the next `<` at or after `from`, if there is one.
 fn next_open(bytes: &[u8], from: usize) -> Option<usize> {
     Some(from + memchr(b'<', &bytes[from..])?)
 }
@@ -396,7 +398,8 @@ struct Attributes {
     bare: usize,
 }
 
-/// Reads the attributes that follow a name, with a blank before each.
+/// Reads the attributes that follow a name, with a blank before each. `None` if the bytes up to the
+/// next `>` are not attributes.
 fn attributes(bytes: &[u8]) -> Option<Attributes> {
     let (mut at, mut has_value, mut bare) = (0, false, 0);
     loop {
@@ -429,6 +432,7 @@ fn attributes(bytes: &[u8]) -> Option<Attributes> {
 }
 
 /// Returns the length of the attribute at the start of these bytes, and whether it has a value.
+/// `None` if there is no whole attribute.
 fn attribute_length(bytes: &[u8]) -> Option<(usize, bool)> {
     let is_of_name = |byte: &u8| {
         !byte.is_ascii_whitespace() && !matches!(byte, b'=' | b'>' | b'/' | b'<' | b'"')

@@ -8,8 +8,8 @@
 //!
 //! # Choices
 //!
-//! 1. **Words instead of windows.** A window of 64 bytes spans two lines. Another line width, a
-//!    changed blank or a capital letter changes it. A shingle of five words is as distinctive and
+//! 1. **Words instead of windows.** A window of 64 bytes often spans two lines. Another line width,
+//!    a changed blank or a capital letter changes it. A shingle of five words is as distinctive and
 //!    survives these changes. Of 714 licence texts, 128 windows a file nominate 80 % of the pairs
 //!    that share a third of their shingles. 128 shingles nominate all. On 1,512 texts with 1,644
 //!    related pairs of 19 kinds of change, the figures are 94 % and 97 %.
@@ -21,8 +21,8 @@
 //!    a line of base64 is no more evidence than a short word.
 //! 3. **Equal text, equal words.** Words are in normal form C (`normal`), without invisible
 //!    characters, and with entities resolved (`entities`).
-//! 4. **Markup is not text.** In HTML and XML with many tags (`markup`), tags with their
-//!    attributes, comments, scripts and styles are separators. They are not words.
+//! 4. **Markup is not text.** In HTML and XML (`markup`), tags with their attributes, comments,
+//!    scripts and styles are separators. They are not words.
 //! 5. **Streaming.** Pieces of any size give the same shingles. A word longer than memory costs
 //!    nothing, because only its hash is kept.
 
@@ -96,13 +96,13 @@ pub struct Shingler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shingled {
     /// The digest of all words, if the words (each with a blank) have at least
-    /// [`LEAST_JUDGED`](crate::params::LEAST_JUDGED) bytes. With fewer bytes, unrelated files would
-    /// count as the same text. For example, empty forms and pages that are all script have the same
-    /// few words.
+    /// [`LEAST_JUDGED`](crate::params::LEAST_JUDGED) letters. At most 16 letters of each word
+    /// count. With fewer letters, unrelated files would count as the same text. For example, empty
+    /// forms and pages that are all script have the same few words.
     pub words: Option<WordsDigest>,
     /// True if the content is text, and not data or a template with few words.
     pub is_text: bool,
-    /// True if the content is HTML or XML and tags are most of it.
+    /// True if the content is HTML or XML, and its words are less than a quarter of it.
     pub is_mostly_markup: bool,
     /// Counts the bytes that continue a character of several bytes.
     pub continued: u64,
@@ -112,8 +112,8 @@ pub struct Shingled {
 
 impl Shingled {
     /// Returns the extra fingerprints by which a content is found, beyond its signature. `shingles`
-    /// is the sample of its words, and `more` that of [`Shingler::besides`]. If the content is
-    /// mostly markup, `with_tags` is the sample of all words, tags included.
+    /// is the signature of its words, and `more` that of the fingerprints of [`Shingler::besides`].
+    /// If the content is mostly markup, `with_tags` is the signature of all words, tags included.
     pub(crate) fn besides(
         &self,
         shingles: &Signature,
@@ -325,8 +325,8 @@ impl Shingler {
         }
     }
 
-    /// Ends the text; `sink` receives the fingerprints of the last words. The shingler is then at
-    /// the start of another text.
+    /// Ends the text and returns the result; `sink` receives the fingerprints of the last words.
+    /// The shingler is then at the start of another text.
     pub fn finish(&mut self, sink: &mut impl FnMut(Fingerprint)) -> Shingled {
         if self.layout.is_none() {
             self.begin(false, sink);

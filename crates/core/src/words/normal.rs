@@ -26,7 +26,7 @@ impl Composer {
         self.starter.is_none() && self.marks.is_empty()
     }
 
-    /// Returns the waiting character, if it is single and has no marks.
+    /// Returns the waiting character, if no marks wait with it.
     pub(super) fn single(&self) -> Option<char> {
         self.starter.filter(|_| self.marks.is_empty())
     }

@@ -3,7 +3,7 @@
 use crate::words::sink::Sink;
 use crate::words::tokenizer::Tokenizer;
 
-/// The longest word in bytes; a longer one is split, so that memory is bounded.
+/// The number of bytes at which a word is split, so that memory is bounded.
 const LONGEST: usize = 256;
 
 /// Spells the words of a text that arrives in pieces of any size. [`crate::words`] defines a word.

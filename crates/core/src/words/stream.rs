@@ -24,13 +24,14 @@ impl WordHashes {
         self.folding = Folding::default();
     }
 
-    /// Takes the next bytes; `sink` receives the words that are complete.
+    /// Takes the next bytes; `sink` receives the hashes of the words that are complete.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
         let folding = &mut self.folding;
         self.tokens.update(bytes, &mut WordHasher { folding, sink });
     }
 
-    /// Ends the text; `sink` receives the last words. The next bytes begin another text.
+    /// Ends the text; `sink` receives the hashes of the last words. The next bytes begin another
+    /// text.
     pub fn finish(&mut self, sink: &mut impl FnMut(u64)) {
         let folding = &mut self.folding;
         self.tokens.finish(&mut WordHasher { folding, sink });

@@ -43,7 +43,7 @@ fn letters_of_several_bytes_are_sampled_as_densely_by_their_bytes() {
         let found = sampled(letters);
         assert!((1_500..2_400).contains(&found), "{letters:?}: {found}");
     }
-    // A Chinese character is a word, and a few accents add no samples.
+    // A Chinese character is a word, and a few accents add few samples.
     for letters in [&["重", "复", "数", "据"], &["é", "a", "b", "c"]] {
         let (one, other) = (sampled(letters), sampled(&["a", "b", "c", "d"]));
         assert!(one < 3 * other, "{letters:?}: {one}, {other}");
@@ -312,7 +312,7 @@ const ANY_TEXT: &str = "([a-zA-Z_0-9]{1,7}|[a-z ]{40,90}|[ ,.=<>\n]|[à-öÀ-Ö]
     [\u{11a8}-\u{11c2}가-각]|[\u{915}-\u{939}\u{93c}\u{94d}\u{958}-\u{95f}]|[漢字かなガ]|\
     ก\u{e31}|[\u{ad}\u{200b}-\u{200f}\u{202a}\u{2060}\u{fe0f}\u{feff}]|\u{212b}|\u{212a}){0,60}";
 
-/// Returns the fingerprints of runs of five words, each followed by a blank.
+/// Returns the fingerprints of a canonical text, in which a blank follows each word.
 fn fingerprints_of(canonical: &str) -> Vec<Fingerprint> {
     let (mut found, mut folding) = (Vec::new(), Folding::default());
     let mut push = |shingle: Option<u64>| found.extend(shingle.and_then(Fingerprint::of_hash));
@@ -325,7 +325,8 @@ fn fingerprints_of(canonical: &str) -> Vec<Fingerprint> {
     found
 }
 
-/// Returns the fingerprints in any order, without those of [`Shingler::besides`].
+/// Returns the fingerprints of a text in pieces of `size` bytes, without those of
+/// [`Shingler::besides`].
 fn found_in(text: &[u8], size: usize) -> Vec<Fingerprint> {
     let (mut found, mut shingler) = (Vec::new(), Shingler::new());
     for piece in text.chunks(size) {
@@ -482,7 +483,7 @@ proptest! {
     }
 }
 
-/// The number of continuation bytes is known at the end of the text, and reset afterwards.
+/// A text whose letters have two bytes may keep more samples ([`SamplingParams::of_text`]).
 #[test]
 fn a_large_text_in_letters_of_two_bytes_is_sampled_one_in_eight() {
     let text = |letters: &str| -> String {

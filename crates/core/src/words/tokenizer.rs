@@ -251,8 +251,8 @@ impl Tokenizer {
         false
     }
 
-    /// Ends an entity without a semicolon. As in browsers, numbers and old names are resolved, and
-    /// anything else is text.
+    /// Ends an entity without a semicolon. As in browsers, numbers and old names are resolved.
+    /// Other known names separate words, and anything else is text.
     fn end_name(&mut self, sink: &mut impl Sink) {
         self.markup = Some(Markup::Text);
         let name = mem::take(&mut self.name);
@@ -289,8 +289,8 @@ impl Tokenizer {
         self.text(b' ', false, sink);
     }
 
-    /// Takes text without markup. Short ASCII words are taken a block at a time, and the rest byte
-    /// by byte.
+    /// Takes text without markup. ASCII words are taken whole, mostly a block at a time, and the
+    /// rest byte by byte.
     fn plain(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         let mut at = 0;
         // The bytes before may have ended within a word or a character.

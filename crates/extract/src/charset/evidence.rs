@@ -2,7 +2,7 @@
 //!
 //! The non-ASCII characters of words reveal a wrong encoding. It produces signs and capitals within
 //! words, neighbouring letters of different scripts, and letters that are rare in every language.
-//! Each such character gets points for its neighbours and its frequency, from about -2 to 1. The
+//! Each such character gets points for its neighbours and its frequency, mostly from -4 to 1. The
 //! sum of the points is the evidence for an encoding.
 
 use super::{Charset, CodePage};

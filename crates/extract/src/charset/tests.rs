@@ -255,7 +255,7 @@ fn binaries_are_no_text() {
         .flat_map(u32::to_le_bytes)
         .collect();
     assert_eq!(of(&numbers), None);
-    // Noise of any length up to the limit is not text.
+    // Noise of many lengths up to the limit is not text.
     for length in (64..4096).step_by(32) {
         assert_eq!(of(&noise(length as u64, length)), None);
     }

@@ -2,8 +2,8 @@
 //!
 //! A page is compared by words with the document from which it was made. So a word that is divided
 //! at the end of a line must be joined. But a hyphen there may belong to the word (`thirty-four`).
-//! So words are joined only if the document divides words, that is, if more than one line in fifty
-//! ends with a hyphen.
+//! So words are joined only if the document divides words, that is, if at least three lines, and
+//! more than one in fifty, seem to end within a word.
 
 use crate::read::Take;
 

@@ -31,8 +31,8 @@ impl From<Bound> for Stop {
 }
 
 /// Returns the reason that an I/O error carries. Readers of this crate pass their reasons through
-/// libraries as I/O errors. If a library calls a form unsupported or too large for its memory, that
-/// is not damage, either.
+/// libraries as I/O errors. An error of the kind `Unsupported` or `OutOfMemory` is a reason, too.
+/// Returns `None` for any other error.
 pub(crate) fn passed_on(error: &io::Error) -> Option<Skipped> {
     if let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
         return Some(Skipped::clone(why));

@@ -2,7 +2,7 @@
 //!
 //! The date is read in the caller's process, because starting a worker takes longer than digesting
 //! most pictures. So the cost of a hostile picture must be bounded here. At most two directories of
-//! [`MAX_ENTRIES`] entries each are read, and no other reference is followed.
+//! [`MAX_ENTRIES`] entries each are read, and the values of a few tags.
 
 use mail_parser::DateTime;
 use rawzip::ReaderAt;

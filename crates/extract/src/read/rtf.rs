@@ -44,7 +44,7 @@ const NO_TEXT: [&[u8]; 26] = [
     b"filetbl",
 ];
 
-/// The maximum nesting of groups. A file with deeper nesting counts as damaged.
+/// The maximum nesting of groups. A group that is nested deeper has no settings of its own.
 const DEEPEST: usize = 10_000;
 
 /// The settings that apply within a group.

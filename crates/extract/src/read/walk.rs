@@ -64,7 +64,7 @@ pub(crate) struct Walk {
     pub(crate) limits: Limits,
     /// The number of bytes of members that are in memory now.
     held: u64,
-    /// The number of readers that were called so far. It is the number of the next reader.
+    /// The number of readers that were called so far, which is also the number of the next reader.
     items: u32,
     left_out: LeftOut,
     /// The names of the current member and of everything that contains it, from the outside in,

@@ -121,7 +121,7 @@ pub(super) fn paragraphs(
     };
     let mut xml = Xml::new(zip.reader(entry)?)?;
     let mut in_text = false;
-    // The text boxes within a run have paragraphs with runs of their own, so both are stacks.
+    // The text boxes within a run have paragraphs with runs of their own, so these are stacks.
     let (mut runs, mut styles) = (Vec::<WordRun>::new(), Vec::<Option<String>>::new());
     let mut of_paragraph = false;
     loop {

@@ -60,8 +60,8 @@ fn common(limits: &Limits) -> Result<(), String> {
     rustix::thread::set_no_new_privs(true).map_err(|error| format!("no new privileges: {error}"))
 }
 
-/// Sets the limits of a command that the user named. It may open files, and write small ones for
-/// its own use.
+/// Sets the limits of a command that the user named. It may open files. Each file that it writes
+/// may have as many bytes as its memory.
 pub(crate) fn for_converter(limits: &Limits) -> Result<(), String> {
     limit(Resource::Fsize, limits.memory)?;
     common(limits)
@@ -282,7 +282,7 @@ mod tests {
         });
     }
 
-    /// Prevents a regression: a reader once went on when it could not set the filter.
+    /// A reader that cannot set the filter must not go on.
     #[test]
     fn a_reader_without_a_filter_reads_nothing() {
         if !is_child() {

@@ -1,8 +1,8 @@
 //! The worker: a process that reads formats.
 //!
 //! A worker is started for one file, which is its standard input. It gives up every right, takes
-//! the file apart and ends. It can reach only the pipes that it writes to, and it leaves nothing
-//! behind.
+//! the file apart and ends. It can reach only this file and the pipes that it writes to, and it
+//! leaves nothing behind. A worker that executes a converter keeps more rights ([`limits`]).
 //!
 //! If a library panics, the worker catches the panic, and only the member that was being read is
 //! lost. Anything worse ends the process, and the parent handles that.

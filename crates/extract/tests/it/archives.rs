@@ -499,8 +499,8 @@ fn depth_is_a_bound_and_what_lies_deeper_is_told() {
         .unwrap_err(),
         Skipped::TooMuch(Bound::Depth)
     );
-    // The two levels of a `tar.gz` count as one archive. A file that is compressed twice counts as
-    // two.
+    // The two levels of a `tar.gz` count as one archive. So do those of a file that is compressed
+    // twice. The third level counts as another archive.
     let one = Limits {
         depth: 1,
         ..limits()

@@ -92,7 +92,7 @@ fn zips_of_zips_of_zips_end_within_the_bounds() {
 
 #[test]
 fn entries_that_lie_over_one_another_are_bounded_together() {
-    // Each member has an allowed ratio. But the directory lists the same megabyte five thousand
+    // Each member has an allowed ratio. But the directory lists the same member five thousand
     // times.
     let text: Vec<u8> = (0u32..150_000)
         .flat_map(|at| format!("{} ", at % 977).into_bytes())

@@ -1,4 +1,4 @@
-//! Tests the dates that documents state, as other programs wrote them.
+//! Tests the dates that documents, web pages and pictures state.
 
 use resemble_core::date::DateSource::{
     ExifDigitized, ExifModified, ExifTaken, MailDate, OfficeModified, OpenModified, PdfCreated,

@@ -178,7 +178,7 @@ fn a_pdf_with_a_wrong_table_is_read_all_the_same() {
     ] {
         let whole = sample(name);
         let expected = words(text(name));
-        // In one file, bytes were inserted at the beginning. In another one, the end is missing.
+        // In one file, bytes were inserted after the mark `%PDF`. In the other one, before it.
         let longer = [&whole[..9], b"% inserted on its way\n", &whole[9..]].concat();
         let late = [b"junk before the mark\n", &whole[..]].concat();
         for (how, bytes) in [("longer", longer), ("late", late)] {

@@ -12,11 +12,11 @@
 //! 2. **A key that one content gains and another loses in the same batch has no effect**. So a new
 //!    version of a file with a common header changes no count of the header's keys.
 //! 3. **A large batch** would look up millions of keys, so it only marks the counts as out of date.
-//!    The next small batch outside a bulk load counts all keys again, or the merge that ends the
-//!    load. Either makes one pass over the sorted postings, which takes about 10 ns for each
-//!    posting.
+//!    All keys are counted again by the next small batch outside a bulk load, or by the merge that
+//!    ends the load. This takes one pass over the sorted postings, about 10 ns for each posting.
 //! 4. A deleted content can have more fingerprint postings than its signature has fingerprints.
-//!    Then each known key is looked up among its postings.
+//!    Then each known fingerprint is looked up among its postings, unless the edit that makes its
+//!    heir names the fingerprints that are lost.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -109,8 +109,8 @@ pub(super) fn count(
     let deaths = killed.iter().map(|&content| Death::of(writing, content));
     let deaths = deaths.collect::<Result<Vec<_>, _>>()?;
     let of = |death: &Death| inherited.iter().find(|of| of.ancestor == death.content);
-    // For a content with an heir, the edit of its fingerprints names those that are lost. So no
-    // search is needed.
+    // If the fingerprints of a content were edited into those of its heir, the edit names those
+    // that are lost. So no search is needed.
     let is_searched =
         |death: &&Death| death.is_denser && of(death).is_none_or(|of| of.fingerprints.is_none());
     let dense = deaths.iter().filter(is_searched).count() as u64;
@@ -161,7 +161,7 @@ struct Death {
     content: ContentId,
     /// The fingerprints of its signature.
     fingerprints: Vec<u64>,
-    /// True if the content has more postings than its signature has fingerprints.
+    /// True if the content has more fingerprint postings than its signature has fingerprints.
     is_denser: bool,
 }
 
@@ -180,7 +180,7 @@ impl Death {
 }
 
 /// Returns the known fingerprints among the postings of a deleted content that are not in its
-/// signature. Denser samples of a text and extra fingerprints are such.
+/// signature: denser samples of a text, and extra fingerprints.
 fn denser_than(writing: &Writing<'_>, death: &Death) -> Result<Vec<u64>, Fault> {
     let (content, kind) = (death.content, PostingKind::Fingerprint);
     let segment = segment_of(writing, content.0);
@@ -280,7 +280,8 @@ pub(super) fn publish(writing: &mut Writing<'_>, counts: &Boilerplate) -> Result
 }
 
 /// Sets the number of contents that have each key. `None` removes a key that too few contents have.
-/// Marks cached answers that depend on these keys as changed.
+/// If a key becomes boilerplate or is boilerplate no longer, all cached answers are outdated.
+/// Otherwise those are outdated that depend on a boilerplate key of `changes`.
 fn set(
     writing: &mut Writing<'_>,
     changes: Vec<(PostingKind, u64, Option<u32>)>,

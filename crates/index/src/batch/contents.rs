@@ -44,7 +44,7 @@ pub(super) struct Fresh {
     pub(super) digest: Box<Digest>,
     /// The stored content from which the digest was edited, if a change gave it in that form.
     pub(super) base: Option<Base>,
-    /// The content that a file of this content had before.
+    /// The stored content that a file of this content had before.
     pub(super) was: Option<ContentId>,
     origin: Option<Origin>,
     gained: RefCountChange,
@@ -190,7 +190,7 @@ impl<'a> Contents<'a> {
         self.born(digest, Some(base), writing).map(Some)
     }
 
-    /// Adds a content that neither the index nor the batch has.
+    /// Adds a content that neither the index nor the batch has. Returns its id.
     fn born(
         &mut self,
         digest: Box<Digest>,
@@ -251,7 +251,8 @@ impl<'a> Contents<'a> {
         Ok(())
     }
 
-    /// Returns the changes that the batch has made to a content. `None` if no content has this id.
+    /// Returns the changes that the batch has made to a content. `None` if the id is larger than
+    /// every id of the batch.
     fn gained(&mut self, content: ContentId) -> Option<&mut RefCountChange> {
         match content.0.checked_sub(self.first_new) {
             Some(index) => Some(&mut self.fresh.get_mut(index as usize)?.gained),
@@ -259,7 +260,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Records that a file that had the content `was` now has `content`.
+    /// Records that a file that had the stored content `was` now has `content`, which is new in
+    /// this batch. Does nothing for other contents.
     pub(super) fn succeeds(&mut self, content: ContentId, was: ContentId) {
         let at = content.0.checked_sub(self.first_new);
         let fresh = at.and_then(|at| self.fresh.get_mut(at as usize));
@@ -362,7 +364,7 @@ impl<'a> Contents<'a> {
         Ok(())
     }
 
-    /// Writes the new contents, deletes those that nothing refers to, and updates all counts.
+    /// Writes the new contents, deletes stored ones that nothing refers to, and updates all counts.
     pub(super) fn settle(mut self, writing: &mut Writing<'_>) -> Result<BatchOutcome, Fault> {
         self.let_go()?;
         self.fresh_by_digest.clear();
@@ -449,8 +451,8 @@ impl<'a> Contents<'a> {
         Ok(killed)
     }
 
-    /// Writes the rows of the new contents. Their ids are larger than all others, so the rows can
-    /// be appended to the tables.
+    /// Writes the rows of the new contents. Their ids are larger than all stored ones, so the rows
+    /// are appended to each table whose key begins with the id.
     fn settle_fresh(
         mut self,
         fresh: &[(Fresh, ContentId)],

@@ -80,7 +80,8 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Records this name as the origin of the content, if the content is new in this batch.
+    /// Records this name as the origin of the content, if the content is new in this batch and has
+    /// no origin yet. Does nothing if the time of the batch is not known.
     pub(super) fn note_origin(&mut self, content: Option<ContentId>, dir: DirId, name: &[u8]) {
         if let (Some(content), Some(time)) = (content, self.time) {
             self.contents.note_origin(content, || Origin {
@@ -191,7 +192,8 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Removes a name of a file together with the directory of that name.
+    /// Removes a name of a file, because the directory of that name is removed. If the name is the
+    /// origin of the file's content, changes the origin to another name of the file.
     pub(super) fn unlink_with(
         &mut self,
         file: FileId,
@@ -349,8 +351,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Updates the gap counts for all names of a file, if its state became a gap or is no longer
-    /// one.
+    /// Updates the gap counts for all names of a file whose state became a gap or is no longer one.
     fn recount(
         &mut self,
         file: FileId,

@@ -4,8 +4,8 @@
 //! content can become an heir in two cases. Either the reader gave it as edits of the old content,
 //! as for a file that has grown. Or the content is large, and its file had a mostly equal content
 //! before. Examples are a disk image in which one block was written, and a mailbox with a new
-//! message. If another file still has the old content, that content keeps its data, and the new
-//! content is written whole.
+//! message. If a file or a container still has the old content, that content keeps its data, and
+//! the new content is written whole.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -35,7 +35,7 @@ const MANY: usize = 1 << 10;
 const MOST_NEW: usize = 1 << 16;
 
 /// The number of runs in a full part of a chunk list. If the parts of a list have on average fewer
-/// than half as many runs, the new content is written whole.
+/// than half as many runs, the new content is written whole, unless it was given as edits.
 const FULL: u64 = 226;
 
 /// Up to this many keys are searched for in the encoded bytes of a chunk list. To find more keys,
@@ -66,8 +66,8 @@ impl Contents<'_> {
                     inherited.push(self.bequeath(base, (fresh, *heir), writing)?);
                     continue;
                 }
-                // The inserted chunks may be chunks that have only moved. So the whole list is
-                // made, and compared with the stored one.
+                // The whole list is made. It is written, or compared with the stored one: many of
+                // the inserted chunks may only have moved.
                 let stored = writing.before.chunks_raw(ancestor)?;
                 if !fresh.digest.complete(&stored, base.chunks) {
                     return Err(too_short());
@@ -139,8 +139,8 @@ impl Contents<'_> {
     }
 
     /// Returns a range of runs of a stored content, and the range of runs of `new` that replaces
-    /// it. Returns `None` if less than half of either content is common to both, or if the stored
-    /// parts are too small ([`FULL`]).
+    /// it. Returns `None` if at most half of the runs of either content are common to both, or if
+    /// the stored parts are too small ([`FULL`]).
     fn edit(
         &self,
         stored: ContentId,

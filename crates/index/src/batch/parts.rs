@@ -5,8 +5,8 @@
 //! that contains itself makes no cycle. When a content loses its last file, its parts are released.
 //! If it is still a part of another content, it is searched again when a file has it.
 //!
-//! The rows of parts are written while the changes are applied. References to contents are counted
-//! at the end of the batch, as for all contents.
+//! The rows of parts are written while the changes are applied. The numbers of references to
+//! contents are stored at the end of the batch.
 
 use std::path::PathBuf;
 
@@ -33,8 +33,8 @@ impl Batch<'_, '_> {
             return Ok(());
         };
         let (parts, skipped, date, look) = match look {
-            // Another name may end differently, so that a file with the same content was taken
-            // apart. Its parts stay.
+            // The content was taken apart for a file whose name has another ending. The parts
+            // stay.
             NewLook::Plain if self.contents.seen(container)?.look == Look::Apart => return Ok(()),
             NewLook::Plain => (Vec::new(), Vec::new(), None, Look::Plain),
             NewLook::Apart {

@@ -68,8 +68,8 @@ pub(super) fn add(writing: &mut Writing<'_>, settled: BatchOutcome) -> Result<()
     Ok(())
 }
 
-/// Merges all segments into one, if that saves anything. Counts boilerplate if the counts are out
-/// of date.
+/// Merges all segments into one and counts boilerplate, if there is more than one segment, or if a
+/// content is dead. Otherwise counts boilerplate only if the counts are out of date.
 pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
     let segments = segments_before(writing);
     let uncounted = writing.counters.uncounted;
@@ -123,8 +123,8 @@ pub(crate) fn merge_is_useful(snapshot: &Snapshot) -> Result<bool, Fault> {
         || (segments.len() > 4 && (total - largest) * 4 > largest))
 }
 
-/// Adds the deleted contents to the set of dead contents, because segments still have their
-/// postings.
+/// Adds the deleted contents that are in the range of a segment to the set of dead contents,
+/// because the segment may still have their postings.
 fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
     if killed.is_empty() {
         return Ok(());
@@ -140,8 +140,8 @@ fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
 }
 
 /// Merges `run`, which are consecutive segments, and the postings of the batch into one segment.
-/// Removes the contents of `run` from the set of dead contents. Adds the boilerplate among the
-/// postings to `counts`.
+/// Removes the contents of `run` from the set of dead contents. Adds the known keys among the
+/// postings to `counts`, each with the number of its contents.
 fn merge(
     writing: &mut Writing<'_>,
     run: &[Segment],
@@ -201,7 +201,7 @@ fn merge(
 }
 
 /// Returns an order of contents in which the merged segment is smaller. Returns `None` if storing
-/// the order would take more than it saves.
+/// the order would take more than it saves, or if most ids of the range are unused.
 fn order(
     writing: &Writing<'_>,
     run: &[Segment],
@@ -209,10 +209,10 @@ fn order(
     first: u32,
     last: u32,
 ) -> Result<Option<Order>, Fault> {
-    /// One posting of this many is in the sample from which the order is computed.
+    /// The order is computed from one posting in this many.
     const SHARE: u64 = 32;
-    /// The number of postings that the sample may have. A larger sample would take over 16 MB. A
-    /// smaller one gives no useful order.
+    /// The number of postings from which the order is computed. More postings would take over
+    /// 16 MB. Fewer would give no useful order.
     const SAMPLE: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 22;
     let contents = writing.txn.open_table(schema::CONTENTS)?.len()?;
     // An order stores a number for every id in its range, used or not. So a range with many unused

@@ -67,7 +67,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Records a rename as a departure.
+    /// Records the rename of a file or a directory as a departure.
     fn note_renamed(&mut self, from: &Path, to: &Path, entry: &Entry) -> Result<(), Fault> {
         let (file, content) = match entry {
             Entry::Dir(_) => (FileId(self.writing.counters.next_file), None),
@@ -99,15 +99,15 @@ impl Batch<'_, '_> {
         Ok(before.content(content)?.map(|row| (content, row.digest)))
     }
 
-    /// Returns the departure for one of a file's names: another name of the file, or the digest of
-    /// its content. Returns `None` if the file is not in the previous commit, or was not read.
+    /// Returns the departure for one of a file's names: the digest of its content, and another name
+    /// of the file if it has one. `None` if the previous commit has no content for the file.
     fn departed(&self, file: FileId, path: &Path) -> Result<Option<Departed>, Fault> {
         let Some((content, digest)) = self.content_before(file)? else {
             return Ok(None);
         };
         let row = self.file(file)?;
         // If the content changed in this batch, the row may be of another file that has got the
-        // same inode number. Then its names are of no use.
+        // same inode number. Then the names in the row are of no use.
         let other = if row.state.content() == Some(content) {
             self.other_name(file, &row, path)?
         } else {
@@ -140,8 +140,8 @@ impl Batch<'_, '_> {
         other.transpose()
     }
 
-    /// Writes the departures of this batch. Leaves out a name that exists again at the end of the
-    /// batch.
+    /// Writes the departures of this batch. Leaves out a name that is a file or a directory again
+    /// at the end of the batch.
     pub(super) fn write_departures(&mut self) -> Result<(), Refusal> {
         let mut departures = std::mem::take(&mut self.departures);
         for (path, departed) in std::mem::take(&mut departures.gone) {
@@ -184,9 +184,9 @@ impl Batch<'_, '_> {
         let Some(entry) = self.entry(from_dir, &from_name)? else {
             return Ok(());
         };
-        // The entry is taken out first, because `to` is created below, and this may remove the
-        // entry. That is so if `to` is a directory above `from`. It is also so if `to` is below a
-        // new directory with the old name (`mv a t; mkdir a; mv t a/b` in one batch).
+        // The entry is taken out first, because the steps for `to` may remove what is at `from`.
+        // They do if `to` is a directory above `from`, or if `to` is below a new directory with
+        // the old name (`mv a t; mkdir a; mv t a/b` in one batch).
         self.entries.remove((from_dir.0, &from_name[..]))?;
         if let Entry::Gap(gap) = entry {
             self.count_gap(from_dir, gap, GapStep::Less)?;
@@ -259,8 +259,8 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Returns the directory and the name of `path`. Returns `None` if the index does not have that
-    /// directory.
+    /// Returns the directory and the name of `path`. Returns `None` for the root, and if the index
+    /// does not have that directory.
     pub(super) fn spot(&self, path: &Path) -> Result<Option<Spot>, Refusal> {
         let names = checked(path)?;
         let Some((name, above)) = names.split_last() else {

@@ -22,7 +22,7 @@ use super::varint::{Reader, put};
 use super::{Malformed, bits};
 
 /// The maximum number of bytes of a part. A leaf page of 4096 bytes has a header of 4 bytes. Its
-/// one pair takes 8 bytes for the key and 4 for the offset.
+/// one pair takes 8 bytes for the key and 4 for the offset. The rest is a small reserve.
 pub(crate) const PART: usize = 4072;
 
 /// The maximum number of bytes of a run: a hash and two varints of at most 10 bytes.

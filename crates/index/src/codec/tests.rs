@@ -1,4 +1,5 @@
-//! Tests with arbitrary rows: a decoded value is the same after it is encoded and decoded again.
+//! Tests with randomly changed rows. If a row decodes, its value is the same after it is encoded
+//! and decoded again. Parts of lists and rows of `inodes` are only read.
 
 use resemble_core::date::{DateSource, DocumentDate};
 use resemble_core::{

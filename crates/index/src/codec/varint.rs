@@ -31,8 +31,8 @@ pub fn put_value(out: &mut Vec<u8>, value: &impl Serialize) {
     debug_assert!(written.is_ok(), "a vector takes everything");
 }
 
-/// Reads values from the front of a slice. Every method returns `None` if the slice has too few
-/// bytes or a number does not fit its type.
+/// Reads values from the front of a slice. A method that reads a value returns `None` if the slice
+/// has too few bytes, or if the value does not fit its type.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a>(
     /// The remaining bytes.

@@ -138,7 +138,7 @@ fn the_number_is_bounded_and_what_nobody_asks_for_goes_first() {
     let index = memory();
     write_tens(&index, 0..2);
     assert_eq!(rows(&index), [10, 10]);
-    // Reading the measure moves it from the older table to the newer one.
+    // A measure that is read from the older table is also written to the newer one.
     assert!(get(&index, 0, 100, Unit::Words).is_some());
     let moved = index.new_measures.sorted();
     assert_eq!(moved.len(), 1);

@@ -8,9 +8,9 @@
 //! segments are dropped whole.
 //!
 //! 1. **A segment has both kinds** of postings (two tables) for a contiguous range of content ids.
-//!    Ids are assigned in ascending order, and only neighbouring segments are merged. So the lists
-//!    of several segments can be joined without sorting, and the segment of a content is known from
-//!    its id.
+//!    Ids are assigned in ascending order, and only neighbouring segments are merged. So the
+//!    segment of a content is known from its id. The sorted lists of several segments can be joined
+//!    without sorting, unless they have postings of heirs.
 //! 2. **Nothing is deleted in place.** The postings of a dead content stay until a merge leaves
 //!    them out. Until then its id is in the set of dead contents. Readers skip such a posting, or
 //!    take it as a posting of the content's heir ([`crate::heirs`]). Ids are never reused, so an

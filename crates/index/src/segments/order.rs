@@ -6,10 +6,10 @@
 //! their *rank* instead, if that makes it smaller. The segment then stores the ids in the order of
 //! the ranks.
 //!
-//! 1. **The order is computed from a sample of the lists.** A content is inserted behind another
-//!    content of the same list. If none of that list is in the order yet, it is appended. A sample
-//!    of one posting in 32 is enough, because near-copies have dozens of keys in common. Contents
-//!    that are in no sampled list with others follow, by id.
+//! 1. **The order is computed from some of the lists.** A content is inserted behind another
+//!    content of the same list. If none of that list is in the order yet, it is appended. Lists
+//!    with one posting in 32 are enough, because near-copies have dozens of keys in common.
+//!    Contents that are in none of these lists with others follow, by id.
 //! 2. **Ranks are used only inside blocks.** The readers and writers of blocks take and return ids.
 
 use super::block::{Gaps, Posting};
@@ -19,13 +19,13 @@ use crate::fault::Fault;
 use crate::schema;
 use crate::store::{ReadTransaction, WriteTransaction};
 
-/// The maximum length of a list in the sample. Two contents in a longer list need not be similar.
+/// The maximum length of a list that is used. Two contents in a longer list need not be similar.
 const LONGEST: usize = 32;
 
 /// The number of bytes before the fields of a part: one for the width of the fields.
 const HEAD: usize = 1;
 
-/// A sample of the posting lists of a segment. Contents that occur in the same lists are similar.
+/// Some of the posting lists of a segment. Contents that occur in the same lists are similar.
 #[derive(Debug, Default)]
 pub(crate) struct Sample {
     ids: Vec<u32>,
@@ -200,7 +200,7 @@ impl Order {
 }
 
 /// Returns all ids from `first` to `last`, so that those in the same lists are next to each other.
-/// Returns `None` if no list of the sample has several contents.
+/// Returns `None` if none of the lists has a content of this range.
 fn chained(first: u32, last: u32, sample: &Sample) -> Option<Vec<u32>> {
     /// Marks the end of the chain. As the head, marks an empty chain.
     const NONE: u32 = u32::MAX;

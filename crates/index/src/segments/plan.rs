@@ -10,7 +10,7 @@
 /// The maximum number of segments after an ordinary batch.
 pub(crate) const MOST: usize = 8;
 
-/// The maximum number of segments after a batch of a bulk load. Its end merges them once.
+/// The maximum number of segments after a batch of a bulk load. The end of the load merges them.
 pub(crate) const MOST_IN_BULK: usize = 64;
 
 /// Returns the index of the first segment of the run to merge, which ends with the newest one.

@@ -48,8 +48,8 @@ pub(crate) struct Stored {
 }
 
 impl Source<'_> {
-    /// Returns the next postings without taking them, and true if no others follow them. The slice
-    /// is empty at the end.
+    /// Returns the next postings without taking them, and true if it is known that no others
+    /// follow. The slice is empty at the end.
     fn at_hand(&mut self) -> Result<(&[Posting], bool), Fault> {
         match self {
             Self::Memory(left) => Ok((&left[..left.len().min(STEP)], left.len() <= STEP)),
@@ -83,11 +83,11 @@ impl Source<'_> {
 /// Merges the postings of several sources in ascending order. Postings of dead contents are left
 /// out. A posting that an heir has taken over from a dead content gets the heir's id.
 ///
-/// A stretch is taken from each source, up to the same posting in all of them. The stretches are
+/// A run of postings is taken from each source, up to the same posting in all of them. The runs are
 /// joined in the order of their contents, and then sorted by key ([`super::sort`]).
 pub(crate) struct Merge<'a> {
     sources: Vec<Source<'a>>,
-    /// The stretches that were merged last, in the order of keys.
+    /// The postings that were merged last, in the order of keys.
     merged: Vec<Posting>,
     spare: Vec<Posting>,
     at: usize,
@@ -176,7 +176,7 @@ impl<'a> Merge<'a> {
         Ok(&self.merged[self.at..])
     }
 
-    /// Merges the next stretches of all sources. Returns `false` if all sources are at their end.
+    /// Merges the next postings of all sources. Returns `false` if all sources are at their end.
     fn refill(&mut self) -> Result<bool, Fault> {
         self.merged.clear();
         self.at = 0;
@@ -260,8 +260,8 @@ impl<'a> Numbered<'a> {
         Ok(())
     }
 
-    /// Calls `write` with a function that returns one stretch after another. If there are many
-    /// postings, another thread merges the next stretches while `write` writes.
+    /// Calls `write`, and returns its result. `write` gets a function that replaces a buffer by the
+    /// next postings. If there are many, another thread merges while `write` writes.
     pub(crate) fn shown_to<R>(
         &mut self,
         postings: u64,
@@ -270,7 +270,7 @@ impl<'a> Numbered<'a> {
         /// Fewer postings than this are merged and written in some milliseconds, so another thread
         /// would not pay.
         const MANY: u64 = 1 << 17;
-        /// The maximum number of merged stretches that wait to be written.
+        /// The maximum number of merged buffers that wait to be written.
         const WAITING: usize = 8;
         if postings < MANY {
             return write(&mut |stretch| self.fill(stretch));
@@ -295,7 +295,7 @@ impl<'a> Numbered<'a> {
                 }
                 let ended = |_| io::Error::other("the thread that merges postings has ended");
                 let next = stretches.recv().map_err(ended)??;
-                // Sending fails after the last stretch: the merging thread has ended, and needs no
+                // Sending fails after the last postings: the merging thread has ended, and needs no
                 // empty buffer.
                 emptied.send(std::mem::replace(stretch, next)).ok();
                 Ok(())
@@ -304,9 +304,9 @@ impl<'a> Numbered<'a> {
     }
 }
 
-/// Writes the postings of one kind to a new segment, and returns their number. If there are no
-/// postings, no table is made. `next` fills the buffer with the next stretch of postings, or leaves
-/// it empty at the end. `see` is called with each posting, and with `None` at the end.
+/// Writes the postings of one kind to a new segment, and returns their number. If there are none,
+/// no table is made, and `see` is not called. `next` replaces a buffer by the next postings, or
+/// empties it at the end. `see` is called with each posting, and with `None` at the end.
 pub(crate) fn write(
     txn: &WriteTransaction,
     kind: PostingKind,

@@ -80,7 +80,8 @@ impl DepartureLog {
         })
     }
 
-    /// Follows the departure of a path through later renames.
+    /// Follows the departure of a path through later renames. Returns its time and the departure
+    /// that was found last.
     fn followed(&self, mut number: usize, path: &Path) -> Option<(i64, Departed)> {
         let time = self.rows[number].time;
         let mut departed = self.rows[number].leads(path)?;

@@ -28,7 +28,8 @@ impl Snapshot {
         noted.footprint(&self.inner.commits, self.generation())
     }
 
-    /// Returns whether nothing that an answer depends on has changed up to this snapshot's commit.
+    /// Returns true only if nothing that an answer depends on has changed up to this snapshot's
+    /// commit.
     pub fn is_untouched(&self, footprint: &mut Footprint) -> bool {
         footprint.stands(&self.inner.commits, self.generation())
     }
@@ -44,7 +45,7 @@ impl Snapshot {
     }
 
     /// Records that a file was looked up. A change of the file touches its content, so it is enough
-    /// to record the content.
+    /// to record the content. Without a content, the question has no footprint.
     pub(super) fn note_file(&self, state: Option<&FileState>) {
         match state.and_then(FileState::content) {
             Some(content) => self.note_content(content),

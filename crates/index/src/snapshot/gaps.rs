@@ -115,7 +115,8 @@ impl Snapshot {
     }
 
     /// Returns whether the index has nothing at a path because the path or a directory above it is
-    /// a gap.
+    /// a gap, or could not be listed. A restricted snapshot returns false if the caller sees
+    /// nothing at the path.
     pub fn is_in_gap(&self, path: &Path) -> Result<bool, ReadError> {
         self.note_outside();
         if let Some(eyes) = &self.eyes

@@ -11,7 +11,7 @@ use crate::segments::read::Lists;
 use crate::store::ReadOnlyTable;
 
 impl Snapshot {
-    /// Returns the chunks of a content. Returns none if the index does not have the content.
+    /// Returns the chunks of a content. Returns none if the snapshot does not show the content.
     pub fn chunks(&self, content: ContentId) -> Result<ChunkList, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -20,7 +20,7 @@ impl Snapshot {
         self.ask(|inner| inner.chunks(content))
     }
 
-    /// Returns the signature of a content. Returns an empty one if the index does not have the
+    /// Returns the signature of a content. Returns an empty one if the snapshot does not show the
     /// content.
     pub fn signature(&self, content: ContentId) -> Result<Signature, ReadError> {
         self.note_content(content);
@@ -43,8 +43,8 @@ impl Snapshot {
     }
 
     /// Like [`Snapshot::postings`], but leaves out keys that more than `most` live contents have.
-    /// Leaving out a boilerplate key costs one look-up in memory. For any other key, about `most`
-    /// postings are read.
+    /// Leaving out a boilerplate key costs one look-up in memory. For any other key, up to about
+    /// `most` postings are read.
     pub fn postings_up_to(
         &self,
         kind: PostingKind,
@@ -69,7 +69,7 @@ impl Snapshot {
             return Ok(());
         }
         for (index, &key) in keys.iter().enumerate() {
-            // The stored counts are exact, except during a bulk load.
+            // The stored counts are exact, unless they are out of date (`uncounted`).
             if counted && boilerplate.get(&key).is_some_and(|&count| count > most) {
                 // If `most` is not above the limit, the result changes only when the key ceases to
                 // be boilerplate. A commit that makes it so touches everything, so the key need not

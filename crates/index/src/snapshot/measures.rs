@@ -35,7 +35,8 @@ impl Snapshot {
         Some(if is_swapped { found.swapped() } else { found })
     }
 
-    /// Stores the measures of two contents. All snapshots of the index can use them.
+    /// Stores the measures of two contents, so that all snapshots of the index can use them. Does
+    /// nothing in a restricted snapshot, or in one with templates.
     pub fn keep_measures(&self, a: &ContentDigest, b: &ContentDigest, found: &Proven) {
         if self.templates().is_empty() && !self.is_partial() {
             let (key, is_swapped) = PairKey::of(a, b, found.unit);

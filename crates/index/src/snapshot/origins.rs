@@ -20,8 +20,8 @@ pub struct FirstSeen {
 }
 
 impl Snapshot {
-    /// Returns the time and the path at which a content was first seen. Returns `None` if the
-    /// directory of that name is gone, or if a rule now leaves the name out.
+    /// Returns the time and the path at which a content was first seen. Returns `None` if they are
+    /// not recorded, if the directory is gone, or if a rule now leaves the name out.
     ///
     /// A restricted snapshot returns `None` for every content. The first name may be one that the
     /// caller may not see. If only such names were hidden, `None` would reveal that somebody else

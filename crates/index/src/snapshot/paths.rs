@@ -80,7 +80,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns up to `most` files that have more than one name.
+    /// Returns up to `most` files that have more than one name. A restricted snapshot returns none.
     pub fn files_of_several_names(&self, most: usize) -> Result<Vec<FileId>, ReadError> {
         self.note_outside();
         if self.is_partial() {

@@ -1,4 +1,4 @@
-//! Queries of files, contents, records and totals, which take one or two look-ups each.
+//! Queries of files, contents, parts, records, totals and boilerplate.
 
 use std::ops::Range;
 
@@ -56,7 +56,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns the content with this id. Returns `None` if it was deleted.
+    /// Returns the content with this id. Returns `None` if it was deleted, or is not visible.
     pub fn content(&self, content: ContentId) -> Result<Option<ContentRow>, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {

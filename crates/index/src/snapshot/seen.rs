@@ -33,7 +33,8 @@ use crate::segments::read::Lists;
 /// The number of files or contents that are checked together for access.
 const BATCH: usize = 1024;
 
-/// The maximum number of results of checks that are kept. If there are more, all are dropped.
+/// The maximum number of results of checks that are kept for files, and for contents. If there are
+/// more for either, all results for it are dropped.
 const MOST: usize = 4 << 20;
 
 /// The files that a caller may see, as found by access checks so far.

@@ -106,8 +106,8 @@ fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, V
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// The index is given only the edits of a changed content. As long as it has a record of the
-    /// former content, it also knows the range of changed bytes.
+    /// The index is given only the edits of a changed content. If it still knows the heir of a
+    /// former content, the two are equal outside the range that it reports.
     #[test]
     fn edits_make_the_content_that_they_are_of(seed: u64, chunks in 1usize..4000) {
         let index = memory();
@@ -233,7 +233,7 @@ fn what_is_written_of_a_change_does_not_grow_with_the_content() {
     assert_eq!(rows(&index, "chunk_list_of"), 1);
     assert_eq!(rows(&index, "heirs"), 1);
     assert_is(&index, &now);
-    // After a merge, no content is an heir any more. The same holds after an heir is deleted.
+    // After a merge, no content is an heir any more. After a removal, no chunk list is left.
     index.merge(MergeWork::All).unwrap();
     assert_eq!(
         (rows(&index, "heirs"), rows(&index, "dead_contents")),

@@ -40,7 +40,7 @@ fn every_snapshot_is_one_commit() {
             });
         }
         for round in 0..200u64 {
-            // The number of contents repeatedly grows to 8 and falls to 3.
+            // The number of contents repeatedly grows to 5 and falls to 3.
             let name = |n: u64| format!("/r/{}", n % 8);
             let change = if round % 10 < 5 {
                 read(

@@ -14,8 +14,8 @@ fn file(path: &str, number: u64) -> Change {
     read(path, number, digest(number, &[number as u32], &[number]))
 }
 
-/// Returns a departure as [`departed`] does: the content of the file with this number, and its new
-/// name. The name is empty if the file vanished.
+/// Returns a departure as [`departed`] does: the content of the file with this number (none for 0),
+/// and its new name. The name is empty if the file vanished.
 #[allow(clippy::unnecessary_wraps)] // it is compared with what may be unknown
 fn went(number: u64, to: &str) -> Option<(Option<ContentDigest>, PathBuf)> {
     let content = (number > 0).then(|| digest(number, &[], &[]).content);

@@ -53,8 +53,8 @@ fn index(limit: u32) -> Index {
     index
 }
 
-/// Some changes are elsewhere, and some concern files that the question read. Only the latter may
-/// touch the footprint.
+/// Some changes are elsewhere, and some concern what the question read. Those elsewhere do not
+/// touch the footprint, and all others do.
 #[test]
 fn a_commit_touches_what_it_changes_and_nothing_else() {
     let known = |index: &Index, path: &str| {
@@ -207,8 +207,7 @@ fn what_a_footprint_does_not_have_makes_none() {
     };
     index.apply(vec![unreadable]).unwrap();
     assert!(!asked(&|snapshot| drop(snapshot.file_at(Path::new("/x")))));
-    // A footprint is not valid in another index. It is not valid in the same index either, after
-    // that was closed and opened again.
+    // A footprint is not valid in another index.
     let mut kept = footprint(&index, "/d/1", &[10]);
     assert!(
         !self::index(1000)

@@ -41,8 +41,8 @@ fn link(index: &Index, path: &str, ino: u64) -> Change {
 
 const RULE: Gap = Gap::LeftOut(LeftOutRule::Exclude);
 
-/// Returns the gap counts of each directory below `base`: names that failed, names left out by a
-/// pattern, and files left out for their size.
+/// Returns the gap counts of each directory at and below `base`: names that failed, names left out
+/// by a pattern, and files left out for their size.
 fn counts(snapshot: &Snapshot, base: &str) -> Vec<(String, [u64; 3])> {
     let row = |DirGaps { dir, counts }: DirGaps| {
         let [exclude, _, size, _] = counts.left_out;
@@ -94,8 +94,8 @@ fn gaps_follow_the_tree() {
     };
     assert!(names.len() == 3 && names.iter().any(failed), "{names:?}");
 
-    // The file is no longer too large, a name can be listed again, and a folder moves with its
-    // entries.
+    // The file is no longer too large, `tmp` is no longer left out, `/s/dir` can be listed again,
+    // and a folder and a gap are renamed.
     index
         .apply(vec![
             Change::File {

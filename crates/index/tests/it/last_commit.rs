@@ -1,5 +1,5 @@
-//! If a file cannot be written, its last commit can still be read: on a full disk, on a read-only
-//! file system, and with a minimal cache.
+//! If a file cannot be written, its last commit can still be read: on a full disk and on a
+//! read-only file system, without a cache.
 
 use std::fs;
 use std::path::Path;

@@ -11,7 +11,7 @@ use resemble_index::{
     Change, ContentRef, FileStat, FsId, Index, NewState, Options, Snapshot, Timestamp,
 };
 
-/// Returns the hash of a made-up chunk with number `n`. Its posting key is `n << 16`.
+/// Returns the hash of a made-up chunk with number `n`. Its posting key is `n << 8`.
 pub(crate) fn chunk(n: u32) -> ChunkHash {
     let mut bytes = [0; 16];
     bytes[..4].copy_from_slice(&n.to_be_bytes());
@@ -80,7 +80,7 @@ pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest 
     }
 }
 
-/// Makes a stat with this inode number. Its times are `tick`.
+/// Makes a stat with this inode number. Its `mtime` is `tick`, and its `ctime` is a second later.
 pub(crate) fn stat(ino: u64, tick: i64) -> FileStat {
     FileStat {
         fs: FsId("uuid-1".into()),

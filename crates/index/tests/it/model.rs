@@ -136,8 +136,9 @@ impl Pair {
         }
     }
 
-    /// Gives a growing file the content whose number is four higher or four lower, depending on
-    /// `tick`. Returns `None` if there is no such content.
+    /// Turns a step [`Step::Grow`] into one that gives the file the content whose number is four
+    /// higher or lower, depending on `tick`. Returns `None` if there is no such file or content.
+    /// Returns other steps as they are.
     fn growing(&self, step: Step) -> Option<Step> {
         let Step::Grow(ino, tick) = step else {
             return Some(step);

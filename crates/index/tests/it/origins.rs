@@ -188,8 +188,7 @@ fn it_is_known_after_a_restart_and_not_of_what_came_without_a_time() {
     assert_eq!(known(&index, 2), None);
 }
 
-/// An access check for a caller who may list all folders, but open only the file with this inode
-/// number.
+/// An access check that finds the file with this inode number at every path.
 #[derive(Debug)]
 struct Looker(u64);
 

@@ -262,7 +262,7 @@ fn the_dead_leave_with_the_merge() {
                 .collect(),
         )
         .unwrap();
-    // The batch itself merged the segments, because there were too many.
+    // The batch itself merged the segments, because most contents were dead.
     let snapshot = sound(&index);
     assert!(posting_rows(&index).0 < rows);
     assert_eq!(

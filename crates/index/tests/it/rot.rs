@@ -180,7 +180,8 @@ impl Sample {
         self.folder.path().join("index.redb")
     }
 
-    /// Damages the file. The kind of damage depends on the round, and the place is random.
+    /// Returns the bytes of a damaged file. The kind of damage depends on the round, and the place
+    /// is random.
     fn damage(&self, round: u32, random: &mut Random) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         let blocks = bytes.len() / BLOCK;

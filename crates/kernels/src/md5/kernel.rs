@@ -2,9 +2,9 @@
 
 /// Defines `compress` for one kind of vector: it advances all lanes by some blocks.
 ///
-/// The module that uses it must define: `WIDTH`, the lanes of a vector; the functions `F`, `G`, `H`
-/// and `I` in the form that `step` takes; `step` itself; and `columns`, which reads `WIDTH` words
-/// of a block from each lane.
+/// The module that uses it must define: `WIDTH`, the lanes of a vector; `is_available`; the
+/// functions `F`, `G`, `H` and `I` in the form that `step` takes; `step` itself; and `columns`,
+/// which reads `WIDTH` words of a block from each lane.
 macro_rules! kernel {
     (
         $feature:literal,

@@ -127,7 +127,7 @@ fn tails<const LANES: usize>(
 }
 
 /// The last bytes of a message, then a one bit, zeros, and the length in bits. Earlier bytes of the
-/// message come first, so that the number of copied bytes is always the same.
+/// message come first, so that 64 bytes are copied from any message that has as many.
 #[derive(Clone, Copy)]
 struct Tail([u8; 3 * BLOCK]);
 

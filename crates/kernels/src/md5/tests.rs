@@ -19,7 +19,7 @@ fn hex_of(digest: &Md5Digest) -> String {
     hex
 }
 
-/// Makes bytes that count up modulo a prime, so that no two blocks are equal.
+/// Makes bytes that count up modulo 251, a prime. So no two of 251 consecutive blocks are equal.
 fn paint(len: usize) -> Vec<u8> {
     (0..251).cycle().take(len).collect()
 }

@@ -36,7 +36,7 @@ impl Matcher {
         false
     }
 
-    /// Returns the number of the first window of `bytes` that matches D.
+    /// Returns the number of the first window of `bytes` that matches D, if one does.
     pub fn first_main(&self, bytes: &[u8]) -> Option<usize> {
         #[cfg(target_arch = "x86_64")]
         if let RollingPlatform::Vbmi(look_up) = self.platform {
@@ -55,8 +55,8 @@ impl Matcher {
         })
     }
 
-    /// Returns the number of the last window of `bytes` that matches D'. It is usually near the
-    /// end.
+    /// Returns the number of the last window of `bytes` that matches D', if one does. It is usually
+    /// near the end.
     pub fn last_backup(&self, bytes: &[u8]) -> Option<usize> {
         let (mut last, mut behind) = (None, bytes.len().saturating_sub(CARRY));
         while last.is_none() && behind > 0 {

@@ -13,7 +13,7 @@ const LEVEL: u8 = 5;
 /// D' of the paper.
 const PAPER: u32 = 270;
 
-/// Makes bytes as files have them: noise, text-like stretches of few values, runs, repetitions.
+/// Makes bytes as files have them: noise, text-like pieces of few values, runs, repetitions.
 fn bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut next = || (random.draw() >> 33) as usize;

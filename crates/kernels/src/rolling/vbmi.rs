@@ -14,7 +14,7 @@
 //!    next vector the second bytes, and so on. Most of a sum is made without moving anything
 //!    between lanes. Hashes are in this order, too, and few are read ([`place`]).
 //! 4. *The start* needs no special case. All of this is linear. So if everything before the first
-//!    byte counts as zero, every window within the bytes is right. The others are masked.
+//!    byte counts as zero, every window within the bytes is right. The other windows are masked.
 //! 5. *Groups*: each of these steps waits for the one before, longer than a processor can look
 //!    ahead. So a step is done for all blocks of a group ([`GROUP`]) before the next step.
 #![allow(unsafe_code)]
@@ -97,7 +97,7 @@ pub(super) fn find(
     }
 }
 
-/// Returns the number of the first window of `bytes` that matches D.
+/// Returns the number of the first window of `bytes` that matches D, if one does.
 pub(super) fn first_main(bytes: &[u8], criteria: &Criteria, look_up: TableLookUp) -> Option<usize> {
     assert!(is_available(), "the kernel's instructions");
     // SAFETY: the processor has the features that the functions enable.
@@ -143,7 +143,7 @@ static ORDER: Aligned<[u8; BLOCK]> = Aligned({
     order
 });
 
-/// Returns the place of the hash of each window of a block: rows and columns are transposed.
+/// Returns the place of the hash of a window of a block: rows and columns are transposed.
 const fn place(window: usize) -> usize {
     window % 8 * 8 + window / 8
 }

@@ -77,7 +77,7 @@ impl WordBatch {
 
     /// Adds the words of many ASCII bytes. The first byte must be the begin of a word, or a
     /// separator. Returns the number of bytes that were taken, and of the letters in them; at most
-    /// 16 of each word count. The next byte then is the begin of a word, or follows a separator.
+    /// 16 of each word count. The next byte is then again the begin of a word, or a separator.
     ///
     /// Stops at bytes that it would process slowly, and when the batch is full. On some processors
     /// it takes nothing.

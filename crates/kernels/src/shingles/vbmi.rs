@@ -40,7 +40,7 @@ const OF_EIGHT: [u64; 2] = [
 pub(super) struct Vbmi(());
 
 impl Vbmi {
-    /// Returns `None` if the processor does not have the instructions.
+    /// Returns the kernels, or `None` if the processor does not have their instructions.
     pub(super) fn detect() -> Option<Self> {
         let is_available = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -330,7 +330,8 @@ fn join_avx512(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut
     let mut twos = one(words, _mm512_setzero_si512());
     let mut fours = two(twos, _mm512_setzero_si512());
     let mut shingles = _mm512_setzero_si512();
-    // All words before these are joined already. They take the place of the last one before these.
+    // All words before the batch are joined already. They take the lane of the last word before the
+    // batch.
     let mut all = chain.all.map(|all| {
         let mut lanes = [0; LANES];
         lanes[LANES - 1] = all;

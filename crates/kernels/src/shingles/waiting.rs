@@ -14,7 +14,7 @@ const BEYOND: usize = MOST_WORDS;
 
 /// The waiting words of a text, in order.
 ///
-/// Invariant between calls: there is room for the words of [`AHEAD`] blocks.
+/// Invariant: unless the buffer is full, there is room for the words of [`AHEAD`] blocks.
 #[derive(Clone)]
 pub(super) struct WordBuffer {
     pub(super) low: [u64; ROOM + BEYOND],

@@ -113,8 +113,9 @@ pub struct Header {
 }
 
 impl Header {
-    /// Merges the headers of two answers about the same files. The numbers of rows are added up.
-    /// `looked` and `left_out` are those of the first answer that has them.
+    /// Merges the headers of two answers about the same files. The counts are added up, but
+    /// `pending` is the larger one. `looked` and `left_out` are those of the first answer that has
+    /// them.
     #[must_use]
     pub fn and(self, next: Self) -> Self {
         Self {
@@ -344,7 +345,7 @@ pub struct PairRow {
     /// The other.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
-    /// The requested score, which rows are sorted by.
+    /// The requested score. Rows are sorted by it unless the order is `worth`.
     pub score: Fraction,
     /// Share of a that is in b.
     pub a_in_b: Fraction,
@@ -388,7 +389,7 @@ pub struct CoverRow {
     /// The path that was asked about.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// True if the path is below an existing root and no rule leaves it out.
+    /// True if the path is covered: see [`crate::message::Request::Covers`].
     pub covered: bool,
 }
 

@@ -28,7 +28,7 @@ pub struct CompareOptions {
     #[serde(flatten)]
     pub scope: Scope,
     /// The minimum ratio of the smaller to the larger size of partners with unequal content (sif,
-    /// section 4). 0 allows any sizes.
+    /// section 4). If it is absent, any sizes are allowed.
     pub size_ratio: Fraction,
     /// True if files of unequal content are partners only if they have the same suffix (sif,
     /// section 4).
@@ -46,7 +46,7 @@ pub struct CompareOptions {
     /// path.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
-    /// True to report a file as an error if its bytes cannot be measured.
+    /// True to measure all candidates, and to report a file as an error if it cannot be read.
     pub exact: bool,
     /// True to compare the texts of documents and the members of archives, too.
     #[serde(default = "crate::message::scope::yes")]

@@ -53,7 +53,7 @@ pub struct NearRow {
     pub b_in_a: Fraction,
     /// Proven common bytes.
     pub shared_bytes: u64,
-    /// What else is known of the figures.
+    /// The relation, and the kind of the figures.
     #[serde(flatten)]
     pub told: PairFigures,
 }

@@ -186,7 +186,7 @@ impl From<&Digest> for WireDigest {
 
 impl WireDigest {
     /// Returns the digest of a content that has no chunks, such as the joined members of an
-    /// archive. Fails if it has chunks.
+    /// archive. Fails if it has chunks or is malformed.
     pub fn sample(&self) -> Result<Digest, BadDigest> {
         if self.chunks.is_empty() {
             self.digest_with(Vec::new())

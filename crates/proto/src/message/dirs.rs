@@ -53,8 +53,8 @@ pub struct DirRow {
     /// only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
-    /// The interval of the figures, if they include estimates and not too many. Else absent. There
-    /// is no resemblance of directories.
+    /// The interval of the figures, if they include estimates and not too many. Else absent.
+    /// Directories have no resemblance, so its ends are `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<EstimateInterval>,
     /// True if every file of each has an equal in the other. In JSON only if true.

@@ -80,9 +80,9 @@ impl StatedDate {
     }
 }
 
-/// Returns one time for each file, for finding the newest file. If every file states a date, the
-/// times are these dates. Otherwise they are the times of the last changes. `files` has the last
-/// change and the stated date of each file.
+/// Returns one time for each file, for finding the newest file. If every file states a date that
+/// counts, the times are these dates. Otherwise they are the times of the last changes. `files` has
+/// the last change and the stated date of each file.
 pub fn times_of<'d>(files: impl IntoIterator<Item = (i64, Option<&'d StatedDate>)>) -> Vec<i64> {
     let files: Vec<_> = files.into_iter().collect();
     let stated = files.iter().map(|(_, stated)| {
@@ -105,8 +105,8 @@ pub struct FileDates {
 }
 
 impl FileDates {
-    /// Returns the dates of an indexed file. A time of the last change that is not after 1970
-    /// counts as unknown.
+    /// Returns the dates of an indexed file. A time of the last change that is not after the
+    /// beginning of 1970 counts as unknown.
     pub fn of(changed: i64, stated: Option<i64>) -> Self {
         Self {
             changed: Some(changed).filter(|&seconds| seconds > 0),
@@ -184,7 +184,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Returns whether the unit is bytes. The parameter is a reference because
+    /// Returns whether the layer is the bytes. The parameter is a reference because
     /// `skip_serializing_if` passes one.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub fn is_bytes(&self) -> bool {
@@ -200,7 +200,7 @@ impl Layer {
 /// The score of a row after discounting the text that many contents have.
 ///
 /// The figures and the relation of a row do not depend on the discount. If the two files share no
-/// common text, the scores are equal and both fields are absent.
+/// such text, the score does not change and both fields are absent.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discount {

@@ -22,7 +22,7 @@ pub struct GroupsRequest {
     /// The kinds of groups to make. The other kind is not computed.
     pub only: OnlyGroups,
     /// The relations of the links to show, in either direction. Sets of identical files are shown
-    /// if that relation is among them. If this is empty, everything is shown.
+    /// if `Identical` is among them. If this is empty, everything is shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
     /// The file whose cluster is shown, and no other cluster.
@@ -34,8 +34,7 @@ pub struct GroupsRequest {
     pub min: Fraction,
     /// The minimum number of shared bytes of a link. The default is 256 bytes.
     pub min_shared: Option<u64>,
-    /// The maximum number of contents that may have a chunk or fingerprint. It is ignored if more
-    /// have it.
+    /// The number of contents above which a chunk or fingerprint is ignored.
     pub degree: Degree,
     /// The maximum memory to use, in bytes. More data are kept on disk.
     pub memory: Option<u64>,
@@ -208,7 +207,7 @@ impl ClusterKind {
     }
 }
 
-/// A group of similar files that cannot chain: every member is linked to the centre.
+/// A group of similar files. Every member is linked to the centre, unless chains are followed.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
@@ -240,8 +239,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Returns the members that are linked with the centre, each with the number of bytes that it
-    /// shares with it.
+    /// Returns the members that are linked with the centre, each with the number of bytes that both
+    /// share.
     pub fn shared_with_center(&self) -> impl Iterator<Item = (&PathText, u64)> {
         self.links.iter().filter_map(|link| {
             let other = match (link.a == self.center, link.b == self.center) {

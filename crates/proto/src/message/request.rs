@@ -55,7 +55,7 @@ pub enum Request {
     /// Returns the state of the daemon. One row: [`crate::message::StatusAnswer`].
     Status,
     /// Waits until every earlier change is in the index, the overlay and the alert queue. There are
-    /// no rows. Fails with [`crate::message::FailureKind::Timeout`].
+    /// no rows. Fails with [`crate::message::FailureKind::Timeout`] after the time limit.
     Sync {
         /// The time limit in milliseconds, or `None` for no limit.
         #[serde(default)]
@@ -120,7 +120,8 @@ pub enum Request {
         /// for an alert.
         #[serde(default)]
         b: Option<PathText>,
-        /// True to mark `a` and all these files as one group. Then no two of them raise an alert.
+        /// True to mark `a` and all files that it resembles as one group. Then no two of them raise
+        /// an alert.
         #[serde(default)]
         group: bool,
     },
@@ -358,7 +359,7 @@ pub struct PairsRequest {
     /// The files to compare. `within` is not empty.
     #[serde(flatten)]
     pub scope: Scope,
-    /// The score by which rows are sorted, and with which `min` is compared.
+    /// The score with which `min` is compared. Rows are sorted by it unless `order` is `worth`.
     #[serde(default)]
     pub score: PairScore,
     /// The minimum score of a pair. If it is absent, every pair with enough evidence is returned.
@@ -410,8 +411,8 @@ pub enum PairOrder {
     #[default]
     Score,
     /// The pairs most worth reading first. Pairs that have a relation and differ precede those with
-    /// the same bytes or words; the others follow. Within each, pairs with more common bytes that
-    /// are rare in other files come first.
+    /// the same bytes or words. Pairs without a relation are last. Among pairs of one kind, those
+    /// with more common bytes that are rare in other files come first.
     Worth,
 }
 

@@ -233,7 +233,7 @@ impl AlertRules {
     }
 }
 
-/// The relation that an alert reports, or that it is about a copied tree.
+/// The relation that an alert reports, or the word for a copied tree.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, EnumString,
@@ -281,7 +281,8 @@ impl From<Relation> for AlertWord {
 }
 
 impl AlertRow {
-    /// Returns the word of the alert. Returns `None` if it is a summary.
+    /// Returns the word of the alert. Returns `None` for a summary, and for files without a
+    /// relation.
     pub fn word(&self) -> Option<AlertWord> {
         match self.kind {
             AlertKind::File => self.relation.map(AlertWord::from),

@@ -15,7 +15,7 @@ pub struct SoftError {
     pub path: PathText,
     /// The kind of error, for scripts.
     pub kind: SoftErrorKind,
-    /// The message of the system, for people; without the path.
+    /// The message for people, without the path.
     pub message: String,
 }
 

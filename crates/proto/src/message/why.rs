@@ -115,7 +115,8 @@ pub struct WhyStretch {
     pub lines: Option<[u64; 2]>,
 }
 
-/// A member of one archive, and the member of the other that shares most with it.
+/// A member of one archive, and its partner in the other: the free member that shares most with it,
+/// or else one of the same name.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyMember {
@@ -146,7 +147,7 @@ pub struct Explanation {
     /// Relation, measures, sizes.
     #[serde(flatten)]
     pub totals: WhyTotals,
-    /// For archives and mails: the matched members. There are no ranges then.
+    /// For archives and mails: the members of both, with their partners. There are no ranges then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<WhyMember>,
     /// Shared ranges in the order of a; no byte of a is in two of them.

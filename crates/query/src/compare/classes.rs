@@ -11,8 +11,8 @@
 //!    path is no partner for others. Otherwise noisy estimates would split a family of versions.
 //! 3. **moved**: equal bytes elsewhere, paired by file name, then in the order of the paths.
 //!    Surplus files of one side are copies of a file that has its own row.
-//! 4. **moved-edited**, near pairs first, the best pair first. So each file is the best remaining
-//!    partner of the other.
+//! 4. **moved-edited**: near pairs and pairs of the same text, the best pair first. So each file is
+//!    the best remaining partner of the other.
 //! 5. **contained**, **contains**: 70 % of the file lie in a file of the other side, whatever its
 //!    class. The container has its own row, or the rows of its parts describe it.
 //! 6. **moved-edited** again, for pairs that share content although neither contains the other.
@@ -53,9 +53,8 @@ pub(super) struct ClassRow {
 }
 
 impl ClassRow {
-    /// Returns whether this row is the row of its file on `side`. Every file has one. A row of a
-    /// pair is the row of both files. Any other row belongs to one file; the file beside it may
-    /// have a row of its own.
+    /// Returns whether this row is the row of its file on `side`. A row of a pair is the row of
+    /// both files. Any other row belongs to one file; the file beside it may have a row of its own.
     pub(super) const fn is_about(&self, side: usize) -> bool {
         let of_one = matches!(self.class, CompareClass::Contained | CompareClass::Contains);
         (!self.copy && !of_one) || self.about_b == (side == 1)
@@ -142,7 +141,7 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Returns the rows, unordered.
+    /// Returns the rows, unordered, and what further partners are looked up from.
     pub(super) fn rows(
         mut self,
         joined: &Joined,

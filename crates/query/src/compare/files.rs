@@ -4,10 +4,10 @@
 //! its packed content. Renditions are contents as well. They are looked up like any other content,
 //! and they nominate their files.
 //!
-//! Two files are compared by the same rule as in every question ([`Faces`]). If both have texts,
-//! they are compared by their texts. If one of them holds members, they are compared by all their
-//! contents. Otherwise they are compared by their bytes. So a pair may be nominated by one content
-//! and measured by another.
+//! Two files are compared by the same rule as in every question ([`Faces`]). If one of them holds
+//! members, they are compared by all their contents. Otherwise, if both have texts, they are
+//! compared by their texts, and else by their bytes. So a pair may be nominated by one content and
+//! measured by another.
 
 use resemble_core::{ContentId, ContentKind};
 use resemble_relate::prove::members::AloneSide;
@@ -130,7 +130,8 @@ impl<'a> ComparedFiles<'a> {
     }
 
     /// Returns the contents by which a file is compared with an archive: the whole of its texts,
-    /// and the whole of its other contents.
+    /// and the whole of its other contents. For a file without members, one of the two is its only
+    /// content.
     pub(super) fn wholes(&self, file: u32) -> [Option<u32>; 2] {
         let mut wholes = [None; 2];
         if let Some(alone) = self.alone(file) {

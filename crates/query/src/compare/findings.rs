@@ -4,9 +4,9 @@
 //! Users compare two trees repeatedly: first as text, then as a table, one class only, or as a
 //! page. The common content is the same each time, and finding it is most of the work. So the
 //! findings are stored under a name derived from all inputs. The inputs are the contents in their
-//! order, the files that hold them, the contents that are looked up, and the options that affect
-//! partners. If an input changes, the name differs. So stored findings are never out of date, and
-//! only damage must be detected.
+//! order, the sides and renditions that have them, the contents that are looked up, and the options
+//! that affect partners. If an input changes, the name differs. So stored findings are never out of
+//! date, and only damage must be detected.
 //!
 //! No findings are stored if `--exact` measures the bytes of files, or if templates are marked.
 
@@ -41,7 +41,8 @@ pub trait FindingsCache: Debug + Sync {
     fn put(&self, name: &str, findings: &[u8]);
 }
 
-/// Returns the name of the findings about these contents; `None` if they must not be stored.
+/// Returns the name of the findings about these contents; `None` if they must not or need not be
+/// stored.
 pub(super) fn name_of(
     sides: &Sides,
     holders: [&Holders; 2],
@@ -213,8 +214,8 @@ pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
     })
 }
 
-/// Returns the findings that [`encode`] wrote about this many contents. Returns `None` for any
-/// other bytes.
+/// Returns the findings that [`encode`] wrote about this many contents. Returns `None` if the bytes
+/// do not decode.
 pub(super) fn decode(bytes: &[u8], contents: usize) -> Option<(Partners, Discounts)> {
     let findings: Findings = record::decode(bytes)?;
     let is_content = |number: u32| (number as usize) < contents;

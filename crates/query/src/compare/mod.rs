@@ -24,8 +24,9 @@
 //!
 //! A repeated comparison of the same contents uses stored findings (`findings`).
 //!
-//! A comparison reads at most `MOST_WORK` bytes: first the pairs at one path, then the pairs with
-//! the best estimates (`partners::budget`). The rows of unread pairs are marked as estimates.
+//! A comparison that is not exact reads at most `MOST_WORK` bytes: first the pairs at one path,
+//! then the pairs with the best estimates (`partners::budget`). The rows of unread pairs are marked
+//! as estimates.
 //!
 //! Documents are compared by their texts, archives by their members, as everywhere (`files`). The
 //! extracted parts of a file are looked up in addition to its own content.

@@ -51,8 +51,8 @@ pub(crate) struct NearestFile {
 }
 
 impl NearestQuestion<'_> {
-    /// Returns, for each file of A, the file of B that contains most of it, if that pair is listed.
-    /// The results are in the order of the paths of A.
+    /// Returns, for each file of A, the file of B that contains most of it among the listed pairs.
+    /// The results are in the order of the paths of A. Also returns the errors of reading.
     pub(crate) fn ask(&self) -> Result<(Vec<NearestFile>, Vec<SoftError>), AskError> {
         let sides = self.sides;
         let holders = [&sides.a, &sides.b].map(|side| Holders::of(side, sides.contents.len()));
@@ -116,7 +116,7 @@ impl NearestQuestion<'_> {
     }
 }
 
-/// Returns the file of B that contains most of the entry `at` of A.
+/// Returns the file of B that contains most of the entry `at` of A, among the listed pairs.
 fn nearest_of(
     question: &PartnerQuestion<'_>,
     at: usize,

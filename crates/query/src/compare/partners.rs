@@ -167,8 +167,8 @@ impl PartnerQuestion<'_> {
     /// counts the contents that have each piece of a subject.
     ///
     /// `subjects`: contents that A alone has, then contents that B alone has, both ascending.
-    /// `alone`: the contents of files without a file at their own path, of A and of B, ascending.
-    /// `twins`: pairs of unequal contents (a, b) at one path.
+    /// `alone`: the contents of files without a file at the same path of the other side, of A and
+    /// of B, ascending. `twins`: pairs of unequal contents (a, b) at one path.
     pub(super) fn ask(
         &self,
         subjects: [&[u32]; 2],

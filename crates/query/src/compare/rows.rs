@@ -332,7 +332,8 @@ fn votes(sides: &Sides, rows: &[ClassRow]) -> Vec<Vote> {
             Some(measures) => (part(measures.a_in_b, size_a), part(measures.b_in_a, size_b)),
             None => (size_a, size_b),
         };
-        // In a row of a copy only the file that the row is about has moved.
+        // In a row about a file of B, the file of A has not moved. In a row of a copy, only the
+        // copy has moved.
         Some(Vote {
             a,
             b,

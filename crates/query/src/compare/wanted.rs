@@ -104,7 +104,7 @@ impl WantedKeys {
         }
     }
 
-    /// Returns the index of a key in [`Self::keys`].
+    /// Returns the index of a key in [`Self::keys`], if the key is there.
     pub(super) fn find(&self, key: u64) -> Option<usize> {
         let hash = spread(key);
         let bit = hash >> (64 - FILTER);

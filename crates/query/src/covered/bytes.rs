@@ -58,7 +58,8 @@ enum Tried {
     Link,
     /// The candidate was nominated as equal, but it is not, or can no longer be read.
     Changed,
-    /// The candidate is in the checked directory by another path, or in an excluded place.
+    /// The candidate is in the checked directory by another path, is the checked file itself, or is
+    /// on a mount without real files.
     DoesNotCount,
     /// The checked file itself changed meanwhile.
     Moving,
@@ -75,7 +76,7 @@ impl Verifier {
         }
     }
 
-    /// Returns the present digest of a file. `None` if it cannot be read or keeps changing.
+    /// Returns the present digest of a file. `None` if it cannot be read or changes meanwhile.
     pub(super) fn digest(&mut self, listing: &Listing, file: &Listed) -> Option<ContentDigest> {
         let (opened, before) = open_regular(&listing.anchor, &file.path).ok()?;
         let mut hasher = ContentHasher::new();

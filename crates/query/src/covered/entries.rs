@@ -44,7 +44,8 @@ pub(super) struct Listing {
     pub(super) anchor: Anchor,
     /// Regular files, by raw path.
     pub(super) files: Vec<Listed>,
-    /// All other entries except directories. Nothing covers them.
+    /// All other entries except directories, and the directories that are not looked into. Nothing
+    /// covers them.
     pub(super) missing: Vec<MissingRow>,
     pub(super) errors: Vec<SoftError>,
     /// The identities of the directory itself and of all directories below it.

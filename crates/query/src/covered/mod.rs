@@ -106,14 +106,15 @@ struct LostFiles<'a> {
 #[derive(Debug)]
 struct Verdicts {
     listing: Listing,
-    /// The roots that are no catalogues. Only files below them can cover a file.
+    /// The roots that are no catalogues. The bytes of files below them are compared.
     live: Vec<PathText>,
-    /// The catalogues among the roots; they list files, but cover none.
+    /// The catalogues among the roots. They cover a file only if a digest is accepted as proof.
     recorded: Vec<PathText>,
     body: Coverage,
     looked: Looked,
     errors: Vec<SoftError>,
-    /// The uncovered files, as indices into the listing.
+    /// The readable files without an equal one, not even in a catalogue, as indices into the
+    /// listing.
     lost: Vec<usize>,
 }
 

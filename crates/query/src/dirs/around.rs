@@ -9,14 +9,14 @@
 //!    file that was found.
 //! 2. The other bytes below each of these directories are counted, from the lowest directory up.
 //!    Counting ends when a directory is too large to be listed. Then too little of it lies in the
-//!    given directory, or a directory below it fits much better. In the latter case the rules of
-//!    [`resemble_core::tree::fold`] would drop it. So the walk up from `copy/src` ends soon after
-//!    the copy, and never counts the whole disk.
+//!    given directory, or a directory below it fits so much better that
+//!    [`resemble_core::tree::fold`] would drop the upper one. So the walk up from `copy/src` ends
+//!    soon after the copy, and never counts the whole disk.
 //! 3. The remaining directories are measured like in any question about them.
 //!
 //! The work is bounded: a listing counts [`MOST_FILES`] files below the directory, and
 //! [`MOST_ENTRIES`] entries elsewhere. A directory with more files has an empty listing. If the
-//! candidates have more entries, the largest of them are missed. `resemble dirs` has no such
+//! candidates have more entries, the least deep of them are missed. `resemble dirs` has no such
 //! bounds.
 
 use std::cmp::Reverse;
@@ -37,7 +37,7 @@ const MOST_FILES: usize = 100_000;
 /// The maximum number of entries of other directories that one listing counts.
 const MOST_ENTRIES: usize = 100_000;
 
-/// The number of contents whose similar files are looked up.
+/// The maximum number of contents whose similar files are looked up.
 const NEAR: usize = 16;
 
 /// The maximum number of directories that one listing measures.
@@ -304,9 +304,9 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
         return inside;
     }
     // A directory is dropped in favour of `best`, a directory below it, if it is beyond two limits.
-    // With more than `larger` bytes, less of it lies in the given directory than of the given one
-    // in it; `best` has nine tenths of the latter share. If both together have more than `loose`
-    // bytes, `best` is more alike by a quarter.
+    // With more than `larger` bytes, its larger containment is that of the given directory in it,
+    // of which `best` has nine tenths. If it and the given directory together have more than
+    // `loose` bytes, `best` is more alike by a quarter.
     let wide = |n: u64| u128::from(n);
     let larger = wide(common.from) * wide(own) / wide(common.to.max(1));
     let both = wide(own) + wide(bytes);

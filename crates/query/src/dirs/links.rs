@@ -33,8 +33,9 @@ pub(super) enum WhichSide {
     Inside,
     /// The content is only elsewhere. It may be linked with contents below the directory.
     Outside,
-    /// The content is in both places, so it counts as equal. It may still be linked with another
-    /// content. If there are too many contents, those in both places are dropped first.
+    /// The content is in both places, so it counts as equal. It may still be linked with contents
+    /// that are only elsewhere. If there are too many contents, those in both places are dropped
+    /// first.
     Both,
 }
 

@@ -59,7 +59,7 @@ pub struct SearchedContent {
     extracted: Extracted,
     /// True if all of the content was read.
     whole: bool,
-    /// The digests of the bytes and, if the file has one, of its text.
+    /// The digests of the bytes and, if the file has one, of its text or unpacked content.
     pub digests: Vec<Digest>,
 }
 
@@ -371,8 +371,8 @@ fn theirs(
     Ok(rows.iter().map(extracted).collect())
 }
 
-/// Returns the common part of both files, as ranges of the bytes of `ours`. If the text shows more,
-/// and enough of it, ranges of the text are returned instead.
+/// Returns the common part of both files, as ranges of the bytes of `ours`. If these are fewer than
+/// `least` bytes, and `ours` has a text, returns ranges of the text instead.
 fn in_common(ours: &Extracted, theirs: &Extracted, least: u64) -> (Layer, Vec<[u64; 2]>) {
     let of = |ours: &[u8]| {
         let texts = std::iter::once(&theirs.own).chain(theirs.stand_in());

@@ -2,8 +2,8 @@
 //!
 //! Every pair can be measured. The renditions and members of a file are extracted again, and count
 //! only if they still are the indexed ones. A question reads a limited number of bytes
-//! ([`Budget`]). Rows beyond that keep their estimate and are marked. The index stores measures, so
-//! no pair is read again.
+//! ([`Budget`]). Rows beyond that keep their estimate and are marked, unless the index has stored
+//! their measures. No pair is read again.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -132,11 +132,12 @@ impl<'a> Prover<'a> {
     }
 
     /// Measures these pairs, the most important first. The result of a pair is `None` if one of its
-    /// contents cannot be read, or if it is beyond the budget. Its estimate is then kept.
+    /// contents cannot be read or is too large, or if the pair is beyond the budget and has no
+    /// stored measures. Its estimate is then kept.
     ///
     /// The budget is allotted before anything is read, in the order of the pairs. A pair with
-    /// stored measures also takes its part. So the choice of estimates depends neither on threads
-    /// nor on earlier questions, and a repeated question reads nothing.
+    /// stored measures also takes its part. So the pairs within the budget depend neither on
+    /// threads nor on earlier questions, and a repeated question reads nothing.
     pub(super) fn measure_all(
         &mut self,
         pairs: &[UnmeasuredPair<'_>],
@@ -268,8 +269,8 @@ impl<'a> Prover<'a> {
     }
 
     /// Reads the bytes of the subject and keeps them, because they are measured later. Returns
-    /// `None` for any other rendition, and if the subject is a member, whose archive would have to
-    /// be opened.
+    /// `None` for any rendition but the own bytes, if they cannot be read, and if the subject is a
+    /// member, whose archive would have to be opened.
     pub(super) fn subject_bytes(
         &mut self,
         rendition: Rendition,

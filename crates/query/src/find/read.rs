@@ -29,7 +29,7 @@ pub struct ReadSubject {
     pub others: Vec<(Rendition, Digest)>,
     /// Its members, if it has any.
     pub held: Option<HeldMembers>,
-    /// The bytes themselves, for a pipe or a small member.
+    /// The bytes themselves, for a short pipe or a small member.
     pub bytes: Option<Vec<u8>>,
     /// The parts that were skipped when it was taken apart.
     pub skipped: Vec<SkippedPart>,

@@ -22,7 +22,7 @@ pub struct Subject {
     pub(super) path: Option<PathBuf>,
     /// The bytes of the subject, if it has no file.
     pub(super) sent: Option<SentBytes>,
-    /// The place of the subject in the index, if the index has its current state.
+    /// The place of the subject in the index, if its digest is the indexed one.
     pub(super) place: Option<Place>,
     /// The names that lead to the subject, if it is a member of the file at `path`.
     pub(super) member: Option<Vec<u8>>,
@@ -76,7 +76,7 @@ impl Subject {
         }
     }
 
-    /// Sets its bytes, which have no file. The name determines how they are taken apart.
+    /// Sets the bytes of a subject without a file. The name determines how they are taken apart.
     #[must_use]
     pub fn with_bytes(self, name: &Path, bytes: Vec<u8>) -> Self {
         let (name, bytes) = (name.to_owned(), Arc::from(bytes));
@@ -86,13 +86,13 @@ impl Subject {
         }
     }
 
-    /// Sets its dates, if the index does not have them.
+    /// Sets the dates of the subject.
     #[must_use]
     pub fn dated(self, dates: FileDates) -> Self {
         Self { dates, ..self }
     }
 
-    /// Sets its other renditions.
+    /// Sets the other renditions of the subject.
     #[must_use]
     pub fn with_others(self, others: Vec<(Rendition, Digest)>) -> Self {
         let others = others.into_iter();
@@ -104,7 +104,7 @@ impl Subject {
         }
     }
 
-    /// Sets its members.
+    /// Sets the members of the subject.
     #[must_use]
     pub fn holding(self, held: Option<HeldMembers>) -> Self {
         Self { held, ..self }
@@ -163,7 +163,7 @@ impl Subject {
     }
 
     /// Returns the indexed file at `path` as the index has it, even if it changed since. `None` if
-    /// it was not read.
+    /// the index does not have it, or it was not read.
     pub fn remembered(snapshot: &Snapshot, path: &Path) -> Result<Option<Self>, ReadError> {
         let Some(found) = renditions::locate(snapshot, path)? else {
             return Ok(None);
@@ -208,7 +208,7 @@ impl Subject {
         }))
     }
 
-    /// Returns its other renditions.
+    /// Returns the other renditions of the subject.
     pub(super) fn others(
         &self,
         snapshot: &Snapshot,

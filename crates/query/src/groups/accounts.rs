@@ -2,9 +2,9 @@
 //! pairs that the engine leaves out because their common piece is boilerplate for it.
 //!
 //! While [`super::common`] scans all pieces, it reports the number of contents with each piece.
-//! From these numbers follows how many common pieces each content has with all others together. The
-//! common pieces of the given pairs must add up to the same number: docs/scale.md explains why this
-//! finds any mistake.
+//! From these numbers follows how many common pieces each content has with all other contents
+//! together. The common pieces of the given pairs must add up to the same number: docs/scale.md
+//! explains why this finds any mistake.
 //!
 //! The engine counts every content that has a piece. The question counts a family of near-copies as
 //! one. So a piece may be boilerplate for the engine and not for the question. The pairs with such
@@ -122,7 +122,7 @@ impl<'a> Accounts<'a> {
     }
 
     /// Adds all pairs of compared contents that have this piece, which is boilerplate for the
-    /// engine only.
+    /// engine only. A content whose leader has the piece is left out.
     pub(super) fn pair_up(
         &mut self,
         (kind, key): (PostingKind, u64),

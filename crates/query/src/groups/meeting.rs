@@ -116,7 +116,7 @@ impl Shown<'_> {
     }
 
     /// Returns how much of each end of a link lies in the other end. If the link is an estimate,
-    /// every question shows the same figures for these files.
+    /// these are the figures that every question shows for the two files.
     pub(super) fn of_link(&self, link: &HalfLink) -> Result<MeetingShares, AskError> {
         let (there, back) = link.shares();
         let known = MeetingShares {
@@ -143,7 +143,7 @@ impl Shown<'_> {
     }
 
     /// Returns the shares of two files, by the pair of renditions that shares most. `measure`
-    /// returns known measures of two contents; the others are estimated.
+    /// returns the measures of two contents; if it returns `None`, they are estimated.
     fn meeting(
         &self,
         (a, of_a): GroupSide<'_>,

@@ -426,7 +426,7 @@ pub fn groups_with_parts(
 }
 
 /// Returns all paths of a scope, similar files side by side, for an archive that is compressed. The
-/// request's `of`, `family` and `top` are ignored. `part_reader` and `known` are as in
+/// request's `of`, `family`, `only` and `top` are ignored. `part_reader` and `known` are as in
 /// [`groups_with_parts`].
 pub fn order_with_parts(
     snapshot: &Snapshot,

@@ -28,7 +28,7 @@ struct PartitionPart {
     extents: Vec<Extent>,
 }
 
-/// The minimum number of bytes that are written at once.
+/// The minimum size of a buffer in bytes. A full buffer is written at once.
 const LEAST_PIECE: u64 = 4 << 10;
 const MOST_PIECE: u64 = 256 << 10;
 

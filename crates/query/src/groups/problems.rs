@@ -1,7 +1,7 @@
 //! Packs sets of contents into problems, and reads the contents of each problem.
 //!
 //! Small sets are packed together into problems of a suitable size. If memory is bounded, one pass
-//! through the index writes the contents of each problem to disk in one piece. Otherwise they are
+//! through the index writes the contents of all problems to one file on disk. Otherwise they are
 //! read from the index.
 
 use std::path::Path;
@@ -22,7 +22,8 @@ const BATCH: usize = 256;
 /// Sets of contents packed into problems.
 #[derive(Debug)]
 pub(super) struct Problems {
-    /// The problem of each place; [`Self::NONE`] if it has nothing in common with others.
+    /// The problem of each place; [`Self::NONE`] if it is not asked about, or has nothing in common
+    /// with others.
     bin_of: Vec<u32>,
     /// The approximate memory of each problem in bytes.
     pub(super) weights: Vec<u64>,

@@ -3,8 +3,8 @@
 //! The sets of [`super::common`] are independent problems. Most contents share nothing with any
 //! other and are dropped. Small sets are packed into problems of a suitable size, and
 //! [`PostingBlock`] solves a problem in memory. If memory is bounded, one pass through the index
-//! first writes the contents of each problem to disk. They are read from there in one piece. A pair
-//! that may be a link becomes a draft (`drafts`). Measuring decides whether it becomes a link.
+//! first writes the contents of each problem to disk. They are read from there. A pair that may be
+//! a link becomes a draft (`drafts`). Measuring decides whether it becomes a link.
 //!
 //! A set that does not fit is solved **piecewise**: a block of it is compared with itself and with
 //! all later contents, which are streamed past it; then the next block. The pairs are the same, but
@@ -86,7 +86,7 @@ pub(super) struct Solver<'a> {
     pub(super) is_wanted: &'a (dyn Fn(u32, u32) -> bool + Sync),
     /// Selects the requested links; `None`: all are requested.
     pub(super) needed: Option<NeededLinks<'a>>,
-    /// The bytes to read: see [`resemble_relate::prove::cost::MOST_WORK`].
+    /// The maximum number of bytes to read: see [`resemble_relate::prove::cost::MOST_WORK`].
     pub(super) work: u64,
     pub(super) room: MemoryBudget,
     pub(super) dir: &'a Path,
@@ -451,8 +451,8 @@ impl Solver<'_> {
     }
 
     /// Returns the average worth of the samples that two contents share. If only a part of a
-    /// problem is in memory, some contents with a sample are unknown. Then the worth follows from
-    /// `self.counts`.
+    /// problem, or a family, is in memory, some contents with a sample are unknown. Then the worth
+    /// follows from `self.counts`.
     fn weight(
         &self,
         (a, b): (&StoredSketch, &StoredSketch),
@@ -560,8 +560,8 @@ impl Solver<'_> {
     }
 }
 
-/// Returns whether most samples of a content are ignored. In a file with a long header, one sample
-/// of its own text is as much evidence as two samples of another file.
+/// Returns whether at least half of the samples of a content are ignored. In a file with a long
+/// header, one sample of its own text is as much evidence as two samples of another file.
 const fn is_header((kept, ignored): BlockContent<'_>) -> bool {
     ignored.len() >= kept.signature.fingerprints.len() && !ignored.is_empty()
 }

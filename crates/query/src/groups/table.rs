@@ -1,10 +1,10 @@
 //! The contents of a question, numbered.
 //!
-//! All computations use a content's **place**: its rank among the digests of all contents in
-//! question. Ids depend on the order in which files were met, so they differ between two indexes of
-//! one tree. Digests do not. So a tie that is decided "by the lesser place" is decided alike
-//! everywhere. A few words per content, and the path of each file, are in memory whatever the bound
-//! is.
+//! All computations use a content's **place**: its rank by digest among the contents of files.
+//! Contents that are only renditions follow. Ids depend on the order in which files were met, so
+//! they differ between two indexes of one tree. Digests do not. So a tie that is decided "by the
+//! lesser place" is decided alike everywhere. A few words per content, and the path of each file,
+//! are in memory whatever the bound is.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -160,8 +160,8 @@ impl Table {
         }
     }
 
-    /// Writes all inputs of the comparison: the contents, and the files that have them as
-    /// renditions. Paths are not among them.
+    /// Writes the inputs of the comparison that the table has: the contents, and the files that
+    /// have them as renditions. Paths are not among these inputs.
     pub(super) fn put_name(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.name);
         put(out, u64::from(self.owners));

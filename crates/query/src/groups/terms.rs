@@ -37,7 +37,7 @@ pub(super) struct PairFound {
     pub(super) measures: Measures,
     /// The relation of the pair. For an estimate, only `SameText` can be known.
     pub(super) relation: Option<Relation>,
-    /// The measures are estimates.
+    /// True if the measures are estimates.
     pub(super) is_estimate: bool,
     pub(super) rarity: Option<Rarity>,
     /// The smaller of the two shares after the discount, if the common words were counted;
@@ -225,7 +225,7 @@ impl LinkTerms {
     }
 }
 
-/// Counts the samples of both contents at the higher of their levels, at which both samples are
+/// Counts the samples of both contents at the higher of their levels, at which both signatures are
 /// complete.
 fn usable((a, b): (&StoredSketch, &StoredSketch)) -> (usize, usize) {
     let level = a.signature.level.max(b.signature.level);

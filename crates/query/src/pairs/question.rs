@@ -231,7 +231,7 @@ impl<'a> Question<'a> {
         Ok(matched)
     }
 
-    /// Returns a row for each pair of files. Several identical files share a row, unless all are
+    /// Adds a row for each pair of files. More than two identical files share a row, unless all are
     /// requested.
     pub(super) fn rows<'m>(
         &self,
@@ -299,8 +299,8 @@ impl<'a> Question<'a> {
         Ok(found)
     }
 
-    /// Returns rows of members of one container. Only pairs that a listing would show are included,
-    /// because countless mails share a line.
+    /// Adds the rows of the members of one container. Only pairs that a listing would show are
+    /// added, because countless mails share a line.
     pub(super) fn rows_within<'m>(
         &self,
         container: &'m SiblingPairs<'_>,

@@ -38,7 +38,7 @@ pub(super) struct FoundPairs {
     pub(super) by_thread: Vec<WorkerPairs>,
     /// The pairs that are to be measured, sorted by place. Each pair is there once.
     pub(super) drafts: Vec<DraftPair>,
-    /// The sort keys of the drafts that are not texts, if pairs are sorted by kinship.
+    /// The kinships of the drafts that are not texts, if the requested score is the discounted one.
     pub(super) kinships: HashMap<(usize, usize), Score>,
 }
 
@@ -86,8 +86,8 @@ impl PairSearch<'_> {
             })
     }
 
-    /// Adds two texts by their common words. The words give the figures. If the unit is bytes, the
-    /// pair becomes a draft instead.
+    /// Adds two texts by their common words. The words give the figures. If the unit is bytes, one
+    /// content is data, or both are tables, the pair becomes a draft instead.
     fn add_by_words(
         &self,
         found: &mut WorkerPairs,

@@ -45,7 +45,7 @@ impl Question<'_> {
     }
 
     /// Returns the best way for each pair of files, unordered. There may be very many pairs, so
-    /// they are not moved or copied.
+    /// only their indexes are sorted.
     pub(super) fn best_of(&self, mut matched: Vec<Pair>) -> Vec<PairMatch> {
         let places = (0u32..).zip(&matched);
         let mut by_owners: Vec<_> = places.map(|(at, &(owners, _))| (owners, at)).collect();
@@ -74,7 +74,7 @@ impl Question<'_> {
         of_best.collect()
     }
 
-    /// Returns whether two files are compared by their members.
+    /// Returns whether two different files both hold members.
     fn both_hold_members(&self, owners: (ContentId, ContentId)) -> bool {
         owners.0 != owners.1 && self.holds_members(owners.0) && self.holds_members(owners.1)
     }

@@ -22,7 +22,7 @@ pub(super) struct WorkerPairs {
     pub(super) matched: Vec<Pair>,
     /// Pairs that are still to be measured.
     pub(super) drafts: Vec<DraftPair>,
-    /// The sort keys of the drafts that are not texts, if pairs are sorted by kinship.
+    /// The kinships of the drafts that are not texts, if the requested score is the discounted one.
     pub(super) kinships: HashMap<(usize, usize), Score>,
 }
 
@@ -49,8 +49,8 @@ impl WorkerPairs {
         self.meet(question, (a, b), &matched);
     }
 
-    /// Records a pair that was measured for this question or could not be measured. `kinship` is
-    /// the sort key, if kinship was requested and is known for a pair that is not text.
+    /// Records a pair that was measured for this question or could not be measured. `kinship`
+    /// replaces the discounted share, if it is known.
     pub(super) fn others(
         &mut self,
         question: &Question<'_>,

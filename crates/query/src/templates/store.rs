@@ -53,7 +53,7 @@ pub struct Current {
     pub templates: Arc<Templates>,
     /// The reason why the file is not used, in one sentence.
     pub trouble: Option<Arc<str>>,
-    /// Templates that have no effect because they were made with other parameters.
+    /// The number of templates that have no effect because they were made with other parameters.
     pub ignored: usize,
 }
 
@@ -123,7 +123,7 @@ impl Store {
         Ok(records.iter().map(|r| r.row(&self.id)).collect())
     }
 
-    /// Removes a template, by its id or name.
+    /// Removes a template, by its name or id, and returns its row.
     pub fn unmark(&self, which: &str) -> Result<TemplateRow, TemplateError> {
         file::change(&self.path, |records| {
             let is = |record: &TemplateRecord| record.name.as_deref() == Some(which);
@@ -136,7 +136,7 @@ impl Store {
         })
     }
 
-    /// Adds a template. The same pieces are not added twice.
+    /// Adds a template and returns its row. The same pieces are not added twice.
     pub(super) fn add(&self, record: TemplateRecord) -> Result<TemplateRow, TemplateError> {
         file::change(&self.path, |records| {
             if let Some(name) = &record.name

@@ -42,7 +42,8 @@ fn character_over(bytes: &[u8], place: u64, within: &Range<u64>) -> Option<Range
     is_one.then_some(lead..end)
 }
 
-/// Formats bytes as `4d5a9000 03000000  MZ......`: groups of four padded to a full row, and ASCII.
+/// Formats bytes as `4d5a9000 03000000 MZ......`: groups of four bytes padded to a full row, and
+/// ASCII.
 pub(super) fn hex(bytes: &[u8], width: usize) -> String {
     let mut text = String::with_capacity(width * 4);
     for at in 0..width {

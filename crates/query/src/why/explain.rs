@@ -22,7 +22,7 @@ use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
 use crate::why::{Comparison, MemberMatch, Placing, RangesOf, Shared, compare_with_parts};
 
-/// The number of lines shown in one explanation; the other lines are counted.
+/// The maximum number of lines shown in one explanation; the other lines are counted.
 const SHOWN: usize = 200;
 
 /// The maximum number of other places of the same content that are named.
@@ -353,7 +353,7 @@ impl Comparison {
     }
 }
 
-/// Returns a note if the listed score of a pair leaves boilerplate out.
+/// Returns a note if the listed score of a pair leaves boilerplate or a template out.
 fn boilerplate_note(snapshot: &Snapshot, a: &Path, b: &Path) -> Option<String> {
     let limit = snapshot.boilerplate_limit();
     let signature = |path: &Path| {

@@ -1,6 +1,6 @@
 //! Matches the members of two archives, or of an archive and a file.
 //!
-//! Equal members are found by their digests, first under the same name. The others are measured
+//! Equal members are found by their digests, first under the same name. Other members are measured
 //! against each other, and the best pairs are matched; this is left out beyond [`MOST_TRIED`]
 //! comparisons. The rest is matched by name. The measures of the whole pair do not depend on the
 //! matching: they are those of all members together.

@@ -13,8 +13,8 @@
 //!    between neighbours of the backbone are compared separately. What they share is in order after
 //!    all. The gaps are disjoint, so the second pass costs no more than the first.
 //! 3. **The rest is moved**, or **again** if b has it only inside a run that is already taken: a
-//!    has content twice that b has once. In the opposite case b has it twice. The runs of a do not
-//!    show that, since each byte of a is matched once. The runs of b in a do.
+//!    has content twice that b has once. If b has content twice that a has once, the runs of a do
+//!    not show it, since each byte of a is matched once. The runs of b in a show it.
 
 use std::ops::Range;
 
@@ -42,8 +42,8 @@ impl Placing {
     }
 }
 
-/// The number of passes over the gaps (step 2 above). Each pass finds runs that the previous one
-/// had matched out of order.
+/// The maximum number of passes over the gaps (step 2 above). Each pass finds runs that the
+/// previous one had matched out of order.
 const LOOKS: usize = 3;
 
 /// The number of preceding runs among which overlaps are searched.

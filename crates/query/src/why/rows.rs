@@ -23,13 +23,13 @@ use crate::why::view::{Fold, Folded, Line, Rest, Row, RowSide, Span, ViewOptions
 /// paired from the top.
 const ALIGNED: usize = 400;
 
-/// A stretch of at most this many rows is not folded.
+/// A fold omits more than this many rows.
 const LEAST_FOLDED: usize = 3;
 
 /// The maximum number of spans of one line.
 const SPANS: usize = 64;
 
-/// The average number of characters that a row may have. All rows together have at most `ROW` ×
+/// The average number of bytes of text that a row may have. All rows together have at most `ROW` ×
 /// [`ViewOptions::rows`].
 const ROW: usize = 200;
 
@@ -85,7 +85,7 @@ pub(super) struct Builder<'d> {
     rows: Vec<Row>,
     /// The positions up to which each file was shown or folded.
     done: (u64, u64),
-    /// Characters that may still be shown.
+    /// The number of bytes of text that may still be shown.
     left: usize,
     full: bool,
 }

@@ -79,9 +79,9 @@ pub struct Shared {
     pub differs_b: Vec<Stretch>,
     /// The kind of the ranges.
     pub ranges_of: RangesOf,
-    /// Both files have the same bytes.
+    /// True if both files have the same bytes.
     pub identical: bool,
-    /// Both files are text: they have no NUL in the first 8 KiB.
+    /// True if both files are text: they have no NUL in the first 8 KiB.
     pub text: bool,
     /// For archives, the matched members; there are no ranges then.
     pub members: Vec<MemberMatch>,
@@ -99,8 +99,8 @@ pub struct Shared {
     /// The relation by the measures in words, or else in bytes; `None` if the files share too
     /// little for any relation.
     pub relation: Option<Relation>,
-    /// The files have no relation, because most of their common part is a short piece that is
-    /// repeated.
+    /// True if the files have no relation, because most of their common part is a short piece that
+    /// is repeated.
     pub is_repetition: bool,
     /// Sizes of a and b.
     pub sizes: (ByteLen, ByteLen),

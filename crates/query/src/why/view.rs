@@ -19,7 +19,7 @@ pub struct ViewOptions {
     pub rows: usize,
     /// The maximum number of rows of a stretch in which nothing is equal in order.
     pub gap: usize,
-    /// The length of a span, in characters, beyond which its middle is left out.
+    /// The length of a span, in bytes, beyond which its middle is left out.
     pub line: usize,
     /// Bytes per row if the files are not text.
     pub hex: usize,
@@ -57,7 +57,7 @@ pub struct Row {
     pub left: Option<RowSide>,
     /// The side of b.
     pub right: Option<RowSide>,
-    /// Both sides hold the same bytes.
+    /// True if both sides hold the same bytes.
     pub equal: bool,
 }
 

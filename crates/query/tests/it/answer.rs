@@ -104,7 +104,7 @@ impl Asked {
         }
     }
 
-    /// Returns a request of each kind.
+    /// Returns requests of most kinds.
     fn requests(&self) -> Vec<Request> {
         let digest = find::read_now(&self.scene.path("one/1.txt"), &Params::default());
         let groups = GroupsRequest {

@@ -75,7 +75,7 @@ fn nothing_but_regular_files_is_opened() {
     assert!(!is_catalogue(temp.path()));
 }
 
-/// Returns a small tree with entries of every kind.
+/// Returns the index and the root of a small tree with entries of every kind.
 fn tree() -> (Index, PathBuf) {
     let index = Index::in_memory(&Params::default()).expect("an index");
     let root = PathBuf::from("/srv/docs");

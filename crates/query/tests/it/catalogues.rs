@@ -1,5 +1,5 @@
-//! Tests catalogues of whole trees, with archives and documents. An index gives the same answers
-//! about a catalogue as about the tree that it records.
+//! Tests catalogues of whole trees, with archives and documents. An index finds the same relations
+//! in a catalogue as in the tree that it records.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ fn found(snapshot: &Snapshot, subject: &Path, within: &Path, all: bool) -> Vec<F
     answer.expect("an answer").rows
 }
 
-/// Writes documents, nested archives, a compressed one, and files with the same contents.
+/// Writes a document, nested archives, a compressed file, and files with the same contents.
 fn scene() -> Scene {
     let mut scene = Scene::with_parts();
     let (a, b, c) = (text(1, 20_000), text(2, 9_000), text(3, 15_000));

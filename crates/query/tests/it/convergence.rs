@@ -68,7 +68,7 @@ fn ops() -> impl Strategy<Value = Vec<(Op, bool)>> {
     proptest::collection::vec((op, any::<bool>()), 1..60)
 }
 
-/// Returns one of 24 names at several depths. Some of them are directories in which others lie.
+/// Returns one of 17 names at several depths. Some of them are directories in which others lie.
 fn name(n: u8) -> String {
     match n {
         0..6 => format!("f{n}"),

@@ -32,7 +32,8 @@ fn by_index(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
     covered(&snapshot, &request(dir, by), None).expect("an answer")
 }
 
-/// Returns the answer from the index, after checking that a scan of the disk gives the same.
+/// Returns the answer from the index. If there is one root, checks first that a scan of the disk
+/// gives the same.
 fn ask(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
     let answer = by_index(scene, dir, by);
     let request = request(dir, by);

@@ -137,7 +137,7 @@ fn a_file_is_compared_in_turns() {
     scene.assert_as_fresh("compared in turns");
 }
 
-/// Changes a file in any way.
+/// Changes the file `file` in a random way.
 fn change(scene: &Scene, random: &mut Random) {
     let path = scene.path("file");
     let mut bytes = fs::read(&path).expect("read");

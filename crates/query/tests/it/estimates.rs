@@ -49,7 +49,7 @@ fn scene() -> Scene {
     scene
 }
 
-/// Asks every verb.
+/// Asks `find`, `pairs`, `groups` and `compare`.
 fn ask(scene: &Scene) -> Answers {
     let mut said = Answers::new();
     let name = |path: &PathText| {

@@ -1,5 +1,5 @@
-//! If a large file grows, at first only the bytes behind its old end are read. If the others are
-//! unchanged, the index then equals that of a fresh scan. All bytes are verified later.
+//! If a large file grows, at first only the bytes behind its old end are read. If the other bytes
+//! are unchanged, the index then equals that of a fresh scan. All bytes are verified later.
 
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};

@@ -314,7 +314,8 @@ fn every_name_of_an_unreadable_file_is_known() {
     assert_eq!(direct(&question), answer);
 }
 
-/// The files have the same size, beginning and end, but different middles.
+/// Two files have the same size, beginning and end, but different middles. The other files differ
+/// elsewhere.
 #[test]
 fn another_middle_is_another_file() {
     let tree = TempTree::new();
@@ -339,7 +340,7 @@ fn another_middle_is_another_file() {
     assert_eq!(answer.header.total, 1);
 }
 
-/// An observer that writes to a file when the walk is over.
+/// An observer that writes to a file at each report before the first file is read.
 struct Meddler(PathBuf, Random);
 
 impl Observer for Meddler {

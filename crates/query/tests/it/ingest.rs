@@ -343,7 +343,7 @@ fn after_any_changes_a_look_gives_the_index_of_a_fresh_scan() {
 }
 
 /// A disk whose file system runs as a process (type `fuseblk`, for NTFS or exFAT) is indexed like
-/// any disk. Other FUSE mounts are left out.
+/// any disk.
 #[test]
 fn a_disk_that_a_process_serves_is_indexed() {
     let mut scene = Scene::new();

@@ -20,9 +20,9 @@ use resemble_testutil::random::noise;
 use crate::plain::compare;
 use crate::scene::Scene;
 
-/// Returns the files `text` and `other`, and ten versions of each. `other` is not a text. A question
-/// about either reads so many bytes that it starts a second thread. Five more files share a passage
-/// with `text` that is too short for a relation.
+/// Returns the files `text` and `other`, and ten versions of each. `other` is not a text. A
+/// question about either reads enough bytes to start a second thread. Five more files share a
+/// passage with `text` that is too short for a relation.
 fn versions(bytes: usize) -> Vec<(String, Vec<u8>)> {
     let (text, other) = (prose(1, bytes), noise(2, bytes));
     let mut files = vec![
@@ -158,8 +158,8 @@ fn threads_change_nothing() {
     assert!(answers.iter().all(|answer| *answer == answers[0]));
 }
 
-/// A listing measures only some pairs; the others are estimates. When it is repeated, it measures
-/// no further pairs. Otherwise it would be slow again, and its figures would change.
+/// A listing measures only some pairs; the other rows are estimates. When it is repeated, it
+/// measures no further pairs. Otherwise it would be slow again, and its figures would change.
 #[test]
 fn which_rows_are_estimates_does_not_depend_on_how_often_one_asks() {
     let text = prose(3, 4 << 20);
@@ -171,7 +171,7 @@ fn which_rows_are_estimates_does_not_depend_on_how_often_one_asks() {
     let estimates = first.iter().filter(|row| row.is_estimate).count();
     assert_eq!((first.len(), estimates), (5, 2), "{first:?}");
     assert_eq!(listed(&snapshot(), &scene.path("text")), first);
-    // Measures that one question has stored are used by all others.
+    // Measures that one question has stored are used by all other questions.
     let all = found(&snapshot(), &scene.path("text"));
     assert!(all.iter().all(|row| !row.estimate));
     let later = listed(&snapshot(), &scene.path("text"));
@@ -296,8 +296,8 @@ fn the_next_command_compares_by_what_this_one_measured() {
     assert_eq!(second, compared(None).0);
 }
 
-/// 400 files share a phrase, but are otherwise unrelated. A listing reads only a few of them to
-/// find that out. `find --all` reads all of them.
+/// 400 files share a phrase, but are otherwise unrelated. A listing reads fewer than half of them
+/// to find that out. `find --all` reads more than twice as many.
 #[test]
 fn a_listing_reads_nothing_that_it_cannot_list() {
     let phrase = prose(9, 700);

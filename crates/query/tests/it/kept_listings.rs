@@ -26,7 +26,7 @@ const LIMIT: u32 = 5;
 enum Says {
     /// One of a few texts, with five times this number of edits.
     Version(u64, usize),
-    /// A text that no other file has, below a header that others have.
+    /// A text that no other file has, below a header that other files have.
     Headed(u64),
     /// Not a text.
     Binary(u64),
@@ -260,7 +260,7 @@ impl Watched {
     }
 }
 
-/// Returns all files of the index.
+/// Returns the paths of all files of the index.
 fn paths(snapshot: &Snapshot) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let all = snapshot.walk(Path::new("/"), &mut |path, entry| {

@@ -1,5 +1,5 @@
-//! Tests the kinship of binary files in every verb. Two builds of one program are a pair. Two
-//! programs of one compiler are not a pair, although they share much code.
+//! Tests the kinship of binary files in `pairs`, `find`, `groups` and `compare`. Two builds of one
+//! program are a pair. Two programs of one compiler are not a pair, although they share much code.
 
 use std::collections::BTreeSet;
 
@@ -250,8 +250,8 @@ fn compare_tells_builds_from_programs_of_one_compiler() {
         }
     }
     // Nine small programs are on both sides. Each has a function that other files contain, too. The
-    // function of every third program is in three other files, so it is evidence. The functions of
-    // the other programs are in too many files to be evidence.
+    // functions are in two, three or four other files, in turn. A function is evidence only if few
+    // files have it.
     for at in 0..9u64 {
         let function = noise(50_000 + at, 300);
         let own = noise(51_000 + at, 500);

@@ -171,8 +171,8 @@ fn a_drawing_without_its_beginning_is_listed() {
     }
 }
 
-/// If a drawing is inside enough prose, the file counts as a text. The drawing alone does not,
-/// because it has almost no words.
+/// If a drawing contains enough prose, it counts as a text. Without prose it does not, because it
+/// has almost no words.
 #[test]
 fn a_drawing_with_prose_in_it_is_found() {
     let drawing = drawing(8, 40);
@@ -196,7 +196,7 @@ fn a_drawing_with_prose_in_it_is_found() {
     assert_eq!(found(&scene, "with"), only("drawing"));
 }
 
-/// The part is the middle half of each file, which lacks the file's beginning.
+/// The part is half of each file, without the file's beginning and end.
 #[test]
 fn a_part_of_a_configuration_a_notebook_or_a_script_is_found() {
     let mut random = Random::new(5);

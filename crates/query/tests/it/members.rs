@@ -28,8 +28,8 @@ fn held(n: u64) -> String {
     sentences(5000 + n, 40)
 }
 
-/// Returns a scene with two folders. One has an archive, the other has files, some of which are
-/// also members of the archive.
+/// Returns a scene with two folders. One has an archive, the other has files, some of which have
+/// the content of a member or a version of it.
 fn scene() -> Scene {
     let mut scene = Scene::with_parts();
     let members: Vec<_> = (0..MEMBERS)
@@ -138,7 +138,8 @@ fn a_cluster_has_the_files_of_an_archive() {
     found.sort();
     assert_eq!(names(&found), HELD);
     assert_eq!(found, compared(&scene, false).1, "the figures of compare");
-    // `find` shows the same figures. It finds the files that equal members.
+    // `find` shows the same figures. It lists at least the two files that have the text of a
+    // member.
     let path = scene.path("a/all.zip");
     let subject = Subject::indexed(&snapshot, &path, &Params::default());
     let subject = subject.expect("readable").expect("indexed");

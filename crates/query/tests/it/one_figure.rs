@@ -1,5 +1,5 @@
 //! Asks every verb about every pair of a tree with all kinds of files. All verbs must give a pair
-//! the same figure, unit and relation.
+//! the same figures, unit and relation.
 //!
 //! A measure is a function of two contents. So it must not depend on the verb, the direction, the
 //! names, or the order of scans. The tree is made twice. The second time, the names are in the
@@ -268,7 +268,8 @@ fn comparison(scene: &Scene, a: &str, b: &str) -> CompareRequest {
     }
 }
 
-/// Compares two trees by the index and by a scan of the disk. Both answers must be equal.
+/// Returns the comparison of two trees by the index. It must be the same when asked again, and the
+/// same by a scan of the disk.
 fn compared(scene: &Scene, a: &str, b: &str) -> Whole<Comparison> {
     let snapshot = scene.snapshot();
     let request = comparison(scene, a, b);
@@ -386,7 +387,8 @@ fn ask_all(scene: &Scene, by_disk: bool, said: &mut Answers) {
 }
 
 /// Checks each pair that `why` calls related: every verb that lists all pairs must have a row for
-/// it. For other pairs no verb may have a row.
+/// it (all but `pairs` may have a row for a member instead). For other pairs `find`, `.similar` and
+/// `groups` may have no row.
 fn assert_one_list(said: &Answers) {
     let mut wrong: Vec<String> = Vec::new();
     for ((a, b), all) in &said.0 {
@@ -433,8 +435,7 @@ fn assert_no_contradiction(said: &Answers) {
     );
 }
 
-/// Asks all verbs again after a template was marked: a frame that many texts have, alone or as
-/// members of archives.
+/// Asks all verbs after a template was marked: a frame with which many of the texts begin.
 #[test]
 fn every_verb_leaves_out_the_same_template() {
     let frame = sentences(990, 12);
@@ -552,7 +553,7 @@ fn every_verb_says_the_same_of_every_pair() {
         assert!(near.millionths() > Some(450_000), "{near:?}");
         assert!(verbs(whole, "half of accents.html").contains(&"find"));
     }
-    // `find` finds every revision from both sides, with and without `--in`.
+    // `find` finds every revision from both sides, in both trees.
     for (name, _) in files.iter().filter(|(name, _)| name.contains(" revised")) {
         let base = name.replace(" revised", "");
         let asked = verbs(name, &base);

@@ -414,8 +414,8 @@ fn pairs_are_of_files_by_whatever_stands_for_them() {
     assert_eq!(find("c.txt", "e.txt").expect("a pair").0, Layer::Bytes);
     let (layer, score) = find("f.zip", "g.zip").expect("a pair");
     assert!(layer == Layer::Text && score > 0.9, "{score}");
-    // Both archives have a member with the text of the five files, in one of them edited. So each
-    // archive has a row with each file.
+    // Both archives have a member with the text of the five files; the member of `g.zip` is longer,
+    // like `e.txt`. So each archive has a row with each file.
     let (layer, score) = find("c.txt", "f.zip").expect("a pair");
     assert!(layer == Layer::Text && score > 0.9, "{score}");
     assert!(find("c.txt", "g.zip").is_some() && find("a.docx", "f.zip").is_some());

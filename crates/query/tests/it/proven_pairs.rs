@@ -115,8 +115,8 @@ fn pairs_say_what_find_says() {
     }
 }
 
-/// If a question asks for estimates, every row has an estimate with an interval. Rows are sorted by
-/// the lower ends of their intervals.
+/// If a question asks for estimates, every row of different contents has an estimate with an
+/// interval. Rows are sorted by the larger lower end of their containments.
 #[test]
 fn estimates_have_intervals_and_are_ranked_by_their_lower_ends() {
     let mut scene = Scene::new();
@@ -161,8 +161,8 @@ fn estimates_have_intervals_and_are_ranked_by_their_lower_ends() {
     assert!(held * 100 >= looked_at * 90, "{held} of {looked_at}");
 }
 
-/// If a file cannot be read, its figures are marked as estimates. A question for exact figures also
-/// reports the reason.
+/// If a file has changed since the scan, its figures are marked as estimates. A question for exact
+/// figures also reports the file as an error.
 #[test]
 fn what_is_no_longer_there_is_an_estimate() {
     let mut scene = Scene::new();

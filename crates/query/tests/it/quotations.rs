@@ -17,7 +17,7 @@ fn found(scene: &Scene, name: &str, options: &FindOptions) -> Vec<FindRow> {
     answer.expect("an answer").rows
 }
 
-/// Includes rows without a relation.
+/// Returns options that include rows without a relation.
 fn every() -> FindOptions {
     FindOptions {
         all: true,
@@ -159,8 +159,8 @@ fn a_relation_needs_no_passage() {
     assert_eq!(rows[0].relation, Some(Relation::Near));
 }
 
-/// In scripts whose letters have several bytes, a passage of 500 bytes has few words: 36 in Russian
-/// and 18 in Georgian. It still finds its source.
+/// In scripts whose letters have several bytes, a passage of 500 bytes has few words: about 36 in
+/// Russian and 24 in Georgian. It still finds its source.
 #[test]
 fn a_quotation_in_letters_of_several_bytes_finds_its_source() {
     let alphabets = [

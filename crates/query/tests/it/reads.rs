@@ -11,7 +11,7 @@ use resemble_scan::ingest::{
 };
 use resemble_testutil::random::letters as text;
 
-/// Records all calls.
+/// Records calls. It can also skip a directory and stop the scan.
 #[derive(Default)]
 struct Notes {
     listed: Vec<PathBuf>,

@@ -12,8 +12,8 @@ use crate::one_figure::mixed::mixed;
 use crate::scene::Scene;
 use crate::scene::fake::Fake;
 
-/// Returns the rows about other files. Paths are relative to the root, because each scene has
-/// another root.
+/// Returns the rows about files whose names do not begin with the subject's name. Paths are
+/// relative to the root, because each scene has another root.
 fn rows(scene: &Scene, subject: Subject, own: &Path) -> Vec<FindRow> {
     let subject = subject.with_part_reader(Some(Arc::new(Fake)));
     let name = PathText::from(own.file_name().expect("a name").as_ref() as &Path);

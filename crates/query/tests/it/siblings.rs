@@ -65,8 +65,8 @@ fn versions() -> [String; 2] {
     [text, edited]
 }
 
-/// Returns an archive with two versions of a letter, an unrelated letter, and two mails with the
-/// same attachment.
+/// Returns an archive with two versions of a letter (one of them twice), an unrelated letter, and
+/// two mails with the same attachment.
 fn container(key: u64) -> Vec<u8> {
     let [first, second] = versions();
     let mail = |number: usize, change: &str| -> Vec<Record> {
@@ -266,7 +266,7 @@ fn form_letters_of_a_mailbox_are_one_group() {
     assert_eq!(clusters[0].members.len(), 50);
 }
 
-/// If nothing may be read, the answer has the same pairs, with estimates.
+/// If nothing may be read, two similar members have a row with estimates.
 #[test]
 fn what_is_not_read_is_an_estimate() {
     let mut scene = Scene::with_parts();

@@ -57,8 +57,8 @@ impl Collection {
         }
     }
 
-    /// Makes pages that all begin with a frame of `frame` bytes. Two of them are versions of the
-    /// same text.
+    /// Makes ten pages that all begin with a frame of `frame` bytes. Two of them are versions of
+    /// the same text, and two others are equal.
     fn pages(frame: usize) -> Self {
         Self::pages_of(letters, frame)
     }
@@ -256,7 +256,7 @@ fn a_file_of_the_first_format_is_understood() {
 }
 
 /// A frame that is shorter than a chunk makes no common chunk, so the template must consist of
-/// samples. The frame is text: for data files, a part that ten other files share makes no relation.
+/// samples. The frame is text: for data files, a part that all ten files have makes no relation.
 /// The pages share 0.18, and the estimate is 0.25, so without the template they are related only by
 /// common text.
 #[test]
@@ -395,7 +395,7 @@ fn the_file_is_private_and_survives_bad_orders() {
         "{other:?}"
     );
 
-    // Another process with the same store sees the template and later changes.
+    // A second store of the same folder sees the template and later changes.
     let second = Store::new(file.parent().expect("a folder"), &Params::default());
     let (current, news) = second.current();
     assert!(news && !current.templates.is_empty());

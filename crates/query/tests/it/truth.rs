@@ -33,8 +33,8 @@ fn prose(author: u64, from: usize, words: usize) -> String {
     text
 }
 
-/// Returns texts of five authors and variants of the first three texts. Each item is the name, the
-/// bytes and the author.
+/// Returns texts of five authors, variants of the first three texts, and three small texts. Each
+/// item is the name, the bytes and the author.
 fn corpus() -> Vec<(String, Vec<u8>, u64)> {
     let mut all = Vec::new();
     let mut add = |name: String, text: String, author| all.push((name, text.into_bytes(), author));
@@ -251,7 +251,7 @@ fn shared_bytes_are_never_more_than_the_smaller_file() {
     assert!(proven > 5, "{proven} rows share bytes");
 }
 
-/// Checks all figures in both units, in words also without `exact`.
+/// Checks the containments and the resemblance in both units, in words also without `exact`.
 #[test]
 fn measures_are_the_definitions() {
     let asked = Asked::new();

@@ -173,7 +173,8 @@ fn a_comparison_says_the_same_from_an_index_and_without() {
         scene.write(&format!("c/{name}"), bytes);
     }
     scene.scan();
-    // If both trees are equal, no document needs to be taken apart, so no unread parts are known.
+    // If both trees are equal, no document needs to be taken apart, so no unread parts are
+    // reported.
     let mut equal = CompareRequest {
         a: scene.path("a").into(),
         b: scene.path("c").into(),

@@ -238,7 +238,7 @@ fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     })
 }
 
-/// Merges ranges that overlap.
+/// Returns the ranges in order, without the bytes that earlier ranges have.
 fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut end = 0;
@@ -347,7 +347,8 @@ proptest! {
         prop_assert!(only(BlockKind::OnlyB) >= only_b);
     }
 
-    /// A view shows every line of both texts once, or counts it in a fold, and keeps the order.
+    /// A view shows every line of both texts once and in order, or counts it in a fold or in the
+    /// rest.
     #[test]
     fn a_view_leaves_nothing_out(
         (a, b) in related(),

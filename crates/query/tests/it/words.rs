@@ -64,7 +64,8 @@ fn texts_that_differ_in_layout_alone_are_the_same_text() {
             assert_eq!(row.interval, None, "it is known");
         }
     }
-    // Both files are plain texts, so they are compared by their words even without `text`.
+    // Neither file is a document to be taken apart, so they are compared by their words even
+    // without `text`.
     for exact in [false, true] {
         let relation = only(&rows(&scene, "plain.txt", exact, false)).relation;
         assert_eq!(relation, Some(Relation::SameText), "{exact}");

@@ -6,14 +6,15 @@
 //! member is compared, like a single content ([`super::members`]), with those members of the other
 //! archive that share a sample with it.
 //!
-//! * If the other archive has an equal member, or a text of the same words, the member counts as
-//!   wholly shared. For any other member, the estimate is that of its best partner. The upper end
-//!   of its interval is the sum over all partners.
+//! * If the other archive has an equal member, or (in words) a text of the same words, the member
+//!   counts as wholly shared. For any other member, the estimate is that of its best partner. The
+//!   upper end of its interval is the sum over all partners.
 //! * The share of an archive is the sum over its members, weighted by their sizes.
-//! * The resemblance counts the distinct samples of all members of one kind.
-//! * Members that are too small, or repeat another one, are assumed to be shared to the same extent
-//!   as the others. The lower end of the interval counts them as not shared, the upper end as
-//!   shared.
+//! * The resemblance counts the distinct samples of all members of one kind. In bytes, it counts
+//!   those of all members.
+//! * Members that are too small, or repeat another member, are assumed to be shared to the same
+//!   extent as the others. The lower end of the interval counts them as not shared, the upper end
+//!   as shared.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -85,8 +86,8 @@ impl<'a> JudgedSide<'a> {
         }
     }
 
-    /// Returns the distinct samples of the members that `is_asked` selects. If several signatures
-    /// have a sample, it gets the lowest of their levels.
+    /// Returns the distinct samples of the members that `is_asked` selects, each with the level of
+    /// its signature. If several signatures have a sample, it gets the lowest of their levels.
     fn samples(&self, is_asked: impl Fn(&Digest) -> bool) -> HashMap<Fingerprint, u8> {
         let mut samples: HashMap<Fingerprint, u8> = HashMap::new();
         for member in self.members.iter().filter(|member| is_asked(member)) {
@@ -127,9 +128,9 @@ impl KindShare {
     }
 
     /// Returns the number of shared bytes and its interval. For words, the interval is wider,
-    /// because only samples show how many words of a member are shared. A member without a shared
+    /// because only samples show how many words of a member are shared. Members without a shared
     /// sample may still share something. With a confidence of 95 %, that is at most the part that
-    /// three of its samples represent.
+    /// three of their samples represent.
     fn shown(&self, in_words: bool) -> ShownShare {
         let ShownShare { likely, low, high } = self.shared;
         let high = high + self.unseen.0 * 3.0 / self.unseen.1.max(3) as f64;
@@ -147,8 +148,8 @@ impl KindShare {
     }
 }
 
-/// Estimates the match of two archives. Returns `None` if members of one of them are not known, or
-/// if both have equal contents.
+/// Estimates the match of two archives. Returns `None` if the members of one of them are not all
+/// known, or if both have equal contents.
 pub fn shown_of_archives(
     asked: Unit,
     a: HeldSide<'_>,

@@ -133,8 +133,9 @@ impl Match {
 /// Combines two matches of two archives into one: that of all texts joined, and that of all other
 /// contents joined (the wholes). Shares are weighted by bytes.
 ///
-/// A whole that is too small to judge does not count. If only one archive has a whole, it is not
-/// shared.
+/// If a whole is too small to judge, its kind does not count. If only one archive has a whole of a
+/// kind, nothing of this whole is shared. Returns `None` if the wholes are equal and too small to
+/// judge.
 pub fn match_of_wholes(
     ours: [Option<WholeDigest>; 2],
     theirs: [Option<WholeDigest>; 2],

@@ -8,7 +8,8 @@
 //!   the best member. The upper end of the interval is the sum over all members.
 //! * The shared part of the archive is the sum of the shared parts of its members, weighted by
 //!   their sizes. For texts, words are counted, and only samples show how many words a member has.
-//! * The resemblance counts all pieces of one kind. Their number is estimated from samples, too.
+//! * The resemblance counts the pieces of all members that are compared with the content. Their
+//!   number is estimated from samples, too.
 //! * Nothing is known of members that were left out because they are too many or too small. The
 //!   upper ends count them as shared.
 //!

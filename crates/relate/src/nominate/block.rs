@@ -7,7 +7,7 @@
 //!    the lists, the memory to the number of contents (Forman, Eshghi & Chiocchetti 2005, section
 //!    2.3, step 4, with contents instead of files).
 //! 3. Two contents that share a chunk or two fingerprints are a candidate pair
-//!    ([`Common::is_candidate`]). A single common window may be a phrase, so it is not enough.
+//!    ([`Common::is_candidate`]). A single common fingerprint may be a phrase, so it is not enough.
 //!
 //! The frequency of a piece is the number of *otherwise different* contents that have it: a family
 //! of near-copies ([`Families`]) counts once. So a list may be longer than the limit if most of its
@@ -73,9 +73,9 @@ pub struct PostingBlock {
 }
 
 impl PostingBlock {
-    /// Builds a block of all contents of a question. A piece that more than `limit` otherwise
-    /// different contents have gets no list. If `stop` is set, the search for candidates ends
-    /// early.
+    /// Builds a block of all contents of a question, and counts their common pieces. A piece that
+    /// more than `limit` otherwise different contents have gets no list. If `stop` is set, the
+    /// search for candidates ends early.
     pub fn counting(
         kept: Vec<StoredSketch>,
         families: &Families,
@@ -147,8 +147,8 @@ impl PostingBlock {
 
     /// Calls `found` with the places of each pair of contents that share something, the lesser
     /// place first. Each of the `threads` threads has a state of its own. Returns all states, or
-    /// the first failure. A single thread finds all pairs that have the same lesser place, one
-    /// after another.
+    /// one failure. A single thread finds all pairs that have the same lesser place, one after
+    /// another.
     pub fn nominees<S: Send, E: Send + From<Stopped>>(
         &self,
         threads: usize,
@@ -317,7 +317,7 @@ struct Lists {
 impl Lists {
     /// Builds the lists. Calls `count` with every key and the places of its contents. `count`
     /// returns the number of otherwise different contents among them. A key of more than `limit` of
-    /// these gets no list. A key of more than `cutoff` contents has no weight.
+    /// these gets no list. A key of more than `cutoff` contents has no weight in [`Common::rare`].
     fn new(
         kept: &[StoredSketch],
         (limit, cutoff): (usize, u32),

@@ -20,8 +20,7 @@ pub struct KnownBoilerplate<'a> {
 }
 
 impl<'a> KnownBoilerplate<'a> {
-    /// Counts the contents that have a piece among these files, or in the whole index if there are
-    /// none.
+    /// Answers for these files. If `scoped` is `None`, answers for the whole index.
     pub fn new(snapshot: &'a Snapshot, scoped: Option<&'a ScopedFiles>) -> Self {
         Self {
             snapshot,

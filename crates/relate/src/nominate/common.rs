@@ -33,13 +33,13 @@ const FEW: f32 = 24.0;
 pub struct PieceWorth {
     /// The weight in [`Common::rare`]: see [`discount::weight`].
     weight: f32,
-    /// 1/(n - 1), if n contents have the piece.
+    /// 1/(n - 1), if n contents have the piece, and 1 if one content has it.
     of_others: f32,
 }
 
 impl PieceWorth {
-    /// Weighs a piece that `contents` contents have. It is boilerplate if that is more than
-    /// `limit`.
+    /// Returns the weights of a piece that `contents` contents have. A piece of more than `limit`
+    /// contents is boilerplate.
     pub fn of(contents: u32, limit: u32) -> Self {
         Self {
             weight: discount::weight(contents, limit) as f32,

@@ -2,20 +2,20 @@
 //!
 //! Posting lists of very common pieces are not read, and such pieces are discounted. If a page has
 //! 5,000 copies, all its pieces are very common, so no copy would be found by them. Therefore, if
-//! most samples of a subject are common, some of their lists are read whole. A content in most of
-//! these lists that has most of the subject's samples is a copy.
+//! most samples of a subject are common, the lists of some of its samples are read whole. The
+//! contents in most of these lists are copies if most of them have most of the subject's samples.
 //!
-//! The subject may also be an extract of the page. So if the contents in most of the lists are
-//! near-copies of each other, they count as copies as well. Files that only share a header do not:
+//! The subject may also be an extract of the page. So the contents in most of the lists also count
+//! as copies if they are near-copies of each other. Files that only share a header do not count:
 //! most of them differ from each other. Copies are left out when the *otherwise different* contents
 //! that have a piece are counted.
 //!
 //! Two contents are near-copies under the same condition as in `families`, which compares all
 //! contents of a question. Here only contents that are in most of the lists are considered. They
-//! need not be near-copies of the subject, which may be an extract or text from a pipe. A sample of
-//! their signatures is compared with the signature of the subject, and with that of one of them. If
-//! at least half of the sample are near-copies, every content that is in most of the lists counts
-//! as a copy. No content is read, so that a listing is not delayed.
+//! need not be near-copies of the subject, which may be an extract or text from a pipe. Some of
+//! their signatures are compared with the signature of the subject, and with that of one of them.
+//! If at least half of these are near-copies in one of the two comparisons, every content that is
+//! in most of the lists counts as a copy. No content is read, so that a listing is not delayed.
 //!
 //! If copies are equally good, their digests decide which are chosen. Their ids would depend on the
 //! order of scans.
@@ -30,7 +30,7 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 use super::families::ALIKE;
 use crate::scope::ScopedFiles;
 
-/// The number of posting lists that are read whole.
+/// The maximum number of posting lists that are read whole.
 const LISTS: usize = 12;
 
 /// The share of these lists that must contain a copy: two of three. A changed line may cost a copy

@@ -147,7 +147,8 @@ impl Counts {
         self.limit
     }
 
-    /// Records the number of contents that have a key.
+    /// Records the number of contents that have a key, if it is more than [`FREE`]. The larger of
+    /// two numbers is kept.
     pub fn note(&mut self, kind: PostingKind, key: u64, contents: usize) {
         let contents = u32::try_from(contents).unwrap_or(u32::MAX);
         if contents > FREE.min(self.limit) {
@@ -473,9 +474,9 @@ fn merged(
 /// preferred.
 const MOST_COPIES: usize = 512;
 
-/// Adds `common` samples to the hits of each near-copy. The lists of these samples are too long to
-/// be read, and most contents in them are near-copies. So every near-copy is assumed to have all of
-/// them.
+/// Adds `common` samples to the hits of each near-copy, and keeps only the best [`MOST_COPIES`].
+/// The lists of these samples are too long to be read, and most contents in them are near-copies.
+/// So every near-copy is assumed to have all of them.
 fn nominate_copies(copies: &SubjectCopies, common: u32, hits: &mut Vec<(ContentId, u32)>) {
     if common == 0 {
         return;

@@ -28,8 +28,8 @@
 //! each are such pairs as well, and are not near-copies. Few of them are read, because only a few
 //! more comparisons of a leader may fail than it has members.
 //!
-//! Contents are taken in the order of their digests, so families do not depend on the order of
-//! scans.
+//! Contents are taken in the order of their places, which is that of digests or paths. So families
+//! do not depend on the order of scans.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -72,7 +72,8 @@ const DOUBTFUL: f64 = 1.0 / 3.0;
 /// with the leader and with its neighbours.
 pub const LARGE: usize = 1000;
 
-/// The number of neighbours on either side with which a content is compared, in the order of paths.
+/// The number of neighbours on either side with which a content is compared, in the order of
+/// places.
 pub const NEIGHBOURS: usize = 8;
 
 /// The number of failed comparisons that a leader without members may have. Each member allows one
@@ -211,7 +212,8 @@ impl Families {
         self.leaders.get(place as usize).copied().unwrap_or(place)
     }
 
-    /// Returns the number of otherwise different contents among these: a family counts once.
+    /// Returns the number of otherwise different contents among these: a family counts once. Up to
+    /// [`FREE`] contents are not compared, so each of them counts.
     pub fn count(&self, places: &[u32], scratch: &mut Vec<u32>) -> usize {
         if self.leaders.is_empty() || places.len() <= FREE as usize {
             return places.len();
@@ -301,7 +303,8 @@ impl JoinedFamilies {
         Ok(joined)
     }
 
-    /// Returns the indices of the families that have one of these names, the largest family first.
+    /// Returns the indices of at most [`MOST_JOINED`] families that have one of these names, the
+    /// largest family first.
     fn named(&self, names: &[u64]) -> Vec<usize> {
         let of_name = |name: &u64| self.by_name.get(name).into_iter().flatten();
         let mut found: Vec<usize> = names.iter().flat_map(of_name).copied().collect();

@@ -21,8 +21,8 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 use crate::AskError;
 use crate::nominate::evidence::StoredSketch;
 
-/// The number of contents with the frame that are checked. The frame counts only if most of them
-/// have a frame, too.
+/// The maximum number of contents with the frame that are checked. The frame counts only if most of
+/// them have a frame, too.
 const ASKED: usize = 8;
 
 /// The number of contents above which a sample is not considered. Such a sample would count next to
@@ -68,7 +68,7 @@ pub struct ListedHolders<'a> {
     pub is_here: Option<&'a IsHere<'a>>,
 }
 
-/// The type of [`ListedHolders::is_here`].
+/// The type of [`ListedHolders::is_here`]. It takes a content and the key of a sample.
 pub type IsHere<'a> = dyn Fn(ContentId, u64) -> Result<bool, ReadError> + Sync + 'a;
 
 impl fmt::Debug for ListedHolders<'_> {

@@ -128,8 +128,7 @@ mod tests {
         assert_eq!(found, [(1, 144)]);
     }
 
-    /// If a hundred contents have a passage, it counts less. If a thousand have it, it does not
-    /// count.
+    /// If 110 contents have a passage, it counts less. If 900 have it, it does not count.
     #[test]
     fn the_more_contents_have_a_passage_the_longer_it_must_be() {
         let some: Vec<u32> = (0..110).collect();

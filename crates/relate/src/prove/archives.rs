@@ -59,7 +59,7 @@ pub struct Archives<'a, F> {
     templates: &'a Templates,
     /// The index in which measures are stored for later questions, if there is one.
     measured: Option<&'a Snapshot>,
-    /// The members of each file that was extracted. `None` if they cannot be read.
+    /// The members of each file that was read, or its only content. `None` if they cannot be read.
     read: HashMap<ContentId, Option<Rc<ProvableMembers>>>,
     kept: u64,
 }
@@ -97,7 +97,8 @@ impl<'a, F: OwnedFiles> Archives<'a, F> {
     }
 
     /// Measures two files, which are given by their contents. At least one of them has members.
-    /// Returns `None` if they cannot be read; the pair then keeps its estimate.
+    /// Returns `None` if one of them cannot be read or is too large; the pair then keeps its
+    /// estimate.
     pub fn measure(
         &mut self,
         (a, b): (ContentId, ContentId),

@@ -83,7 +83,8 @@ impl ContentReader<'_> {
             }
         }
         let failure = failure.unwrap_or_else(|| Self::unread(Path::new(""), CHANGED));
-        // No file has the content any more. But it may also be the text of a document.
+        // The content was not read from a file of its own. But it may also be the text of a
+        // document.
         Ok(self.text_of_document(wanted).map_err(|_| failure))
     }
 
@@ -94,8 +95,8 @@ impl ContentReader<'_> {
             return Ok(false);
         };
         if self.snapshot.is_partial() {
-            // Such a caller does not see every file, and must learn nothing about a file until all
-            // its bytes are verified.
+            // The caller of a partial snapshot does not see every file, and must learn nothing
+            // about a file until all its bytes are verified.
             return Ok(false);
         }
         Ok(is_encoded(&holder.path))
@@ -115,8 +116,8 @@ impl ContentReader<'_> {
             .filter(|(_, rendition)| matches!(rendition, Rendition::Text | Rendition::Unpacked));
         let holder = owners.find_map(|&(owner, _)| self.scoped.holders(owner).next());
         let (Some(holder), Some(part_reader)) = (holder, self.part_reader) else {
-            // Either there is no reader, or the content is all texts of an archive joined, which is
-            // not the text of any document.
+            // Either there is no reader, or no scoped file has this content as its text. For
+            // example, all texts of an archive joined are not the text of any document.
             let path = holder.map_or(Path::new(""), |holder| &holder.path);
             return Err(Self::unread(path, NOT_TAKEN_APART));
         };

@@ -1,7 +1,7 @@
 //! Measures two contents by reading them, and judges the result.
 //!
-//! The measures depend only on the two contents and on the marked templates. So in every question,
-//! the same two contents have the same measures, unit and relation.
+//! The measures depend only on the two contents, the marked templates and the requested unit. So in
+//! all questions with one unit, the same two contents have the same measures.
 
 use resemble_core::similarity::proof::{self, Provable};
 use resemble_core::similarity::{self, Templates, Unit};
@@ -179,7 +179,7 @@ mod tests {
     }
 
     /// Shared bytes are counted in the smaller file, because the larger one may repeat one shared
-    /// line a hundred times.
+    /// line many times.
     #[test]
     fn few_shared_bytes_make_no_relation() {
         let line = "one two three four five six seven eight. ";

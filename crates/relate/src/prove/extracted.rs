@@ -95,7 +95,7 @@ impl Sink for DiscardSink {
 }
 
 /// Extracts the file at a path, or the member that the path names after a `!`. Returns `None` if
-/// the member cannot be extracted, or is too large to be read whole.
+/// the member cannot be extracted, or if the file or the member is too large to be read whole.
 pub fn extract(path: &Path, part_reader: &dyn PartReader) -> Result<Option<Extracted>, AskError> {
     let (file, names) = way(path);
     let mut all = extract_all(file, &[names], part_reader)?;
@@ -264,7 +264,7 @@ impl<'p> OpenedFile<'p> {
     }
 
     /// Passes the parts to `sink`. Returns `false` if there is no reader for the file, or if
-    /// reading failed. In the latter case, the parts that `sink` has received are unusable.
+    /// reading failed. If reading failed, the parts that `sink` has received are unusable.
     pub(super) fn take_apart(
         &self,
         part_reader: &dyn PartReader,
@@ -273,8 +273,8 @@ impl<'p> OpenedFile<'p> {
         Ok(matches!(self.read_parts(part_reader, sink)?, Some(Ok(_))))
     }
 
-    /// Passes the parts to `sink`, and returns those that were skipped. Returns `None` if there is
-    /// no reader for the file.
+    /// Passes the parts to `sink`, and returns those that were skipped, or the reason why reading
+    /// failed. Returns `None` if there is no reader for the file.
     #[allow(clippy::type_complexity)] // what the reader says, if it is asked
     fn read_parts(
         &self,
@@ -292,7 +292,7 @@ impl<'p> OpenedFile<'p> {
 }
 
 /// Splits a path into the path of a file and the names of a member in it. There are no names if the
-/// path is that of a file.
+/// path is that of a file, or names none.
 pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
     let is_file = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
     if is_file(path) {
@@ -309,7 +309,7 @@ enum PartRelation<'n> {
     Wanted,
     /// The part contains the wanted member. These names remain after the name of the part.
     LeadsOn(&'n [u8]),
-    /// The part is neither of these.
+    /// The part is neither the wanted member nor a way to it.
     Unrelated,
 }
 
@@ -348,7 +348,7 @@ impl<'n> PartCollector<'n> {
         }
     }
 
-    /// Returns the number of bytes that it keeps in memory.
+    /// Returns the number of bytes that are kept in memory.
     fn room(&self) -> usize {
         let kept = [&self.own, &self.text, &self.packed];
         let kept = kept.into_iter().flatten().map(Vec::len).sum::<usize>();

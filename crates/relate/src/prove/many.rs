@@ -124,7 +124,7 @@ impl<'a> PairProver<'a> {
     }
 
     /// Measures two contents that are not identical. Returns `None` if one of them cannot be read
-    /// now, or differs from that in the index.
+    /// now, is too large, or differs from that in the index.
     pub fn measure(
         &self,
         a: &ContentRow,
@@ -176,8 +176,9 @@ impl<'a> PairProver<'a> {
         Ok((measured, unread.into_values().collect()))
     }
 
-    /// Returns the measures of two contents that are not identical. They are taken from the index
-    /// or computed. Returns `None` if one of the contents cannot be read.
+    /// Returns the measures of two contents that are not identical. They are taken from the other
+    /// program or from the index, or are computed. Returns `None` if one of the contents cannot be
+    /// read.
     fn measures(
         &self,
         (a, a_kind): &WantedOfKind,
@@ -210,7 +211,8 @@ impl<'a> PairProver<'a> {
         Ok(found)
     }
 
-    /// Computes the measures of two contents of these kinds by reading both.
+    /// Computes the measures of two contents of these kinds by reading both. Returns `None` if one
+    /// of them cannot be read.
     fn made(
         &self,
         a: &WantedContent,
@@ -246,8 +248,8 @@ impl<'a> PairProver<'a> {
         })
     }
 
-    /// Measures two files of which at least one has members. Returns `None` in the same cases as
-    /// [`Self::measure`].
+    /// Measures two files of which at least one has members. Returns `None` if there is no reader
+    /// of parts, and in the same cases as [`Self::measure`].
     pub fn measure_members(
         &self,
         owners: (ContentId, ContentId),
@@ -264,7 +266,7 @@ impl<'a> PairProver<'a> {
 
     /// Returns the share of a text's words that are nearest to these samples. Each sample counts
     /// with its weight in `worth` (`ShingledText::share_nearest`). Returns `None` if the content is
-    /// not a text, or cannot be read now.
+    /// not a text, is too large, or cannot be read now.
     pub fn share_nearest(
         &self,
         row: &ContentRow,

@@ -108,7 +108,8 @@ pub struct HeldContent {
 }
 
 /// Extracts the contents of the file at a path, or of the member that the path names after a `!`.
-/// Returns `None` if the file or member has no members, or more bytes than are read at once.
+/// Returns `None` if the file or member cannot be extracted, has no members, or has more bytes than
+/// are read at once.
 pub fn held_by(
     path: &Path,
     part_reader: &dyn PartReader,

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use crate::ask::AskError;
 
 /// The maximum number of bytes of a file that is read. Both files of a pair are in memory at once,
-/// so larger files are compared by their chunks instead.
+/// so larger files are compared by their chunks and samples instead.
 pub const LARGEST_READ: ByteLen = ByteLen(64 << 20);
 
 /// Reads at most [`LARGEST_READ`] bytes of a regular file, with the same precautions as indexing.
@@ -65,9 +65,9 @@ pub fn digest_of(path: &Path) -> Result<ContentDigest, AskError> {
     }
 }
 
-/// The open folders of a question that reads many files. Each folder is opened and checked only
-/// once. If a folder is replaced later, this is not noticed. But the bytes of a file are used only
-/// if they have the digest in the index.
+/// The open folders of a question that reads many files. A folder that is still open is not opened
+/// and checked again. If a folder is replaced later, this is not noticed. But the bytes of a file
+/// are used only if they have the digest in the index.
 #[derive(Debug, Default)]
 pub struct OpenFolders(HashMap<PathBuf, Anchor>);
 

@@ -96,7 +96,8 @@ impl Rendition {
         matches!(self, Self::WholeText | Self::WholeBytes)
     }
 
-    /// Returns which of the two wholes this is: 0 for the texts, 1 for the other contents.
+    /// Returns which of the two wholes this is: 0 for the texts, 1 for the other contents. Returns
+    /// `None` for other renditions.
     pub const fn which_whole(self) -> Option<usize> {
         match self {
             Self::WholeText => Some(0),
@@ -258,8 +259,8 @@ pub struct Occurrence {
     pub number: Option<u32>,
 }
 
-/// Returns all places that have a content as a rendition, files first. If `parts` is false, returns
-/// only files that have it as their own bytes.
+/// Returns all places that have a content as a rendition. Files that have it as their own bytes
+/// come first. If `parts` is false, returns only these files.
 pub fn occurrences(
     snapshot: &Snapshot,
     row: &ContentRow,
@@ -381,7 +382,7 @@ pub fn renditions_among(
     found
 }
 
-/// Returns the content of the other whole of the same archive.
+/// Returns the content of the other whole of the same archive, if there is one.
 pub fn other_whole(
     snapshot: &Snapshot,
     content: ContentId,
@@ -434,7 +435,8 @@ pub fn held_contents(
 }
 
 /// Returns the numbers of the parts that are within a member and have no parts of their own. If
-/// `member` is `None`, these are the parts within the file. `parts` is as for [`renditions_among`].
+/// `member` is `None`, these are the parts within the file. Wholes are left out. `parts` is as for
+/// [`renditions_among`].
 pub fn held_among(
     parts: impl Iterator<Item = (PartRole, Option<u32>)>,
     member: Option<u32>,

@@ -1,4 +1,4 @@
-//! Selects the file that stays in a set of equal files.
+//! Selects the file that stays in a set of equal files or among near copies.
 
 use std::cmp::{Ordering, Reverse};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub const RULES: &str =
 /// A rule that prefers some files of a set over others.
 #[derive(Clone, Debug)]
 pub struct KeepRule {
-    /// The rule as the user gave it. The script names the rules that decided.
+    /// The rule as the user gave it. The script names all rules.
     text: String,
     test: RuleTest,
 }
@@ -68,7 +68,7 @@ impl KeepRule {
         &self.text
     }
 
-    /// Returns the directory of the rule, as the user gave it.
+    /// Returns the directory of the rule, if it names one.
     pub fn dir(&self) -> Option<&Path> {
         match &self.test {
             RuleTest::In(dir, _) => Some(dir),
@@ -111,8 +111,9 @@ impl KeepRule {
     }
 }
 
-/// Returns the date by which `newest` and `oldest` compare. It is the date that the document states
-/// if all compared documents state one; otherwise it is the time of the file.
+/// Returns the date by which `newest` and `oldest` compare; `None` if it is in the future. It is
+/// the date that the document states if all compared documents state one; otherwise it is the time
+/// of the file.
 fn date(file: &FileState, latest: i64) -> Option<Time> {
     let date = match file.stated {
         Some(seconds) => Time { seconds, nanos: 0 },
@@ -127,8 +128,8 @@ pub(super) fn sort(files: &mut [FileState], means: &Means<'_>) {
     files.sort_by(|a, b| by_rules(a, b, means).then_with(|| usual(a, b)));
 }
 
-/// Compares two near copies. The lesser one stays. If the rules do not decide, that is the newest
-/// by the dates that the documents state, if all state one. Next is the largest, because no smaller
+/// Compares two near copies. The lesser one stays. If the rules do not decide, the newest stays by
+/// the dates that the documents state, if all state one. Then the largest stays, because no smaller
 /// file can contain it.
 pub(super) fn compare_near(a: &FileState, b: &FileState, means: &Means<'_>) -> Ordering {
     by_rules(a, b, means)

@@ -8,7 +8,8 @@ use super::{Means, Plan};
 
 impl Plan {
     /// Returns the path to which a file is moved or copied. Below the target folder, the file keeps
-    /// its path relative to its root. Fails if another file has the same target.
+    /// its path relative to its root. Returns `None` if the plan moves and copies nothing. Fails if
+    /// another file has the same target.
     pub(super) fn place(&mut self, path: &Path) -> Result<Option<PathBuf>, ()> {
         let Some(dir) = self.kind.target() else {
             return Ok(None);

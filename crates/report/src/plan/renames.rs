@@ -68,12 +68,12 @@ struct Mover {
     has_failed: bool,
 }
 
-/// The reason why a name cannot be used yet.
+/// The reason why a name cannot be used yet, if there is one.
 enum Obstacle {
     None,
     /// A file or folder has the name, and is to be renamed itself.
     Mover(usize),
-    /// A folder.
+    /// A folder has the name, and is not to be renamed.
     Folder(PathBuf),
     /// An entry that stays.
     Fixture(PathBuf),
@@ -156,7 +156,7 @@ impl<'d> TreeMoves<'d> {
         }
     }
 
-    /// Counts the files below each folder of B.
+    /// Returns the number of files below each folder of B.
     fn files_below(&self) -> BTreeMap<PathBuf, usize> {
         let mut below = BTreeMap::new();
         for file in &self.files {
@@ -378,8 +378,8 @@ impl<'a> Schedule<'a> {
         self.movers[number].is_done = true;
     }
 
-    /// Gives a file a temporary name at the top of B. In a folder below, the file would keep that
-    /// folder from being removed.
+    /// Gives a file or folder a temporary name at the top of B. In a folder below, it would keep
+    /// that folder from being removed.
     fn let_wait(&mut self, number: usize) {
         if self.movers[number].waits.is_some() {
             self.movers[number].has_failed = true;
@@ -408,8 +408,9 @@ impl<'a> Schedule<'a> {
         self.free.insert(mover.source.clone());
     }
 
-    /// Frees the name of a folder, so that a file can get it. The files below the folder move
-    /// first, and then the folder is removed.
+    /// Frees the name of a folder, so that a file can get it. Returns the number of an entry that
+    /// must move first: one below the folder, or the folder itself if files stay in it. If there is
+    /// no such entry, the folder is removed.
     fn clear(&mut self, number: usize, path: &Path) -> Option<usize> {
         let inside = self.movers.iter().position(|mover| {
             !mover.is_done
@@ -452,7 +453,7 @@ impl<'a> Schedule<'a> {
         next
     }
 
-    /// Removes the folders that the renames have emptied, unless A has them.
+    /// Adds the steps that remove folders which the renames have emptied, unless A has them.
     fn vacate_all(&mut self) {
         let mut folders: Vec<&Path> = self
             .movers

@@ -67,7 +67,8 @@ fn meaning(kind: &Treatment) -> (String, bool) {
     }
 }
 
-/// The shell functions of every plan: `step`, `copy`, `rename` and `vacate`.
+/// The shell functions of every plan. Steps call `step`, `supersede`, `copy`, `rename` and
+/// `vacate`.
 const RUNTIME: &str = concat!(include_str!("runtime.sh"), include_str!("undo.sh"));
 
 /// Writes the whole script.

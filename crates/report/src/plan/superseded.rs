@@ -29,7 +29,8 @@ use crate::rows::percent_text;
 pub struct Superseding<'a> {
     /// The least share of a near copy that must lie in the file that stays.
     pub share: Fraction,
-    /// Compares a near copy with the file that stays. Returns the reason if that is not possible.
+    /// Compares a near copy with the file that stays. Returns what its removal loses, or why that
+    /// cannot be measured.
     pub compare: &'a dyn Fn(&FileState, &FileState) -> Result<Loss, String>,
 }
 
@@ -55,7 +56,7 @@ pub struct Loss {
     pub is_whole: bool,
     /// True if the figures are those of the texts that were extracted from both files.
     pub is_of_text: bool,
-    /// Both files have the same text.
+    /// True if both files have the same text.
     pub is_same_text: bool,
     /// The digests of the file that stays and of the copy.
     pub digests: [String; 2],

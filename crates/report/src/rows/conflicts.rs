@@ -24,7 +24,7 @@ pub enum ConflictState {
     Holds,
     /// Each has content that the other lacks.
     Diverged,
-    /// There is no file to compare it with.
+    /// The conflict was compared with no file.
     Alone,
 }
 
@@ -59,7 +59,7 @@ pub struct ConflictRow {
     pub original: PathText,
     /// The original no longer exists.
     pub gone: bool,
-    /// The file that it is compared with: the original, or the first of its conflicts.
+    /// The file that it was compared with: the original, or the first of its conflicts.
     pub other: Option<PathText>,
     /// The relation of the two files.
     pub state: ConflictState,

@@ -51,8 +51,8 @@ pub struct LinkRow {
     pub target: PathText,
     /// When the target was removed, in seconds since 1970; `null` if that was not seen.
     pub gone: Option<i64>,
-    /// The target was renamed, and may have been edited since; else the place has exactly its
-    /// bytes.
+    /// True if the target was renamed; it may have been edited since. Otherwise a known place has
+    /// exactly its bytes.
     pub renamed: bool,
     /// The present place of the target; `null` if unknown.
     pub place: Option<PathText>,

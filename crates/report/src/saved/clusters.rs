@@ -67,7 +67,7 @@ fn name_by_kept_copies(cluster: &mut Cluster, sets: &[IdenticalSet], keep: &Keep
     has_others
 }
 
-/// Returns the kept part of a cluster as one or more clusters. In each of them, every member is
+/// Returns the kept part of a cluster as clusters, possibly none. In each of them, every member is
 /// linked to the centre. `sets` are all sets of identical files of the report.
 pub(super) fn pick(
     mut cluster: Cluster,

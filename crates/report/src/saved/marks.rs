@@ -40,7 +40,7 @@ impl SavedMarks {
     ///
     /// # Errors
     ///
-    /// Fails if the marks are damaged, or contradict each other.
+    /// Fails if the marks are damaged, have an unknown layout, or contradict each other.
     pub fn parse(bytes: &[u8]) -> Result<Self, SavedError> {
         let known: Envelope<'_> = serde_json::from_slice(bytes).map_err(|error| damaged(&error))?;
         let found = known.schema;

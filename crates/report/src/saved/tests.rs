@@ -64,8 +64,8 @@ fn link(a: &str, b: &str, percent: u32) -> Link {
     }
 }
 
-/// Returns a cluster with the centre `docs/c`, in which one member is linked to another member
-/// only.
+/// Returns a cluster with the centre `docs/c`. Every member is linked to the centre, and two of
+/// them also to each other.
 fn star() -> Cluster {
     let names = ["docs/c", "docs/a", "docs/b", "docs/old/d", "docs/e"];
     Cluster {

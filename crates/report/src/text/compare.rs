@@ -2,8 +2,8 @@
 //!
 //! 1. Totals of both sides come first, then a line for each class with its sign. So the signs of
 //!    the rows need no legend.
-//! 2. Directories that moved as a whole follow, one on each line. The rows of files that moved with
-//!    them are not listed.
+//! 2. Directories that moved as a whole follow, one on each line. By default, the rows of files
+//!    that moved with them are not listed.
 //! 3. The rows are last, by class, and folded by folder. Classes of files without a partner come
 //!    first. Within each class, the biggest file comes first.
 
@@ -139,7 +139,8 @@ fn head(style: TextStyle, document: &CompareDocument) -> Vec<Vec<Cell>> {
     ]
 }
 
-/// Returns a line for each class that has files, with the numbers of its files in A and in B.
+/// Returns a heading, and a line for each class that has files, with the numbers of its files in A
+/// and in B. Lines about other entries and about small files follow.
 fn counts(document: &CompareDocument) -> Vec<Vec<Cell>> {
     let mut sum = document.body.summary;
     let heading = |text: &str| Cell::right(text, Tint::Heading);
@@ -213,7 +214,7 @@ fn small(document: &CompareDocument) -> Option<Vec<Cell>> {
     (small > 0).then(|| sentence(text, Tint::Plain))
 }
 
-/// The number of directories that moved as a whole and are shown by default.
+/// The maximum number of directories that moved as a whole and are shown by default.
 const TREES: usize = 12;
 
 fn trees(style: TextStyle, document: &CompareDocument, view: View) -> Vec<Vec<Cell>> {
@@ -409,8 +410,9 @@ fn is_explained(moves: &Moves<'_>, row: &CompareRow) -> bool {
     false
 }
 
-/// Distributes `room` lines among lists that need this many. Short lists get all the lines that
-/// they need. The others share the rest.
+/// Distributes `room` lines among lists and returns the number of lines of each. `needs` has the
+/// number that each list needs. Short lists get all the lines that they need. The other lists share
+/// the rest.
 fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by_key(|at| needs[*at]);
@@ -424,7 +426,8 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     shares
 }
 
-/// Adds the line of a row, and a line for each further file that it matches.
+/// Adds the line of a row. If everything is shown, also adds a line for each further partner of the
+/// row.
 fn entry(
     style: TextStyle,
     document: &CompareDocument,

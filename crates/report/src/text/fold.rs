@@ -70,7 +70,7 @@ struct Node {
     bytes: u64,
 }
 
-/// Folds a list of paths and sizes. The result has at most `room` lines, but at least one.
+/// Folds a list of paths and sizes. The result has at most `room` lines; 0 counts as 1.
 pub(super) fn fold<'a>(files: impl Iterator<Item = (&'a [u8], u64)>, room: usize) -> Folded<'a> {
     let leaf = |(index, (path, bytes))| Leaf { path, bytes, index };
     let mut leaves: Vec<Leaf<'a>> = files.enumerate().map(leaf).collect();

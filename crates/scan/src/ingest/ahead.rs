@@ -130,7 +130,8 @@ struct Fetchers {
 }
 
 impl Ahead {
-    /// If files are not cached, prefetches a file before its job is begun.
+    /// If files are not cached, prefetches a file before its job is begun. Returns the mark that
+    /// shows whether it was prefetched; `None` if files are cached.
     pub(super) fn file(
         &mut self,
         number: u64,

@@ -105,7 +105,8 @@ struct WorkState {
     first_done: Option<Instant>,
 }
 
-/// The set of contents that wait to be taken apart. Clones share the set.
+/// The set of contents that wait to be taken apart, or whose parts are not in the index yet. Clones
+/// share the set.
 #[derive(Clone, Debug)]
 pub struct WaitingDocuments(Arc<Work>);
 
@@ -115,11 +116,11 @@ impl WaitingDocuments {
         self.0.state.lock().queue.has(content)
     }
 
-    /// Returns all contents that wait.
+    /// Returns all contents of the set.
     ///
     /// # Errors
     ///
-    /// If more than `most` contents wait, returns their number as the error.
+    /// If the set has more than `most` contents, returns their number as the error.
     pub fn contents(&self, most: usize) -> Result<Vec<ContentId>, usize> {
         let state = self.0.state.lock();
         let contents = state.queue.contents();
@@ -153,7 +154,7 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    /// Plans one thread for each processor, but not more than there is memory for.
+    /// Plans `threads` threads and one in reserve, but not more than there is memory for.
     pub(super) fn new(
         index: &Arc<Index>,
         threads: usize,
@@ -264,8 +265,8 @@ impl Documents {
     }
 
     /// Returns the time at which the waiting results should be written. Returns `None` if no
-    /// results wait. If nothing else is queued or being read, the results should be written at
-    /// once.
+    /// results wait. If nothing else is queued or being read, or if many results wait, they should
+    /// be written at once.
     pub(super) fn due(&self) -> Option<Instant> {
         let state = self.work.state.lock();
         let first = state.first_done?;
@@ -413,8 +414,8 @@ impl TakenApart {
     }
 }
 
-/// Returns the files that have a content now. The file with which the content was queued is the
-/// first one. Returns `None` if the content need not be taken apart any more.
+/// Returns the digest of a content, and the files that have it now. The file with which the content
+/// was queued is the first one. Returns `None` if the content need not be taken apart any more.
 fn found(
     index: &Index,
     waiting: Waiting,

@@ -90,7 +90,8 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Lists a directory. Returns `None` if that fails; the walk will fail, too, and report it.
+    /// Lists a directory. Returns `None` if it is on another file system, or if listing fails; the
+    /// walk will fail, too, and report it.
     pub(super) fn new(wanted: &Upcoming) -> Option<Self> {
         let dir = wanted.anchor.dir(&wanted.path).ok()?;
         if dir.stat.dev != wanted.device_above {
@@ -165,7 +166,7 @@ impl Lister {
     }
 
     /// Takes the listing of the directory that the walk visits now. Returns `None` if the thread
-    /// has not begun it.
+    /// has not begun it, or if it failed.
     pub(super) fn take(&self, path: &Path) -> Option<Listed> {
         self.thread.as_ref()?;
         let mut state = self.shared.state.lock();

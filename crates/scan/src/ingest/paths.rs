@@ -138,7 +138,8 @@ impl Run<'_> {
         Ok(row.flatten().is_some_and(|row| row.stat.fs != id))
     }
 
-    /// Returns whether a missing root was a single file. Such a root is removed like any file.
+    /// Returns whether a missing root was a single file whose folder can be opened. Such a root is
+    /// removed like any file.
     fn file_vanished(&self, root: &Path) -> Result<bool, IngestError> {
         let was_file = matches!(self.snapshot.entry(root)?, Some(Entry::File(_)));
         Ok(was_file

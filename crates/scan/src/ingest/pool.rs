@@ -267,7 +267,7 @@ impl Pool {
         self.jobs
     }
 
-    /// Returns the total size of these files in bytes.
+    /// Returns the total size of the files of [`Self::under_way`] in bytes.
     pub(super) const fn bytes_under_way(&self) -> u64 {
         self.bytes
     }

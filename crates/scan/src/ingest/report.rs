@@ -25,7 +25,7 @@ pub enum Listing {
     Skip,
 }
 
-/// A name whose content is in the index now. It is reported after the commit.
+/// A name of a file that a commit has put into the index. It is reported after the commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
     /// Its path.
@@ -103,7 +103,8 @@ pub struct Progress {
     pub files_read: u64,
     /// Number of bytes that were read from files. Holes do not count.
     pub bytes_read: u64,
-    /// Number of files that wait to be read or are being read.
+    /// Number of files that wait to be read or are being read, and of documents that the reconcile
+    /// waits for.
     pub pending: u64,
     /// Number of directories that were found but not listed yet.
     pub pending_dirs: u64,

@@ -16,7 +16,8 @@ use super::{Ingest, IngestError};
 use crate::fsid::FsIds;
 use crate::walk::{Anchor, Stat};
 
-/// The maximum number of names that are compared in one call.
+/// If the index has more names than this, only files with several names are compared, and at most
+/// this many of them.
 const MOST: usize = 20_000;
 
 impl Ingest {

@@ -19,7 +19,7 @@ pub enum Scope {
 }
 
 /// The reason why a path may have changed. Whether it did change is found by its `stat`. The cause
-/// only decides how far an equal `stat` is trusted.
+/// only decides how far the `stat` is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// Anything may have happened: this is a scan, or an event with few details. A file with an
@@ -150,8 +150,8 @@ pub enum DocumentTurns {
 /// The intended use of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexUse {
-    /// The index is used several times. At the end of a reconcile everything is durable, and
-    /// segments are merged.
+    /// The index is used several times. At the end of a reconcile everything is durable. After a
+    /// bulk load, segments are merged.
     #[default]
     Again,
     /// A daemon uses the index. Small changes are visible at once. They become durable with the

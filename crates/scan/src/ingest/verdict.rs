@@ -116,7 +116,7 @@ mod tests {
                 now.ctime.nanos += 1;
                 decide(&known, &now, written_to, || true)
             });
-            // Whether the file was written to depends on the cause, so the result differs.
+            // The result does not depend on `written_to`, which is considered afterwards.
             assert_eq!(verdicts, [Touched, Touched, Changed, Changed]);
         }
     }

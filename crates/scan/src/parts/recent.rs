@@ -231,8 +231,8 @@ mod tests {
 
     use super::*;
 
-    /// A reader that reports the bytes of a file twice, and then an incomplete part. It counts its
-    /// calls.
+    /// A reader that reports the bytes of a file as three parts, of which the second one is
+    /// incomplete. It counts its calls.
     #[derive(Debug, Default)]
     struct Twice(AtomicUsize);
 

@@ -8,9 +8,9 @@
 //! 1. **If the file has grown**, only the new bytes are read. It is *assumed* that the bytes before
 //!    the old end are unchanged, although a `stat` cannot prove it. To recognise a file that was
 //!    rewritten, its first bytes and the bytes before the old end are compared. If they are equal,
-//!    the file is *unsettled*. It is read and hashed when it has not changed for
-//!    [`SETTLE_WINDOW`](super::SETTLE_WINDOW), or at once if a user asks for certainty. This costs
-//!    only hashing, because all bytes were digested before.
+//!    the file counts as grown, and is *unsettled*. It is read and hashed when it has not changed
+//!    for [`SETTLE_WINDOW`](super::SETTLE_WINDOW), or at once if a user asks for certainty. This
+//!    costs only hashing, because all bytes were digested before.
 //! 2. **Any other change** is found by reading and hashing the file, stretch by stretch. The result
 //!    of a stretch with the same blocks is used again. All other stretches are read once more and
 //!    digested ([`changed`](super::changed)). Editors save a file by renaming a new file to its
@@ -48,8 +48,8 @@ const EDGE: usize = 4 << 10;
 const MOST: usize = 32 << 20;
 
 /// The maximum number of bytes of memory for the stretches of one file. If they take more, they are
-/// not stored. That happens for a text of two gigabytes that repeats itself: for each gigabyte, its
-/// stretches take 7 MB.
+/// not stored. That happens for a text of more than two gigabytes that repeats itself: for each
+/// gigabyte, its stretches take 7 MB.
 const MOST_OF_FILE: usize = MOST / 2;
 
 /// The states of the large files that were read last, by device and inode. All readers share them.

@@ -3,7 +3,8 @@
 //! A reader stores its state for the file at the end of a turn. The next reading of the file
 //! continues from there. If the file was written to meanwhile, it is still read to its end, as it
 //! would be without a pause. The result is then *moving*, with the `stat` from the beginning. The
-//! reading begins again only if the file was replaced or has become shorter.
+//! reading begins again if the file was replaced, if it has become shorter than what was read, or
+//! if the edges of what was read have changed.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant, SystemTime};

@@ -1,5 +1,5 @@
-//! Tests with files that change while they are read. The change is made in [`Contents::look_up`],
-//! which the reader calls after reading the file and before its second `stat`.
+//! Tests of reading. In some, the file changes while it is read. The change is made in
+//! [`Contents::look_up`], which the reader calls after reading and before its second `stat`.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -328,7 +328,8 @@ fn swaps_between_looking_and_opening_lead_nowhere() {
     assert!(read > 0);
 }
 
-/// Reads a file in turns of one piece each. Calls `between` between two turns.
+/// Reads a file in turns of one piece each. Calls `between` between two turns. Returns the number
+/// of turns, and the result of the last one.
 fn in_turns(
     anchor: &Anchor,
     path: &Path,

@@ -1,7 +1,8 @@
 //! Delivers alerts from the log to sinks, in one thread. Each sink has its own pace.
 //!
 //! The crate `resemble_notify` decides which alerts are delivered, and when. This module has the
-//! thread, and the sinks that only a daemon has. A sink that fails or hangs delays no other.
+//! thread, and the sinks that only a daemon has. A sink that fails, or whose program hangs, delays
+//! no other sink.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -148,7 +149,7 @@ fn keep(places: &mut Places, outlets: &[Outlet]) {
     }
 }
 
-/// Logs each sink that has begun or ceased to fail between the two states.
+/// Logs each sink that began to fail, fails for a new reason or works again.
 fn tell_failures(before: &[SinkStatus], after: &[SinkStatus]) {
     for sink in after {
         let before = before.iter().find(|other| other.name == sink.name);

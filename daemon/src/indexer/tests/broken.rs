@@ -1,4 +1,4 @@
-//! Tests an index that cannot be written any more, on a file system that became read-only.
+//! Tests a damaged index, and one that cannot be written because its file system became read-only.
 
 use resemble_index::Options as IndexOptions;
 use resemble_testutil::prose::prose;

@@ -16,12 +16,12 @@
 //!    So parts can be mapped ([`resemble_mapped`]), and a process that reads the old state keeps
 //!    it.
 //! 2. **Memory.** Building holds one bucket in memory. Merging reads the old lists from mapped
-//!    parts, whose pages the kernel may drop at any time, and writes through two buffers. Only
-//!    eight bytes a document grow with the collection.
+//!    parts, whose pages the kernel may drop at any time, and writes through two buffers. Apart
+//!    from that, only some bytes for each document grow with the collection.
 //! 3. **The first run also merges**: into an empty state. Removing documents is a merge, too.
 //! 4. **Shards.** Building divides the values into ranges, and searching divides the documents into
 //!    ranges. For each range the running program starts another process of itself (`shards`). A
-//!    single process makes the same bytes, because nothing depends on where a range ends.
+//!    single process makes the same lists, because no list depends on where a range ends.
 
 mod build;
 mod folder;
@@ -49,12 +49,12 @@ pub use values::DocumentValues;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArraysError {
-    /// A file cannot be read or written.
+    /// A file or a folder cannot be read or written.
     #[error("cannot {verb} {}: {source}", path.display())]
     Io {
         /// The verb of the failed operation.
         verb: &'static str,
-        /// The file.
+        /// The file or the folder.
         path: PathBuf,
         /// The error of the kernel.
         source: io::Error,

@@ -93,7 +93,7 @@ pub(super) fn chosen(args: &MethodArgs) -> CliResult<ChosenMethod> {
     })
 }
 
-/// Returns the secret seed from the command line or from a file.
+/// Returns the secret seed from the command line or from a file, if one of them is given.
 fn seed(args: &MethodArgs) -> CliResult<Option<String>> {
     let Some(path) = &args.seed_file else {
         return Ok(args.seed.clone());
@@ -123,7 +123,8 @@ impl ChosenMethod {
         }
     }
 
-    /// The limits of `--min`, `--min-shared` and `--top`.
+    /// Returns the limits of `--min`, `--min-shared` and `--top`. Refuses `--min-shared` for
+    /// methods without chunks.
     pub(super) fn limits(&self, selection: &Selection) -> CliResult<MethodLimits> {
         let has_chunks = matches!(self.method, Method::Tttd | Method::Bsw);
         if selection.min_shared.is_some() && !has_chunks {

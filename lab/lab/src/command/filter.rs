@@ -15,7 +15,7 @@ use resemble_report::table::{Field, Style, write_row};
 /// The indices of two files in the answer.
 pub(super) type FilePair = (u32, u32);
 
-/// The pairs that the program accepts. `name` gives the name of a file.
+/// Returns the pairs that the program accepts. `name` gives the name of a file.
 pub(super) fn run<'a>(
     command: &str,
     pairs: &HashSet<FilePair>,

@@ -1,9 +1,9 @@
 //! The command `groups`: for sif, the groups that its paper prints; for other methods, clusters of
 //! similar pairs.
 //!
-//! The answer lists what files have in common. Thresholds, rules and interesting sets are applied
-//! in this module. So a question with another threshold or rule takes only a moment: sif's collated
-//! sets are cached, and no file is read again.
+//! The answer lists what files have in common. Rules and interesting sets, and for sif also
+//! thresholds, are applied in this module. So a question to sif with another threshold or rule
+//! takes only a moment: the collated sets are cached, and no file is read again.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -181,7 +181,7 @@ fn place_of(files: &[MethodFileRow], path: &Path) -> Option<u32> {
     found.map(|(place, _)| place)
 }
 
-/// Returns the index of the file with this real path.
+/// Returns the index of the file with this real path, if there is one.
 fn place_of_file(files: &[MethodFileRow], real: &Path) -> Option<u32> {
     let inode = |path: &Path| {
         let metadata = fs::metadata(path).ok()?;
@@ -286,8 +286,8 @@ fn check(chosen: &ChosenMethod, args: &GroupsArgs) -> CliResult<()> {
     Ok(())
 }
 
-/// Returns the limit for sif that `--degree` sets. A fingerprint that more files have is no
-/// evidence.
+/// Returns the limit for sif that `--degree` sets, if it is given. A fingerprint that more files
+/// have is no evidence.
 fn most_members(args: &GroupsArgs, files: usize) -> Option<u32> {
     use resemble_proto::message::Degree;
     match args.degree? {

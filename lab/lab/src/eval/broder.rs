@@ -38,7 +38,7 @@ struct Stage {
     file: u64,
 }
 
-/// Runs a function and adds its costs to a stage.
+/// Runs a function, adds the times that it takes to a stage, and returns its result.
 fn timed<T>(
     meters: &Meters<'_>,
     stage: &mut Stage,
@@ -119,8 +119,8 @@ fn failed(path: &Path, source: std::io::Error) -> LabError {
     PhaseError::Folder { path, source }.into()
 }
 
-/// Makes the report, or returns `None` for a folder without texts. Data that does not fit into
-/// `memory` bytes is written to the folder `work`, which is cleared at the end.
+/// Makes the report, or returns `None` for a folder without texts. The files of the phases are
+/// written to the folder `work`, which is cleared at the end. Sorting takes `memory` bytes.
 ///
 /// # Errors
 ///

@@ -44,8 +44,8 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Reads regular files below a folder until their size reaches `most_bytes`. Symbolic links are
-    /// not followed.
+    /// Reads regular files below a folder until the texts have `most_bytes` bytes. Symbolic links
+    /// are not followed.
     ///
     /// # Errors
     ///

@@ -42,7 +42,7 @@ struct ChunkingResult {
     analysis: f64,
     partition: f64,
     pruned: f64,
-    /// The number of chunks that more than one file has.
+    /// The number of chunks that more than one file and at most half of all files have.
     shared: usize,
     /// The number of files that have the most frequent of these shared chunks.
     most_shared: usize,

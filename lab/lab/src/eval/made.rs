@@ -1,7 +1,8 @@
 //! Makes any number of synthetic texts for runs at scale, from the words of a collection.
 //!
-//! Each word is taken from a random place of the collection, so it is as frequent as it is there. A
-//! text depends only on the seed and its number, so no text has to be stored.
+//! Each word is taken from a random place of the collection, so it is as frequent as in the
+//! collection. A text depends only on the collection, the seed and its number, so no text has to be
+//! stored.
 
 use resemble_core::words::WordTexts;
 
@@ -10,15 +11,16 @@ use super::{Collection, Random};
 /// The number of pages in a family: versions of one page.
 pub const FAMILY: u32 = 8;
 
-/// The number of lines of a page. Each line has [`LINE`] words.
+/// The number of lines of a page, without the lines that all pages have. Each line has [`LINE`]
+/// words.
 const LINES: u64 = 60;
 const LINE: usize = 12;
 
 /// The number of words in a passage of a thesis.
 const PASSAGE: usize = 65;
 
-/// The number of passages at the start of each thesis that are its own, so that others can quote
-/// them.
+/// The number of passages at the start of each thesis that are its own, so that later theses can
+/// quote them.
 const OWN: u64 = 4;
 
 /// The number of theses in a department. The theses of a department draw from [`COMMON`] common

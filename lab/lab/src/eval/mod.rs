@@ -10,8 +10,9 @@
 //! Random numbers have fixed seeds, so all figures of a report except times are the same on every
 //! run and machine. Times are taken from a [`Clock`] argument, and tables with times say so.
 //!
-//! A figure that depends on chance is measured under [`SEEDS`] seeds and printed with its range. A
-//! sentence that draws a conclusion is made from the figures that it is about.
+//! A figure that depends on chance is measured under several seeds (by default [`SEEDS`]) and
+//! printed with its range. A sentence that draws a conclusion is made from the figures that it is
+//! about.
 
 pub mod anchors;
 pub mod broder;
@@ -42,7 +43,7 @@ use resemble_relate::parallel::in_parallel;
 
 use crate::error::{LabError, MethodError};
 
-/// The number of seeds under which a figure that depends on chance is measured.
+/// The default number of seeds under which a figure that depends on chance is measured.
 pub const SEEDS: u64 = 20;
 
 /// A function that returns the seconds since a fixed moment.

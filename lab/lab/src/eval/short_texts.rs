@@ -1,8 +1,9 @@
 //! Cherkasova et al. 2009, section 5: two collections of short texts, figures 9 and 10 and table 2.
 //!
 //! In the paper, its authors judged pairs by eye with `diff`. Here an oracle replaces them: it
-//! aligns the words of both texts by the longest common subsequence. A pair is correct if 70 % of
-//! all words of the two texts are aligned. The oracle uses no windows and no samples.
+//! aligns the words of both texts by the longest common subsequence. A pair is correct if at least
+//! 70 % of all words of the two texts are aligned. This oracle uses no windows and no samples.
+//! Another oracle compares all windows of the two texts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -157,8 +158,9 @@ impl FoundByMethods {
         each.join(", ")
     }
 
-    /// Names the method that finds the most pairs above 70 % on average, and says for how many
-    /// seeds this is so.
+    /// Ranks the methods by the mean number of pairs that they find at a threshold of 70 %. Returns
+    /// a sentence that compares each method with the next one: under how many seeds it finds more
+    /// pairs, or fewer.
     fn ranked(&self) -> String {
         let at = THRESHOLDS.iter().position(|&threshold| threshold == 70);
         let at = at.unwrap_or_default();
@@ -400,8 +402,8 @@ fn section(paper: &PaperCollection, texts: &[&Text], seeds: u64) -> Result<Secti
         .table(table_equal))
 }
 
-/// Returns twice the length of the longest common sequence of words, divided by the number of words
-/// of both texts. The time is the product of the two numbers of words.
+/// Returns twice the length of the longest common subsequence of words, divided by the number of
+/// words of both texts. The time is the product of the two numbers of words.
 fn alike(a: &[u8], b: &[u8]) -> f64 {
     let mut numbers: HashMap<&[u8], u32> = HashMap::new();
     let mut words = |text| -> Vec<u32> {

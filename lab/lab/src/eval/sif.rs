@@ -30,7 +30,7 @@ const SUBSTITUTIONS: usize = 300;
 /// The threshold of similarity. The paper: "setting the threshold at a very low 5%".
 const THRESHOLD: f64 = 0.05;
 
-/// The seed for the first file; the others have the next seeds.
+/// The seed for the first file; the other files have the next seeds.
 const SEED: u64 = 1994;
 
 /// Beginnings of names, in lower case, that select files like those that the paper collected.
@@ -93,7 +93,8 @@ fn expected(bytes: usize) -> f64 {
     (1.0 - 99.0 / bytes.max(99) as f64).powi(SUBSTITUTIONS as i32)
 }
 
-/// Replaces half of each of some files of about 30 KB, and searches for them among 4,000 others.
+/// Makes [`SUBSTITUTIONS`] substitutions in each of some files of about 30 KB, and searches for
+/// these files among 4,000 other files.
 fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabError> {
     let among: Vec<&Text> = collection.texts.iter().take(AMONG + 1).collect();
     let signatures = sign_all(params, &among)?;
@@ -496,7 +497,8 @@ fn shared(collated: &Collated) -> u64 {
         .sum()
 }
 
-/// Measures the bytes that a stored fingerprint takes, and the number of fingerprints of a file.
+/// Measures how many bytes a fingerprint takes, for how many bytes of text there is one, and how
+/// many fingerprints small files have.
 fn density(collection: &Collection, params: &MethodParams) -> Result<Section, LabError> {
     let columns = [
         "method",

@@ -31,7 +31,8 @@ pub struct ScoredPair {
 
 /// The pairs of contents from which rows are made.
 pub(super) struct FoundPairs {
-    /// The contents of all files of the question, in the order of their ids.
+    /// The contents of the question's files in the order of their ids, without empty and unreadable
+    /// ones.
     pub(super) contents: Vec<ContentRow>,
     /// The pairs that the threshold accepts. Their numbers are indices of `contents`.
     pub(super) found: Vec<ScoredPair>,

@@ -6,7 +6,7 @@
 //! content that it belongs to.
 //!
 //! ```text
-//! method.register        the blocks of each params id; the id used last comes first
+//! method.register        the blocks of each params id; the id written last comes first
 //! method.kept/ID/BLOCK   signatures by the place of their content in the block
 //! method.sets/ID         a digest of the contents, and the collated sets of sif made of them
 //! method.arrays          the name of the index whose ids the arrays of sorted5 use
@@ -36,7 +36,7 @@ pub(super) const BLOCK: u32 = 1024;
 /// The content of a record: encoded signatures by the content's id modulo [`BLOCK`].
 type SignatureBlock = BTreeMap<u32, Vec<u8>>;
 
-/// For each params id, the numbers of its blocks. The id that was used last is first.
+/// For each params id, the numbers of its blocks. The id that was written last is first.
 type BlockRegister = Vec<(String, BTreeSet<u32>)>;
 
 /// The names of records, with their new contents. `None` removes a record.
@@ -222,7 +222,7 @@ impl<'a> CachedSignatures<'a> {
         });
     }
 
-    /// The sets that are cached under this key.
+    /// Returns the sets that are cached under this key, if there are any.
     pub(super) fn recall_sets(&self, key: &[u8; 32]) -> Result<Option<Vec<u8>>, ReadError> {
         let record = self.snapshot.record(&sets_name(&self.id))?;
         Ok(record.and_then(|record| Some(record.strip_prefix(key)?.to_vec())))

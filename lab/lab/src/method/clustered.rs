@@ -6,7 +6,7 @@
 //!    only new contents are sketched and merged. If a content is gone, everything is merged again,
 //!    from signatures that are cached in the index. Only one question at a time uses a folder.
 //! 2. **Damage only costs time.** Files that are damaged, or that a killed process left, are made
-//!    again.
+//!    again. (In a folder that the user named, damage is an error.)
 //! 3. **A file that has just changed** is sketched in its new state. The index does not have that
 //!    state, so the work folder is emptied after such a question.
 //! 4. **A content takes only a few bytes of memory**, because there may be millions of them.
@@ -264,8 +264,8 @@ fn commonest<'a>(
 /// The folder in which the phases work.
 struct WorkFolder {
     path: PathBuf,
-    /// True if the user named the folder. In that case, damaged files are not replaced unless the
-    /// user asks for it.
+    /// True if the user named the folder. In that case, damaged files are reported and not
+    /// replaced.
     is_named: bool,
     /// Removes the folder after the answer, if it is only for this answer.
     _temporary: Option<TempDir>,

@@ -17,7 +17,7 @@ use super::sets::GroupsAnswer;
 /// A group of similar files. Files are indices of [`GroupsAnswer::files`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimilarFiles {
-    /// The file with which the others are compared.
+    /// The file with which the other files are compared.
     pub reference: u32,
     /// The other files, the most similar first.
     pub members: Vec<SimilarFile>,

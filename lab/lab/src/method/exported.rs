@@ -202,7 +202,8 @@ impl Exported {
     }
 }
 
-/// Returns the change that adds a file to the index, and the file's encoded signature.
+/// Returns the change that adds a file to the index, and the encoded signature of the file, if it
+/// has one.
 fn loaded(
     root: &Path,
     file: ExportedFile,

@@ -49,8 +49,8 @@ pub fn pairs(
 }
 
 /// Returns the sets that are similar to the set with this name, best first, or `None` if no set has
-/// this name. The caller applies the limit `top`. A set also has a row if its containment is at
-/// least `contained`.
+/// this name. The caller applies the limit `top`. A set also has a row if at least the share
+/// `contained` of one of the two sets is in the other.
 pub fn find(
     params: &MethodParams,
     sets: &[NamedFeatures],
@@ -74,11 +74,12 @@ pub fn find(
     Some(sorted_rows(rows))
 }
 
-/// The rows from which groups of sets are made. The size of a set is the number of its features.
+/// Returns the rows from which groups of sets are made. The size of a set is the number of its
+/// features.
 ///
 /// # Errors
 ///
-/// If the method does not have this score.
+/// There is no error. The result type is that of [`pairs`], which refuses some scores.
 pub fn groups(
     params: &MethodParams,
     mut sets: Vec<NamedFeatures>,

@@ -1,4 +1,4 @@
-//! `find --method`: compares one file with all others.
+//! `find --method`: compares one file with all other files.
 
 use crate::figure::Figure;
 use crate::question::{

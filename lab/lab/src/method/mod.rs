@@ -9,10 +9,10 @@
 //!                                   └─► dump
 //! sets of another program ─► features ─► signatures ─► find, pairs, groups
 //! ```
-//!
 //! 1. **A signature is computed from the bytes that a file has now**, in one pass with their
 //!    digest. It is cached ([`cache`]) only if the index has the same digest. So a cached signature
-//!    is always right, and a file that has just changed is compared in its new state.
+//!    is always that of the content in the index. A file that has just changed is compared in its
+//!    new state, unless a signature of its old content is cached.
 //! 2. **The paper's figure decides.** It is neither rounded nor clamped. A row needs the paper's
 //!    threshold unless the user sets another one. A measure that the method does not have is
 //!    `null`. Before any file is read, the method is checked for the requested measures
@@ -157,7 +157,7 @@ struct MethodContext<'a> {
 }
 
 impl<'a> MethodContext<'a> {
-    /// Opens the cached signatures. Each question does this once.
+    /// Opens the cached signatures of the question's params id.
     fn cached(&self) -> CachedSignatures<'a> {
         CachedSignatures::new(self.snapshot, self.params.to_string(), self.cache)
     }

@@ -1,8 +1,8 @@
 //! Rules for which files may be in one group: by size, suffix and type, and by an expression of the
 //! user (Manber 1994, section 4: "files that fall under some other rules specified by the user").
 //!
-//! The option `--where` takes an expression about two files: `a`, with which others are compared,
-//! and `b`, one of these others:
+//! The option `--where` takes an expression about two files: `a`, with which other files are
+//! compared, and `b`, one of these other files:
 //!
 //! ```text
 //! rule     and-rule { "or" and-rule }
@@ -44,7 +44,7 @@ impl PairRules {
         *self != Self::default()
     }
 
-    /// Returns whether `b` may be in a group with which `a` is compared.
+    /// Returns whether `b` may be in a group whose files are compared with `a`.
     pub fn accept(&self, a: &FileFacts<'_>, b: &FileFacts<'_>) -> bool {
         let ratio = || a.size.min(b.size) as f64 / a.size.max(b.size).max(1) as f64;
         self.size_ratio.is_none_or(|least| ratio() >= least)

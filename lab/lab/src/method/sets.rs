@@ -1,10 +1,10 @@
 //! Collects the rows from which groups are made: the files, for sif the collated sets, and for
 //! other methods the similar pairs.
 //!
-//! The caller makes the groups ([`super::clusters`]), so another threshold or rule needs no second
-//! question. The sets are cached. Their key is made from the ids of all files' contents, in the
-//! order of the paths. If this key changes, the sets are made again from signatures, which are
-//! cached, too.
+//! The caller makes the groups ([`super::clusters`]), so another rule, and for sif another
+//! threshold, needs no second question. The sets are cached. Their key is made from the ids of all
+//! files' contents, in the order of the paths. If this key changes, the sets are made again from
+//! signatures, which are cached, too.
 
 use std::collections::HashMap;
 
@@ -66,8 +66,8 @@ pub(super) fn groups(
     Ok(Answer::fresh(rows, context.errors(errors)))
 }
 
-/// Returns the collated sets of these files, and the files that could not be read. The latter are
-/// in no set.
+/// Returns the collated sets of these files, and the files that could not be read, which are in no
+/// set.
 fn collated(
     context: &MethodContext<'_>,
     files: &[&ScopedFile],

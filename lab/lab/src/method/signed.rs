@@ -65,7 +65,8 @@ impl Signed {
         Ok(())
     }
 
-    /// Finds or computes the signatures of these contents, whose ids ascend.
+    /// Finds or computes the signatures of these contents, whose ids ascend, and caches the new
+    /// ones. The signature of a file that has changed since it was indexed is not cached.
     pub(super) fn of_rows(
         context: &MethodContext<'_>,
         cached: &mut CachedSignatures<'_>,

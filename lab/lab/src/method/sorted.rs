@@ -7,13 +7,13 @@
 //!
 //! 1. **A file that has just changed** has a content that the index does not know. It is never put
 //!    into the arrays; its signature is compared separately.
-//! 2. **No answer needs the arrays.** If they have no folder or are damaged, signatures are
-//!    compared as for every other method, with the same answer. With `--no-cache` no file may
-//!    remain. Arrays are then made in a temporary folder, and only if several processes share the
-//!    work or there are many documents.
+//! 2. **Without the arrays the answer is the same.** If the arrays have no folder or are damaged,
+//!    signatures are compared as for every other method. With `--no-cache` no file may remain.
+//!    Arrays are then made in a temporary folder, and only if several processes share the work or
+//!    there are many documents. If several processes cannot use such arrays, the question fails.
 //! 3. **Contents in the arrays need no signature.** The arrays have the chunks of each document,
-//!    and the number of these chunks. So a question without new contents needs no signatures at
-//!    all.
+//!    and the number of these chunks. So a question without new contents needs no signature of a
+//!    content in its scope.
 //! 4. **Arrays belong to one index**, which assigns the ids of contents. A record in the index
 //!    holds its name. Arrays that were made for another index are not used.
 
@@ -141,8 +141,8 @@ fn unknown(folder: &ArraysFolder, contents: &[ContentRow]) -> HashSet<ContentId>
     ids.filter(is_new).collect()
 }
 
-/// Adds contents with their signatures to the arrays and opens these. Returns `None` if the arrays
-/// cannot be used.
+/// Adds contents with their signatures to the arrays, and opens the arrays. Returns `None` if the
+/// arrays cannot be used.
 fn update_arrays(
     context: &MethodContext<'_>,
     place: &ArraysPlace,
@@ -192,8 +192,8 @@ fn update_arrays(
             Ok(set) => OpenArrays::of(set)?,
             Err(error) => return place.without(error),
         };
-        // Another question may have found the arrays damaged and replaced them. If they lack
-        // documents of this question, it tries again.
+        // Another question may have found the arrays damaged and replaced them. If the new arrays
+        // lack documents of this question, this question tries again.
         if settled().all(|(row, _)| arrays.numbers.contains_key(&row.id.0)) {
             return Ok(Some(arrays));
         }
@@ -227,9 +227,9 @@ pub(super) enum Values {
     Here(MethodSignature),
 }
 
-/// Brings the arrays up to date with the contents of a question. Only the signatures of new
-/// contents are computed, and they are kept only in memory. `each_with_each` is true if all
-/// contents are compared with each other. Returns `None` if no arrays are used.
+/// Brings the arrays up to date with the contents of a question. Signatures are needed only of new
+/// contents. `each_with_each` is true if all contents are compared with each other. Returns `None`
+/// if no arrays are used.
 pub(super) fn arranged(
     context: &MethodContext<'_>,
     each_with_each: bool,
@@ -283,8 +283,9 @@ pub(super) fn arranged(
 type Placed = Vec<(usize, usize, u64)>;
 
 impl Arranged {
-    /// Returns, for each number of a document in the arrays, how many chunks it has in common with
-    /// this signature. Returns `None` if the arrays are damaged.
+    /// Returns how many chunks each document in the arrays has in common with this signature, by
+    /// the document's number. Documents without common chunks are left out. Returns `None` if the
+    /// arrays are damaged.
     pub(super) fn common(
         &self,
         signature: &MethodSignature,
@@ -301,8 +302,8 @@ impl Arranged {
         Ok(Some(counted.collect()))
     }
 
-    /// Returns the pairs of documents in the arrays whose figure is at least `least`. Returns
-    /// `None` if the arrays are damaged or a process failed.
+    /// Returns the pairs of documents in the arrays whose figure is at least `least`. If the arrays
+    /// are damaged or a process failed, returns what [`ArraysPlace::without`] returns.
     fn pairs(&self, least: f64, shards: u32) -> Result<Option<Placed>, LabError> {
         let (mut numbers, mut places) = (Vec::new(), Vec::new());
         for (place, document) in self.documents.iter().enumerate() {
@@ -395,8 +396,9 @@ fn common_of(a: &MethodSignature, b: &MethodSignature) -> u64 {
 }
 
 /// Computes the scores of pairs again, from the texts themselves: "compute the exact similarities
-/// only for document pairs which are preselected" (section 4.2). A pair keeps its estimate if a
-/// file is too large for memory or cannot be read now.
+/// only for document pairs which are preselected" (section 4.2). Returns the pairs that the
+/// threshold still accepts. A pair keeps its estimate if a file is too large for memory or cannot
+/// be read now.
 pub(super) fn exactly(
     context: &MethodContext<'_>,
     contents: &[ContentRow],

@@ -75,7 +75,8 @@ impl ClusterBatch {
     ///
     /// # Errors
     ///
-    /// If the results are of other parameters or of another seed, or are damaged.
+    /// If the method has no shingles, or if the results are of other parameters or of another seed,
+    /// or are damaged, or the folder cannot be used.
     pub fn begin(folder: &Path, plan: &ClusterPlan) -> Result<Self, LabError> {
         if !matches!(
             plan.params.scheme,
@@ -337,7 +338,8 @@ impl ClusterBatch {
     }
 
     /// Performs the first half of phase 3: forms the pairs of documents that share a shingle, if at
-    /// least one of them is new. Returns the number of pairs.
+    /// least one of them is new. Returns the number of records: a pair has one for each of its
+    /// shingles.
     pub fn form_pairs(&mut self) -> Result<u64, LabError> {
         match self.plan.params.scheme {
             Scheme::SuperShingle(_) => self.pairs::<8>(false),

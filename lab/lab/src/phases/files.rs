@@ -8,8 +8,8 @@
 //!
 //! A file is written under a preliminary name, and its header is written last. When all files of a
 //! generation are complete, they are renamed to their final names. Before an answer uses any of a
-//! file, a reader has checked the digest of its whole body. Files have the mode 0600, and their
-//! folder has the mode 0700.
+//! file, a reader has checked the digest of its whole body. Only sketches are also read one by one,
+//! without that check. Files have the mode 0600, and their folder has the mode 0700.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};

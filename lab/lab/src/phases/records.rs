@@ -115,7 +115,7 @@ impl Record for NamedId {
     }
 }
 
-/// An ignored shingle, the number of documents that have it, and the number of one of these
+/// An ignored shingle, the number of representatives that have it, and the number of one of these
 /// documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct IgnoredShingle {

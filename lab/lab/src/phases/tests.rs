@@ -165,7 +165,7 @@ fn naive(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
 }
 
 /// Generates collections of families. A family has a base, versions with some shingles changed,
-/// parts, copies, and empty documents.
+/// parts, and copies.
 fn collections() -> impl Strategy<Value = Vec<Made>> {
     let one = (0u64..4, 0usize..14, 0u64..8, 0u8..2).prop_map(|(base, from, change, name)| {
         let all = (from as u64..14).map(|i| {

@@ -5,8 +5,8 @@ use resemble_methods::Method;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, finish};
 
-/// Creates a folder with versions of a text, a part of it, and a file that has the text twice. It
-/// also has an unrelated file and one that is too small to judge.
+/// Creates a folder with a text, a copy, an edited version and a part of it, and a file that has
+/// the text twice. It also has an unrelated file, one that is too small to judge, and an empty one.
 pub(crate) fn collection() -> Environment {
     let env = environment();
     let text = paragraphs(1, 400);

@@ -1,7 +1,7 @@
 //! Tests of `resemble lab eval`: every experiment on a small folder.
 //!
-//! Experiments take long without optimization, so each of them runs only twice: by itself, and
-//! together with all others. The tests read the output of these two runs.
+//! Experiments take long without optimization, so most of them run only twice: by themselves, and
+//! together with all other experiments. Most tests read the output of these two runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use resemble_testutil::Environment;
 use resemble_testutil::prose::paragraphs;
 
 /// Creates a folder with versions of texts of several sizes, and a file that is not text. The
-/// largest texts have about 10 KB, which is the least size that the experiments use.
+/// largest texts have about 10 KB, because some experiments use no smaller texts.
 fn texts() -> Environment {
     let env = environment();
     for seed in 1..=4 {

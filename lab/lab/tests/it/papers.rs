@@ -74,7 +74,7 @@ fn grouped(text: &str) -> String {
     out
 }
 
-/// Returns the number at the beginning of a cell.
+/// Returns the number at the beginning of a cell, if there is one.
 fn leading(cell: &str) -> Option<f64> {
     let end = cell.find(|one: char| !one.is_ascii_digit() && one != '.');
     cell[..end.unwrap_or(cell.len())].parse().ok()

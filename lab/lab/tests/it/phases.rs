@@ -48,7 +48,7 @@ fn edited(text: &str, every: usize) -> String {
 }
 
 /// Writes two families of texts: each has a base, a copy, a text with other markup, an edited text
-/// and a part. Also writes unrelated texts, and one that is too small.
+/// and a part. Also writes an unrelated text, one that is too small, and an empty file.
 fn collection(scene: &Scene) {
     for family in 1..3 {
         let base = text(family, 3000);

@@ -4,7 +4,7 @@
 //! or 1 document), so the offset table can be compressed: the neighbouring values are usually close
 //! to each other." Here every 64th offset is stored as it is. Each other offset is stored in one
 //! byte, as the difference from the previous one. Differences of 255 or more are in a separate
-//! list. A look-up adds up to 63 bytes. So 64 offsets take 73 bytes instead of 256 or 512, and a
+//! list. A look-up adds up to 63 bytes. So 64 offsets take 72 bytes instead of 256 or 512, and a
 //! look-up reads one more cache line.
 
 use std::collections::HashMap;

@@ -62,7 +62,7 @@ pub enum ArrayError {
         /// The length of the file.
         found: u64,
     },
-    /// A value in the arrays is impossible.
+    /// A value in the arrays is impossible, or a digest does not match.
     #[error("they are damaged ({0}); remove the file, and it is made again")]
     Damaged(&'static str),
     /// The parts do not belong together.

@@ -15,7 +15,7 @@ pub struct LargeDigest {
     pub made: ComposedDigest,
     /// The state at the end of the content, if it was requested.
     pub checkpoint: Option<Checkpoint>,
-    /// The stretches of the content, if a content of its kind has any.
+    /// The stretches of the content, if they were recorded and a content of its kind has any.
     pub stretches: Option<Stretches>,
 }
 
@@ -24,7 +24,8 @@ pub struct LargeDigest {
 pub enum ComposedDigest {
     /// The digest has all chunks.
     Whole(Box<Digest>),
-    /// The digest has no chunks, but the edits that turn the old content's chunks into its own.
+    /// The digest has no chunks, but the edits that turn the old content's chunks into those of the
+    /// new content.
     Edited(Box<EditedDigest>),
 }
 
@@ -41,8 +42,8 @@ impl ComposedDigest {
 impl Digester {
     /// Returns the digest, and the state to store for the next version. `base` is the old content,
     /// if the digester resumed at its end; `keep_end` requests a checkpoint. Returns `None` if the
-    /// content must be digested again from its start. The digester is then at the start of another
-    /// content.
+    /// content must be digested again from its start. In any case the digester is then at the start
+    /// of another content.
     pub fn finish_large(
         &mut self,
         base: Option<ContentDigest>,
@@ -107,7 +108,7 @@ impl Digester {
             sampler.set_pushed(pushed);
             sampler.keep_waiting();
             // The stretches of the old content are sampled at levels that suit the old content. If
-            // the level did not rise above them, samples of a lower level may be missing.
+            // the level did not rise above those levels, samples of a lower level may be missing.
             let is_least = levels[k] <= sampler.least_level();
             is_known &= revised.is_none() || is_least || sampler.level() > levels[k];
         }

@@ -29,8 +29,8 @@ use crate::words::WordSums;
 /// takes some 20 ms.
 const LENGTH: u64 = 8 << 20;
 
-/// The maximum number of stretches. Beyond it, every two neighbours are joined to one. A stretch
-/// takes some 4 KB, and the memory of its samples.
+/// The number of stretches at which every two neighbours are joined to one. A stretch takes some 4
+/// KB, and the memory of its samples.
 pub(super) const MOST: usize = 256;
 
 /// The state of the stretches so far.
@@ -47,7 +47,7 @@ pub(super) struct Recorder {
     pub(super) most: usize,
     /// The samples of all stretches together. Their level is the level of the next stretch.
     pub(super) samples: Option<[Sampler; 2]>,
-    /// The hash of all stretches.
+    /// The hash of the bytes of all stretches so far.
     pub(super) content: ContentHasher,
     /// True if some stretch begins within a block of the content. The content is then hashed
     /// separately from the stretches.
@@ -202,7 +202,7 @@ impl Digester {
         self.sampler = Sampler::at_level(&self.windows, level(false, 0));
     }
 
-    /// Reduces the dense samples taken so far to the usual sample.
+    /// Reduces the dense samples taken so far to the usual samples.
     pub(super) fn sample_as_before(&mut self) {
         let of_any_text = self.posted.of_any_text();
         let usual = |wide: &mut Sampler, params: &SamplingParams| {
@@ -230,7 +230,8 @@ impl Digester {
         }
     }
 
-    /// Ends the current stretch and records it.
+    /// Ends the current stretch and records it. If contents of this kind have no stretches, ends
+    /// the recording instead.
     pub(super) fn end_stretch(&mut self) {
         let Some(mut recorder) = self.recorder.take() else {
             return;

@@ -10,13 +10,13 @@
 //!
 //! # Choices
 //!
-//! 1. **Which contents**: texts in words, and binaries that are not executables. Machine code,
-//!    table rows, encoded data, and markup that has no words need more state at a boundary. They
-//!    have no stretches, and are read again as a whole.
-//! 2. **Samples of a stretch are denser** than the content needs: at most twice as many for all
-//!    stretches together, and `SPARE` more. When the content loses samples, samples of a lower
-//!    level usually replace them. If too few are stored for that, there is no digest from
-//!    stretches, and the content is digested again.
+//! 1. **Which contents**: texts in words, and binaries without code that [`crate::code`] filters.
+//!    Such code, table rows, encoded data, and markup that has no words need more state at a
+//!    boundary. They have no stretches, and are read again as a whole.
+//! 2. **Samples of a stretch are denser** than the content needs. On the first reading, all
+//!    stretches together have at most twice the distinct samples of the content, and `SPARE` more.
+//!    When the content loses samples, samples of a lower level usually replace them. If too few are
+//!    stored for that, there is no digest from stretches, and the content is digested again.
 //! 3. **Chunks are not kept**: they are in the index. A stretch stores the number of its runs, its
 //!    first run and its last one. These show which of the stored runs stay ([`ChunkEdit`]).
 

@@ -6,8 +6,8 @@ use crate::ids::ByteLen;
 use crate::similarity::proof::SHINGLE;
 use crate::similarity::too_small;
 
-/// The length of each word of a text, in bytes of UTF-8 with one for its separator; 0 for a
-/// template word.
+/// The length of each word of a text, in bytes of UTF-8 with one for its separator, if it has one;
+/// 0 for a template word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::similarity) struct WordLengths {
     /// The length of each word; [`Self::LONG`] if the length is in `long`.

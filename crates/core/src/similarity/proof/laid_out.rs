@@ -4,7 +4,7 @@
 //! Two *tables* of short rows are measured by their rows, if that gives a larger containment than
 //! runs of words. Each row is then a text of its own. A row of fewer than five words is covered if
 //! the other table has it. The resemblance is that of the sets of short rows and of the shingles of
-//! longer rows. So rows may be in any order. A row that is not distinctive is never covered,
+//! longer rows. So rows may be in any order. A short row that is not distinctive is never covered,
 //! because another table may have it by chance.
 //!
 //! Two files of *encoded data* are measured in bytes without their line ends.
@@ -55,12 +55,12 @@ impl ComparedText {
         &self.words
     }
 
-    /// Estimates the bytes of memory that it takes.
+    /// Estimates the bytes of memory that the text takes.
     pub fn memory(&self) -> usize {
         self.words.memory() + self.rows.as_ref().map_or(0, ShingledText::memory)
     }
 
-    /// Returns the common words or rows of both, and whether both are the same text.
+    /// Returns the common words or rows of two texts, and whether they are the same text.
     pub(super) fn common(&self, other: &Self) -> (CommonText, bool) {
         let words = CommonText::of(&self.words, &other.words);
         let rows = self.rows.as_ref().zip(other.rows.as_ref());
@@ -97,7 +97,7 @@ impl ComparedBytes {
         ByteLen(self.bytes.len() as u64)
     }
 
-    /// Estimates the bytes of memory that this takes.
+    /// Estimates the bytes of memory that the content takes.
     pub fn memory(&self) -> usize {
         let joined = self.joined.get().and_then(Option::as_ref);
         self.bytes.capacity() + joined.map_or(0, Vec::capacity)

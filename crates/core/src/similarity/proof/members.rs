@@ -2,13 +2,13 @@
 //!
 //! The texts among the members are measured in words and all others in bytes, each kind as one
 //! content. A word counts as covered wherever its run is in the other archive. Containments are
-//! shares of all bytes. A text counts as many of its bytes as covered, in proportion, as its words
-//! are. If both archives have only texts, containments are shares of words.
+//! shares of all bytes. The covered share of an archive's words counts as the same share of the
+//! bytes of its texts. If both archives have only texts, containments are shares of words.
 //!
 //! Texts keep their ends, so no shingle crosses from one to the next. Other members are in the
 //! order of their digests. So the measure depends only on the two sets of members, and exchanging
-//! the archives exchanges its sides. A file without members that is compared with an archive counts
-//! as its own only member.
+//! the archives exchanges the sides of the measure. A file without members that is compared with an
+//! archive counts as its own only member.
 
 use std::sync::OnceLock;
 
@@ -62,7 +62,8 @@ impl ProvableMembers {
         Self::without(&Templates::default(), members)
     }
 
-    /// Like [`Self::new`], but the words and the bytes of templates in texts do not count.
+    /// Like [`Self::new`], but templates do not count, neither in the bytes nor in the words of
+    /// texts.
     pub fn without(templates: &Templates, members: Vec<(ContentKind, Vec<u8>)>) -> Self {
         let (mut texts, mut others) = (Vec::new(), Vec::new());
         for (kind, bytes) in members {
@@ -164,7 +165,7 @@ impl ProvableMembers {
         in_bytes(&joined(&self.others), &joined(&other.others))
     }
 
-    /// Compares all members in bytes.
+    /// Returns the comparison of all members in bytes.
     fn common_contents(&self, other: &Self) -> CommonKind {
         let joined = |members: &Self| -> Vec<u8> {
             let mut all: Vec<&Member> = members.texts.iter().chain(&members.others).collect();

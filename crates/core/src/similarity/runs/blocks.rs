@@ -127,7 +127,8 @@ impl<'s> Blocks<'s> {
         crowded
     }
 
-    /// Returns the slot where the chain of the block begins, or where it would begin.
+    /// Returns the slot where the chain of the block begins, or would begin; `None` if the search
+    /// ends first.
     #[inline]
     fn probe(&self, hash: u64, block: &[u8]) -> Option<usize> {
         let mask = self.heads.len() - 1;

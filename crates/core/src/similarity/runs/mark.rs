@@ -1,14 +1,14 @@
 //! Marks the windows of one file that occur in another, or earlier in the same file.
 //!
-//! The result is exact and verified on the bytes. The time is linear in the size of both files,
-//! whatever they contain:
+//! The result is verified on the bytes, and exact unless a file was made to collide
+//! ([`WindowSet`]). The time is linear in the size of both files, whatever they contain:
 //!
 //! 1. A rolling hash over the file is looked up in the sparse index of the other file ([`Blocks`]).
 //!    Where a block is found, the 32 bytes on either side decide about every window that contains
 //!    it. A run that continues is followed to its end and skipped. All its windows are marked, and
 //!    none of them is hashed.
-//! 2. A block with more than [`CROWD`] occurrences is compared only with the first of these.
-//!    Examples are zeros, a table of equal records, a heading in every file. The windows that
+//! 2. A block with more than [`CROWD`] occurrences is compared only with the first [`CROWD`] of
+//!    them. Examples are zeros, a table of equal records, a heading in every file. The windows that
 //!    contain such a *crowded* block and are still unmarked stay *open*. Where most blocks are
 //!    common, more than [`FEW`] occurrences already make a block crowded.
 //! 3. Open windows are looked up in a set of the other file's windows that contain a crowded block.

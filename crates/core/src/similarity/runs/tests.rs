@@ -69,7 +69,7 @@ fn naive_marks(data: &[u8], source: &[u8], earlier: bool) -> Vec<usize> {
     windows.filter_map(occurs).collect()
 }
 
-/// Checks the marks for all limits: by places, by sets of windows, and by both.
+/// Checks the marks for several limits: by places, by sets of windows, and by both.
 fn check_marks(a: &[u8], b: &[u8]) -> Result<(), TestCaseError> {
     let blocks = Blocks::new(b);
     for (data, among) in [(a, Among::All), (b, Among::All), (b, Among::Earlier)] {
@@ -138,7 +138,8 @@ proptest! {
         check_marks(&long, &one)?;
     }
 
-    /// A piece of one file is copied to any two places of another. They may overlap or be equal.
+    /// A piece of one file is copied to any two places of another. The two places may overlap or be
+    /// equal.
     #[test]
     fn marks_of_a_piece_at_every_phase(
         from in 0..140usize,
@@ -350,7 +351,7 @@ fn constant_and_periodic_data_take_linear_time() {
     );
 }
 
-/// The work limit is reached within a file, so both methods must give one result.
+/// The work limit is reached within a file. The marks before and after that place must be exact.
 #[test]
 fn crowds_beyond_the_work_limit_are_exact() {
     let (mut a, mut b) = (noise(8, 30_000), noise(9, 30_000));

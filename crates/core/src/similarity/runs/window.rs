@@ -129,7 +129,7 @@ pub(super) struct WindowSet<'s> {
 }
 
 impl<'s> WindowSet<'s> {
-    /// Makes an empty set of windows of `data`. It must have fewer than 2^32 windows.
+    /// Makes an empty set of windows of `data`, which must have fewer than 2^32 windows.
     pub(super) fn new(data: &'s [u8]) -> Self {
         const FIRST: usize = 1 << 10;
         Self {

@@ -1,9 +1,9 @@
 //! Templates in words: all shingles that marked texts have in common.
 //!
-//! A text is measured in words, so the template must be known for each word. A sample of the
-//! shingles does not show it, and chunks miss the words beside them. So the set has all shingles. A
-//! word is template if one of the shingles over it is in the set. That is the same rule by which a
-//! word is covered by another text.
+//! A text is measured in words, so the template must be known for each word. Sampled shingles do
+//! not show it, and chunks miss the words beside them. So the set has all shingles. A word is
+//! template if one of the shingles over it is in the set. That is the same rule by which a word is
+//! covered by another text.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -61,7 +61,7 @@ impl TemplateShingles {
 /// Finds the shingles that a given share of some texts have.
 #[derive(Clone, Debug)]
 pub struct CommonShingles {
-    /// Counts the texts that are not added yet.
+    /// Counts the contents that are not added yet.
     left: usize,
     enough: usize,
     having: HashMap<u64, usize>,

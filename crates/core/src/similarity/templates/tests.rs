@@ -51,7 +51,7 @@ fn a_frame_is_taken_out_of_both() {
     assert!((5_000..7_500).contains(&size.get()), "{size}");
 }
 
-/// Chunks alone would not find the frame: no two files have an equal chunk.
+/// Chunks alone may not find a frame that is shorter than a chunk.
 #[test]
 fn a_frame_of_less_than_a_chunk_is_seen_by_its_samples() {
     let files = framed(6, &noise(2, 900), 3_000);

@@ -257,7 +257,8 @@ proptest! {
         prop_assert_eq!(found.common, two);
     }
 
-    /// `Table::evidence`, which may not walk the laid-out text, agrees with the whole comparison.
+    /// `Table::evidence`, which does not always walk the laid-out text, agrees with the whole
+    /// comparison.
     #[test]
     fn evidence_is_what_a_whole_comparison_says(
         runs in prop::collection::vec((0usize..40, 1usize..40, any::<bool>()), 1..12),

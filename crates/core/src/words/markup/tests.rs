@@ -49,7 +49,7 @@ fn tags_that_can_be_nothing_else_are_marks() {
     ] {
         assert_eq!(sure(text, Some(b' ')), None, "{text}");
     }
-    // Such a name after a letter may be the type parameter of generic code.
+    // A common name after a letter may be the type parameter of generic code.
     assert_eq!(sure("<tt>", Some(b'r')), None);
 }
 

@@ -38,7 +38,8 @@ impl Tokenizer {
         bytes.len()
     }
 
-    /// Returns the UTF-8 character at the start of the bytes, if it is whole, and its length.
+    /// Returns the UTF-8 character at the start of the bytes, if it is whole and has two or three
+    /// bytes, and its length.
     #[inline]
     fn whole_character(&self, bytes: &[u8]) -> Option<(char, usize)> {
         if self.by_byte || self.need > 0 {
@@ -112,7 +113,7 @@ impl Tokenizer {
         self.between = true;
     }
 
-    /// Takes a non-ASCII byte that is not part of a whole character in these bytes.
+    /// Takes a non-ASCII byte that [`Self::whole_character`] does not read.
     fn wide(&mut self, byte: u8, sink: &mut impl Sink) {
         self.between = false;
         if self.by_byte {

@@ -120,7 +120,8 @@ impl<'w> Body<'w> {
             }),
             "table:table-cell" | "table:covered-table-cell" => self.open_cell(element),
             // These elements are not text of the document: the number of a note, the deleted text
-            // of a change, the description of a picture, and the author of a comment.
+            // of a change, the title and description of a picture, the author and date of a
+            // comment.
             "text:note-citation"
             | "text:tracked-changes"
             | "svg:title"

@@ -24,7 +24,8 @@ const MOST_UNCLOSED: u32 = 64;
 /// The maximum length of the head of an inline image.
 const LONGEST_HEAD: usize = 4096;
 
-/// Decodes as much of a stream as possible. Subtracts the number of decoded bytes from `left`.
+/// Decodes a stream. Of a damaged stream, the bytes before the damage are returned if it is only
+/// deflated, otherwise none. Subtracts the number of decoded bytes from `left`.
 pub(super) fn decoded(stream: &Stream<'_>, left: &mut u64, faults: &mut Faults) -> Vec<u8> {
     if *left == 0 {
         faults.too_much = true;

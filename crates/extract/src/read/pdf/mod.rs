@@ -7,9 +7,9 @@
 //!
 //! # Unreadable pages
 //!
-//! A page of scanned paper has no text, which is not a fault. A page has a fault if letters are
-//! unknown or content is damaged. Then the number of the page and the reason are reported, and the
-//! readable text is kept.
+//! A page of scanned paper has no text, which is not a fault. A page has a fault if most letters
+//! are unknown, if content is damaged, or if the page exceeds a limit. Then the number of the page
+//! and the reason are reported, and the readable text is kept.
 //!
 //! Everyone can open a file whose user password is empty, so it is read. Other files with a
 //! password are reported as encrypted.

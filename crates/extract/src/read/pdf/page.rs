@@ -295,8 +295,8 @@ impl<'f, 'd> Page<'f, 'd> {
         (self.state, self.matrix, self.line_matrix) = outside;
     }
 
-    /// Reads the appearance of an annotation or, if it has none, its text. A note has both, and
-    /// both are read, because its text is shown in a separate window.
+    /// Reads the appearance of an annotation and its text, which viewers show in a separate window.
+    /// The text of a form field or a free text is read only if the appearance shows no text.
     fn annotation(&mut self, dict: &Dict<'d>, resources: &Resources<'d>) {
         const HIDDEN: u32 = 2;
         if self.lines.len() as u64 > self.most {

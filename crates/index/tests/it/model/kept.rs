@@ -68,7 +68,8 @@ impl Question {
 pub(super) struct KeptAnswers(Vec<(Question, String, Footprint)>);
 
 impl KeptAnswers {
-    /// Checks that every valid answer equals the present one. The others are computed again.
+    /// Checks that every valid answer equals the present one, and drops the other answers. Then
+    /// asks all questions again.
     pub(super) fn compare(&mut self, index: &Index, model: &Model) {
         let now = index.snapshot().unwrap();
         self.0.retain_mut(|(question, answer, footprint)| {

@@ -5,9 +5,9 @@
 //!
 //! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of the same path and size
 //!    are read side by side and compared byte by byte. If they are equal, one of them is digested.
-//!    Every file is read once. Its chunks and fingerprints are packed at once, into about 650
-//!    bytes. Documents and archives are taken apart afterwards if needed, and their renditions are
-//!    packed as well.
+//!    Every file is read once, except large files of one size that turn out to be unequal. Its
+//!    chunks and fingerprints are packed at once, into about 650 bytes. Documents and archives are
+//!    taken apart afterwards if needed, and their renditions are packed as well.
 //! 2. **The comparison** is that of [`crate::compare`]. Packed pieces are unpacked only if a
 //!    partner must be searched for some files.
 //! 3. **An inventory of each tree is stored** ([`store`]) while the comparison runs. It holds
@@ -182,7 +182,7 @@ impl<'a> TreeCache<'a> {
 /// The reason why the scan of two trees failed.
 enum Failure {
     Ask(AskError),
-    /// Packed pieces that an inventory names are missing.
+    /// Packed pieces that an inventory names are missing or damaged.
     Pool,
 }
 
@@ -253,8 +253,8 @@ impl ScannedTrees<'_> {
         all.get(from..from.checked_add(place.length as usize)?)
     }
 
-    /// Returns whether packed pieces that were asked for were missing. If so, the answer is not
-    /// valid.
+    /// Returns whether packed pieces that were asked for were missing or damaged. If so, the answer
+    /// is not valid.
     fn failed(&self) -> bool {
         self.damaged.load(Ordering::Relaxed)
     }

@@ -30,8 +30,8 @@ pub(super) enum PairLook {
         digests: Box<[Digest; 2]>,
         at: SystemTime,
     },
-    /// The caller must read the files one by one. They are large and unequal, have holes, or keep
-    /// changing.
+    /// The caller must read the files one by one. They are large and unequal, are large and have
+    /// holes, or changed while they were read.
     OneByOne,
 }
 

@@ -1,17 +1,18 @@
 //! Scans two trees together, with all cores.
 //!
-//! 1. **A task is a directory of both sides**, or a few files of one directory. Tasks are taken
-//!    from a stack, so few directories are open at a time.
+//! 1. **A task is a directory of both sides**, a few files of one directory, a root that is not a
+//!    directory, or a document. Tasks are taken from a stack, so few directories are open at a
+//!    time.
 //! 2. **Files are opened by name in their open directory**, with all the care of
 //!    [`resemble_scan::read`].
 //! 3. **Nothing is decided here.** Threads note the entry at each path, and the notes are sorted
 //!    afterwards. So the result does not depend on the schedule.
 //! 4. **Documents and archives are taken apart afterwards**, and only if a side in question has a
 //!    content that the other lacks. Two equal trees need no texts.
-//! 5. A path that cannot be listed or read adds an error. A file that is gone when it is opened is
-//!    treated as if it had never been there. A file that keeps changing is used as it was read, and
+//! 5. A path that cannot be listed or read adds an error. A file that is gone when it is opened
+//!    adds an error, too, and gets no entry. A file that keeps changing is used as it was read, and
 //!    counted as moving.
-//! 6. Our own cache, and mounts of processes or of kernel file systems, are left out before any
+//! 6. The cache itself, and mounts of processes or of kernel file systems, are left out before any
 //!    `stat`.
 
 mod apart;

@@ -212,8 +212,8 @@ impl NewInventories<'_> {
         [&self.scanned.sides.a, &self.scanned.sides.b][side]
     }
 
-    /// Returns whether the stored inventory is outdated. It lacks a scanned file, has one that is
-    /// gone, or lacks the parts of documents.
+    /// Returns whether the stored inventory is outdated: it lacks a scanned file, has another stamp
+    /// of one, has one that is gone, or lacks the parts of documents.
     fn is_new(&self, side: usize) -> bool {
         let stamps = &self.scanned.stamps[side];
         let Some(known) = &self.known[side] else {

@@ -11,8 +11,7 @@ pub(in crate::compare) struct Joined {
     pub(in crate::compare) pairs: Vec<(u32, u32)>,
     /// Regular files with no regular file at their path on the other side.
     pub(in crate::compare) alone: [Vec<u32>; 2],
-    /// All other paths: the entries of A and of B there. At least one of the two is no regular
-    /// file.
+    /// The paths with an entry that is not a regular file: the entries of A and of B there.
     pub(in crate::compare) others: Vec<(Option<u32>, Option<u32>)>,
 }
 

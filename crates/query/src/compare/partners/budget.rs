@@ -1,9 +1,9 @@
 //! Bounds the bytes that a comparison reads.
 //!
-//! Most comparisons read everything that they want to measure. If that exceeds
-//! [`PartnerQuestion::work`] bytes, the pairs at one path are read first, then the pairs with the
-//! best estimates. The other pairs keep their estimates. The choice depends only on the contents,
-//! not on threads or earlier measures.
+//! Most comparisons, and all exact ones, read everything that they want to measure. If the other
+//! comparisons would read more than [`PartnerQuestion::work`] bytes, the pairs at one path are read
+//! first, then the pairs with the best estimates. The other pairs keep their estimates. The choice
+//! depends only on the contents, not on threads or earlier measures.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -60,8 +60,8 @@ impl PartnerQuestion<'_> {
         contents.chain(files).collect()
     }
 
-    /// Returns the pairs that exceed the rest of the budget. The other pairs are subtracted from
-    /// it.
+    /// Returns the pairs that exceed the rest of the budget. The costs of the other pairs are
+    /// subtracted from it.
     pub(super) fn beyond_budget(
         &self,
         budget: &mut ReadBudget,

@@ -1,9 +1,9 @@
 //! Finds the pairs of contents that may be partners.
 //!
-//! All contents are scanned once. The scan records which pieces each content shares with a subject,
-//! and counts every piece. Common pieces are dropped, the others are summed up for each subject. A
-//! pair is no candidate if its pieces cannot reach the threshold, or if its contents are unrelated
-//! (`kin`).
+//! All contents are scanned once for each batch. The scan records which pieces each content shares
+//! with a subject, and counts every piece. Common pieces are dropped, the others are summed up for
+//! each subject. A pair is no candidate if its pieces cannot reach the threshold, or if its
+//! contents are unrelated (`kin`).
 
 use std::collections::HashMap;
 
@@ -29,8 +29,8 @@ use crate::compare::wanted::WantedKeys;
 pub(super) struct FoundCandidates {
     /// The boilerplate, which is known after the first batch.
     pub(super) common: Option<CommonKeys>,
-    /// Pairs (content of A, content of B). Each may be partners, or be renditions of files that may
-    /// be partners.
+    /// Pairs (content of A, content of B). The two contents may be partners, or be renditions of
+    /// files that may be partners.
     pub(super) candidates: Vec<(u32, u32)>,
 }
 
@@ -252,6 +252,7 @@ impl PartnerQuestion<'_> {
     }
 
     /// Returns whether a key of the subjects is boilerplate: more contents than the limit have it.
+    /// For a sample, the count is estimated by levels.
     fn is_common(
         &self,
         wanted: &WantedKeys,

@@ -15,7 +15,7 @@ use super::ready::Ready;
 #[derive(Default)]
 pub(super) struct Cover {
     pub(super) partners: u32,
-    /// The greatest level of all signatures. A sample may lack fingerprints below it.
+    /// The greatest level of the partners' signatures. A signature may lack fingerprints below it.
     level: u8,
     fingerprints: BitSet,
     chunks: BitSet,

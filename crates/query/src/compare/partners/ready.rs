@@ -87,7 +87,7 @@ impl Ready {
         common.count() as u64
     }
 
-    /// Returns whether most of the content is boilerplate.
+    /// Returns whether at least half of the content's samples are boilerplate.
     pub(super) fn is_header(&self) -> bool {
         let all = self.kept.signature.fingerprints.len() as u64;
         let own = self.prepared.samples_at(0);

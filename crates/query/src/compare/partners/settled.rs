@@ -7,7 +7,7 @@
 //! paired with another one only if that one needs a partner, or if the estimate allows a better
 //! one.
 //!
-//! All pairs of documents and archives that are compared by their members are proven.
+//! Pairs of files that are compared by their members are not left out here.
 
 use std::collections::HashMap;
 

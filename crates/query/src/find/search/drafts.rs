@@ -51,8 +51,8 @@ pub(super) enum DraftSides {
 }
 
 impl Draft {
-    /// Returns the sort key of drafts with equal estimates. It depends on their contents and not on
-    /// the time of the scan, so every index gives the same answer.
+    /// Returns the sort key of drafts with equal estimates. For pairs of contents, it depends on
+    /// the digests and not on the time of the scan, so every index gives the same answer.
     fn order(&self) -> (Option<(ContentDigest, Rendition)>, Place) {
         let compared = match &self.compared {
             DraftSides::Contents(subject, _, row) => Some((row.digest, subject.rendition)),
@@ -70,7 +70,8 @@ const QUOTATIONS: usize = 128;
 const LEAST_PASSAGE: f64 = 128.0;
 
 impl Search<'_> {
-    /// Returns the pairs to be measured, the best estimates first.
+    /// Returns the pairs to be measured: the best estimates first, then the most promising
+    /// quotations.
     fn ordered_drafts(&mut self) -> Vec<Draft> {
         let all = std::mem::take(&mut self.drafts);
         let (mut drafts, mut quotations): (Vec<Draft>, Vec<Draft>) =
@@ -91,7 +92,8 @@ impl Search<'_> {
     }
 
     /// Returns the pairs to be measured, in order. The frame that both contents of a pair have does
-    /// not count for their rarity. A pair with nothing else in common is dropped.
+    /// not count for their rarity. If the options select the rows of a listing, a pair with nothing
+    /// else in common is dropped.
     fn without_frames(&mut self) -> Result<Vec<Draft>, AskError> {
         let (snapshot, scoped) = (self.snapshot, self.scoped);
         let is_here = |content, key| match scoped {

@@ -247,8 +247,8 @@ impl Search<'_> {
         other.is_none_or(|other| self.could_pass(pair, &other, &pair.measures))
     }
 
-    /// Returns the match of a pair at a place according to the index; `None`: no estimate is
-    /// possible.
+    /// Returns the match of a pair at a place according to the index; `None`: both contents are
+    /// equal, but have too few words to count as the same text.
     fn estimated(&self, pair: &ContentPair<'_>, occurrence: &Occurrence) -> Option<Match> {
         let named = |named: Named| Named {
             words: named.words.filter(|_| self.options.text),

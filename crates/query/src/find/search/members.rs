@@ -108,7 +108,7 @@ impl Search<'_> {
             };
             let unit = self.options.unit.into();
             let estimate = nominee.estimate(&ours, &theirs, unit, self.min_shared);
-            // Equal members need no reading.
+            // Equal wholes need no reading.
             if estimate.relation == Some(Relation::SameText) {
                 let is_estimate = false;
                 let found = Match {

@@ -1,9 +1,10 @@
 //! Rejects, by samples alone, texts that cannot be in the listing of a subject.
 //!
-//! Nine of ten texts that were read for a listing had no entry in it. A large text keeps few
-//! samples. They cannot show whether the text has a twentieth of the subject or a quarter. The
-//! posting lists can: they have one shingle in eight, and the number of common shingles is known
-//! for every nominee. A text is read only if these samples allow at least one of two cases:
+//! Of the texts that share samples with a subject, nine of ten have no entry in its listing. A
+//! large text keeps few samples. They cannot show whether the text has a twentieth of the subject
+//! or a quarter. The posting lists can: they have one shingle in eight, and the number of common
+//! shingles is known for every nominee. A text is read only if these samples allow at least one of
+//! two cases:
 //!
 //! * A quarter of the subject, without its boilerplate, lies in the text.
 //! * Most of the text lies in the subject.

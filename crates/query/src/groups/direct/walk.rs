@@ -48,7 +48,7 @@ pub(super) struct Walked {
     pub(super) roots: Vec<Anchor>,
     /// All names of the selected files, sorted by bytes.
     pub(super) files: Vec<WalkedFile>,
-    /// The paths that could not be listed.
+    /// The paths that could not be listed or checked.
     pub(super) errors: Vec<SoftError>,
     /// The number of names excluded by a pattern or the least size.
     pub(super) skipped: u64,

@@ -247,9 +247,9 @@ impl Record for LinkDraft {
 
 impl Solver<'_> {
     /// Measures the drafts that are needed, and makes links of those that share enough. Returns the
-    /// drafts that may become links when the question is asked again; all others share too little.
-    /// Returns `None` if some drafts are beyond the read budget, because the choice depends on all
-    /// drafts.
+    /// drafts that may become links when the question is asked again; all other drafts share too
+    /// little. Returns `None` if some drafts are beyond the read budget, because the choice depends
+    /// on all drafts.
     pub(super) fn prove(
         &self,
         drafts: Vec<SortedRun<LinkDraft>>,

@@ -7,9 +7,9 @@
 //! names are no input. Drafts that were measured and rejected, which are most, are left out: they
 //! would be rejected again.
 //!
-//! Drafts are not stored if templates are marked, if memory is bounded, or if some are beyond the
-//! read budget. Drafts of a caller who does not see everything are not stored, either: which pieces
-//! are common depends on all visible files.
+//! Drafts are not stored if the question is about one file, if templates are marked, if memory is
+//! bounded, or if some are beyond the read budget. Drafts of a caller who does not see everything
+//! are not stored, either: which pieces are common depends on all visible files.
 
 use resemble_core::hash::content::digest;
 use resemble_index::Snapshot;
@@ -38,7 +38,8 @@ pub(in crate::groups) struct KnownDrafts<'a> {
 }
 
 impl<'a> KnownDrafts<'a> {
-    /// Finds the stored drafts of these contents. Returns `None` if drafts must not be stored.
+    /// Returns the access to the stored drafts of these contents. Returns `None` if drafts must not
+    /// be stored.
     pub(in crate::groups) fn of(
         cache: &'a dyn FindingsCache,
         (snapshot, table, common): (&Snapshot, &Table, &CommonPieces),

@@ -1,5 +1,5 @@
-//! Tests the cache of drafts: estimated pairs that an earlier question found. A draft is used only
-//! for the same question, and each of its pairs is measured again.
+//! Tests the cache of drafts: estimated pairs that an earlier question found. Drafts are used only
+//! for the same contents and terms, and each pair is measured again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Watched {
     }
 }
 
-/// Writes enough versions that a question has more drafts than are stored.
+/// Writes enough versions that the drafts of a question are stored.
 fn versions() -> Scene {
     let scene = Scene::new();
     let first = prose(1, 6_000);

@@ -1,4 +1,4 @@
-//! Makes a tree of files of all kinds, each with a related file.
+//! Makes a tree of files of all kinds, most of them with a related file.
 
 use std::collections::BTreeMap;
 
@@ -126,7 +126,7 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
         "letter edited.html",
         page(&letter.replacen("end. ", "fin. ", 4)).as_bytes(),
     );
-    // One text with four spellings of its accented letters, and half of its page, which begins
+    // One text with four spellings of its accented letters, and a half of its page that begins
     // within a tag.
     let accents = sentences(51, 60).replace('\n', " ");
     let written = |e: &str, o: &str| accents.replace('e', e).replace('o', o);

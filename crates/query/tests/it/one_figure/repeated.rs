@@ -1,4 +1,5 @@
-//! Files that have only padding, a short pattern or a phrase in common have no row in any verb.
+//! Files that have only padding, a short pattern or a phrase in common have no relation and are not
+//! listed.
 
 use std::collections::BTreeMap;
 

@@ -143,7 +143,7 @@ fn equal_files_that_come_together_are_taken_apart_whoever_is_first() {
     for n in 0..40 {
         scene.write(&format!("copy{n}.zip"), &zip);
         scene.write(&format!("plain{n}"), sentences(5, 10));
-        // This file is taken apart because of its name, although the equal file `plain` is not.
+        // This file is taken apart because of its name. The equal file `plain` alone would not be.
         scene.write(&format!("plain{n}.conv"), sentences(5, 10));
     }
     scene.scan();
@@ -298,7 +298,7 @@ fn parts_have_roles_names_and_parents() {
     );
 }
 
-/// A reader that overwrites the file while it takes it apart for the first time.
+/// A reader that overwrites the file at `path` as soon as it has taken its first file apart.
 #[derive(Debug)]
 struct Meddler {
     path: PathBuf,

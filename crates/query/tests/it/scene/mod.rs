@@ -205,7 +205,7 @@ impl Scene {
         assert_eq!(found, keys.len(), "of the fingerprints of {name}");
     }
 
-    /// Counts the blocks of fingerprint postings.
+    /// Returns the number of blocks of fingerprint postings.
     pub(crate) fn fingerprint_blocks(&self) -> u64 {
         let tables = self.index.table_sizes().expect("readable").into_iter();
         let tables = tables.filter(|(name, _)| name.starts_with("fingerprint_postings/"));

@@ -5,8 +5,8 @@
 //! 2. **Number.** Shingles that several texts have are numbered, and listed with these texts
 //!    (`SharedChains`). All shingles are used, and not only samples, so that no pair is missed.
 //!    Shingles that always occur together share one number.
-//! 3. **Nominate.** Texts with enough rare shingles in common are compared ([`Texts::pairs`]).
-//!    Their common words decide whether they are a pair.
+//! 3. **Nominate.** Texts with enough shingles in common, or enough rare ones, are compared
+//!    ([`Texts::pairs`]). Their common words decide whether they are a pair.
 //!
 //! # Families
 //!
@@ -22,8 +22,8 @@
 //!
 //! # Memory
 //!
-//! A collection with more than [`TEXTS_READ`] bytes of text is not read at once. The peak of memory
-//! is about twice this limit.
+//! A collection with more than [`TEXTS_READ`] bytes of text is not read here. The peak of memory is
+//! about twice this limit.
 
 use std::collections::HashSet;
 
@@ -274,8 +274,9 @@ impl Texts {
         self.decoded.has(place as u32)
     }
 
-    /// Calls `found` with each pair of texts that shares more than unrelated texts do, and with its
-    /// proof and rarity. Each thread has its own state. Returns all states.
+    /// Calls `found` with each pair of texts, or of a text and data, that shares more than
+    /// unrelated texts do, and with its proof and rarity. Each thread has its own state. Returns
+    /// all states.
     pub fn pairs<S: Send, E: Send + From<Stopped>>(
         &self,
         stop: &StopFlag,

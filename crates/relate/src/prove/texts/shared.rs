@@ -83,8 +83,9 @@ impl SharedShingles {
 }
 
 impl SharedChains {
-    /// Finds the chains among the shingles of all texts, and the texts that have each chain. The
-    /// chains depend only on the texts and their order.
+    /// Finds the chains among the shingles of all texts, and the texts that have each chain. Also
+    /// returns the texts as sequences of chains. The chains depend only on the texts and their
+    /// order.
     pub(super) fn of(
         texts: Vec<Option<ReadText>>,
         families: &Families,

@@ -15,14 +15,14 @@ const SMALL: usize = 4096;
 /// then paired with the first one and with its neighbours.
 const FAMILY: usize = 64;
 
-/// The number of later tables with which a table is then paired.
+/// The number of later tables with which a table is paired if more than [`FAMILY`] have the row.
 const NEIGHBOURS: usize = 8;
 
 /// The minimum number of common rows of a candidate pair.
 const LEAST: u32 = 2;
 
-/// Returns the pairs of tables that have rows in common, each with the number of these rows. Pairs
-/// are in the order of their places, the lesser place first.
+/// Returns the pairs of tables that have at least [`LEAST`] nominating rows in common, each with
+/// the number of these rows. Pairs are in the order of their places, the lesser place first.
 pub(super) fn nominated(tables: &[Option<Vec<u64>>]) -> Vec<((usize, usize), u32)> {
     let mut rows: Vec<(u64, u32)> = Vec::new();
     for (place, table) in (0u32..).zip(tables) {

@@ -257,7 +257,7 @@ mod tests {
             owner: None,
         };
         let links = paths[1..].iter().flat_map(|other| {
-            // Links between two other members do not add duplicated bytes.
+            // A link between two members of which neither is the centre adds no duplicated bytes.
             let from = if *other == paths[1] { 1 } else { 2 };
             paths[..from].iter().map(|path| Link {
                 a: (*path).into(),

@@ -260,7 +260,7 @@ fn who_is_stopped_waits_for_no_document() {
     }
 }
 
-/// A file that exceeded the time limit is not tried again because of a copy, a link, a touch or a
+/// A file that exceeded the time limit is not tried again because of a copy, a rename, a touch or a
 /// restart. Only another version of the reader tries it again.
 #[test]
 fn a_verdict_is_kept_with_the_content() {

@@ -90,7 +90,7 @@ fn shards() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS))
 }
 
-/// The number of files that makes a shingle common, or `off` (0).
+/// Parses the number of files above which a shingle is common. Returns 0 for `off`.
 fn common(text: &str) -> Result<u32, String> {
     if text == "off" {
         return Ok(0);

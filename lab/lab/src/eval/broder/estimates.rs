@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The number of texts from which pairs are made.
 const TEXTS: usize = 120;
 
-/// The kinds of sketches that are compared.
+/// The sketches that are compared: two of each kind.
 const SKETCHES: [(&str, Sample); 6] = [
     ("MOD_25", Sample::Mod(25)),
     ("MOD_5", Sample::Mod(5)),
@@ -89,7 +89,8 @@ fn pairs(collection: &Collection) -> Vec<TextPair> {
     pairs
 }
 
-/// The errors of one kind of sketch. The lists have the errors of all pairs, for each permutation.
+/// The errors of one sketch. `resemblance` and `containment` have the errors of all pairs, for each
+/// permutation. `held` and `contained` count the intervals that contain the true value.
 struct SketchErrors {
     resemblance: Vec<Vec<f64>>,
     held: Vec<u32>,
@@ -136,7 +137,7 @@ fn standard_errors(draws: &Draws) -> f64 {
 }
 
 /// Returns the estimates for a pair by sketches with these parameters, and the mean number of
-/// shingles that the two sketches keep.
+/// shingles that the two sketches keep. Returns `None` for parameters of another method.
 fn estimate(params: &MethodParams, pair: &TextPair) -> Option<(Estimates, f64)> {
     let Scheme::Shingle(ShingleParams { sample, .. }) = params.scheme else {
         return None;

@@ -15,7 +15,7 @@ use super::{ClusteredFolder, Stage, supers, timed};
 use crate::error::LabError;
 use crate::phases::{ClusterBatch, ClusterPlan, Clusters, PhaseResults, Policy, SketchedDocument};
 
-/// The number of documents in the later batch.
+/// The maximum number of documents in the later batch.
 const LATER: usize = 1000;
 
 /// The number of most frequent shingles that are listed.

@@ -10,8 +10,8 @@ use super::{ClusteredFolder, Stage, TakeDocument, clear, phases, status, stream}
 use crate::error::LabError;
 use crate::phases::ClusterPlan;
 
-/// Makes the report about `documents` texts. Data that does not fit into `memory` bytes is written
-/// to the folder `work`, which is cleared at the end.
+/// Makes the report about `documents` texts. The files of the phases are written to the folder
+/// `work`, which is cleared at the end. Sorting takes `memory` bytes.
 ///
 /// # Errors
 ///

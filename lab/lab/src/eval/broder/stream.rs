@@ -1,4 +1,5 @@
-//! Reads a folder with any number of texts. At most a few thousand of their sketches are in memory.
+//! Reads a folder with any number of texts. At most a few thousand of their sketches are in memory,
+//! or those of one folder if it has more files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,8 +34,8 @@ pub(super) struct FolderTotals {
     pub(super) others: u64,
 }
 
-/// Sketches the texts below a folder, in the order of their paths, and passes each path with its
-/// sketch to `take`.
+/// Sketches the texts below a folder, and passes each path with its sketch to `take`. The files of
+/// a folder come in the order of their names, and before the files of its subfolders.
 pub(super) fn documents(
     folder: &Path,
     params: &MethodParams,

@@ -31,8 +31,8 @@ pub(super) fn params() -> Result<MethodParams, LabError> {
     Ok(MethodParams::new(Method::SuperShingle, &settings).map_err(MethodError::from)?)
 }
 
-/// Begins a batch of the clustering in another folder. It contains super shingles that are made of
-/// the sketches in `results`.
+/// Begins a batch of the clustering in another folder. The batch contains super shingles that are
+/// made of the sketches in `results`.
 pub(super) fn batch(
     results: &PhaseResults,
     folder: &std::path::Path,
@@ -55,7 +55,7 @@ pub(super) fn batch(
 }
 
 /// Measures the share of similar documents that have a super shingle in common, by the length of
-/// the documents and of the super shingles.
+/// the super shingles, and by the length of the sketches or the resemblance of the documents.
 pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabError> {
     // If there are many links, only some are tested. A hash of the two documents selects them.
     let every = (pairs / LINKS).max(1);
@@ -70,8 +70,9 @@ pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabE
             ));
         }
     })?;
-    // The keys are classes of the shorter sketch's length. The values are the number of links, and
-    // the numbers of links that super shingles of each length find.
+    // The keys of `classes` are classes of the shorter sketch's length, and those of `by_share` are
+    // tenths of the resemblance. The values are the number of links, and the numbers of links that
+    // super shingles of each length find.
     let mut classes: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
     let mut by_share: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
     for &(a, b, resemblance) in &chosen {

@@ -149,8 +149,8 @@ pub(super) fn section(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> 
 mod tests {
     use super::*;
 
-    /// The share of equal hashes estimates the share of common windows. The two texts have 60
-    /// windows, of which 40 are in both.
+    /// The share of equal hashes estimates the share of common windows. The two texts together have
+    /// 60 different windows, of which 40 are in both.
     #[test]
     fn string_hashes_agree_as_often_as_windows_are_common() {
         let mut random = super::super::super::Random(1);

@@ -2,8 +2,8 @@
 //! management*: sections 3 to 6 and 8, figures 1 to 8 and 11, table 1. Figures 9 and 10 and table
 //! 2: [`super::short_texts`].
 //!
-//! [`resemble_methods::changes`] makes a corpus with known changes. The places of i changes are
-//! among the places of i + 1 changes. So along each curve the same texts get more and more edits.
+//! [`resemble_methods::changes`] makes a corpus with known changes. The random places of i changes
+//! are among those of i + 1 changes. So along such a curve the same texts get more and more edits.
 
 mod equal;
 mod jenkins;
@@ -234,8 +234,9 @@ const fn change_seed(document: usize, seed: u64) -> u64 {
     SEED + document as u64 + 1000 * seed
 }
 
-/// Edits all documents and compares them with the originals by each method. Evenly spread changes
-/// do not depend on a seed, so one seed is enough for them.
+/// Edits all documents, and returns for each method their similarities to the originals. Without
+/// `curves`, only the numbers of changes in [`ENDS`] are measured. Evenly spread changes do not
+/// depend on a seed, so one seed is enough for them.
 fn after_changes(
     corpus: &ResearchCorpus<'_>,
     methods: &[MethodParams],

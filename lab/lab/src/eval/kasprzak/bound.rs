@@ -55,7 +55,8 @@ fn most_hits(bits: u32, a: usize, b: usize, pairs: f64) -> usize {
     low
 }
 
-/// Counts of the estimates in one class of documents.
+/// The number of estimates in one class of documents, their greatest error and greatest bound, and
+/// the number of estimates that exceed their bound.
 #[derive(Clone, Copy, Debug, Default)]
 struct Class {
     estimates: u64,

@@ -128,7 +128,8 @@ pub(super) fn exact_pairs(chunks: &[Vec<u64>]) -> Vec<CommonChunks> {
     found
 }
 
-/// Makes arrays of these signatures and returns the errors of the estimates that they give.
+/// Makes arrays of these signatures and returns the errors of the estimates that they give. Also
+/// adds the estimates to `bounded`.
 fn errors(
     corpus: &Corpus<'_>,
     name: &str,

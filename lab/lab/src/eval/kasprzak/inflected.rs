@@ -1,5 +1,5 @@
 //! Repeats the experiment of section 5 with texts of an inflected language. The texts are compared
-//! by the basic forms of their words. A supplied table, `lemmas.tsv`, has these forms.
+//! by their words, by stems, and by basic forms, which a supplied table, `lemmas.tsv`, has.
 //!
 //! The edits take other forms of a word from a second table, `forms.tsv`. If both tables were the
 //! same, lemmas would undo every edit by definition.
@@ -67,7 +67,8 @@ fn basic<'a>(table: &'a Lemmas, word: &'a [u8]) -> &'a [u8] {
     table.of(word).unwrap_or(word)
 }
 
-/// Measures how many words of the texts are in the tables.
+/// Measures how many words of the texts the table of lemmas has and changes, and how often it
+/// agrees with the second table.
 fn words(of: &InflectedTexts, members: usize, others: &HashMap<Box<[u8]>, Box<[u8]>>) -> Section {
     let (mut all, mut in_table, mut changed) = (0, 0, 0);
     for text in &of.collection.texts {

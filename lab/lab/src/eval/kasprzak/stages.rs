@@ -165,7 +165,7 @@ fn contents(set: &MappedParts) -> Result<Vec<u8>, ArraysError> {
     Ok(ids)
 }
 
-/// Measures the work of several processes (section 4.5).
+/// Compares the work of two processes with that of one (section 4.5).
 pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "shards",
@@ -225,7 +225,7 @@ pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
     Ok(Section::new("Shards (section 4.5)", text).table(table))
 }
 
-/// Measures merging new documents into arrays (section 4.4, step 3).
+/// Measures merging new documents into arrays (section 4.4, step 3), and removing documents.
 pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "increments",

@@ -108,7 +108,7 @@ enum Change {
     /// Truncates the content to whole blocks.
     Round,
     Append(Fill),
-    /// Inserts a copy of a part.
+    /// Appends a copy of a part.
     Repeat(usize),
 }
 
@@ -199,7 +199,7 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
         2 => [b"\0".to_vec(), noise(seed, len)].concat(),
         // A text followed by bytes that are not text.
         3 => [prose(seed, len / 2), noise(seed, len / 2)].concat(),
-        // One piece is repeated, so nothing after it has new shingles.
+        // One piece is repeated, so hardly any shingle after it is new.
         4 => prose(seed, 70_000).into_iter().cycle().take(len).collect(),
         5 => shifted_copies(seed, len),
         6 => page(seed, len),
@@ -226,7 +226,8 @@ fn page(seed: u64, len: usize) -> Vec<u8> {
     page
 }
 
-/// Makes seven copies of one text without line ends, each beginning at another word.
+/// Makes seven overlapping pieces of one text without line ends. Each begins 1,000 bytes after the
+/// one before.
 fn shifted_copies(seed: u64, len: usize) -> Vec<u8> {
     let mut text = prose(seed, len / 7 + 7000);
     let line_ends = text.iter_mut().filter(|byte| **byte == b'\n');
@@ -297,7 +298,7 @@ proptest! {
             };
             let (large, digested) = revise(&mut digester, (&known, &was), (&now, shift));
             let fresh = Digest::of(&now.bytes, &params);
-            // In rare cases the stored samples do not suffice, and there is no digest.
+            // There is no digest if the kind has changed, or if the stored samples do not suffice.
             let Some(large) = large else {
                 return Ok(());
             };
@@ -338,8 +339,8 @@ fn first_reading(now: &Content, params: &Params) -> (Digester, Stretches, Digest
 }
 
 /// Samples below the level of other stretches are useless, and the first stretches have many of
-/// them. If they were stored, a repetitive content of a gigabyte would exceed the limit. Its
-/// stretches would be dropped, so every change would be digested as a whole.
+/// them. If they were stored, the stretches of a repetitive content of a gigabyte would exceed
+/// their memory. They would be dropped, so after every change the whole content would be digested.
 #[test]
 fn stretches_have_samples_of_one_level() {
     let mut params = Params::default();

@@ -393,7 +393,8 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// Reads one file and returns the number of its content and its stamp.
+    /// Reads one file and returns the number of its content and its stamp. Returns `None` if it
+    /// cannot be read.
     fn read_one(
         &mut self,
         at: At<'_>,
@@ -462,7 +463,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         })
     }
 
-    /// Notes a file that was read as a document, if the part reader can take it apart.
+    /// Notes a file that was read, if the part reader can take it apart.
     fn look_into(&mut self, at: At<'_>, number: u32, (file, stat): &Opened) {
         if self.is_document(at.path, file) {
             self.put_off(at, number, stat);
@@ -502,7 +503,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         stamp
     }
 
-    /// Returns the number of a content. If the content is new, packs its chunks and its sample
+    /// Returns the number of a content. If the content is new, packs its chunks and its samples
     /// first.
     pub(super) fn keep(&mut self, digest: &Digest) -> u32 {
         let content = Content {

@@ -68,7 +68,7 @@ impl Shape {
         }
     }
 
-    /// Returns whether most of the content is boilerplate.
+    /// Returns whether at least half of the content's samples are boilerplate.
     const fn is_header(&self) -> bool {
         self.common > 0 && self.common >= self.at_least[0]
     }
@@ -210,7 +210,8 @@ impl Scan<'_> {
     }
 
     /// Returns whether a subject and a scanned content, which is judged by its windows, share more
-    /// than two unrelated contents do. Fails if that depends on windows that are not counted.
+    /// than two unrelated contents do. Returns true if the subject is not judged by its windows.
+    /// Fails if the decision depends on windows that are not counted.
     fn are_kin(&self, place: u32, other: &Seen, common: Common) -> Result<bool, RareAtMost> {
         let subject = &self.subjects[place as usize];
         if !self.question.is_judged(subject.content) {
