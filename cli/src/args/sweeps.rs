@@ -65,7 +65,7 @@ pub struct LostArgs {
     )]
     #[arg(value_hint = ValueHint::AnyPath)]
     pub path: Option<PathBuf>,
-    /// List the symbolic links below DIR that lead nowhere, each with the present place of its target
+    /// List the symbolic links below DIR that lead nowhere, each with its target's present place
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub links: Option<PathBuf>,
     /// Only the first N rows

@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 /// anything but JSON text is not supported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fraction(
-    /// The millionths plus one: so a share takes four bytes, and millions of rows have up to eleven.
+    /// The millionths plus one. So a share takes four bytes. A row has up to eleven.
     Option<NonZeroU32>,
 );
 

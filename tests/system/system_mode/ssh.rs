@@ -13,8 +13,8 @@ use super::{
     Ended, SHARES, Server, accounts, disks, in_mounts_of_its_own, shared_files, until_let_in,
 };
 
-/// The configuration of the server. The kernel takes the ports of outgoing connections from a higher
-/// range, so none of them can occupy port 4422.
+/// The configuration of the server. The kernel takes the ports of outgoing connections from a
+/// higher range, so none of them can occupy port 4422.
 const SERVER: &str = "
 Port 4422
 ListenAddress 127.0.0.1
