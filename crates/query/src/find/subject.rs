@@ -128,10 +128,11 @@ impl Subject {
         }
     }
 
-    /// Returns the indexed file at `path`; `None` if the index has none. A file that has changed is
-    /// read again. If no file has this path, the part before a `!` may be a file, and the rest name
-    /// a member of it. A member is returned as the index has it; if its file has changed, the
-    /// result is `None`. A partial snapshot reads nothing: see [`Self::remembered`].
+    /// Returns the indexed file at `path`; `None` if the index has none. A file whose stat has
+    /// changed is read again. If no file has this path, the part before a `!` may be a file, and
+    /// the rest name a member of it. A member is returned as the index has it; if the bytes of its
+    /// file have changed, the result is `None`. A partial snapshot reads nothing: see
+    /// [`Self::remembered`].
     pub fn indexed(
         snapshot: &Snapshot,
         path: &Path,
@@ -145,20 +146,29 @@ impl Subject {
         let Some(found) = renditions::locate(snapshot, path)? else {
             return Ok(None);
         };
-        let stored = match found.row.state.content() {
-            Some(content) if is_current(&found.path, &found.row) => {
-                Self::stored(snapshot, &found, content)?
+        let known = match found.row.state.content() {
+            Some(content) => {
+                Self::stored(snapshot, &found, content)?.zip(snapshot.content(content)?)
             }
-            _ => None,
+            None => None,
         };
-        match stored {
-            Some(subject) => Ok(Some(subject)),
-            None if found.member.is_some() => Ok(None),
-            None => {
-                let digest = read_until(path, params, snapshot.stop())?;
-                let subject = Self::of_file(digest, found.path);
-                Ok(Some(subject.is_file(found.row.id)))
-            }
+        if is_current(&found.path, &found.row)
+            && let Some((subject, _)) = known
+        {
+            return Ok(Some(subject));
+        }
+        // A new hard link or another owner changes the stat and not the bytes. The index still
+        // knows such a file, with its text and its members.
+        let digest = match read_until(&found.path, params, snapshot.stop()) {
+            Err(AskError::Unreadable { .. }) if found.member.is_some() => return Ok(None),
+            digest => digest?,
+        };
+        match known {
+            Some((subject, row)) if row.digest == digest.content => Ok(Some(subject)),
+            _ if found.member.is_some() => Ok(None),
+            _ => Ok(Some(
+                Self::of_file(digest, found.path).is_file(found.row.id),
+            )),
         }
     }
 

@@ -105,6 +105,30 @@ fn documents_of_one_text_are_found_by_each_other() {
     assert_eq!(found(&snapshot, &docx, &FindOptions::default()), []);
 }
 
+/// A hard link outside of the tree changes the stat of a file, and nobody notices it. The file keeps
+/// its text and its members.
+#[test]
+fn a_new_name_elsewhere_leaves_a_document_its_text() {
+    let mut scene = Scene::with_parts();
+    let text = sentences(1, 60);
+    scene.write("report.docx", fake(1, &[text_of(&text)]));
+    scene.write("report.txt", &text);
+    scene.write("mail.eml", fake(2, &[member("a.txt", &text)]));
+    scene.scan();
+    let before = ["report.docx", "mail.eml", "mail.eml!a.txt"].map(|name| found_by(&scene, name));
+    assert_eq!(
+        before[0][0],
+        row("mail.eml!a.txt", Relation::SameText, Layer::Text)
+    );
+    let elsewhere = tempfile::tempdir_in(scene.root().parent().expect("a folder"));
+    let elsewhere = elsewhere.expect("a folder");
+    for name in ["report.docx", "mail.eml"] {
+        fs::hard_link(scene.path(name), elsewhere.path().join(name)).expect("a link");
+    }
+    let after = ["report.docx", "mail.eml", "mail.eml!a.txt"].map(|name| found_by(&scene, name));
+    assert_eq!(after, before);
+}
+
 #[test]
 fn an_edited_document_is_near() {
     let mut scene = Scene::with_parts();
