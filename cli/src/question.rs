@@ -159,14 +159,20 @@ impl QuestionPaths {
     fn is_gap(&self, error: &SoftError) -> bool {
         let path = error.path.as_path();
         let (about, looked_in) = self.named.split_at(self.about);
-        match error.kind {
+        // A question that names no place looks in all that the daemon watches.
+        let looks_anywhere = self.only_looks && self.named.is_empty();
+        let is_only_looked_in = match error.kind {
             SoftErrorKind::LeftOut => return false,
             // The daemon also reports documents elsewhere below its roots that could not be read in
             // full. They do not matter for this answer.
-            SoftErrorKind::Unread if self.only_looks && path.is_absolute() => {
-                return self.looked_at.iter().any(|file| path == file.as_path());
+            SoftErrorKind::Unread => self.only_looks,
+            SoftErrorKind::NotFound | SoftErrorKind::Unreadable | SoftErrorKind::Changing => {
+                looks_anywhere
             }
-            _ => {}
+            SoftErrorKind::Rebuilding | SoftErrorKind::Other => false,
+        };
+        if is_only_looked_in && path.is_absolute() {
+            return self.looked_at.iter().any(|file| path == file.as_path());
         }
         about.iter().any(|tree| path.starts_with(&tree.real))
             || self.named.iter().any(|named| path == named.real)

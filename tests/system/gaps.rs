@@ -177,6 +177,10 @@ fn a_folder_that_may_not_be_listed_is_named_by_every_answer() {
         );
     }
 
+    // A question that names no place only looks in these folders.
+    let found = ask(&sandbox, ["find".into(), sandbox.tree("second/a.txt")]).exits(0);
+    assert!(found.err.contains("second/none"), "{}", found.err);
+
     let status = ask(&sandbox, ["status", "--format", "json"]).json();
     let theirs = u64::from(rustix::process::geteuid().is_root());
     // Five folders, two names in the folder that can be listed, and a file are unreadable.
