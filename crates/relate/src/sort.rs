@@ -125,8 +125,9 @@ impl<R: Record> SortedRun<R> {
     /// Calls `each` with all records in order.
     pub fn each(&self, mut each: impl FnMut(R)) -> Result<(), AskError> {
         let mut records = Vec::new();
-        for from in (0..self.len()).step_by(PIECE) {
-            self.read(from..self.len().min(from + PIECE as u64), &mut records)?;
+        let most = PIECE / R::BYTES;
+        for from in (0..self.len()).step_by(most) {
+            self.read(from..self.len().min(from + most as u64), &mut records)?;
             records.drain(..).for_each(&mut each);
         }
         Ok(())

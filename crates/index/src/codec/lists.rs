@@ -10,7 +10,7 @@
 //! A chunk takes 18 bytes: 16 for its hash, and two for its length, which is usually between 64 and
 //! 8191 bytes. A run of one ordinary chunk has no count, and almost all runs have one chunk. The
 //! order of fingerprints is evidence, so they are not sorted and cannot be stored as differences.
-//! But in a signature of level `k`, each fingerprint of 40 bits begins with `k - 3` zero bits.
+//! But in a signature of level `k`, each fingerprint of 32 bits begins with `k - 3` zero bits.
 //! These bits are not stored: the part states the width of its fields.
 //!
 //! A part has at most [`PART`] bytes. With its key and redb's offsets, such a part fills a page of

@@ -234,7 +234,7 @@ impl TryFrom<WrittenTemplates> for TemplateRecord {
         let mut fingerprints = Vec::with_capacity(written.fingerprints.len());
         for text in &written.fingerprints {
             let value = u64::from_str_radix(text, 16).ok();
-            let value = value.filter(|value| value >> 40 == 0);
+            let value = value.filter(|value| value >> 32 == 0);
             fingerprints.push(Fingerprint(
                 value.ok_or_else(|| format!("{text:?} is no fingerprint"))?,
             ));
