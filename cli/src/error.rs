@@ -107,9 +107,12 @@ pub enum CliError {
         /// The error of the system.
         source: io::Error,
     },
-    /// Standard output cannot be written to.
+    /// Standard output or the terminal cannot be used.
     #[error("cannot write the output: {}", reason(_0))]
     Output(#[source] io::Error),
+    /// The reply to a question of the command cannot be read.
+    #[error("cannot read standard input: {}", reason(_0))]
+    Input(#[source] io::Error),
 }
 
 impl CliError {

@@ -448,7 +448,7 @@ impl<'a> LinkNames<'a> {
         })
     }
 
-    /// Returns names that are admitted by both the question of the report and `picked`.
+    /// Finds only names that both the question of the report and `picked` admit.
     fn picked(roots: &'a [PathBuf], document: &GroupsDocument, picked: &Picked) -> CliResult<Self> {
         let common = &document.parameters.common;
         let mut links = Self::below(roots, &common.include, &common.exclude)?;

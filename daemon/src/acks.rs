@@ -120,7 +120,7 @@ impl AckStore {
         Arc::clone(&self.acks.lock())
     }
 
-    /// Adds marks. Each of them replaces an old one with the same contents.
+    /// Adds marks. A new mark replaces an old mark about the same contents.
     pub fn add(&self, added: Vec<Ack>) -> io::Result<()> {
         self.change(|acks| {
             acks.retain(|ack| !added.iter().any(|new| new.digests == ack.digests));

@@ -15,7 +15,7 @@ Examples:
   resemble compare old new
       What became of every file: totals, moved directories, the biggest differences.
   resemble compare old new --class only-a --all
-      Every file of old that new has nothing of.
+      Every file of old that has no partner in new.
   resemble compare backup disk --new-only -0 | rsync -a --from0 --files-from=- disk/ backup/
       Copy what the backup has nothing of.
   resemble compare disk backup --plan rename -o plan.sh
@@ -40,7 +40,7 @@ pub struct CompareArgs {
     /// Only rows of this class
     #[arg(long, value_name = "CLASS")]
     pub class: Vec<CompareClass>,
-    /// Only the names of files of B that A has nothing of
+    /// Only the names of files of B that have no partner in A
     ///
     /// They are relative to B.
     #[arg(long, conflicts_with_all = ["class", "all"])]

@@ -186,7 +186,7 @@ pub struct AlertsArgs {
     /// The action, if alerts are not to be listed.
     #[command(subcommand)]
     pub action: Option<AlertsAction>,
-    /// Wait for new alerts and print them as they come, over restarts of the daemon
+    /// Wait for new alerts and print them as they come; go on when the daemon restarts
     #[arg(short, long)]
     pub follow: bool,
     /// Only alerts since WHEN: 2h, 1d, 2026-11-23, 2026-11-23T18:30:00Z, or after the alert with

@@ -65,7 +65,8 @@ pub struct Measuring {
     /// Measure on the files themselves instead of estimating from samples
     #[arg(long, help_heading = "Selection", hide = true)]
     pub exact: bool,
-    /// What the measures count: bytes in common runs, or runs of five words
+    /// What the measures count: words in common runs of five or more, or bytes in common runs of 64
+    /// or more
     #[arg(
         long,
         value_name = "UNIT",

@@ -127,7 +127,7 @@ impl Review<'_> {
             let Some(line) = self.lines.next() else {
                 return Ok(Step::End);
             };
-            match line.map_err(CliError::Output)?.trim() {
+            match line.map_err(CliError::Input)?.trim() {
                 "" => return Ok(Step::Next),
                 "t" => return Ok(Step::Again),
                 "q" => return Ok(Step::End),

@@ -6,7 +6,7 @@
 //!
 //! 1 head     text params │ text label │ signed varint created
 //!            │ flags: 1 names, 2 texts, 4 thinned, 8 signed
-//!            │ if thinned, varint most fingerprints of a content
+//!            │ if thinned, varint maximum number of fingerprints of a content
 //!            │ if signed, text id of a published method and its parameters
 //! 2 content  digest 32 B │ varint size │ kind·2 + words u8 │ words 16 B or none
 //!            │ packed pieces (`resemble_index::packed`)

@@ -155,8 +155,9 @@ impl Departures {
         }
     }
 
-    /// Drops the departures of names at or below a path that the batch has recorded so far. When
-    /// the batch is written, those in the log are dropped, too, and renames to such names.
+    /// Drops the departures that the batch has recorded so far for names at or below a path. When
+    /// the batch is written, rows of the log are dropped, too: those for such names, and those for
+    /// renames to them.
     pub(crate) fn forget(&mut self, path: &Path) {
         self.gone.retain(|(gone, _)| !gone.starts_with(path));
         self.forgotten.insert(path.to_owned());

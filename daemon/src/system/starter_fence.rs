@@ -4,11 +4,11 @@
 //! The starter has no rights and opens no files, except to start a program. So its filter is a list
 //! of allowed calls, and all other calls fail. Its child processes, the readers, inherit the
 //! filter. So the list also has the calls that load a program and that install the readers' own
-//! restrictions.
-//! The readers' restrictions forbid most of these calls later.
+//! restrictions. The readers' restrictions forbid most of these calls later.
 //!
-//! The list has no calls that make or connect sockets, change files, list folders or inspect other
-//! processes. It also has no calls for namespaces, mounts or other ids.
+//! The list has no calls that make or connect sockets, change files, list folders, inspect other
+//! processes, mount something, or change the user or group of the process. `clone` is allowed
+//! without the flags that make namespaces. A second filter refuses `clone3`.
 
 use std::collections::BTreeMap;
 

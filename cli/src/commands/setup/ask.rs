@@ -33,7 +33,7 @@ pub(super) fn wanted(
         let line = lines
             .next()
             .ok_or_else(|| CliError::Usage("there was no answer".to_owned()))?;
-        Ok(line.map_err(CliError::Output)?.trim().to_owned())
+        Ok(line.map_err(CliError::Input)?.trim().to_owned())
     };
     let dirs = if named.is_empty() {
         let question = format!(

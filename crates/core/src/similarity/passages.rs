@@ -7,10 +7,11 @@
 //! have the sample.
 //!
 //! Samples have no positions. But they are in the order of the file, and about evenly spaced in it:
-//! each distinct shingle or window has the same chance. So the i-th of n samples is assumed at (i +
-//! ½)/n of the file. In the middle of a file that is wrong by a chunk or so. At the beginning,
-//! where frames are, it is right. A chunk with fewer than [`LEAST`] samples is not judged. The
-//! smaller of two files has dense samples, so its chunks are judged.
+//! each distinct shingle or window has the same chance to be a sample. So the i-th of n samples is
+//! taken to be at (i + ½)/n of the file. In the middle of a file this is wrong by a chunk or so. At
+//! the beginning, where frames are, it is right. A chunk with fewer than [`LEAST`] samples is not
+//! judged. A common chunk is in both files of a pair. The smaller file has denser samples, so the
+//! chunk is judged there.
 
 use crate::ids::Fingerprint;
 use crate::similarity::Sketch;

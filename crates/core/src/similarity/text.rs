@@ -305,14 +305,14 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Returns the larger containment, whatever the size of the files.
+    /// Returns the larger of the two containments, even if a file is too small to judge.
     pub fn containment(&self) -> f64 {
         let (covered, words) = (self.common.covered, self.common.words);
         share(covered.0, words.0).max(share(covered.1, words.1))
     }
 
-    /// Returns the number of shared shingles over that of all shingles of either text, whatever the
-    /// size of the files.
+    /// Returns the number of shared shingles over that of all shingles of either text, even if a
+    /// file is too small to judge.
     pub fn resemblance(&self) -> f64 {
         let (shared, distinct) = (self.common.shared, self.common.distinct);
         share(shared, distinct.0 + distinct.1 - shared)

@@ -12,8 +12,7 @@ pub struct Matcher {
 /// The number of windows of one pass. A pass is finished before its first match is returned.
 pub(super) const STEP: usize = 512;
 
-/// The number of windows of one pass in a search for the last match. With the bytes before the
-/// first window, these are 256 bytes.
+/// The number of windows of one pass in a search for the last match. These windows span 256 bytes.
 const BACK: usize = 4 * BLOCK - CARRY;
 
 impl Matcher {

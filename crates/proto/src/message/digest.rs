@@ -150,7 +150,8 @@ pub enum WireKind {
 /// The reason why a digest on the wire is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadDigest {
-    /// The number of hex digits is wrong, or the bytes in base64 are not a whole number of records.
+    /// A field is not hexadecimal or has the wrong number of digits. Or a field is not base64, or
+    /// its bytes are not a whole number of records.
     #[error("the {0} of the digest are malformed")]
     Malformed(&'static str),
     /// The lengths of the chunks do not add up to the size, or a length or count is zero.

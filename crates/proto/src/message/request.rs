@@ -164,8 +164,8 @@ pub enum Request {
     },
 }
 
-/// A request as it is sent, with the wish for reports of progress. An older daemon ignores this
-/// field.
+/// A request as it is sent. The field `progress` asks for reports of progress; an older daemon
+/// ignores it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Asked<'a> {
     /// The request itself.

@@ -27,8 +27,9 @@ pub(super) struct WantedKeys {
     /// The distinct keys.
     pub(super) keys: Vec<u64>,
     starts: Vec<u32>,
-    /// For each key in turn, the places in the batch of the contents that have it, ascending. Each
-    /// has the size of the piece in bytes.
+    /// The contents that have each key: first those of `keys[0]`, from `starts[0]` on, then those
+    /// of `keys[1]`, and so on. A content is its place in the batch, with the bytes of the piece.
+    /// Places of one key ascend.
     places: Vec<(u32, u32)>,
     /// For each key, the number of contents that have it. It is counted while all contents are
     /// visited.
@@ -48,8 +49,8 @@ pub(super) struct WantedKeys {
 const FILTER: u32 = 24;
 
 impl WantedKeys {
-    /// Builds the table from unordered triples: a key, a place in the batch, and the bytes of the
-    /// piece. A key occurs once per place.
+    /// Builds the table from triples in any order. A triple has a key, a place in the batch, and
+    /// the size of the piece in bytes. A key occurs once per place.
     pub(super) fn new(pairs: Vec<(u64, u32, u32)>) -> Self {
         // Sorting is half of the work. The threads divide the keys by some bits of their hash, and
         // each sorts its part.

@@ -14,10 +14,10 @@
 //!    soon after the copy, and never counts the whole disk.
 //! 3. The remaining directories are measured like in any question about them.
 //!
-//! The work is bounded: a listing counts [`MOST_FILES`] files below the directory, and
-//! [`MOST_ENTRIES`] entries elsewhere. A directory with more files has an empty listing. If the
-//! candidates have more entries, the least deep of them are missed. `resemble dirs` has no such
-//! bounds.
+//! The work is bounded: a listing counts at most [`MOST_FILES`] files below the directory, and at
+//! most [`MOST_ENTRIES`] entries of the directories elsewhere. A directory with more files has an
+//! empty listing. If the others have more entries, the least deep of these directories are missed.
+//! `resemble dirs` has no such bounds.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};

@@ -180,7 +180,7 @@ pub(super) fn common_pieces(
 
 /// The indexed pieces of the contents of a question, read once.
 struct TakenPieces {
-    /// The records of pieces and of the contents that have them, sorted by piece.
+    /// The postings, in several runs. Each run is sorted by piece.
     runs: Vec<SortedRun<Posting>>,
     /// For each content, the keys by which its family of near-copies is found.
     names: Vec<FamilyNames>,

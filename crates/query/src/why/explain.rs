@@ -30,7 +30,8 @@ const COPIES_SHOWN: usize = 20;
 
 /// Returns the text of `.similar/.why/NAME`: relation, scores, shared ranges, differences.
 ///
-/// `snapshot` provides the boilerplate that the listing left out.
+/// `snapshot` shows whether listed scores leave boilerplate or templates out; the text then says
+/// so. The templates and the copies in archives are also from `snapshot`.
 pub fn explain(
     snapshot: &Snapshot,
     a: &Path,

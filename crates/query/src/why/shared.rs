@@ -92,9 +92,9 @@ pub struct Shared {
     /// The measures in words, if both are texts that were read. Every other question shows the
     /// same.
     pub words: Option<Measures>,
-    /// The measures in bytes of two texts that are not measured in words, such as encoded data
-    /// without its line ends. With templates, the measures in bytes of any two contents, without
-    /// the templates.
+    /// The measures in bytes of two texts that are not measured in words, such as encoded data,
+    /// whose line ends do not count. If templates are marked, the measures in bytes of any two
+    /// contents; the text of the templates does not count.
     pub payload: Option<Measures>,
     /// The relation by the measures in words, or else in bytes; `None` if the files share too
     /// little for any relation.

@@ -17,8 +17,8 @@
 //! If at least half of these are near-copies in one of the two comparisons, every content that is
 //! in most of the lists counts as a copy. No content is read, so that a listing is not delayed.
 //!
-//! If copies are equally good, their digests decide which are chosen. Their ids would depend on the
-//! order of scans.
+//! If copies share equally much with the subject, their digests decide which are chosen. Ids depend
+//! on the order of scans, so a choice by ids would, too.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

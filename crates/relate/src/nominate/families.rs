@@ -106,8 +106,9 @@ pub fn are_near_copies(measures: &Measures) -> bool {
     share(measures.a_in_b).min(share(measures.b_in_a)) >= ALIKE
 }
 
-/// Returns for each name that more than `few` contents have the places of these contents. The most
-/// common name comes first. Of equally common names, the least comes first.
+/// Finds the names that more than `few` contents have; names marked `ALONE` do not count. Returns
+/// the places of the contents of each such name. The most common name comes first. Of equally
+/// common names, the least comes first.
 fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<u32>> {
     let named = names.iter().zip(0u32..);
     let mut named: Vec<(u64, u32)> = named

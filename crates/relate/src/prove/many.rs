@@ -264,9 +264,10 @@ impl<'a> PairProver<'a> {
         Ok(archives.measure(owners, self.asked, min_shared)?)
     }
 
-    /// Returns the share of a text's words that are nearest to these samples. Each sample counts
-    /// with its weight in `worth` (`ShingledText::share_nearest`). Returns `None` if the content is
-    /// not a text, is too large, or cannot be read now.
+    /// Returns the mean weight of the words of a text (`ShingledText::share_nearest`). Each word
+    /// has the weight of the nearest sample of this level. The weights are in `worth`; any other
+    /// sample has weight 0. Returns `None` if the content is not a text, is too large, or cannot be
+    /// read now.
     pub fn share_nearest(
         &self,
         row: &ContentRow,

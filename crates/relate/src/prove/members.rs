@@ -1,8 +1,9 @@
 //! Extracts the members of an archive or a mail again, to measure them.
 //!
-//! An archive is compared by those of its contents that cannot be unpacked further, at any depth
-//! and in any packed form. The text of a document is such a content, and so is the text of a mail.
-//! The two wholes that the index has of an archive are made of the same contents.
+//! An archive is compared by those of its contents that cannot be unpacked further. They may be at
+//! any depth, and packed in any way. The text of a document is such a content, and so is the text
+//! of a mail. The index has two wholes of an archive: all of these contents that are texts, and all
+//! others.
 
 use std::path::Path;
 

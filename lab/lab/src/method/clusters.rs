@@ -45,9 +45,9 @@ pub struct SimilarFile {
 /// Decides whether the second file may be in a group together with the first.
 pub type Accept<'a> = &'a dyn Fn(u32, u32) -> bool;
 
-/// Returns the groups, ordered by the paths of their references. `threshold` and `most_members` are
-/// for sif, because the pairs of other methods have already passed a threshold. Fingerprints that
-/// more than `most_members` files have do not count.
+/// Returns the groups, ordered by the paths of their references. Only sif uses `threshold` and
+/// `most_members`: it ignores fingerprints that more than `most_members` files have. The pairs of
+/// all other methods were selected before.
 pub fn groups(
     grouping: &GroupsAnswer,
     threshold: f64,

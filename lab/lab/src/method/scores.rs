@@ -151,8 +151,8 @@ impl RowThreshold {
             && scores.shared_bytes.is_none_or(|bytes| bytes >= self.bytes)
     }
 
-    /// Returns the least figure of the paper that a pair needs, or 0 if the threshold is about
-    /// another score.
+    /// Returns the threshold for the paper's own score. Returns 0 if the threshold is for another
+    /// score.
     pub(super) fn least_figure(&self) -> f64 {
         match self.score {
             MethodScore::Paper => self.min.value().unwrap_or(0.0),

@@ -38,8 +38,9 @@ impl Tokenizer {
         bytes.len()
     }
 
-    /// Returns the UTF-8 character at the start of the bytes, if it is whole and has two or three
-    /// bytes, and its length.
+    /// Returns the UTF-8 character at the start of the bytes and its length. Returns `None` if the
+    /// character is not whole or does not have two or three bytes. Also returns `None` if the text
+    /// is read byte by byte, or if an earlier character needs more bytes.
     #[inline]
     fn whole_character(&self, bytes: &[u8]) -> Option<(char, usize)> {
         if self.by_byte || self.need > 0 {

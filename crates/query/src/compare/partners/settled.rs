@@ -7,7 +7,8 @@
 //! paired with another one only if that one needs a partner, or if the estimate allows a better
 //! one.
 //!
-//! Pairs of files that are compared by their members are not left out here.
+//! This module does not decide about pairs of files that are compared by their members. All of them
+//! are measured.
 
 use std::collections::HashMap;
 

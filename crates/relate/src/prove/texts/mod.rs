@@ -398,8 +398,8 @@ struct ContentFacts {
 /// The text of a content, if it has words, and the other facts about it.
 type CutContent = (Option<ReadText>, ContentFacts);
 
-/// Cuts a content of this kind into words, without templates. For [`ContentKind::Data`], the words
-/// of its markup are cut as well. For a text, its rows are returned, too.
+/// Cuts a content of this kind into words, and leaves templates out. The words of
+/// [`ContentKind::Data`] include those of its markup. Also returns the rows of a text.
 fn cut(
     cutter: &mut TextCutter,
     templates: &Templates,

@@ -35,7 +35,7 @@ pub(crate) struct EvalArgs {
     /// Take texts until there are SIZE bytes; their names alone decide which
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "64M")]
     pub(crate) max_bytes: u64,
-    /// Measure what chance has a part in under N seeds, for its mean and range
+    /// Repeat each measurement that depends on chance with N seeds, and print mean and range
     #[arg(long, value_name = "N", default_value_t = eval::SEEDS,
         value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: u64,

@@ -12,8 +12,8 @@ use crate::error::LabError;
 /// The mean number of entries that a document has in the signatures of each method.
 const ENTRIES: f64 = 100.0;
 
-/// The edits of the figures: the letter of the figure, the edit, its distribution, and a
-/// description.
+/// The edits that figure 7 shows. Each has the letter of its part of the figure, the edit, its
+/// distribution and a description.
 const EDITS: [(&str, Edit, Spread, &str); 4] = [
     (
         "a",
