@@ -155,11 +155,14 @@ impl Departures {
         }
     }
 
-    /// Drops the departures that the batch has recorded so far for names at or below a path. When
-    /// the batch is written, rows of the log are dropped, too: those for such names, and those for
-    /// renames to them.
+    /// Drops the departures that the batch has recorded so far for names at or below a path. If
+    /// another name was renamed to such a name, only the new name is dropped. When the batch is
+    /// written, the same is done in the log.
     pub(crate) fn forget(&mut self, path: &Path) {
-        self.gone.retain(|(gone, _)| !gone.starts_with(path));
+        self.gone.retain_mut(|(gone, departed)| {
+            departed.to.take_if(|to| to.path.starts_with(path));
+            !gone.starts_with(path)
+        });
         self.forgotten.insert(path.to_owned());
     }
 
@@ -177,13 +180,21 @@ impl Departures {
         let mut table = txn.open_table(schema::DEPARTURES)?;
         if !self.forgotten.is_empty() {
             let is_forgotten = |path: &Path| path.ancestors().any(|at| self.forgotten.contains(at));
-            table.retain(|_, row| {
+            let mut changed = Vec::new();
+            table.retain(|number, row| {
                 // A row that does not decode is removed.
-                Departure::decode(row).is_ok_and(|row| {
-                    let to = row.departed.to.as_ref();
-                    !is_forgotten(&row.path) && !to.is_some_and(|to| is_forgotten(&to.path))
+                Departure::decode(row).is_ok_and(|mut row| {
+                    let to = row.departed.to.take_if(|to| is_forgotten(&to.path));
+                    let stays = !is_forgotten(&row.path);
+                    if stays && to.is_some() {
+                        changed.push((number, row.encode()));
+                    }
+                    stays
                 })
             })?;
+            for (number, row) in changed {
+                table.insert(number, &row[..])?;
+            }
         }
         let mut number = match table.last()? {
             Some((last, _)) => last.value() + 1,

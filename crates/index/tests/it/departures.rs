@@ -122,9 +122,12 @@ fn what_is_forgotten_is_not_known() {
     index.apply(vec![gap]).unwrap();
     assert_eq!(departed(&index, "/r/d/4"), None);
     assert_eq!(departed(&index, "/r/1"), vanished(1));
-    // If the new name of a rename is forgotten, the departure is forgotten, too.
+    // If only the new name of a rename is forgotten, the content of the old name is still known.
     index.apply(vec![Change::Remove("/r/x".into())]).unwrap();
-    assert_eq!(departed(&index, "/r/2"), None);
+    assert_eq!(departed(&index, "/r/2"), vanished(2));
+    let changes = vec![rename("/r/3", "/r/x"), Change::Remove("/r/x".into())];
+    index.apply(changes).unwrap();
+    assert_eq!(departed(&index, "/r/3"), vanished(3));
     index.apply(vec![Change::Remove("/r".into())]).unwrap();
     assert_eq!(departed(&index, "/r/1"), None);
 }
