@@ -4,8 +4,10 @@
 //! with its earlier neighbours, which a [`Baseline`] has. The following raises no alert by itself:
 //!
 //! 1. **Earlier resemblance.** A draft that is saved still resembles its older versions.
-//! 2. **Its own earlier content.** The backup that an editor makes of a file (`report.txt~`) has
-//!    exactly the content that the file had before.
+//! 2. **Its own earlier content.** After a save by renames, another name has exactly the content
+//!    that the file had before. An editor may also make its backup (`report.txt~`) by a copy or a
+//!    link. So a file and its backup are no news for each other. For other files, a backup is news
+//!    only as a part of a copied tree.
 //! 3. **A git operation.** If `.git/index` or `.git/HEAD` of the surrounding work tree was written
 //!    just now, git may have changed the files. (A copied work tree has a fresh `.git/index` too,
 //!    so only a tree that was there before counts.)
@@ -28,6 +30,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -174,6 +177,8 @@ impl Novelty {
         let mut news = Vec::new();
         for partner in partners {
             if news.len() < MOST_PARTNERS
+                && !is_backup(&partner.path, path)
+                && !is_backup(path, &partner.path)
                 && !self.is_known(&partner, before, burst)?
                 && !self.is_seen(content, &partner)?
             {
@@ -186,8 +191,10 @@ impl Novelty {
         if self.is_git_at_work(path, before) {
             return Ok(Verdict::Quiet);
         }
-        let only_in_tree =
-            file.stat.size < least_size || is_in_repository_files(path) || self.is_ignored(path);
+        let only_in_tree = file.stat.size < least_size
+            || is_in_repository_files(path)
+            || self.is_ignored(path)
+            || self.has_original(path)?;
         Ok(Verdict::Resembles {
             partners: news,
             only_in_tree,
@@ -314,6 +321,17 @@ impl Novelty {
         Ok(both.is_some_and(|(a, b)| self.acks.is_seen(a, b)))
     }
 
+    /// Returns whether the name is that of a backup, and the file that it is a backup of is there.
+    fn has_original(&self, path: &Path) -> Result<bool, ReadError> {
+        for name in originals(path) {
+            let original = path.with_file_name(OsStr::from_bytes(name));
+            if content_at(&self.after, &original)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn is_git_at_work(&mut self, path: &Path, before: &Baseline) -> bool {
         path.ancestors().skip(1).any(|dir| {
             before.had_directory(dir)
@@ -382,6 +400,41 @@ impl Holders {
             .take(MOST_HOLDERS)
             .map(|(path, _)| path.as_path())
     }
+}
+
+/// Returns whether an editor gives the name `path` to a backup of the file `original`.
+fn is_backup(path: &Path, original: &Path) -> bool {
+    path.parent() == original.parent()
+        && originals(path).any(|name| Some(OsStr::from_bytes(name)) == original.file_name())
+}
+
+/// Returns the names of which an editor may make a backup, a swap file or a file of unsaved changes
+/// with the name of `path`. There are none if it is no such name.
+fn originals(path: &Path) -> impl Iterator<Item = &[u8]> {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    // `x~` and `x.~1~`
+    let tilde = name.strip_suffix(b"~");
+    let numbered = tilde.and_then(|rest| {
+        let at = rest.windows(2).rposition(|pair| pair == b".~")?;
+        rest[at + 2..]
+            .iter()
+            .all(u8::is_ascii_digit)
+            .then_some(&rest[..at])
+    });
+    let marked = [".bak", ".orig"].map(|end| name.strip_suffix(end.as_bytes()));
+    let unsaved = name
+        .strip_prefix(b"#")
+        .and_then(|rest| rest.strip_suffix(b"#"));
+    // `.x.swp`; the swap file of `.x` has the same name. Further ones end in `.swo`, `.swn` …
+    let swap = match name {
+        [b'.', .., b'.', b's', b'w', b'a'..=b'z'] => Some(&name[..name.len() - 4]),
+        _ => None,
+    };
+    let visible = swap.map(|swap| &swap[1..]);
+    let all = [tilde, numbered, unsaved, swap, visible]
+        .into_iter()
+        .chain(marked);
+    all.flatten().filter(|name| !name.is_empty())
 }
 
 /// Returns whether the path is in the private folder of a version control system.

@@ -124,6 +124,63 @@ fn the_backup_that_an_editor_makes_is_no_news() {
 }
 
 #[test]
+fn a_backup_beside_its_file_is_no_news_however_it_was_made() {
+    for backup in [
+        "report~",
+        "report.~2~",
+        "report.bak",
+        "report.orig",
+        "#report#",
+        ".report.swp",
+    ] {
+        let mut tree = Scene::new();
+        tree.write("report", 1, 200, "");
+        let before = tree.scan();
+        tree.write(backup, 1, 200, "a new");
+        tree.write("report", 1, 200, "a new end");
+        for name in [backup, "report"] {
+            let verdict = tree.assess(name, &before, 2);
+            assert_eq!(verdict, Verdict::Nothing, "{name} of {backup}");
+        }
+        // For another file, the backup is news only as a part of a copied tree.
+        tree.write("other", 1, 200, "another end");
+        let before = tree.scan();
+        tree.write(backup, 1, 200, "a newer end");
+        let new = Baseline {
+            neighbours: Arc::default(),
+            ..Baselines::new(before).of(&tree.path(backup)).unwrap()
+        };
+        let after = tree.scan();
+        let verdict = Novelty::new(after).assess(&tree.path(backup), &new, &Burst::default());
+        assert_eq!(partners(&verdict), [tree.path("other")], "{backup}");
+        let is_in_tree_only = matches!(
+            verdict,
+            Verdict::Resembles {
+                only_in_tree: true,
+                ..
+            }
+        );
+        assert!(is_in_tree_only, "{backup}");
+    }
+    let mut tree = Scene::new();
+    tree.write("report", 1, 200, "");
+    let before = tree.scan();
+    for name in ["d/report~", "report2~", "copy.bak", ".swp", "~"] {
+        tree.write(name, 1, 200, "");
+        let verdict = tree.assess(name, &before, 1);
+        let is_news = matches!(
+            verdict,
+            Verdict::Resembles {
+                only_in_tree: false,
+                ..
+            }
+        );
+        assert!(is_news, "{name}: {verdict:?}");
+        fs::remove_file(tree.path(name)).unwrap();
+    }
+}
+
+#[test]
 fn a_git_operation_is_quiet_and_a_copied_work_tree_is_not() {
     let mut tree = Scene::new();
     tree.write("proj/a", 1, 200, "");
