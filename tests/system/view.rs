@@ -140,6 +140,35 @@ fn a_name_that_file_managers_show() {
     assert_eq!(daemon.stop(), 0);
 }
 
+/// If the tree later gets an entry with the name of that folder, the folder hides it, and `status`
+/// counts it.
+#[test]
+fn an_entry_behind_the_folder_of_a_root_is_counted() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = home();
+    let added = sandbox.path("added");
+    fs::create_dir(&added).expect("a folder");
+    fs::write(added.join("of the root"), "a").expect("a file");
+    let daemon = watching(&sandbox, &[]);
+    let watch = |verb: &str| {
+        let words = ["watch".as_ref(), verb.as_ref(), added.as_os_str()];
+        sandbox.resemble(words).success();
+        daemon.sync();
+    };
+    let hidden = || daemon.status()["roots"][0]["hidden"].clone();
+    watch("add");
+    assert_eq!(hidden(), 0);
+    fs::create_dir(sandbox.path("home/added")).expect("a folder");
+    fs::write(sandbox.path("home/added/of the tree"), "b").expect("a file");
+    daemon.sync();
+    assert_eq!(names(sandbox.view("added"))[0], "of the root");
+    assert_eq!(hidden(), 1);
+    watch("remove");
+    assert_eq!(hidden(), 0);
+}
+
 /// The link is replaced or removed only if it leads to the daemon's mount point. The link of a
 /// killed daemon is taken over.
 #[test]

@@ -3,7 +3,7 @@
 //! The figures of a root are counted by a walk through the index, which takes a fraction of a
 //! second for 100,000 files. They are stored, and counted again only after the clock has advanced.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -14,8 +14,8 @@ use resemble_core::ContentId;
 use resemble_index::{Entry, FileState, Gap, ReadError, Snapshot, Totals};
 use resemble_proto::VERSION;
 use resemble_proto::message::{
-    Degraded, Failure, FailureKind, IndexStatus, ProcessStatus, RootState, RootStatus,
-    SoftErrorKind, StatusAnswer, Unopened, WaitStatus, WatchStatus,
+    Degraded, Failure, FailureKind, IndexStatus, MountStatus, ProcessStatus, RootState, RootStatus,
+    SeenRoot, SoftErrorKind, StatusAnswer, Unopened, WaitStatus, WatchStatus,
 };
 use resemble_query::unread;
 use resemble_relate::renditions;
@@ -56,6 +56,13 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
             last.unwrap_or_else(|| (clock, vec![Figures::default(); roots.len()], Vec::new()));
         (figures, unopened, Totals::default())
     });
+    let mounts = context.overlays.status();
+    let snapshot = shared.snapshot();
+    let covered = snapshot.map_or_else(|_| BTreeSet::new(), |it| covered(&it, &mounts));
+    let covered_in = |root: &Path| {
+        let entries = covered.iter();
+        entries.filter(|path| path.parent() == Some(root)).count() as u64
+    };
     let pending = shared.pending();
     let mut rows: Vec<RootStatus> = roots
         .iter()
@@ -68,7 +75,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
             pending: 0,
             skipped: figures.skipped,
             unreadable: figures.unreadable,
-            hidden: figures.hidden,
+            hidden: figures.hidden + covered_in(&root.options.path),
             rules: rules_of(&root.options),
             alerts: shared.alert_rules(&root.options.path),
             unopened: figures.unopened,
@@ -93,7 +100,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
         clock,
         fresh: shared.fresh(),
         degraded: troubles,
-        mounts: context.overlays.status(),
+        mounts,
         watch: shared.watch_status(),
         pid: std::process::id(),
         questions: context.computing(),
@@ -194,6 +201,24 @@ fn state(root: &Root, troubles: &[Degraded]) -> RootState {
     } else {
         root.state
     }
+}
+
+/// Returns the entries of the index that a mounted overlay hides, because it shows the folder of a
+/// further root in their place.
+fn covered(snapshot: &Snapshot, mounts: &[MountStatus]) -> BTreeSet<PathBuf> {
+    let mut covered = BTreeSet::new();
+    for mount in mounts {
+        let (top, folders): (Vec<&SeenRoot>, Vec<&SeenRoot>) =
+            mount.roots.iter().partition(|root| root.view == mount.path);
+        // Without such a root, the overlay shows only the folders of roots at its top.
+        let Some(top) = top.first() else { continue };
+        let names = folders
+            .into_iter()
+            .filter_map(|root| root.view.as_path().file_name());
+        let paths = names.map(|name| top.path.as_path().join(name));
+        covered.extend(paths.filter(|path| matches!(snapshot.entry(path), Ok(Some(_)))));
+    }
+    covered
 }
 
 fn figures(

@@ -311,7 +311,7 @@ pub struct RootStatus {
     pub skipped: u64,
     /// Files that could not be read, and directories that could not be listed.
     pub unreadable: u64,
-    /// Real entries with the name of the overlay's `.similar`, which hides them.
+    /// Real entries that the overlay hides by its `.similar` or by the folder of a root.
     #[serde(default)]
     pub hidden: u64,
     /// The rules of its scan.
