@@ -74,9 +74,11 @@ def by_hand(contents):
     for (a, b), common in pair.items():
         (size_a, level_a, _, whole_a), (size_b, level_b, _, whole_b) = contents[a], contents[b]
         level = max(level_a, level_b)
-        enough = 32 * common[SAMPLE] >= min(rare(a, level), rare(b, level))
+        fewer = min(rare(a, level), rare(b, level))
+        enough = 32 * common[SAMPLE] >= fewer
         judged = min(size_a, size_b) >= 256 and (common[CHUNK] >= 1 or enough)
-        nominated = common[SAMPLE] >= 2 or common[CHUNK] >= 1 or (is_header(a) and is_header(b))
+        nominated = common[SAMPLE] >= 2 or common[CHUNK] >= 1 or fewer <= 4
+        nominated = nominated or (is_header(a) and is_header(b))
         if nominated and (judged or (whole_a and whole_b)):
             link[a, b] = common
         else:

@@ -1,7 +1,8 @@
 -- Decides whether each pair is a candidate. The content sampled at the greater level is compared by
 -- all its samples, the other one by its samples of that level.
 SELECT p.a, p.b, p.fingerprints, p.chunks,
-       CASE WHEN (p.fingerprints >= 2 OR p.chunks >= 1 OR x.is_header + y.is_header = 2)
+       CASE WHEN (p.fingerprints >= 2 OR p.chunks >= 1 OR x.is_header + y.is_header = 2
+                  OR z.rare <= 4 OR CASE WHEN x.own < y.own THEN y.rare ELSE x.rare END <= 4)
              AND (x.is_whole + y.is_whole = 2
                   OR (x.bytes >= 256 AND y.bytes >= 256
                       AND (p.chunks >= 1

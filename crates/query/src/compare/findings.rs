@@ -28,9 +28,9 @@ use super::partners::{Link, Partners};
 use super::sides::{Holders, Sides};
 use crate::compare::record;
 
-/// The version of the layout below, which is part of every name. It is raised with every change of
-/// the layout.
-const VERSION: u64 = 6;
+/// The version is part of every name. It is raised when findings are laid out or nominated in
+/// another way.
+const VERSION: u64 = 7;
 
 /// A store of findings. A command keeps them in its cache, the daemon in memory.
 pub trait FindingsCache: Debug + Sync {

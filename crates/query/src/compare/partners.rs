@@ -13,9 +13,9 @@
 //!    ignored ([`CommonKeys`]). So a piece concerns at most 1,000 subjects, and the work is
 //!    proportional to the two trees.
 //! 3. A pair is dropped unmeasured if its common pieces cannot reach the least containment under
-//!    any distribution of edits. Boilerplate counts neither as common nor as missing. If most of
-//!    two contents is boilerplate, few samples remain: one common sample is enough. Two contents
-//!    that are not texts must share more than unrelated contents do (`kin`).
+//!    any distribution of edits. Boilerplate counts neither as common nor as missing. One common
+//!    sample is enough if a content has few samples, or if most of both is boilerplate. Two
+//!    contents that are not texts must share more than unrelated contents do (`kin`).
 //! 4. Two subjects of different sides are compared once, when the content of B is scanned.
 //! 5. Pairs with members are measured one after the other, because the members are kept from one
 //!    pair to the next.
@@ -543,13 +543,14 @@ impl PartnerQuestion<'_> {
     }
 
     /// Returns whether the true share of an estimated pair may be large enough for partners. The
-    /// estimate and its interval leave boilerplate samples out.
+    /// estimate and its interval leave boilerplate samples out. If too few samples are left for an
+    /// estimate, only reading shows the share.
     fn could_pass(&self, estimate: &Measures, a: &Ready, b: &Ready) -> bool {
         let least = self.least();
         let level = a.kept.signature.level.max(b.kept.signature.level);
         let could = |share: Option<Score>, of: &Ready| {
             let samples = of.prepared.samples_at(level);
-            share.is_some_and(|share| similarity::interval(share, samples).1.get() >= least)
+            share.is_none_or(|share| similarity::interval(share, samples).1.get() >= least)
         };
         could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
     }

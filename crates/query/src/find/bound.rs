@@ -5,6 +5,7 @@ use resemble_core::similarity::proof::are_text_and_data;
 use resemble_core::{ByteLen, ContentKind, Relation, Score};
 use resemble_index::ContentRow;
 use resemble_proto::message::FindOptions;
+use resemble_relate::nominate::block::are_enough;
 use resemble_relate::nominate::evidence::Nominee;
 use resemble_relate::nominate::levels::SamplesFrom;
 
@@ -31,10 +32,6 @@ pub(super) struct NomineeBound {
 /// containment is at most about p·(1 − ln p). That is below 6·p for every p ≥ 0.007. The factor 8
 /// allows for the error of small samples.
 const MOST_PER_WINDOW: f64 = 8.0;
-
-/// If a content has at most this many fingerprints, one common fingerprint justifies comparing
-/// both.
-const FEW: f64 = 4.0;
 
 impl NomineeBound {
     pub(super) fn new(
@@ -80,16 +77,13 @@ impl NomineeBound {
         // The row of a content that is data counts samples of windows and of words together. So no
         // share can be computed from it.
         if row.kind == ContentKind::Data || are_text_and_data(self.kind, row.kind) {
-            return samples >= 2 || f64::from(self.posted.min(row.fingerprints)) <= FEW;
+            return are_enough(samples, f64::from(self.posted.min(row.fingerprints)));
         }
         let level = self.level.max(row.level);
         let a = self.samples.level(level);
         let fingerprints = row.fingerprints.saturating_sub(self.template);
         let b = f64::from(fingerprints) / 2f64.powi(i32::from(level - row.level));
         let fewer = a.min(b).max(1.0);
-        // One common fingerprint may be a mere phrase, so it is no evidence. It is enough if the
-        // smaller file has few fingerprints, because the other may quote it.
-        let is_enough = samples >= 2 || fewer <= FEW;
-        is_enough && f64::from(samples) / fewer >= self.least
+        are_enough(samples, fewer) && f64::from(samples) / fewer >= self.least
     }
 }

@@ -34,6 +34,7 @@ mod quotations;
 mod reads;
 mod scene;
 mod sent;
+mod short;
 mod siblings;
 mod stopped;
 mod tables;

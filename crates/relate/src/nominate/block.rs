@@ -7,7 +7,8 @@
 //!    the lists, the memory to the number of contents (Forman, Eshghi & Chiocchetti 2005, section
 //!    2.3, step 4, with contents instead of files).
 //! 3. Two contents that share a chunk or two fingerprints are a candidate pair
-//!    ([`Common::is_candidate`]). A single common fingerprint may be a phrase, so it is not enough.
+//!    ([`Common::is_candidate`]). A single common fingerprint may be a phrase, so it is enough only
+//!    for short texts ([`Common::is_candidate_among`]).
 //!
 //! The frequency of a piece is the number of *otherwise different* contents that have it: a family
 //! of near-copies ([`Families`]) counts once. So a list may be longer than the limit if most of its
@@ -24,7 +25,7 @@ use resemble_core::similarity::Boilerplate;
 use resemble_core::{ContentKind, Fingerprint, StopFlag, Stopped};
 use resemble_index::PostingKind;
 
-pub use crate::nominate::common::{Common, PieceWorth};
+pub use crate::nominate::common::{Common, PieceWorth, are_enough};
 
 use crate::nominate::evidence::Counts;
 use crate::nominate::families::{Families, NEIGHBOURS};

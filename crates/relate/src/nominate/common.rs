@@ -89,6 +89,24 @@ impl Common {
 
     /// Returns whether two contents share enough to be worth an estimate.
     pub fn is_candidate(self) -> bool {
-        self.fingerprints >= 2 || self.chunks >= 1
+        self.is_candidate_among(usize::MAX)
     }
+
+    /// Does the same as [`Self::is_candidate`], if it is known how many samples the content with
+    /// fewer samples has.
+    pub fn is_candidate_among(self, fewer: usize) -> bool {
+        self.chunks >= 1 || are_enough(self.fingerprints, fewer as f64)
+    }
+}
+
+/// If a content has at most this many samples, one common sample is enough.
+const FEW_SAMPLES: f64 = 4.0;
+
+/// Returns whether this many common samples justify a comparison of two contents. `fewer` is the
+/// number of samples of the content that has fewer.
+///
+/// One common sample may be a mere phrase, so two are needed. A short text has few samples that
+/// could be common. There one is enough, because reading short texts costs little.
+pub fn are_enough(common: u32, fewer: f64) -> bool {
+    common >= 2 || common == 1 && fewer <= FEW_SAMPLES
 }

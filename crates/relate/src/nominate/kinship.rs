@@ -89,6 +89,11 @@ impl WindowCounts {
         }
     }
 
+    /// Returns the number of windows of the content that has fewer.
+    pub fn fewer(self) -> usize {
+        self.a.min(self.b)
+    }
+
     /// Returns whether two contents share more than unrelated contents do. `is_at_most(most)`
     /// returns whether the windows of at least one content weigh no more than `most`. It is called
     /// only if nothing else decides.
@@ -97,7 +102,7 @@ impl WindowCounts {
         common: Common,
         is_at_most: impl FnOnce(f64) -> Result<bool, E>,
     ) -> Result<bool, E> {
-        let fewer = self.a.min(self.b);
+        let fewer = self.fewer();
         let part = |share: f64, of: usize| share * of as f64;
         let all = (self.a + self.b).saturating_sub(common.fingerprints as usize);
         // A single common window may be a phrase, so it is not enough.

@@ -21,9 +21,9 @@ use crate::groups::common::CommonPieces;
 use crate::groups::table::Table;
 use crate::groups::terms::LinkTerms;
 
-/// The version is part of every name. It is raised when drafts are laid out or estimated in another
-/// way.
-const VERSION: u64 = 3;
+/// The version is part of every name. It is raised when drafts are laid out, nominated or estimated
+/// in another way.
+const VERSION: u64 = 4;
 
 /// Fewer drafts than this are faster to compute than to store.
 const LEAST: usize = 256;

@@ -127,6 +127,7 @@ impl Engine {
             let fewer = rare(of_a, level).min(rare(of_b, level)) as u64;
             let nominates = common.fingerprints >= 2
                 || common.chunks >= 1
+                || fewer <= 4
                 || is_header(of_a) && is_header(of_b);
             let could_be = of_a.is_whole && of_b.is_whole
                 || of_a.size >= 256

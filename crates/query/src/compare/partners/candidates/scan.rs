@@ -3,7 +3,7 @@
 
 use resemble_core::{ByteLen, ContentKind, Fingerprint, similarity};
 use resemble_index::PostingKind;
-use resemble_relate::nominate::block::{Common, PieceWorth};
+use resemble_relate::nominate::block::{Common, PieceWorth, are_enough};
 use resemble_relate::nominate::evidence::CHUNK;
 use resemble_relate::nominate::kinship::WindowCounts;
 
@@ -259,12 +259,14 @@ impl Scan<'_> {
         if bytes > 0 && f64::from(bytes) / smaller >= least_bytes {
             return true;
         }
-        // One common sample may be a mere phrase, so two are needed. If both texts are mostly
-        // boilerplate, one is enough, because few samples are left that could be common.
+        // If both texts are mostly boilerplate, one common sample is enough, because few samples
+        // are left that could be common.
         let are_texts = self.is_text(subject.content) && self.is_text(other.content);
         if are_texts && subject.shape.is_header() && shape.is_header() {
             return fingerprints > 0;
         }
-        fingerprints >= 2 && f64::from(fingerprints) / subject.shape.fewer(shape) >= least_windows
+        let fewer = subject.shape.fewer(shape);
+        are_enough(u32::from(fingerprints), fewer)
+            && f64::from(fingerprints) / fewer >= least_windows
     }
 }

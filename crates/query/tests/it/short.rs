@@ -1,0 +1,115 @@
+//! Tests `find`, `compare` and `groups` on texts of some hundred bytes. Such a text has few
+//! samples, so it may have only one of them in common with its near-copy.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+
+use resemble_core::hash::content::digest;
+use resemble_core::{Fingerprint, Params};
+use resemble_proto::message::{CompareOptions, CompareRequest, FindOptions, GroupsRequest};
+use resemble_proto::path::PathText;
+use resemble_query::compare::MemoryCache;
+use resemble_query::find::{self, Subject};
+use resemble_testutil::prose::{sentences, words};
+
+use crate::plain::{compare, groups};
+use crate::scene::Scene;
+
+const PAIRS: usize = 40;
+
+/// Returns the numbers of the files of `a`, from the end of these paths.
+fn numbers<'a>(paths: impl IntoIterator<Item = &'a PathText>) -> BTreeSet<usize> {
+    let name = |path: &'a PathText| path.as_path().file_name()?.to_str()?.parse().ok();
+    let numbers = paths.into_iter().map(name);
+    numbers.map(|number| number.expect("a number")).collect()
+}
+
+/// Writes pairs of files of these lines. The lines of a pair are the same but for the last one.
+/// Each verb must find exactly the pairs that have a sample in common.
+#[track_caller]
+fn are_found(lines: usize, line: impl Fn(usize) -> String) {
+    let mut scene = Scene::new();
+    for pair in 0..PAIRS {
+        let from = pair * (lines + 1);
+        let mut text: Vec<String> = (from..from + lines).map(&line).collect();
+        scene.write(&format!("a/{pair}"), text.concat());
+        text[lines - 1] = line(from + lines);
+        scene.write(&format!("b/0{pair}"), text.concat());
+    }
+    scene.scan();
+    let snapshot = scene.snapshot();
+    let samples = |path: &str| -> HashSet<Fingerprint> {
+        let bytes = fs::read(scene.path(path)).expect("a file");
+        let content = snapshot.content_by_digest(&digest(&bytes));
+        let content = content.expect("readable").expect("indexed");
+        let signature = snapshot.signature(content).expect("readable");
+        signature.fingerprints.into_iter().collect()
+    };
+    let common = |pair| {
+        let (a, b) = (
+            samples(&format!("a/{pair}")),
+            samples(&format!("b/0{pair}")),
+        );
+        a.intersection(&b).count()
+    };
+    let common: Vec<usize> = (0..PAIRS).map(common).collect();
+    let of_one = common.iter().filter(|&&common| common == 1).count();
+    assert!(of_one > 0, "{common:?}");
+    let expected = (0..PAIRS).filter(|&pair| common[pair] > 0);
+    let expected: BTreeSet<usize> = expected.collect();
+
+    let found = (0..PAIRS).filter(|&pair| {
+        let path = scene.path(&format!("a/{pair}"));
+        let subject = Subject::indexed(&snapshot, &path, &Params::default());
+        let subject = subject.expect("readable").expect("indexed");
+        let options = FindOptions::default();
+        let answer = find::find(&snapshot, &subject, &PathText::from("asked"), &options);
+        let rows = answer.expect("an answer").rows;
+        !rows.is_empty() && numbers(rows.iter().map(|row| &row.path)) == BTreeSet::from([pair])
+    });
+    assert_eq!(found.collect::<BTreeSet<usize>>(), expected, "find");
+
+    let request = CompareRequest {
+        a: PathText::from(scene.path("a")),
+        b: PathText::from(scene.path("b")),
+        options: CompareOptions::default(),
+    };
+    let answer = compare(&snapshot, &request, &MemoryCache::default()).expect("an answer");
+    let rows = answer.body.entries.iter();
+    let partners = rows.filter_map(|row| Some([row.a.as_ref()?, row.b.as_ref()?]));
+    let paired: Vec<BTreeSet<usize>> = partners.map(numbers).collect();
+    assert!(paired.iter().all(|pair| pair.len() == 1), "{paired:?}");
+    assert_eq!(
+        paired.into_iter().flatten().collect::<BTreeSet<usize>>(),
+        expected,
+        "compare"
+    );
+
+    let request = GroupsRequest {
+        scope: scene.scope(),
+        ..GroupsRequest::default()
+    };
+    let answer = groups(&snapshot, &request, scene.temp.root()).expect("an answer");
+    let clusters = answer.body.clusters.iter();
+    let members = clusters.map(|cluster| numbers(cluster.members.iter().map(|of| &of.path)));
+    let grouped: Vec<BTreeSet<usize>> = members.collect();
+    assert!(grouped.iter().all(|pair| pair.len() == 1), "{grouped:?}");
+    assert_eq!(
+        grouped.into_iter().flatten().collect::<BTreeSet<usize>>(),
+        expected,
+        "groups"
+    );
+}
+
+#[test]
+fn short_tables_are_found_by_one_common_row() {
+    are_found(20, |row| {
+        let word = words(row, 1);
+        format!("{};{};open\n", row * 7919 % 500, word.trim().repeat(2))
+    });
+}
+
+#[test]
+fn short_texts_are_found_by_one_common_shingle() {
+    are_found(5, |sentence| sentences(sentence as u64, 1));
+}
