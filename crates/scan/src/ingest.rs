@@ -22,9 +22,10 @@
 //!    has. If access is denied, a file becomes *unreadable*, and a directory loses everything below
 //!    it.
 //! 4. **A folder that is a root never vanishes with its files.** It is *unavailable* if it is
-//!    missing or cannot be opened. It is also unavailable if it is empty and suddenly on another
-//!    file system, because then something is not mounted. The entries of an unavailable root stay
-//!    in the index. Nothing is removed either if a root was replaced during the reconcile.
+//!    missing or cannot be opened, or if a daemon finds a file in its place. It is also unavailable
+//!    if it is empty and suddenly on another file system, because then something is not mounted.
+//!    The entries of an unavailable root stay in the index. Nothing is removed either if a root was
+//!    replaced during the reconcile.
 //! 5. **Changes during a reconcile** are checked again in a few further rounds. What still changes
 //!    after these is returned as *unresolved*. A file that is written to while it is read is
 //!    returned as *moving*.

@@ -453,6 +453,28 @@ fn a_root_that_went_keeps_its_content_and_is_not_read_again_when_it_comes_back()
     assert!(running.script.watched().contains(&root.join("d")));
 }
 
+/// A file is no root of a daemon. So a file in the place of a root hides it like an empty place.
+#[test]
+fn a_root_replaced_by_a_file_keeps_its_content() {
+    let (_dir, root) = tree();
+    let away = root.with_file_name("away");
+    let running = start(&root);
+    running.sync();
+    let (read, before) = (running.files_read(), running.dump());
+    fs::rename(&root, &away).unwrap();
+    text(&root, "a file in the place of the root");
+    running.sync();
+    assert_eq!(running.state(), RootState::Unavailable);
+    assert_eq!(running.dump(), before);
+    fs::remove_file(&root).unwrap();
+    running.sync();
+    assert_eq!(running.state(), RootState::Unavailable);
+    fs::rename(&away, &root).unwrap();
+    running.assert_converged();
+    assert_eq!(running.state(), RootState::Live);
+    assert_eq!(running.files_read(), read);
+}
+
 #[test]
 fn a_replaced_root_is_scanned() {
     let (_dir, root) = tree();

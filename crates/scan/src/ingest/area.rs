@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::fsid::{FsIds, is_under_any};
 use crate::ingest::rules::Excluded;
-use crate::ingest::target::RootOptions;
+use crate::ingest::target::{IndexUse, IngestOptions, RootOptions};
 use crate::walk::{Anchor, Kind};
 
 /// The number of folders that are kept open for roots that are files. A list of files may have more
@@ -34,6 +34,8 @@ enum Opened {
 pub(super) struct Area {
     /// The roots by path. If a list of files was given, there may be many thousands.
     roots: HashMap<PathBuf, RootOptions>,
+    /// True if a root may be a file. A daemon watches only folders.
+    may_be_files: bool,
     exclude: Vec<PathBuf>,
     mounts: Arc<MountTable>,
     /// The state of each root for which [`Self::anchor`] was called.
@@ -48,14 +50,12 @@ pub(super) struct Area {
 }
 
 impl Area {
-    pub(super) fn new(
-        roots: Vec<RootOptions>,
-        exclude: Vec<PathBuf>,
-        mounts: Arc<MountTable>,
-    ) -> Self {
+    pub(super) fn new(options: &IngestOptions, mounts: Arc<MountTable>) -> Self {
+        let roots = options.roots.iter().cloned();
         Self {
-            roots: roots.into_iter().map(|it| (it.path.clone(), it)).collect(),
-            exclude,
+            roots: roots.map(|it| (it.path.clone(), it)).collect(),
+            may_be_files: options.index_use != IndexUse::Stays,
+            exclude: options.exclude.clone(),
             mounts,
             opened: HashMap::new(),
             folders: VecDeque::new(),
@@ -80,7 +80,9 @@ impl Area {
             Some(Opened::Unavailable) => return Ok(None),
             Some(Opened::File) => self.folder_of(root),
             None => match self.opened_anew(root) {
-                Err(errno) if errno == Errno::NOTDIR => self.file(root).map_err(|_| errno),
+                Err(errno) if errno == Errno::NOTDIR && self.may_be_files => {
+                    self.file(root).map_err(|_| errno)
+                }
                 opened => {
                     let opened = opened.map(Arc::new);
                     if let Ok(anchor) = &opened {
@@ -233,8 +235,11 @@ mod tests {
         for root in [&folder, &file] {
             fs::create_dir(&folder).expect("a folder");
             fs::write(&file, "text").expect("a file");
-            let roots = vec![RootOptions::new(root.clone())];
-            let mut area = Area::new(roots, Vec::new(), Arc::default());
+            let options = IngestOptions {
+                roots: vec![RootOptions::new(root.clone())],
+                ..IngestOptions::default()
+            };
+            let mut area = Area::new(&options, Arc::default());
             assert!(area.anchor(root).expect("it opens").is_some());
             let replaced = |area: &Area| {
                 let mut open = area

@@ -144,7 +144,7 @@ impl<'a> Run<'a> {
             costs,
             before: snapshot.clone(),
             snapshot,
-            area: Area::new(options.roots.clone(), options.exclude.clone(), mounts),
+            area: Area::new(options, mounts),
             batch: Batch::default(),
             report: Report::default(),
             removals: BTreeMap::new(),
