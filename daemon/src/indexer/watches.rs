@@ -24,11 +24,10 @@
 //! reconcile ends. The table also records whether all directories below it were listed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use resemble_mounts::kinds;
-use resemble_scan::walk::{Anchor, means_denied};
+use resemble_scan::walk::{self, Anchor, means_absent, means_denied};
 
 use crate::coalesce::Kind;
 use crate::watch::renames::take_below;
@@ -329,47 +328,33 @@ pub(crate) fn look_at_root(root: &Path) -> Option<Identity> {
 /// no automount and asks no server.
 pub(crate) fn look(path: &Path) -> Option<(Kind, Identity)> {
     use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
+    use rustix::io::Errno;
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
-    let (mode, identity) = match statx(CWD, path, flags, StatxFlags::TYPE | StatxFlags::INO) {
+    let (kind, dev, ino) = match statx(CWD, path, flags, StatxFlags::TYPE | StatxFlags::INO) {
         Ok(stat) => {
+            let kind = FileType::from_raw_mode(u32::from(stat.stx_mode)).into();
             let dev = makedev(stat.stx_dev_major, stat.stx_dev_minor);
-            (
-                u32::from(stat.stx_mode),
-                Identity {
-                    dev,
-                    ino: stat.stx_ino,
-                },
-            )
+            (kind, dev, stat.stx_ino)
         }
-        Err(rustix::io::Errno::NOSYS) => {
-            let stat = std::fs::symlink_metadata(path).ok()?;
-            (
-                stat.mode(),
-                Identity {
-                    dev: stat.dev(),
-                    ino: stat.ino(),
-                },
-            )
+        // The system call is missing, or the path is too long for one call.
+        Err(Errno::NOSYS | Errno::NAMETOOLONG) => {
+            let stat = Anchor::open(Path::new("/")).ok()?.stat_at(path).ok()?;
+            (stat.kind, stat.dev, stat.ino)
         }
         Err(_) => return None,
     };
-    let kind = match FileType::from_raw_mode(mode) {
-        FileType::Directory => Kind::Directory,
-        FileType::RegularFile => Kind::File,
-        _ => Kind::Other,
+    let kind = match kind {
+        walk::Kind::Dir => Kind::Directory,
+        walk::Kind::File => Kind::File,
+        walk::Kind::Symlink | walk::Kind::Special(_) => Kind::Other,
     };
-    Some((kind, identity))
+    Some((kind, Identity { dev, ino }))
 }
 
+/// Returns whether a directory exists and may be listed.
 fn is_readable(dir: &Path) -> bool {
-    use rustix::fs::{Access, AtFlags, CWD, accessat};
-    accessat(
-        CWD,
-        dir,
-        Access::READ_OK | Access::EXEC_OK,
-        AtFlags::EACCESS,
-    )
-    .is_ok()
+    let opened = Anchor::open(dir).and_then(|anchor| anchor.dir(dir));
+    !opened.is_err_and(|errno| means_denied(errno) || means_absent(errno))
 }
 
 #[cfg(test)]

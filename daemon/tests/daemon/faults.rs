@@ -1,7 +1,8 @@
 //! Tests kills, lost events, damaged indexes, full disks, vanished roots, missing watches, and many
 //! unfinished requests.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -9,9 +10,10 @@ use resemble_proto::message::{
     GroupsRequest, OnlyGroups, RootState, Scope, SoftErrorKind, StatusAnswer,
 };
 use resemble_testutil::{fill, skipped, tmpfs};
+use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
 use rustix::process::Signal;
 
-use crate::support::{Daemon, Place, status_when, wire};
+use crate::support::{Daemon, Place, status_when, text, wire};
 
 /// If a file is read less than this time after its last change, it is read once more later. So a
 /// test that takes longer, on a very slow machine, cannot check the number of files read.
@@ -369,12 +371,44 @@ fn without_watches_at_the_start_the_tree_is_polled_until_there_are_some() {
     }
 }
 
+/// A watch names its folder in one system call, which takes a path of less than 4,096 bytes.
+#[test]
+fn folders_whose_paths_are_too_long_for_a_watch_are_polled() {
+    let place = Place::new();
+    let flags = OFlags::PATH | OFlags::DIRECTORY;
+    let name = "n".repeat(200);
+    let mut folders = vec![open(&place.root, flags, Mode::empty()).unwrap()];
+    for above in 0..25 {
+        mkdirat(&folders[above], &name, Mode::RWXU).unwrap();
+        folders.push(openat(&folders[above], &name, flags, Mode::empty()).unwrap());
+    }
+    let write = |seed: u32| {
+        let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY;
+        for (dir, seed) in folders.iter().zip(seed..) {
+            let file = openat(dir, "file", flags, Mode::RUSR | Mode::WUSR).unwrap();
+            File::from(file).write_all(text(seed).as_bytes()).unwrap();
+        }
+    };
+    write(100);
+    let daemon = place.start();
+    daemon.assert_converged();
+    let status = daemon.status();
+    let polled = status.watch.polled as usize;
+    assert_eq!(status.watch.directories as usize + polled, folders.len());
+    assert!(polled > 0 && status.degraded.len() == 1, "{status:?}");
+    write(200);
+    daemon.assert_converged();
+    for above in &folders {
+        mkdirat(above, "made", Mode::RWXU).unwrap();
+    }
+    daemon.assert_converged();
+}
+
 /// 2,000 silent connections must not delay answers to others. 24 unfinished requests of 56 MiB must
 /// not all be held in memory.
 #[test]
 fn unfinished_requests_take_neither_answers_nor_memory() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    use std::io::Write;
     use std::os::unix::net::UnixStream;
     let place = Place::new();
     place.write("a", 1);
