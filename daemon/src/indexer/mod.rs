@@ -60,7 +60,7 @@ use crate::coalesce::{Coalescer, Kind, Timing};
 use crate::config::CatalogueFolder;
 use crate::state::{Reopened, Root, Shared};
 use crate::watch::dirty::MOST_HINTS;
-use crate::watch::{Batch, Cookie, Marks, Source};
+use crate::watch::{Batch, Cookie, Hint, Marks, Source};
 
 mod broken;
 mod catalogue_folders;
@@ -520,7 +520,13 @@ impl Indexer {
                 self.coalescer.rename(rename);
             }
         }
-        for (path, hint) in batch.hints {
+        let twins = batch.hints.iter().filter_map(|(path, hint)| {
+            let (dir, name) = path.parent().zip(path.file_name())?;
+            let twins = self.watches.twins(dir);
+            Some(twins.map(move |twin| (twin.join(name), *hint)))
+        });
+        let twins: Vec<(PathBuf, Hint)> = twins.flatten().collect();
+        for (path, hint) in batch.hints.into_iter().chain(twins) {
             if self.followed.hear(&path, hint.marks) {
                 self.next_roots = Instant::now();
             }

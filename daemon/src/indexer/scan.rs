@@ -275,6 +275,9 @@ impl Indexer {
     fn other_mounts(&mut self, points: &[PathBuf]) {
         for point in points {
             tracing::debug!(?point, "something was mounted or unmounted");
+            // A change in a directory at several places may have been reported at this one.
+            let twins: Vec<_> = self.watches.twins(point).map(Target::subtree).collect();
+            self.look_again(twins);
             // The watch is ended even if the directory there seems to be the same: the kernel
             // reuses device and inode numbers.
             self.watches.disarm(self.source.as_mut(), point);

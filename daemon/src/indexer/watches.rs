@@ -1,7 +1,7 @@
 //! Records for which directories the source has watches, and which are polled instead.
 //!
 //! The table has the watches that were requested of the source, by path. It also has the inode of
-//! each directory, because a path that leads to another directory needs another watch. Four rules
+//! each directory, because a path that leads to another directory needs another watch. Five rules
 //! keep the table correct:
 //!
 //! 1. When a name is gone, the watches at and below it are removed from the table. So a directory
@@ -15,15 +15,16 @@
 //!    remembers.
 //! 3. The kernel has one watch for each inode, whatever its paths. A directory may move without an
 //!    event, as below a polled one. Its new place is then found while the table still has the old
-//!    one. Removing the watch of the old place later would also remove that of the new one. So it
-//!    is removed before the new place is watched. The old place is then *displaced*: it is listed
-//!    again, with everything below.
-//! 4. After an overflow the table is emptied together with the source.
+//!    one. The watch of the old place is removed before the new place is watched. The old place is
+//!    then *displaced*: it is listed again, with everything below.
+//! 4. A bind mount shows a directory at several places. The source reports each event in it at one
+//!    of them only. So the indexer checks the same name at the other places ([`Watches::twins`]).
+//! 5. After an overflow the table is emptied together with the source.
 //!
 //! A directory in the table was listed after its watch was made, or will be before the current
 //! reconcile ends. The table also records whether all directories below it were listed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use resemble_mounts::kinds;
@@ -81,8 +82,8 @@ pub(crate) enum Armed {
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     watched: BTreeMap<PathBuf, Watched>,
-    /// The path at which the table has each inode.
-    places: HashMap<Identity, PathBuf>,
+    /// The inode of each watched directory, with its path.
+    places: BTreeSet<(Identity, PathBuf)>,
     /// Paths whose watches were removed because their directories were found at other paths.
     displaced: Vec<PathBuf>,
     /// Paths that were removed from the table, but that the source may still remember.
@@ -114,7 +115,7 @@ impl Watches {
             None => {}
         }
         if let Some(was) = self.watched.remove(dir) {
-            self.has_left(dir, was.identity);
+            self.places.remove(&(was.identity, dir.to_path_buf()));
         }
         self.displace(source, identity, dir);
         match source.watch(dir) {
@@ -163,7 +164,7 @@ impl Watches {
                 && known.is_none()
                 && !self.polled.contains_key(dir)
                 && !self.suspect.contains(dir)
-                && !self.places.contains_key(&identity);
+                && self.places(identity).next().is_none();
             if is_new {
                 found.push((dir.to_path_buf(), Watched { identity, deep }));
             } else {
@@ -182,7 +183,7 @@ impl Watches {
 
     fn add(&mut self, found: impl IntoIterator<Item = (PathBuf, Watched)>) {
         for (dir, watched) in found {
-            self.places.insert(watched.identity, dir.clone());
+            self.places.insert((watched.identity, dir.clone()));
             self.watched.insert(dir, watched);
         }
     }
@@ -192,29 +193,39 @@ impl Watches {
         let taken = take_below(&mut self.watched, path).into_iter();
         let mut dirs = Vec::with_capacity(taken.len());
         for (dir, watched) in taken {
-            self.has_left(&dir, watched.identity);
-            dirs.push(dir);
+            let place = (watched.identity, dir);
+            self.places.remove(&place);
+            dirs.push(place.1);
         }
         dirs
     }
 
-    /// Removes the inode from `places`, if it is there with this path.
-    fn has_left(&mut self, dir: &Path, identity: Identity) {
-        if self.places.get(&identity).is_some_and(|place| place == dir) {
-            self.places.remove(&identity);
-        }
+    /// Returns the paths at which the table has an inode.
+    fn places(&self, identity: Identity) -> impl Iterator<Item = &PathBuf> {
+        let places = self.places.range((identity, PathBuf::new())..);
+        let places = places.take_while(move |(of, _)| *of == identity);
+        places.map(|(_, place)| place)
     }
 
-    /// Removes the watches at the place where the table has a directory that is at `new` now. If a
+    /// Returns the other places at which a watched directory is watched.
+    pub(crate) fn twins(&self, dir: &Path) -> impl Iterator<Item = &PathBuf> {
+        let identity = self.watched.get(dir).map(|watched| watched.identity);
+        let places = identity.into_iter().flat_map(|it| self.places(it));
+        places.filter(move |place| *place != dir)
+    }
+
+    /// Removes the watches at the places where the table has a directory that is at `new` now. If a
     /// bind mount shows the directory at both places, the watches stay.
     fn displace(&mut self, source: &mut dyn Source, identity: Identity, new: &Path) {
-        let place = self.places.get(&identity).filter(|place| *place != new);
-        let Some(place) = place.cloned() else { return };
-        if look(&place) != Some((Kind::Directory, identity)) {
-            for dir in self.take(&place) {
-                source.unwatch(&dir);
+        let places = self.places(identity).filter(|place| *place != new);
+        let places: Vec<PathBuf> = places.cloned().collect();
+        for place in places {
+            if look(&place) != Some((Kind::Directory, identity)) {
+                for dir in self.take(&place) {
+                    source.unwatch(&dir);
+                }
+                self.displaced.push(place);
             }
-            self.displaced.push(place);
         }
     }
 

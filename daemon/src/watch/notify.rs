@@ -25,6 +25,8 @@
 //! 7. When a watched path is moved or removed, the crate reports that first. Then it forgets the
 //!    watches of that path and of all paths below it. So after `GONE` of a directory, its path may
 //!    be watched again.
+//! 8. If several watched paths lead to one directory, its events are reported at the path that was
+//!    watched last. Its watch ends when none of these paths is watched any more.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -10,8 +10,10 @@ use std::time::Instant;
 
 use resemble_proto::message::AlertKind;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::mount::mount_bind;
 
 use resemble_testutil::random::{Random, noise};
+use resemble_testutil::{Mounted, skipped};
 
 use crate::support::{PATIENCE, Place, text};
 
@@ -165,6 +167,48 @@ fn what_moves_away_and_back_is_still_heard() {
         place.write("d/e/new", 20 + round as u32);
         daemon.assert_converged();
     }
+}
+
+/// A bind mount shows a folder at two places, but inotify reports each event in it once.
+#[test]
+fn a_folder_at_two_places_is_up_to_date_at_both() {
+    let place = Place::new();
+    place.write("a/d/f", 1);
+    let bound = place.in_tree("b/bound");
+    fs::create_dir_all(&bound).unwrap();
+    if let Err(error) = mount_bind(place.in_tree("a"), &bound) {
+        return skipped(format_args!("no bind mounts: {error}"));
+    }
+    let mounted = Mounted(bound);
+    let daemon = place.start();
+    daemon.assert_converged();
+    for (seed, dir) in (10..).step_by(10).zip(["a", "b/bound"]) {
+        let tree = |name: &str| place.in_tree(dir).join(name);
+        let write = |name: &str, seed| place.write(&format!("{dir}/{name}"), seed);
+        write("new", seed);
+        daemon.assert_converged();
+        write("d/.f.swp", seed + 1);
+        fs::rename(tree("d/.f.swp"), tree("d/f")).unwrap();
+        daemon.assert_converged();
+        write("made/g", seed + 2);
+        daemon.assert_converged();
+        write("made/h", seed + 3);
+        fs::rename(tree("made"), tree("renamed")).unwrap();
+        daemon.assert_converged();
+        write("renamed/i", seed + 4);
+        daemon.assert_converged();
+        fs::remove_dir_all(tree("renamed")).unwrap();
+        fs::remove_file(tree("new")).unwrap();
+        daemon.assert_converged();
+    }
+    storm(&place.in_tree("a"), 7, 300);
+    daemon.assert_converged();
+    assert!(daemon.status().is_live(), "{:?}", daemon.status());
+    place.write("a/last", 2);
+    drop(mounted);
+    daemon.assert_converged();
+    place.write("a/later", 3);
+    daemon.assert_converged();
 }
 
 #[test]
