@@ -316,6 +316,23 @@ fn what_is_to_be_written_is_no_copy_of_what_is_there() {
     assert_eq!(built.text(), "-: identical to built; reuse that file\n");
 }
 
+/// A symbolic link leads to the checked file, so that file is not its copy.
+#[test]
+fn a_link_to_a_file_is_that_file() {
+    let env = environment();
+    env.write("a.txt", text(1));
+    symlink("a.txt", env.path("link.txt")).unwrap();
+    env.run(["check", "link.txt", "--in", "."]).exits(0);
+    let written = ["check", "-", "--name", "link.txt", "--in", "."];
+    env.feed(written, near(1).as_bytes()).exits(0);
+    env.write("copy.txt", text(1));
+    let copy = env.run(["check", "link.txt", "--in", "."]).exits(1);
+    assert_eq!(
+        copy.text(),
+        "link.txt: identical to ./copy.txt; reuse that file\n"
+    );
+}
+
 /// The same form is in 120 otherwise different files. A form that two files share is no reason to
 /// call them copies.
 #[test]

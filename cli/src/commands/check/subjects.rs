@@ -60,7 +60,7 @@ impl CheckedFiles {
         for file in files {
             let own = name.unwrap_or(file);
             let is_stdin = file == Path::new("-");
-            let place = (own != Path::new("-")).then(|| absolute(own)).transpose()?;
+            let place = (own != Path::new("-")).then(|| place_of(own)).transpose()?;
             let to = all.new_copy(own)?;
             let copied = if is_stdin {
                 write_to(&to, &mut io::stdin().lock())
@@ -72,8 +72,7 @@ impl CheckedFiles {
                     .push(SoftError::of_io(file.as_path().into(), &error));
                 continue;
             }
-            let place = place.into_iter().map(|place| place.as_path().to_owned());
-            all.push(PathText::from(own), place.collect(), to);
+            all.push(PathText::from(own), place.into_iter().collect(), to);
         }
         Ok(all)
     }
@@ -135,6 +134,13 @@ impl CheckedFiles {
             || file.starts_with(self.folder())
             || checked.inode.is_some() && checked.inode == inode(file)
     }
+}
+
+/// Returns the absolute path of the file that is read or written by this name. Both follow symbolic
+/// links.
+fn place_of(own: &Path) -> CliResult<PathBuf> {
+    let real = fs::canonicalize(own);
+    real.or_else(|_| Ok(absolute(own)?.as_path().to_owned()))
 }
 
 fn inode(path: &Path) -> Option<(u64, u64)> {
