@@ -83,7 +83,7 @@ impl FileMarks {
 
     /// Applies a rule to these sets: unmarks the files that the rule keeps, and marks the others. A
     /// set in which the rule keeps no file is not changed. Returns the number of sets in which the
-    /// rule marks files, and the number of these files.
+    /// rule marks files that had no mark, and the number of these files.
     pub(crate) fn mark_by(
         &mut self,
         all: &Collection,
@@ -128,8 +128,7 @@ impl FileMarks {
             }
             let before = count;
             for file in goes {
-                self.files.insert(file);
-                count += 1;
+                count += u64::from(self.files.insert(file));
             }
             sets += u64::from(count > before);
             self.is_saved = false;

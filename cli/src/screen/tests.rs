@@ -348,6 +348,25 @@ fn the_pane_says_what_will_happen() {
     row_with(&screen, "2 files go, 5.0 KiB freed");
 }
 
+/// A rule reports the files that had no mark before.
+#[test]
+fn a_rule_counts_only_what_it_marks() {
+    let mut screen = screen_of(house(), (200, 60));
+    press(&mut screen, "an");
+    assert!(
+        screen.note.starts_with("3 files of 2 sets marked"),
+        "{}",
+        screen.note
+    );
+    press(&mut screen, "mu");
+    press(&mut screen, "gan");
+    assert!(
+        screen.note.starts_with("1 file of 1 set marked"),
+        "{}",
+        screen.note
+    );
+}
+
 /// Holes take no space. A file with a date in the future is neither the newest nor the oldest.
 #[test]
 fn marks_count_blocks_and_know_no_future() {
