@@ -15,6 +15,7 @@ use resemble_query::local::read_catalogued;
 use resemble_relate::AskError;
 use resemble_relate::renditions::{self, Rendition};
 use resemble_scan::parts::{Formats, Limits, PartReader};
+use rustix::io::Errno;
 
 use crate::error::{CliError, CliResult};
 use crate::names::{Named, NamedMember};
@@ -117,29 +118,22 @@ pub(super) fn read_now(
         }
         (FindSubject::File(file), part_reader) => {
             let read = find::read_with_parts(&file.real, params, part_reader);
-            (file, read.map(Some))
+            (file.clone(), read)
         }
-        (FindSubject::Member(NamedMember { file, names }), Some(part_reader)) => (
-            file,
-            find::read_member(&file.real, names, params, part_reader),
-        ),
-        (FindSubject::Member(member), None) => (&member.file, Ok(None)),
+        (FindSubject::Member(member), part_reader) => {
+            let NamedMember { file, names } = member;
+            let read = match part_reader {
+                Some(part_reader) => find::read_member(&file.real, names, params, part_reader),
+                None => Err(AskError::Unreadable {
+                    path: member.real(),
+                    source: Errno::NOENT.into(),
+                }),
+            };
+            let (shown, real) = (renditions::shown(&file.shown, names), member.real());
+            (Named { shown, real }, read)
+        }
     };
-    match read {
-        Ok(Some(read)) => Ok(read),
-        Ok(None) => Err(no_member(sought)),
-        Err(error) => Err(subject_error(file, error)),
-    }
-}
-
-/// Returns the soft error about a member that is not in its file.
-fn no_member(sought: &FindSubject) -> SoftError {
-    let path = match sought {
-        FindSubject::Member(member) => renditions::shown(&member.file.shown, &member.names),
-        FindSubject::File(file) => file.shown.clone(),
-        FindSubject::Stdin(_) => PathBuf::from("-"),
-    };
-    SoftError::of_io(PathText::from(path), &io::ErrorKind::NotFound.into())
+    read.map_err(|error| subject_error(&file, error))
 }
 
 /// Returns the soft error about an unreadable subject. The error has the name that the user gave.

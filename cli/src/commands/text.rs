@@ -74,8 +74,9 @@ fn found(
 ) -> CliResult<FileText> {
     let real = subject(file, true)?.real;
     let found = texts_of(&real, members, part_reader);
+    let found = found.map_err(|error| as_named(error, &[(&real, file)]))?;
     errors.extend(unread::of_path(&real, file, part_reader));
-    found.map_err(|error| as_named(error, &[(&real, file)]))
+    Ok(found)
 }
 
 fn texts_of(
@@ -98,10 +99,7 @@ fn texts_of(
     }
     let Some(extracted) = extract(real, part_reader)? else {
         if way(real).1.is_some() {
-            return Err(AskError::Unreadable {
-                path: real.to_owned(),
-                source: rustix::io::Errno::NOENT.into(),
-            });
+            return Err(unread::no_member(real, part_reader));
         }
         let most = human_size(LARGEST_READ.0);
         return Ok(FileText {

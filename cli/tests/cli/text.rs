@@ -112,6 +112,38 @@ fn trouble_ends_with_2_and_the_other_files_are_printed() {
     );
 }
 
+/// A member that is there but cannot be read is not called absent.
+#[test]
+fn an_encrypted_member_is_called_encrypted() {
+    let env = environment();
+    let marked = |mut zip: Vec<u8>, members: usize| {
+        // The flag of an encrypted member is in its record in the directory of the archive.
+        let is_record = |at: &usize| zip[*at..].starts_with(b"PK\x01\x02");
+        let records: Vec<usize> = (0..zip.len()).filter(is_record).take(members).collect();
+        records.iter().for_each(|at| zip[at + 8] |= 1);
+        zip
+    };
+    let files: [(&str, &[u8]); 2] = [("a.txt", b"the first"), ("b.txt", b"the second")];
+    env.write("some.zip", marked(zip(&files), 1));
+    env.write("all.zip", marked(zip(&files), 2));
+    for (member, said) in [
+        ("some.zip!a.txt", "encrypted"),
+        ("some.zip!c.txt", "No such file or directory"),
+        (
+            "all.zip!a.txt",
+            "the file that holds it cannot be read: encrypted",
+        ),
+    ] {
+        let said = format!("'{member}': {said}\n");
+        let text = env.run(["text", member]);
+        text.is(2, "", &format!("resemble: {said}"));
+        let found = env.run(["find", member, "--in", ".", "--local"]);
+        assert!(found.code == 2 && found.err.contains(&said), "{found:?}");
+        let why = env.run(["why", member, "some.zip!b.txt"]);
+        why.is(2, "", &format!("resemble: cannot read {said}"));
+    }
+}
+
 /// `git diff` of two versions of a document compares their texts.
 #[test]
 fn git_compares_documents_by_their_texts() {

@@ -12,6 +12,7 @@
 //! 5. The list is bounded: `REASONS` for a document, `DOCUMENTS` for an answer, then a count of the
 //!    rest.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use resemble_core::ContentId;
@@ -25,6 +26,7 @@ use resemble_relate::prove::extracted::{OpenedFile, way};
 use resemble_relate::renditions::{INTO, locate};
 use resemble_relate::scope::Rules;
 use resemble_scan::parts::PartReader;
+use rustix::io::Errno;
 
 /// The maximum number of reasons that are named for one document.
 const REASONS: usize = 3;
@@ -194,11 +196,41 @@ pub fn of_path(path: &Path, name: &Path, part_reader: &dyn PartReader) -> Option
 
 /// Returns the skipped parts that lie within a member.
 pub(crate) fn of_member(mut skipped: Vec<SkippedPart>, member: &[u8]) -> Vec<SkippedPart> {
-    skipped.retain(|part| {
-        let within = part.path.strip_prefix(member);
-        within.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == INTO))
-    });
+    skipped.retain(|part| is_within(&part.path, member));
     skipped
+}
+
+fn is_within(part: &[u8], member: &[u8]) -> bool {
+    let rest = part.strip_prefix(member);
+    rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == INTO))
+}
+
+/// Returns the error for a path to a member that was not found. Takes the file apart again, to
+/// report the reason if the member was skipped.
+pub fn no_member(path: &Path, part_reader: &dyn PartReader) -> AskError {
+    let skipped = OpenedFile::of(way(path).0).and_then(|file| file.skipped(part_reader));
+    without_member(path, &skipped.unwrap_or_default())
+}
+
+/// Does the same as [`no_member`]. `skipped` are the skipped parts of the file.
+pub(crate) fn without_member(path: &Path, skipped: &[SkippedPart]) -> AskError {
+    let member = way(path).1.unwrap_or_default();
+    let mut faults = skipped
+        .iter()
+        .filter(|part| part.is_more().is_none() && !part.is_on_purpose());
+    let holder = |part: &&SkippedPart| part.path.is_empty() || is_within(member, &part.path);
+    let source = match faults.find(holder) {
+        Some(part) if part.path == member => io::Error::other(part.reason.clone()),
+        Some(part) => io::Error::other(format!(
+            "the file that holds it cannot be read: {}",
+            part.reason
+        )),
+        None => Errno::NOENT.into(),
+    };
+    AskError::Unreadable {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 #[cfg(test)]

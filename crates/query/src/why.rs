@@ -53,6 +53,7 @@ use resemble_proto::message::Layer;
 use resemble_scan::parts::PartReader;
 
 use crate::find::read_now;
+use crate::unread;
 
 pub use explain::explain;
 pub use layout::{Block, BlockKind, Run};
@@ -229,10 +230,7 @@ pub fn compare_with_parts(
     let of_bytes = |a, b| Comparison::of_bytes(a, b, templates, Unit::Words);
     let into = [a, b].map(|path| way(path).1.is_some());
     let (of_a, of_b) = (extract(a, part_reader)?, extract(b, part_reader)?);
-    let missing = |path: &Path| AskError::Unreadable {
-        path: path.to_owned(),
-        source: std::io::ErrorKind::NotFound.into(),
-    };
+    let missing = |path| unread::no_member(path, part_reader);
     let is_identical = matches!((&of_a, &of_b), (Some(a), Some(b)) if a.own == b.own);
     if let (Some(one), Some(other), false) = (&of_a, &of_b, is_identical) {
         let held = (held_by(a, part_reader)?, held_by(b, part_reader)?);

@@ -124,13 +124,17 @@ pub fn read_with_parts(
     Ok(ReadSubject { date, ..incoming })
 }
 
-/// Reads a member of a file for a question; `None`: no member has this path.
+/// Reads a member of a file for a question.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, has no such member, or skips it.
 pub fn read_member(
     path: &Path,
     names: &[u8],
     params: &Params,
     part_reader: &dyn PartReader,
-) -> Result<Option<ReadSubject>, AskError> {
+) -> Result<ReadSubject, AskError> {
     let (_, mut pieces, skipped, _) = read(path, params, part_reader)?;
     let rows = pieces
         .iter()
@@ -141,13 +145,13 @@ pub fn read_member(
             let is_few = digest.size.0 <= Stream::FEW as u64;
             let incoming = ReadSubject::with(*digest, pieces, Some(number), params);
             let own = is_few.then(|| extract(&shown(path, names), part_reader).ok());
-            return Ok(Some(ReadSubject {
+            return Ok(ReadSubject {
                 bytes: own.flatten().flatten().map(|own| own.own),
                 ..incoming.and_skipped(skipped)
-            }));
+            });
         }
     }
-    Ok(None)
+    Err(unread::without_member(&shown(path, names), &skipped))
 }
 
 /// The digest of a file, its parts, the skipped ones, and the date that it states.
