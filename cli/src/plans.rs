@@ -273,6 +273,11 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
             false => kind_at(&a.join(path)),
         },
         at_b: &|path| kind_at(&b.join(path)),
+        in_b: &|path| {
+            let entries = fs::read_dir(b.join(path)).ok()?;
+            let paths = entries.map(|entry| Some(path.join(entry.ok()?.file_name())));
+            paths.collect()
+        },
         b: b.clone(),
         is_whole: common.include.is_empty() && common.exclude.is_empty() && common.min_size == 0,
     };

@@ -260,6 +260,48 @@ fn replay(seed: u64) {
     assert_eq!(folders_of(&a), folders_of(&b), "{seed}");
 }
 
+/// A file gets the name of a folder that the plan cannot remove. That folder keeps a link or an
+/// empty folder, or was empty before.
+#[test]
+fn a_folder_that_keeps_something_goes_aside() {
+    for case in ["link", "empty folder", "empty"] {
+        let env = environment();
+        let random = &mut Random::new(1);
+        let moved = text(random);
+        write(&env.path("a/d/x"), &moved);
+        fs::create_dir_all(env.path("b/d/x")).unwrap();
+        match case {
+            "link" => std::os::unix::fs::symlink("nowhere", env.path("b/d/x/link")).unwrap(),
+            "empty folder" => fs::create_dir(env.path("b/d/x/empty")).unwrap(),
+            _ => {}
+        }
+        let from = ["b/d/x/z", "b/z"][usize::from(case == "empty")];
+        write(&env.path(from), &moved);
+        let plan = [
+            "compare",
+            "a",
+            "b",
+            "--local",
+            "--plan=rename",
+            "-o",
+            "plan.sh",
+        ];
+        env.run(plan).exits(1);
+        let dry = run(&env, "sh", &[]);
+        assert_eq!(dry.code, 0, "{case} {dry:?}");
+        assert!(
+            dry.text().contains("b/d/x.resemble-aside.1"),
+            "{case} {dry:?}"
+        );
+        let done = run(&env, "sh", &["--do-it"]);
+        assert_eq!(done.code, 0, "{case} {done:?}");
+        assert_eq!(missing(&env.path("a"), &env.path("b")), 0, "{case}");
+        assert!(env.path("b/d/x.resemble-aside.1").is_dir(), "{case}");
+        assert_eq!(run(&env, "sh", &["--undo"]).code, 0, "{case}");
+        assert!(env.path(from).is_file(), "{case}");
+    }
+}
+
 /// `RESEMBLE_PLAN_TREES` sets the number of pairs of trees; the default is 64.
 #[test]
 fn moves_are_replayed_on_the_other_side() {

@@ -37,6 +37,8 @@ pub struct Trees<'a> {
     pub b: PathBuf,
     /// Returns the kind of entry at a path relative to B.
     pub at_b: &'a dyn Fn(&Path) -> PathKind,
+    /// Returns the paths in a folder of B. Returns `None` if the folder cannot be listed.
+    pub in_b: &'a dyn Fn(&Path) -> Option<Vec<PathBuf>>,
     /// True if the rows include every file of B. If not, no folder is renamed as a whole.
     pub is_whole: bool,
 }
@@ -96,8 +98,13 @@ impl Plan {
                 plan.leave_out(&trees.b.join(source), &why);
             }
         }
-        let steps = schedule.run();
-        plan.entries.extend(steps.into_iter().map(super::Entry::of));
+        schedule.run();
+        for mover in schedule.movers.iter().filter(|mover| mover.has_failed) {
+            let why = "what has its new name cannot be moved";
+            plan.leave_out(&trees.b.join(&mover.source), why);
+        }
+        let steps = schedule.steps.into_iter();
+        plan.entries.extend(steps.map(super::Entry::of));
         plan
     }
 }
@@ -280,7 +287,7 @@ impl<'a> Schedule<'a> {
         Ok(number)
     }
 
-    fn run(mut self) -> Vec<PlanStep> {
+    fn run(&mut self) {
         let planned = self.movers.len();
         for first in 0..planned {
             let mut stack = vec![first];
@@ -306,7 +313,6 @@ impl<'a> Schedule<'a> {
             }
         }
         self.vacate_all();
-        self.steps
     }
 
     /// Returns the obstacle that keeps this file or folder from getting its new name.
@@ -409,8 +415,8 @@ impl<'a> Schedule<'a> {
     }
 
     /// Frees the name of a folder, so that a file can get it. Returns the number of an entry that
-    /// must move first: one below the folder, or the folder itself if files stay in it. If there is
-    /// no such entry, the folder is removed.
+    /// must move first: one below the folder, or the folder itself if anything stays in it. If
+    /// there is no such entry, the folder is removed.
     fn clear(&mut self, number: usize, path: &Path) -> Option<usize> {
         let inside = self.movers.iter().position(|mover| {
             !mover.is_done
@@ -421,7 +427,7 @@ impl<'a> Schedule<'a> {
         if inside.is_some() {
             return inside;
         }
-        if self.below.get(path).is_some_and(|files| *files > 0) {
+        if !self.is_emptied(path) {
             return self.aside(number, path);
         }
         let folders = self
@@ -437,6 +443,14 @@ impl<'a> Schedule<'a> {
         }
         self.free.insert(path.to_owned());
         None
+    }
+
+    /// Returns whether earlier steps have moved everything out of a folder of B. The script removes
+    /// only folders that its steps have emptied, and no row names a link or an empty folder.
+    fn is_emptied(&self, folder: &Path) -> bool {
+        let is_gone = |path: &PathBuf| self.by_source.contains_key(path) || self.is_emptied(path);
+        self.below.get(folder) == Some(&0)
+            && (self.trees.in_b)(folder).is_some_and(|paths| paths.iter().all(is_gone))
     }
 
     /// Moves an entry that is in the way to an unused name beside it. No other step renames this
