@@ -204,6 +204,24 @@ fn saved_reports() {
     assert_eq!((again.text(), again.code), (json.text(), 0));
 }
 
+/// A glob for folders means the same in a saved report of `dirs` as in the question.
+#[test]
+fn folders_are_left_out_of_saved_directories() {
+    let env = environment();
+    for (folder, file) in [("x", 1), ("x", 2), ("y", 1), ("y", 2), ("z", 1), ("z", 2)] {
+        env.write(format!("docs/{folder}/{file}.txt"), paragraphs(file, 20));
+    }
+    let saved = ["dirs", "docs", "--format=json", "-o", "saved.json"];
+    env.run(saved).success();
+    for glob in ["z/", "z", "/z/"] {
+        let args = ["--exclude", glob, "--format=tsv"];
+        let asked = env.run(["dirs", "docs"].iter().chain(&args));
+        assert_eq!(asked.text().lines().count(), 1, "{glob} {asked:?}");
+        let saved = env.run(["dirs", "--from", "saved.json"].iter().chain(&args));
+        assert_eq!(saved.text(), asked.text(), "{glob}");
+    }
+}
+
 /// A filter applies to the lists of a saved report of `covered`, but not to its verdict.
 #[test]
 fn a_saved_coverage_is_filtered() {

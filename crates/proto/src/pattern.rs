@@ -45,7 +45,19 @@ impl Patterns {
     /// Returns whether a file takes part in a question. `below` is the path of the file below the
     /// requested root or directory.
     pub fn admit(&self, below: &Path) -> bool {
-        let names = |set: &Gitignore| set.matched_path_or_any_parents(below, false).is_ignore();
+        self.admit_entry(below, false)
+    }
+
+    /// Does the same as [`Self::admit`] for a folder, which patterns such as `old/` match, too.
+    pub fn admit_folder(&self, below: &Path) -> bool {
+        self.admit_entry(below, true)
+    }
+
+    fn admit_entry(&self, below: &Path, is_folder: bool) -> bool {
+        let names = |set: &Gitignore| {
+            let matched = set.matched_path_or_any_parents(below, is_folder);
+            matched.is_ignore()
+        };
         self.include.as_ref().is_none_or(names) && !self.exclude.as_ref().is_some_and(names)
     }
 
@@ -127,6 +139,14 @@ mod tests {
         assert!(admits(&["/a"], &[], "a") && !admits(&["/a"], &[], "b/a"));
         assert!(!admits(&[], &["*",], "a") && admits(&[], &["*", "!a"], "a"));
         assert!(admits(&[r"\[a"], &[], "[a") && admits(&[r"\#a"], &[], "#a"));
+    }
+
+    #[test]
+    fn a_pattern_with_a_slash_at_its_end_is_for_folders() {
+        let patterns = Patterns::new(&[], &["old/".to_owned()]).unwrap();
+        let old = Path::new("new/old");
+        assert!(patterns.admit(old) && !patterns.admit(&old.join("a")));
+        assert!(!patterns.admit_folder(old) && patterns.admit_folder(Path::new("new")));
     }
 
     #[test]

@@ -21,7 +21,7 @@ mod marks;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::path::{Component, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use resemble_proto::documents::{Body, DirsDocument, Document, SavedBody, SimilarDirs};
 use resemble_proto::message::{
@@ -280,6 +280,15 @@ impl Names {
 
     /// Returns whether a file of this name is kept.
     fn admit(&self, path: &PathText) -> bool {
+        self.admit_by(path, Patterns::admit)
+    }
+
+    /// Returns whether a folder of this name is kept.
+    fn admit_folder(&self, path: &PathText) -> bool {
+        self.admit_by(path, Patterns::admit_folder)
+    }
+
+    fn admit_by(&self, path: &PathText, admit: fn(&Patterns, &Path) -> bool) -> bool {
         let path = path.as_path();
         let roots = self.roots.iter();
         let below = roots.filter_map(|root| path.strip_prefix(root).ok());
@@ -294,7 +303,7 @@ impl Names {
         if below.as_os_str().is_empty() {
             return !self.patterns.includes_some();
         }
-        self.patterns.admit(&below)
+        admit(&self.patterns, &below)
     }
 }
 
@@ -326,8 +335,9 @@ fn cut<T>(rows: &mut Vec<T>, top: Option<u64>) {
     }
 }
 
+/// Keeps the errors of kept names. A name with an error may be that of a folder.
 fn pick_errors(errors: &mut Vec<SoftError>, names: &Names) {
-    errors.retain(|error| names.admit(&error.path));
+    errors.retain(|error| names.admit(&error.path) && names.admit_folder(&error.path));
 }
 
 /// Filters a report of `groups`.
@@ -469,7 +479,7 @@ pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> Result<()
             && (!both || equal || has_enough(picked, row.a_in_b, row.b_in_a, row.shared_bytes))
     });
     body.trees.retain(|tree| {
-        admit(Some(&tree.a), Some(&tree.b))
+        (names.admit_folder(&tree.a) || names.admit_folder(&tree.b))
             && picked
                 .min
                 .is_none_or(|min| tree.a_in_b.max(tree.b_in_a) >= min)
@@ -548,8 +558,8 @@ fn pick_pairs(document: &mut DirsDocument, picked: &Picked, names: &Names) {
     pick_errors(&mut document.errors, names);
     let pairs = &mut document.body.pairs;
     pairs.retain(|row| {
-        names.admit(&row.a)
-            && names.admit(&row.b)
+        names.admit_folder(&row.a)
+            && names.admit_folder(&row.b)
             && (row.identical || has_enough(picked, row.a_in_b, row.b_in_a, row.shared_bytes))
     });
     if picked.is_filter() {
