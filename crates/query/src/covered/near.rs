@@ -23,7 +23,7 @@ use crate::compare::indexed::{ListedSide, joined};
 use crate::compare::{NearestFile, NearestQuestion};
 
 /// Returns a row for each missing file that has a similar file under one of the roots `by`, if that
-/// pair is listed. The row names the file that contains most of the missing one.
+/// pair is listed. The row names the file that contains most of the missing one, by its least path.
 pub(super) fn rows(
     snapshot: &Snapshot,
     part_reader: Option<&dyn PartReader>,

@@ -4,7 +4,7 @@
 //! fast as both trees are read. The scan only nominates: the bytes are compared afterwards, as with
 //! an index. Near copies of missing files are searched for among the scanned contents.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -164,8 +164,10 @@ fn near(
     if a.is_empty() || lost.by.is_empty() {
         return Ok(Default::default());
     }
+    // A file with several names has the least of them, as with an index.
+    let mut inodes = HashSet::new();
     let b = scanned.b.entries.iter();
-    let b = b.filter(|entry| matches!(entry.what, What::File(_)));
+    let b = b.filter(|entry| matches!(entry.what, What::File(_)) && inodes.insert(entry.inode));
     let side = |root: &Path, entries| Side {
         root: root.to_owned(),
         single: false,

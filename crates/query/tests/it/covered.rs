@@ -539,6 +539,25 @@ fn the_near_copy_is_the_file_in_which_most_lies() {
     assert_eq!(near, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
 }
 
+/// A near copy with several names is named by the least of them outside of the directory.
+#[test]
+fn a_near_copy_with_several_names_has_the_least() {
+    let mut scene = Scene::new();
+    let own = text(1, 8000);
+    scene.write("all/old/x", &own);
+    scene.write("all/new/x", &own[..7000]);
+    for name in ["all/a", "all/new/b", "all/old/sub"] {
+        let name = scene.path(name);
+        fs::hard_link(scene.path("all/new/x"), name).expect("a link");
+    }
+    scene.scan();
+    for (by, name) in [("all/new", "all/new/b"), ("all", "all/a")] {
+        let body = coverage(&scene, "all/old", &[by]);
+        let near = body.near.iter().map(|row| scene.below(row.by.as_path()));
+        assert_eq!(near.collect::<Vec<_>>(), [name], "{by}");
+    }
+}
+
 /// `new/blob` is data and `old/x` is a text, so they have no samples in common. Only common chunks
 /// show that the text is in the data.
 #[test]
