@@ -120,7 +120,9 @@ fn an_encrypted_member_is_called_encrypted() {
         // The flag of an encrypted member is in its record in the directory of the archive.
         let is_record = |at: &usize| zip[*at..].starts_with(b"PK\x01\x02");
         let records: Vec<usize> = (0..zip.len()).filter(is_record).take(members).collect();
-        records.iter().for_each(|at| zip[at + 8] |= 1);
+        for at in records {
+            zip[at + 8] |= 1;
+        }
         zip
     };
     let files: [(&str, &[u8]); 2] = [("a.txt", b"the first"), ("b.txt", b"the second")];
