@@ -78,8 +78,8 @@ pub(super) fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::
         return Ok(());
     }
     out.say("", Tint::Plain)?;
-    let columns = "bytes there more than once, kind, and the average share that two files have in \
-                   common:";
+    let columns = "bytes there more than once, kind, and the average share of a file that is in the \
+                   other:";
     if out.style().terminal {
         out.say(columns, Tint::Faint)?;
     }
@@ -347,7 +347,7 @@ mod tests {
 All of them are in /home/me/docs/
 Much of it is in old/ (4.9 KiB)
 
-bytes there more than once, kind, and the average share that two files have in common:
+bytes there more than once, kind, and the average share of a file that is in the other:
 2.9 KiB  family      91%  3 files  v1 and 2 more
 2.0 KiB  identical  100%  2 files  'a b', old/a
    20 B  identical  100%  3 files  x and 2 more
