@@ -78,8 +78,8 @@ pub(super) fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::
         return Ok(());
     }
     out.say("", Tint::Plain)?;
-    let columns = "bytes there more than once, kind, and the average share of a file that is in the \
-                   other:";
+    let columns = "bytes there more than once, kind, and the average share of a file that is in \
+                   the other:";
     if out.style().terminal {
         out.say(columns, Tint::Faint)?;
     }
