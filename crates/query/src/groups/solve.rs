@@ -391,7 +391,7 @@ impl Solver<'_> {
         (a, b): (BlockContent<'_>, BlockContent<'_>),
         (common, met): (Common, MatchContext<'_>),
     ) -> Result<(), AskError> {
-        let fewer = WindowCounts::of(&a.0.signature, &b.0.signature).fewer();
+        let fewer = || WindowCounts::of(&a.0.signature, &b.0.signature).fewer();
         if !(common.is_candidate_among(fewer) || is_header(a) && is_header(b)) {
             return Ok(());
         }

@@ -89,13 +89,15 @@ impl Common {
 
     /// Returns whether two contents share enough to be worth an estimate.
     pub fn is_candidate(self) -> bool {
-        self.is_candidate_among(usize::MAX)
+        self.chunks >= 1 || are_enough(self.fingerprints, f64::INFINITY)
     }
 
-    /// Does the same as [`Self::is_candidate`], if it is known how many samples the content with
-    /// fewer samples has.
-    pub fn is_candidate_among(self, fewer: usize) -> bool {
-        self.chunks >= 1 || are_enough(self.fingerprints, fewer as f64)
+    /// Does the same as [`Self::is_candidate`] for two contents whose samples can be counted.
+    /// `fewer` counts those of the content that has fewer. It is called only if the count decides,
+    /// because counting reads both signatures.
+    pub fn is_candidate_among(self, fewer: impl FnOnce() -> usize) -> bool {
+        self.is_candidate()
+            || self.fingerprints > 0 && are_enough(self.fingerprints, fewer() as f64)
     }
 }
 
