@@ -146,6 +146,22 @@ fn an_encrypted_member_is_called_encrypted() {
     }
 }
 
+/// A member that is there but too large is not called absent.
+#[test]
+fn a_large_member_is_called_large() {
+    let env = environment();
+    let large = vec![b'x'; (64 << 20) + 1];
+    env.write(
+        "some.zip",
+        zip(&[("large.bin", &large), ("b.txt", b"small")]),
+    );
+    let said = "'some.zip!large.bin': members larger than 64 MiB are not read whole\n";
+    let text = env.run(["text", "some.zip!large.bin"]);
+    text.is(2, "", &format!("resemble: {said}"));
+    let why = env.run(["why", "some.zip!b.txt", "some.zip!large.bin"]);
+    why.is(2, "", &format!("resemble: cannot read {said}"));
+}
+
 /// `git diff` of two versions of a document compares their texts.
 #[test]
 fn git_compares_documents_by_their_texts() {

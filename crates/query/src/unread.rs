@@ -23,6 +23,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_relate::AskError;
 use resemble_relate::prove::extracted::{OpenedFile, way};
+use resemble_relate::prove::read::LARGEST_READ;
 use resemble_relate::renditions::{INTO, locate};
 use resemble_relate::scope::Rules;
 use resemble_scan::parts::PartReader;
@@ -206,10 +207,19 @@ fn is_within(part: &[u8], member: &[u8]) -> bool {
 }
 
 /// Returns the error for a path to a member that was not found. Takes the file apart again, to
-/// report the reason if the member was skipped.
+/// report the reason if the member was skipped, or is too large to be read whole.
 pub fn no_member(path: &Path, part_reader: &dyn PartReader) -> AskError {
-    let skipped = OpenedFile::of(way(path).0).and_then(|file| file.skipped(part_reader));
-    without_member(path, &skipped.unwrap_or_default())
+    let (file, member) = way(path);
+    let member = member.unwrap_or_default();
+    let found = OpenedFile::of(file).and_then(|file| file.skipped_or_large(member, part_reader));
+    let (skipped, is_too_large) = found.unwrap_or_default();
+    if is_too_large {
+        let most = LARGEST_READ.0 >> 20;
+        let source = io::Error::other(format!("members larger than {most} MiB are not read whole"));
+        let path = path.to_owned();
+        return AskError::Unreadable { path, source };
+    }
+    without_member(path, &skipped)
 }
 
 /// Does the same as [`no_member`]. `skipped` are the skipped parts of the file.

@@ -16,8 +16,8 @@ use super::{Base, CONTENT_OF_BASE, DELTA, KEEP, LOOK_OF_BASE, Numbering, Replay}
 /// Makes the delta that leads from the catalogue in `base` to `new`. Passes its bytes to `sink`,
 /// until `sink` returns `Break`. Returns the totals of the new catalogue.
 ///
-/// If the base has a maximum number of samples, those of `new` are thinned to it. A different
-/// density of samples would make every content differ.
+/// If the base has a maximum number of samples, those of `new` are thinned to it. A denser sample
+/// would make every content differ.
 ///
 /// # Errors
 ///
@@ -32,7 +32,11 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
             ours: new.head().params.clone(),
         });
     }
-    let samples = of_base.details.samples;
+    let samples = match (of_base.details.samples, new.head().details.samples) {
+        (Samples::AtMost(base), Samples::AtMost(new)) => Samples::AtMost(base.min(new)),
+        (Samples::AtMost(base), _) => Samples::AtMost(base),
+        (_, new) => new,
+    };
     let head = Head {
         details: Details {
             samples,

@@ -241,21 +241,27 @@ fn a_forged_delta_is_refused() {
     }
 }
 
+/// The maximum number of samples of a content in a catalogue, or none.
+fn most_samples() -> impl Strategy<Value = Option<u32>> {
+    prop_oneof![Just(None), Just(Some(8)), Just(Some(16))]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// For any two catalogues, joining the first one with the delta gives the second one, thinned
-    /// like the first one, byte for byte.
+    /// For any two catalogues, joining the first one with the delta gives the second one, byte for
+    /// byte, with the samples of the one that has fewer.
     #[test]
     fn a_base_and_a_delta_are_the_new_catalogue(
         (old, new) in (tree(), tree()),
-        thin in any::<bool>(),
+        (of_old, of_new) in (most_samples(), most_samples()),
     ) {
         let mut scene = Scene::new();
-        let samples = if thin { Samples::AtMost(16) } else { Samples::All };
-        let base = catalogue(&old, samples);
-        let whole = catalogue(&new, samples);
-        let delta = scene.delta(&base, &catalogue(&new, Samples::All));
+        let samples = |most: Option<u32>| most.map_or(Samples::All, Samples::AtMost);
+        let fewer = of_old.into_iter().chain(of_new).min();
+        let base = catalogue(&old, samples(of_old));
+        let whole = catalogue(&new, samples(fewer));
+        let delta = scene.delta(&base, &catalogue(&new, samples(of_new)));
         prop_assert_eq!(scene.joined(&base, &delta).expect("joined"), whole);
     }
 }

@@ -158,6 +158,8 @@ struct RtfReader<'w> {
     /// The text of notes, which is written at the end.
     aside: String,
     groups: Vec<Group>,
+    /// The number of open groups beyond [`DEEPEST`], which are not in `groups`.
+    deeper: u64,
     /// The bytes of text since the last change of the encoding. They are decoded together.
     run: Vec<u8>,
     /// The number of characters that are still to be left out after a `\u`.
@@ -191,6 +193,7 @@ impl<'w> RtfReader<'w> {
                 hidden: false,
                 deleted: false,
             }],
+            deeper: 0,
             run: Vec::new(),
             left_out: 0,
             high: None,
@@ -235,11 +238,17 @@ impl<'w> RtfReader<'w> {
                 if self.groups.len() < DEEPEST {
                     let top = self.top();
                     self.groups.push(top);
+                } else {
+                    self.deeper += 1;
                 }
                 self.opened = true;
             }
             Token::Close => {
                 self.left_out = 0;
+                if self.deeper > 0 {
+                    self.deeper -= 1;
+                    return Ok(());
+                }
                 let to = self.top().to;
                 self.groups.pop();
                 if to == To::Aside && self.groups.last().is_none_or(|top| top.to == To::Text) {

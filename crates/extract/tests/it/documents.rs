@@ -239,6 +239,15 @@ fn rich_text_is_read_by_its_rules() {
     }
 }
 
+/// Text after the end of a group belongs to the group around it, however deep that group is.
+#[test]
+fn rich_text_nested_beyond_any_limit_ends_where_it_ends() {
+    let (open, close) = (r"{\b ".repeat(50_000), "}".repeat(50_000));
+    let rtf = format!(r"{{\rtf1 first {open}deep{close} last}}");
+    let pieces = take("x", rtf.as_bytes()).unwrap();
+    assert_eq!(words(pieces.bytes_of("*")), "first deep last ");
+}
+
 #[test]
 fn markup_in_another_encoding_keeps_its_tags() {
     let html = b"<html><meta charset=\"iso-8859-1\"><p>Gr\xfc\xdfe</p></html>";

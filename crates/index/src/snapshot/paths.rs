@@ -89,12 +89,12 @@ impl Snapshot {
         self.ask(|inner| {
             let mut files = Vec::new();
             for name in inner.further_names.range((0, 0, &[][..])..)? {
+                if files.len() >= most {
+                    break;
+                }
                 let file = FileId(name?.0.value().0);
                 if files.last() != Some(&file) {
                     files.push(file);
-                }
-                if files.len() >= most {
-                    break;
                 }
             }
             Ok(files)

@@ -16,7 +16,7 @@ fn every_snapshot_is_one_commit() {
     };
     let index = Index::in_memory_with(&Params::default(), &options).unwrap();
     let done = AtomicBool::new(false);
-    let checked = AtomicU64::new(0);
+    let (checked, frequent) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|threads| {
         for _ in 0..2 {
             threads.spawn(|| {
@@ -33,6 +33,7 @@ fn every_snapshot_is_one_commit() {
                         .unwrap();
                     assert_eq!(said, contents > 5, "{contents} contents");
                     checked.fetch_add(1, Ordering::SeqCst);
+                    frequent.fetch_add(u64::from(said), Ordering::SeqCst);
                     if last {
                         break;
                     }
@@ -40,9 +41,9 @@ fn every_snapshot_is_one_commit() {
             });
         }
         for round in 0..200u64 {
-            // The number of contents repeatedly grows to 5 and falls to 3.
+            // The number of contents repeatedly grows to 8 and falls to 0.
             let name = |n: u64| format!("/r/{}", n % 8);
-            let change = if round % 10 < 5 {
+            let change = if round % 16 < 8 {
                 read(
                     name(round),
                     round + 1,
@@ -59,6 +60,7 @@ fn every_snapshot_is_one_commit() {
         done.store(true, Ordering::SeqCst);
     });
     assert!(checked.load(Ordering::SeqCst) >= 2);
+    assert!(frequent.load(Ordering::SeqCst) >= 1);
 }
 
 #[test]

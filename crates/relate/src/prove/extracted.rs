@@ -256,7 +256,27 @@ impl<'p> OpenedFile<'p> {
 
     /// Returns the parts of the file that extraction skips.
     pub fn skipped(&self, part_reader: &dyn PartReader) -> Result<Vec<SkippedPart>, AskError> {
-        Ok(match self.read_parts(part_reader, &mut DiscardSink)? {
+        self.skipped_by(part_reader, &mut DiscardSink)
+    }
+
+    /// Returns the parts of the file that extraction skips, and whether the member with these names
+    /// is too large to be read whole.
+    pub fn skipped_or_large(
+        &self,
+        member: &[u8],
+        part_reader: &dyn PartReader,
+    ) -> Result<(Vec<SkippedPart>, bool), AskError> {
+        let mut collector = PartCollector::new(Some(member));
+        let skipped = self.skipped_by(part_reader, &mut collector)?;
+        Ok((skipped, collector.is_too_large))
+    }
+
+    fn skipped_by(
+        &self,
+        part_reader: &dyn PartReader,
+        sink: &mut dyn Sink,
+    ) -> Result<Vec<SkippedPart>, AskError> {
+        Ok(match self.read_parts(part_reader, sink)? {
             Some(Ok(skipped)) => skipped_parts(skipped),
             Some(Err(skipped)) => skipped_parts(vec![(Vec::new(), skipped)]),
             None => Vec::new(),
@@ -325,6 +345,8 @@ struct PartCollector<'n> {
     packed: Option<Vec<u8>>,
     /// True if a wanted part was dropped because the parts kept before have used up the memory.
     passed_over: bool,
+    /// True if the wanted member has more than [`LARGEST_READ`] bytes.
+    is_too_large: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -345,6 +367,7 @@ impl<'n> PartCollector<'n> {
             text: None,
             packed: None,
             passed_over: false,
+            is_too_large: false,
         }
     }
 
@@ -445,6 +468,7 @@ impl Sink for PartCollector<'_> {
         }
         self.bytes.extend_from_slice(bytes);
         if self.bytes.len() as u64 > LARGEST_READ.0 {
+            self.is_too_large |= self.under_way == Some(KeptPart::Own);
             self.drop_part();
         }
     }
