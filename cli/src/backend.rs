@@ -33,7 +33,7 @@ use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_proto::question::Question;
 use resemble_query::find::holders;
-use resemble_query::unread;
+use resemble_relate::unread;
 use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
 

@@ -27,9 +27,9 @@ use resemble_proto::catalogued;
 use resemble_proto::message::{self, Answer, DirRow, FindOptions, FindRequest, Request};
 use resemble_proto::path::PathText;
 use resemble_proto::report;
+use resemble_query::asked::places_of;
 use resemble_query::dirs;
 use resemble_query::find::{self, LISTED, Similar, Subject};
-use resemble_query::gaps::AskedPlaces;
 use resemble_query::unread;
 use resemble_query::why;
 use resemble_relate::{AskError, OpenedMember};
@@ -377,7 +377,7 @@ impl Neighbours for IndexNeighbours {
                 options,
             });
             let roots = self.shared.root_paths();
-            let places = AskedPlaces::of(&request, &roots);
+            let places = places_of(&request, &roots);
             answer.header.left_out = places.left_out(snapshot, &roots)?;
             answer.errors.extend(places.errors(snapshot)?);
             answer

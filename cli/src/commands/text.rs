@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use resemble_core::ContentKind;
 use resemble_proto::message::SoftError;
-use resemble_query::unread;
 use resemble_relate::AskError;
 use resemble_relate::prove::extracted::{extract, way};
 use resemble_relate::prove::members::held_by;
 use resemble_relate::prove::read::LARGEST_READ;
+use resemble_relate::unread;
 use resemble_report::human::{counted, human_size};
 use resemble_report::quote::{quoted, quoted_bytes};
 use resemble_scan::parts::{PartReader, RecentParts};

@@ -24,11 +24,11 @@ use resemble_proto::message::{
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
-use resemble_query::unread;
 use resemble_query::why::{
     self, Comparison, MemberMatch, RangesOf, Shared, SharedRange, Stretch, ViewOptions,
 };
 use resemble_relate::AskError;
+use resemble_relate::unread;
 use resemble_report::human::human_count;
 use resemble_report::quote::quoted;
 use resemble_report::table::{Style, write_table};

@@ -26,20 +26,21 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::question::AnyRow;
 use resemble_relate::AskError;
+use resemble_relate::findings::FindingsCache;
 use resemble_relate::nominate::members::HeldMembers;
 use resemble_relate::renditions::{MOST_MEMBERS, Rendition};
 use resemble_scan::fsid::FsIds;
 use resemble_scan::parts::PartReader;
 
-use crate::compare::FindingsCache;
+use crate::asked::places_of;
 use crate::departed::departed;
 use crate::dump::{self, chunks, files};
 use crate::first_seen::first_seen;
-use crate::gaps::AskedPlaces;
 use crate::templates::{Store, TemplateError};
 
 use crate::groups::KnownPairs;
-use crate::{compare, covered, dirs, find, groups, pairs, templates, unread};
+use crate::{dirs, find, groups, pairs, templates, unread};
+use resemble_trees::{compare, covered};
 
 /// The data from which a question is answered.
 #[derive(Debug)]
@@ -93,7 +94,7 @@ pub fn answer(
     reply: &mut dyn Reply,
 ) -> Result<(), AskError> {
     let snapshot = &context.snapshot;
-    let places = AskedPlaces::of(&request, &context.roots);
+    let places = places_of(&request, &context.roots);
     let left_out = places.left_out(snapshot, &context.roots)?;
     let errors = places.errors(snapshot)?;
     let mut reply = Completed {

@@ -3,26 +3,21 @@
 //! * one module for each question, with a function that takes a snapshot and builds an answer of
 //!   `resemble-proto`. The daemon and the command line call the same functions. Relations and
 //!   measures are those of `resemble-relate`;
-//! * `unindexed`: how trees are walked for an answer that needs no index;
+//! * two questions are answered by `resemble-trees`: `compare` and `covered`;
 //! * [`local`]: the index of a command without a daemon.
 #![forbid(unsafe_code)]
 
 pub mod answer;
-pub mod compare;
-mod copies;
-pub mod covered;
+pub mod asked;
 mod departed;
 pub mod dirs;
 pub mod dump;
 pub mod find;
 mod first_seen;
-pub mod gaps;
 pub mod groups;
 pub mod local;
 pub mod pairs;
-mod siblings;
 pub mod templates;
-mod unindexed;
 pub mod unread;
 pub mod why;
 

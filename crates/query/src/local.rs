@@ -39,10 +39,10 @@ use resemble_scan::ingest::{
 };
 use resemble_scan::parts::PartReader;
 
-use crate::compare::FindingsCache;
-use crate::compare::cache::TreeCache;
-use crate::covered::covered_by_scan;
 use crate::groups;
+use resemble_relate::findings::FindingsCache;
+use resemble_trees::compare::TreeCache;
+use resemble_trees::covered::covered_by_scan;
 
 use opened::{OpenedIndex, begun_anew};
 use resemble_relate::AskError;

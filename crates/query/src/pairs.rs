@@ -28,10 +28,10 @@ mod search;
 mod ways;
 mod worker;
 
-use crate::copies;
 use draft::{PairDraft, RowTexts, StatedDates};
 use question::Question;
 use resemble_relate::AskError;
+use resemble_relate::copies;
 use resemble_relate::judge::matched::Match;
 use resemble_relate::nominate::block::PostingBlock;
 use resemble_relate::nominate::evidence::StoredSketch;

@@ -53,7 +53,7 @@ use resemble_proto::message::Layer;
 use resemble_scan::parts::PartReader;
 
 use crate::find::read_now;
-use crate::unread;
+use resemble_relate::unread;
 
 pub use explain::explain;
 pub use layout::{Block, BlockKind, Run};

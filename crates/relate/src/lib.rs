@@ -12,7 +12,10 @@
 //! * [`prove`]: measures files by reading them, with the precautions of `resemble-scan`;
 //! * [`judge`]: estimates pairs, chooses the best match of two files, and chooses the files to
 //!   list;
-//! * [`given`] and [`listed`]: candidates and measures from another engine;
+//! * [`join`]: all contents of a question by their common pieces. [`given`] and [`listed`]:
+//!   candidates and measures from another engine;
+//! * [`siblings`]: members of one container that resemble each other;
+//! * [`gaps`], [`unread`] and [`findings`]: what an answer lacks, and what it keeps for the next;
 //! * [`sort`]: sorts data that do not fit into memory.
 //!
 //! This crate has no verb, no request and no printer: `resemble-query` asks questions and makes
@@ -21,7 +24,11 @@
 #![forbid(unsafe_code)]
 
 mod ask;
+pub mod copies;
+pub mod findings;
+pub mod gaps;
 pub mod given;
+pub mod join;
 pub mod judge;
 pub mod listed;
 pub mod nominate;
@@ -29,7 +36,9 @@ pub mod parallel;
 pub mod prove;
 pub mod renditions;
 pub mod scope;
+pub mod siblings;
 pub mod sort;
+pub mod unread;
 
 pub use ask::{AskError, soft_error};
 pub use prove::extracted::OpenedMember;

@@ -17,6 +17,25 @@ use scratch::Scratch;
 
 pub mod scratch;
 
+/// The bound of memory.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryBudget(pub Option<u64>);
+
+impl MemoryBudget {
+    /// With less memory than this, the scratch files would consist of very many tiny pieces.
+    const LEAST: u64 = 1 << 20;
+
+    /// Returns the bound for a memory in bytes. `None`: memory is not bounded.
+    pub fn of(memory: Option<u64>) -> Self {
+        Self(memory.map(|bytes| bytes.max(Self::LEAST)))
+    }
+
+    /// Returns one of `of` equal parts of the memory; `None` if it is not bounded.
+    pub fn part(self, of: u64) -> Option<u64> {
+        self.0.map(|bytes| bytes / of)
+    }
+}
+
 /// A value of fixed size that can be sorted.
 pub trait Record: Copy + Ord + Send {
     /// The number of bytes of a record on disk.

@@ -19,4 +19,5 @@ pub mod ingest;
 pub mod parts;
 pub mod read;
 pub mod tally;
+pub mod unindexed;
 pub mod walk;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 use resemble_proto::message::Unopened;
-use resemble_query::compare::MemoryCache;
+use resemble_relate::findings::MemoryCache;
 
 use super::turns::FairShare;
 use crate::alerts::log::AlertLog;

@@ -11,9 +11,9 @@ use resemble_proto::message::{
     TemplateRow, WatchOrigin, WatchRow,
 };
 use resemble_proto::path::PathText;
-use resemble_query::gaps::AskedPlaces;
 use resemble_query::templates::{Store, TemplateError};
 use resemble_relate::AskError;
+use resemble_relate::gaps::AskedPlaces;
 use resemble_scan::ingest::RootOptions;
 
 use super::acks;
@@ -154,7 +154,7 @@ fn covers(
     let view = view.map(|snapshot| asker.view(snapshot));
     let is_known = |path: &PathText| -> Result<bool, AskError> {
         let Some(view) = &view else { return Ok(true) };
-        let places = AskedPlaces::at([path]);
+        let places = AskedPlaces::new([path], &[]);
         Ok(places.are_known(view)? && (!whole || places.left_out(view, &roots)?.is_empty()))
     };
     let rows = paths

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use resemble_core::hash::content::digest;
 use resemble_proto::message::{End, Header, Request};
 use resemble_proto::path::PathText;
-use resemble_query::compare::{FindingsCache, MemoryCache};
+use resemble_relate::findings::{FindingsCache, MemoryCache};
 
 use super::asker::Asker;
 use super::context::Context;

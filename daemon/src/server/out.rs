@@ -2,7 +2,7 @@
 
 use resemble_proto::frame::{FrameError, MAX_ANSWER, encode};
 use resemble_proto::message::{Answer, Failure, FailureKind, Reply};
-use resemble_query::compare::MemoryCache;
+use resemble_relate::findings::MemoryCache;
 use serde::Serialize;
 use tokio::sync::mpsc;
 

@@ -13,7 +13,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::question::AnyRow;
 use resemble_query::answer::{self, Reply};
-use resemble_query::gaps::AskedPlaces;
+use resemble_query::asked::places_of;
 use resemble_relate::AskError;
 use resemble_report::human::counted;
 use serde::Serialize;
@@ -168,7 +168,7 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
 /// Refuses a question about paths that the index could not list or leaves out: the caller may read
 /// them itself. Also refuses a question in which every file counts, if options leave out some.
 fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failure> {
-    let places = AskedPlaces::of(request, &from.roots);
+    let places = places_of(request, &from.roots);
     let is_whole = matches!(request, Request::Compare(_) | Request::Covered(_));
     let refused = |text: String| Err(Failure::new(FailureKind::NotWatched, text));
     let failure = |error: AskError| failure(&error);

@@ -17,8 +17,8 @@ use resemble_proto::message::{
     Degraded, Failure, FailureKind, IndexStatus, MountStatus, ProcessStatus, RootState, RootStatus,
     SeenRoot, SoftErrorKind, StatusAnswer, Unopened, WaitStatus, WatchStatus,
 };
-use resemble_query::unread;
 use resemble_relate::renditions;
+use resemble_relate::unread;
 use resemble_scan::ingest::RootOptions;
 
 use super::asker::Asker;

@@ -18,7 +18,7 @@ use resemble_scan::parts::{DigestedPart, DigestedParts, HEAD, PartReader};
 use resemble_scan::read::{Content, NoContents, Reader};
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::unread;
+use resemble_relate::unread;
 
 /// A file, or a member of a file, that was read for a question.
 #[derive(Clone, Debug)]

@@ -56,7 +56,7 @@ pub(super) fn clusters(
         // are linked with it are shown.
         let center = stars.center(place);
         members = match center {
-            Some(center) => (0..table.len())
+            Some(center) => (0..table.file_contents())
                 .filter(|&other| stars.center(other) == Some(center))
                 .collect(),
             None => with_neighbours(collection, place)?,

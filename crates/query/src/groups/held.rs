@@ -18,8 +18,8 @@ use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
 use super::links::{By, HalfLink};
-use super::table::Table;
 use super::terms::{LinkTerms, PairFound};
+use resemble_relate::join::Table;
 
 /// Joins several links of one pair of files into one.
 pub(super) struct JoinedLinks<'a> {

@@ -17,8 +17,8 @@ use resemble_relate::parallel::{in_a_step, named};
 use resemble_relate::renditions::Rendition;
 use resemble_relate::sort::{Merge, Record, RunWriter, SortedRun, put_words, take_words};
 
-use super::MemoryBudget;
-use super::table::Table;
+use resemble_relate::join::Table;
+use resemble_relate::sort::MemoryBudget;
 
 /// A link seen from one of its ends. Shares are in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -446,7 +446,7 @@ impl Network for LinkSimilarity<'_> {
     type Error = AskError;
 
     fn nodes(&self) -> u32 {
-        self.table.len()
+        self.table.file_contents()
     }
 
     fn size(&self, node: u32) -> u64 {

@@ -21,7 +21,7 @@ use resemble_relate::renditions::{Place, Rendition, is_same_text, renditions, sa
 use super::Collection;
 use super::links::HalfLink;
 use super::solve::{IgnoredPieces, stripped};
-use super::table::Table;
+use resemble_relate::join::Table;
 
 /// The worst pair of a group is searched among this many members, those furthest from the centre. A
 /// group of a thousand has half a million pairs.

@@ -5,14 +5,14 @@
 //! of files, so copies add no work (their figure 7). It uses two kinds of evidence:
 //!
 //! ```text
-//! files ─► table ─► common ─────────► solve ────────► drafts ─► links ─► stars ───► answer
-//!          places   sort, count,      pack, estimate  prove              chains ──► family, order
-//!                   union-find        block by block
+//! files ─► join: table ─► common ────► solve ────────► drafts ─► links ─► stars ───► answer
+//!                places   sort, count, pack, estimate  prove              chains ──► family, order
+//!                         union-find   block by block
 //! ```
 //!
-//! 1. `table` numbers the contents by digest. From here on numbers decide every tie.
-//! 2. `common` sorts all (piece, content) records, ignores pieces that too many have, and finds
-//!    connected contents.
+//! 1. A [`Table`] numbers the contents by digest. From here on numbers decide every tie.
+//! 2. [`common_pieces`] sorts all (piece, content) records, ignores pieces that too many have, and
+//!    finds connected contents.
 //! 3. `solve` drops unconnected contents, packs the others into problems that fit, and estimates
 //!    pairs with something in common. A pair that may be a **link** by its estimate's interval
 //!    becomes a draft. `drafts` measures these pairs on the contents, and `terms` decides which are
@@ -27,7 +27,7 @@
 //!
 //! Members and the worst pair of a group need not be linked: `meeting` measures them, too.
 //!
-//! The pairs of step 3 may be given instead (docs/scale.md). `accounts` checks them against the
+//! The pairs of step 3 may be given instead (docs/scale.md). [`Accounts`] check them against the
 //! counts of step 2, and `linked` checks them for links.
 //!
 //! Sets of identical files need none of this. If only they are requested, `identical` makes them,
@@ -52,38 +52,31 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 
-use crate::compare::FindingsCache;
+use resemble_relate::findings::FindingsCache;
 
-mod accounts;
 mod answer;
-mod common;
 pub(crate) mod direct;
 mod family;
 mod held;
 mod identical;
 mod links;
-mod measured;
 mod meeting;
 pub(crate) mod near;
 mod order;
-mod pair_lists;
 mod partition;
 mod problems;
 mod solve;
-mod table;
 mod terms;
 mod within;
 
-use accounts::Accounts;
 pub use answer::is_cluster_id;
-use common::common_pieces;
 pub use direct::names;
 use held::JoinedLinks;
 use links::{HalfLink, LinkSimilarity, Links};
-use measured::MeasuredPairs;
 use meeting::Shown;
 use resemble_relate::AskError;
 use resemble_relate::given::{ExternalError, ExternalPairs, reaches};
+use resemble_relate::join::{Accounts, MeasuredPairs, Table, common_pieces};
 use resemble_relate::nominate::frames::Frames;
 use resemble_relate::parallel::named;
 use resemble_relate::prove::contents::ContentReader;
@@ -91,27 +84,9 @@ use resemble_relate::prove::cost::MOST_WORK;
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::scope::ScopedFiles;
+use resemble_relate::sort::MemoryBudget;
 use solve::{KnownDrafts, SolvedLinks, Solver};
-use table::Table;
 use terms::LinkTerms;
-
-/// The bound of memory.
-#[derive(Clone, Copy, Debug)]
-struct MemoryBudget(Option<u64>);
-
-impl MemoryBudget {
-    /// With less memory than this, the scratch files would consist of very many tiny pieces.
-    const LEAST: u64 = 1 << 20;
-
-    fn of(memory: Option<u64>) -> Self {
-        Self(memory.map(|bytes| bytes.max(Self::LEAST)))
-    }
-
-    /// Returns one of `of` equal parts of the memory; `None` if it is not bounded.
-    fn part(self, of: u64) -> Option<u64> {
-        self.0.map(|bytes| bytes / of)
-    }
-}
 
 /// The pairs that are known before the search.
 #[derive(Clone, Copy, Debug)]
@@ -201,7 +176,7 @@ impl Collection {
         let room = MemoryBudget::of(request.memory);
         let limit = match request.degree {
             Degree::Usual => snapshot.boilerplate_limit(),
-            Degree::Half => table.len() / 2,
+            Degree::Half => table.file_contents() / 2,
             Degree::Over(limit) => limit,
         };
         let mut errors = scoped.errors.clone();
@@ -260,7 +235,7 @@ impl Collection {
         let mut joined = JoinedLinks::new(files, terms, &renditions, (part_reader, MOST_WORK));
         let is_asked = |link: &HalfLink| accepts(request, link);
         let mut join = |halves: &[HalfLink]| Ok(joined.join(halves)?.filter(is_asked));
-        let contents = table.len();
+        let contents = table.file_contents();
         let stop = snapshot.stop();
         let links = Links::of(solved.runs, (contents, stop), &mut join, room, dir)?;
         drop(joined);

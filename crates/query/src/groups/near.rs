@@ -18,14 +18,14 @@ use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
-use super::MemoryBudget;
-use super::common::common_pieces;
 use super::held::JoinedLinks;
 use super::links::{HalfLink, Links};
 use super::meeting::shown;
 use super::solve::{NeededLinks, Solver};
-use super::table::Table;
 use super::terms::LinkTerms;
+use resemble_relate::join::Table;
+use resemble_relate::join::common_pieces;
+use resemble_relate::sort::MemoryBudget;
 
 /// Two linked contents of files. Shares are in millionths.
 #[derive(Clone, Copy, Debug)]
@@ -118,10 +118,10 @@ pub(crate) fn near_links(
         (part_reader, near.work),
     );
     let mut join = |halves: &[HalfLink]| joined.join(halves);
-    let of = (table.len(), snapshot.stop());
+    let of = (table.file_contents(), snapshot.stop());
     let links = Links::of(solved.runs, of, &mut join, room, dir)?;
     let (mut near, mut halves, mut estimates) = (Vec::new(), Vec::new(), 0);
-    for place in 0..table.len() {
+    for place in 0..table.file_contents() {
         links.read(place, &mut halves)?;
         for half in halves.iter().filter(|half| half.from < half.to) {
             let tie = half.tie();

@@ -20,7 +20,7 @@ use super::Collection;
 /// Returns every path of the collection once.
 pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {
     let (scoped, table) = (&collection.scoped, &collection.table);
-    let linked: Vec<u32> = (0..table.len())
+    let linked: Vec<u32> = (0..table.file_contents())
         .filter(|&place| collection.links.degree(place) > 0)
         .collect();
     let forest = spanning_forest(&mut collection.network(), &linked)?;
@@ -40,7 +40,7 @@ pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {
         let places: Vec<u32> = chain.steps.iter().map(|step| step.node).collect();
         add(&places);
     }
-    for place in (0..table.len()).filter(|&place| collection.links.degree(place) == 0) {
+    for place in (0..table.file_contents()).filter(|&place| collection.links.degree(place) == 0) {
         add(&[place]);
     }
     let empty = scoped.files.iter().filter(|file| !table.has(file.content));

@@ -12,9 +12,9 @@ use resemble_relate::AskError;
 use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::parallel::ordered;
 
-use super::MemoryBudget;
 use super::partition::Partition;
-use super::table::Table;
+use resemble_relate::join::Table;
+use resemble_relate::sort::MemoryBudget;
 
 /// The number of contents that a thread reads at a time.
 const BATCH: usize = 256;

@@ -1,10 +1,11 @@
 //! Checks every pair of connected contents with something in common, and makes the links.
 //!
-//! The sets of [`super::common`] are independent problems. Most contents share nothing with any
-//! other and are dropped. Small sets are packed into problems of a suitable size, and
-//! [`PostingBlock`] solves a problem in memory. If memory is bounded, one pass through the index
-//! first writes the contents of each problem to disk. They are read from there. A pair that may be
-//! a link becomes a draft (`drafts`). Measuring decides whether it becomes a link.
+//! The sets of [`common_pieces`](resemble_relate::join::common_pieces) are independent problems.
+//! Most contents share nothing with any other and are dropped. Small sets are packed into problems
+//! of a suitable size, and [`PostingBlock`] solves a problem in memory. If memory is bounded, one
+//! pass through the index first writes the contents of each problem to disk. They are read from
+//! there. A pair that may be a link becomes a draft (`drafts`). Measuring decides whether it
+//! becomes a link.
 //!
 //! A set that does not fit is solved **piecewise**: a block of it is compared with itself and with
 //! all later contents, which are streamed past it; then the next block. The pairs are the same, but
@@ -37,15 +38,15 @@ use resemble_relate::prove::many::PairProver;
 use resemble_relate::renditions::{Rendition, is_same_text};
 use resemble_relate::sort::{Record, SortedRun, Sorter};
 
-use super::MemoryBudget;
-use super::common::CommonSamples;
 use super::links::{By, HalfLink};
-use super::pair_lists::PairLists;
 use super::problems::{ContentSource, Problems};
-use super::table::Table;
 use super::terms::{LinkTerms, PairFound};
 use drafts::LinkDraft;
 use kin::MatchContext;
+use resemble_relate::join::CommonSamples;
+use resemble_relate::join::PairLists;
+use resemble_relate::join::Table;
+use resemble_relate::sort::MemoryBudget;
 
 pub(super) use known::KnownDrafts;
 pub(super) use needed::NeededLinks;

@@ -20,7 +20,7 @@ use resemble_relate::nominate::block::Common;
 use resemble_relate::nominate::evidence::StoredSketch;
 
 use super::links::{By, HalfLink};
-use super::table::Table;
+use resemble_relate::join::Table;
 
 /// The rule for links.
 #[derive(Clone, Copy, Debug)]
@@ -109,8 +109,8 @@ impl LinkTerms {
             return true;
         }
         let are_texts = unit_of(a.kind, b.kind, self.unit) == Unit::Words;
-        // For a member of a family, `common` omits the pieces that its leader has. The exact bound
-        // would then be too low.
+        // For a member of a family, `common_pieces` omits the pieces that its leader has. The exact
+        // bound would then be too low.
         let is_all = are_texts && a.of_leader.is_none() && b.of_leader.is_none();
         let shared = f64::from(common.fingerprints);
         let most = |of: usize| {

@@ -23,7 +23,7 @@ use super::links::{By, HalfLink};
 use super::meeting::MEASURED;
 use super::terms::{LinkTerms, PairFound};
 use super::{About, Collection, accepts};
-use crate::siblings::{SiblingPairs, SiblingTerms, Siblings};
+use resemble_relate::siblings::{SiblingPairs, SiblingTerms, Siblings};
 
 /// Adds the groups within the containers of a question to those of its files.
 pub(super) fn add(

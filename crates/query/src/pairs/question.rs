@@ -17,8 +17,8 @@ use resemble_scan::parts::PartReader;
 
 use super::PairMatch;
 use super::draft::{PairDraft, row};
-use crate::copies::named_alike;
-use crate::siblings::{SiblingPairs, SiblingTerms, Siblings};
+use resemble_relate::copies::named_alike;
+use resemble_relate::siblings::{SiblingPairs, SiblingTerms, Siblings};
 
 /// All inputs that the pairs of a question depend on.
 #[derive(Clone, Copy)]

@@ -20,7 +20,7 @@ use resemble_relate::renditions::same_words;
 
 use super::question::Question;
 use super::worker::WorkerPairs;
-use crate::copies;
+use resemble_relate::copies;
 
 /// The contents of a question with their data.
 #[derive(Clone, Copy)]

@@ -17,10 +17,10 @@ use resemble_relate::renditions::{Rendition, locate, names, occurrences, shown};
 use resemble_scan::parts::PartReader;
 
 use crate::find::holders;
-use crate::unread;
 use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
 use crate::why::{Comparison, MemberMatch, Placing, RangesOf, Shared, compare_with_parts};
+use resemble_relate::unread;
 
 /// The maximum number of lines shown in one explanation; the other lines are counted.
 const SHOWN: usize = 200;

@@ -15,10 +15,11 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::question::{AnyRow, OrderRequest, Question};
 use resemble_query::answer::{Context, Reply, answer};
-use resemble_query::compare::MemoryCache;
 use resemble_query::find::{self, holders};
 use resemble_query::templates::Store;
-use resemble_query::{Snapshot, covered, dump};
+use resemble_query::{Snapshot, dump};
+use resemble_relate::findings::MemoryCache;
+use resemble_trees::covered;
 
 use crate::plain;
 use crate::scene::Scene;

@@ -5,8 +5,8 @@ use resemble_proto::message::{
     Scope, Whole,
 };
 use resemble_proto::path::PathText;
-use resemble_query::compare::MemoryCache;
-use resemble_query::covered::covered;
+use resemble_relate::findings::MemoryCache;
+use resemble_trees::covered::covered;
 
 use crate::plain::{compare, dirs};
 use crate::scene::Scene;

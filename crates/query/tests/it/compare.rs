@@ -19,8 +19,8 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::compare::MemoryCache;
 use resemble_query::local::{LocalIndex, LocalOptions};
+use resemble_relate::findings::MemoryCache;
 use resemble_scan::ingest::Unobserved;
 use resemble_testutil::random::letters as text;
 

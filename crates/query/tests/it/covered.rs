@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::similarity::Templates;
 use resemble_proto::message::{CoverPair, Coverage, CoveredRequest, SoftError, Whole};
-use resemble_query::covered::covered;
 use resemble_scan::ingest::Unobserved;
+use resemble_trees::covered::covered;
 
 use crate::identical::index;
 use crate::scene::Scene;

@@ -8,9 +8,9 @@ use resemble_proto::message::{
     CoveredRequest, DirsRequest, FindOptions, GroupsRequest, PairsRequest,
 };
 use resemble_proto::path::PathText;
-use resemble_query::covered::covered;
 use resemble_query::find::{self, Subject};
 use resemble_testutil::random::Random;
+use resemble_trees::covered::covered;
 
 use crate::plain::{dirs, groups, pairs};
 use crate::scene::Scene;

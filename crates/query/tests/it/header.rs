@@ -8,8 +8,8 @@ use resemble_proto::message::{
     CompareOptions, CompareRequest, FindOptions, GroupsRequest, PairsRequest,
 };
 use resemble_proto::path::PathText;
-use resemble_query::compare::MemoryCache;
 use resemble_query::find::{self, Subject};
+use resemble_relate::findings::MemoryCache;
 use resemble_testutil::random::Random;
 
 use crate::plain::{compare, groups, pairs};

@@ -10,9 +10,9 @@ use resemble_proto::message::{
     CompareOptions, CompareRequest, Comparison, FindOptions, FindRow, SoftErrorKind, Whole,
 };
 use resemble_proto::path::PathText;
-use resemble_query::compare::MemoryCache;
 use resemble_query::find::{Similar, Subject, find, listing};
 use resemble_query::local::{LocalIndex, LocalOptions};
+use resemble_relate::findings::MemoryCache;
 use resemble_scan::ingest::Unobserved;
 use resemble_testutil::prose::{edited, overwritten, prose};
 use resemble_testutil::random::noise;

@@ -11,9 +11,9 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::compare::MemoryCache;
 use resemble_query::find::{self, Subject};
 use resemble_query::local::{LocalIndex, LocalOptions};
+use resemble_relate::findings::MemoryCache;
 use resemble_scan::ingest::Unobserved;
 use resemble_testutil::random::{Random, noise};
 

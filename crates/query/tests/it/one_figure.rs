@@ -17,14 +17,15 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::compare::{self, MemoryCache};
 use resemble_query::dirs::dirs_with_parts;
 use resemble_query::find::{self, Subject};
 use resemble_query::groups::{KnownPairs, groups_with_parts};
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_query::why::{self, compare_with_parts};
+use resemble_relate::findings::MemoryCache;
 use resemble_scan::ingest::Unobserved;
 use resemble_testutil::prose::sentences;
+use resemble_trees::compare;
 
 use crate::plain::pairs_with_parts;
 use crate::scene::Scene;

@@ -8,13 +8,14 @@ use resemble_proto::message::{
     OrderRow, PairRow, PairsRequest, TemplateRow, Whole,
 };
 use resemble_query::Snapshot;
-use resemble_query::compare::{FindingsCache, compare_with_parts};
 use resemble_query::dirs::dirs_with_parts;
 use resemble_query::groups::{KnownPairs, groups_with_parts, order_with_parts};
 use resemble_query::pairs::pairs_to;
 use resemble_query::templates::{Store, TemplateError, mark_with_parts};
 use resemble_relate::AskError;
+use resemble_relate::findings::FindingsCache;
 use resemble_scan::parts::PartReader;
+use resemble_trees::compare::compare_with_parts;
 
 pub(crate) fn compare(
     snapshot: &Snapshot,

@@ -8,8 +8,8 @@ use resemble_core::hash::content::digest;
 use resemble_core::{Fingerprint, Params};
 use resemble_proto::message::{CompareOptions, CompareRequest, FindOptions, GroupsRequest};
 use resemble_proto::path::PathText;
-use resemble_query::compare::MemoryCache;
 use resemble_query::find::{self, Subject};
+use resemble_relate::findings::MemoryCache;
 use resemble_testutil::prose::{sentences, words};
 
 use crate::plain::{compare, groups};

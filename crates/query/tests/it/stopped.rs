@@ -10,11 +10,12 @@ use resemble_proto::message::{
     MarkRequest, PairsRequest, Scope,
 };
 use resemble_proto::path::PathText;
-use resemble_query::compare::MemoryCache;
 use resemble_query::find::{self, Subject};
 use resemble_query::templates::{Store, TemplateError};
-use resemble_query::{Snapshot, covered, dump};
+use resemble_query::{Snapshot, dump};
 use resemble_relate::AskError;
+use resemble_relate::findings::MemoryCache;
+use resemble_trees::covered;
 
 use crate::plain;
 use crate::scene::Scene;

@@ -7,9 +7,9 @@ use resemble_proto::message::{
     OnlyGroups, PairsRequest, Request, Scope, SoftError, SoftErrorKind, Subject,
 };
 use resemble_proto::path::PathText;
-use resemble_query::compare::MemoryCache;
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_query::unread::of_request;
+use resemble_relate::findings::MemoryCache;
 use resemble_scan::ingest::Unobserved;
 use resemble_testutil::prose::sentences;
 

@@ -15,8 +15,8 @@ use resemble_scan::ingest::{Observer, Progress};
 use resemble_scan::walk::{Anchor, Kind, Stat, means_absent};
 use rustix::io::Errno;
 
-use crate::gaps::AskedPlaces;
-use crate::unindexed::{DirChain, DirListing, Unindexed};
+use resemble_relate::gaps::AskedPlaces;
+use resemble_scan::unindexed::{DirChain, DirListing, Unindexed};
 
 /// One name of a file.
 pub(super) struct WalkedFile {

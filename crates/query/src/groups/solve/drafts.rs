@@ -20,10 +20,10 @@ use resemble_proto::number::Fraction;
 
 use super::{Sinks, Solver};
 use crate::groups::links::{By, HalfLink};
-use crate::groups::table::Table;
 use crate::groups::terms::PairFound;
 use resemble_proto::message::Layer;
 use resemble_relate::AskError;
+use resemble_relate::join::Table;
 use resemble_relate::judge::matched::{all_words, of_part};
 use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::parallel::{on_threads, threads};
@@ -261,7 +261,7 @@ impl Solver<'_> {
         let mut budget = ReadBudget::new(self.work);
         let size = |place: u32| self.table.size(place);
         let reading = |place: u32| {
-            let times = if place < self.table.len() {
+            let times = if place < self.table.file_contents() {
                 1
             } else {
                 TAKEN_APART

@@ -16,10 +16,10 @@ use resemble_index::Snapshot;
 use resemble_index::varint::{Reader, put};
 
 use super::drafts::LinkDraft;
-use crate::compare::FindingsCache;
-use crate::groups::common::CommonPieces;
-use crate::groups::table::Table;
 use crate::groups::terms::LinkTerms;
+use resemble_relate::findings::FindingsCache;
+use resemble_relate::join::CommonPieces;
+use resemble_relate::join::Table;
 
 /// The version is part of every name. It is raised when drafts are laid out, nominated or estimated
 /// in another way.

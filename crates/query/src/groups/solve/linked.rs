@@ -13,7 +13,7 @@ use resemble_relate::sort::Sorter;
 use super::drafts::LinkDraft;
 use super::kin::MatchContext;
 use super::{Sinks, Solver, stripped};
-use crate::groups::pair_lists::PairLists;
+use resemble_relate::join::PairLists;
 
 impl Solver<'_> {
     /// Makes drafts of the given pairs that may be links, one pair at a time. `sets` and `only` are

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use resemble_query::compare::FindingsCache;
 use resemble_query::groups::{KnownPairs, groups_with_parts, order_with_parts};
+use resemble_relate::findings::FindingsCache;
 use resemble_testutil::prose::{edited, prose};
 
 use super::*;

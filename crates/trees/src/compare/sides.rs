@@ -18,7 +18,7 @@ use resemble_proto::path::PathText;
 use resemble_relate::AskError;
 use resemble_relate::renditions::Rendition;
 
-use crate::unread;
+use resemble_relate::unread;
 
 /// The kind of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

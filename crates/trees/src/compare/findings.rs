@@ -10,11 +10,6 @@
 //!
 //! No findings are stored if `--exact` measures the bytes of files, or if templates are marked.
 
-use std::collections::VecDeque;
-use std::fmt::Debug;
-use std::sync::Arc;
-
-use parking_lot::Mutex;
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, Measures, Relation, Score};
 use resemble_index::varint::put;
@@ -31,15 +26,6 @@ use crate::compare::record;
 /// The version is part of every name. It is raised when findings are laid out or nominated in
 /// another way.
 const VERSION: u64 = 7;
-
-/// A store of findings. A command keeps them in its cache, the daemon in memory.
-pub trait FindingsCache: Debug + Sync {
-    /// Returns the findings stored under this name.
-    fn get(&self, name: &str) -> Option<Arc<[u8]>>;
-
-    /// Stores findings, if there is room for them.
-    fn put(&self, name: &str, findings: &[u8]);
-}
 
 /// Returns the name of the findings about these contents; `None` if they must not or need not be
 /// stored.
@@ -243,42 +229,6 @@ pub(super) fn decode(bytes: &[u8], contents: usize) -> Option<(Partners, Discoun
         discounts.0.insert(pair, discount);
     }
     Some((partners, discounts))
-}
-
-/// The findings of the last comparisons, in memory.
-#[derive(Debug, Default)]
-pub struct MemoryCache(Mutex<VecDeque<(String, Arc<[u8]>)>>);
-
-impl MemoryCache {
-    /// The maximum number of comparisons whose findings are kept.
-    const MOST: usize = 8;
-
-    /// The maximum number of bytes of all findings together. The pairs that `groups` nominates fit
-    /// for a million texts in families of eight, with 1.7 pairs per text.
-    pub const MOST_BYTES: usize = 64 << 20;
-}
-
-impl FindingsCache for MemoryCache {
-    fn get(&self, name: &str) -> Option<Arc<[u8]>> {
-        let kept = self.0.lock();
-        let found = kept.iter().find(|(of, _)| of == name);
-        found.map(|(_, findings)| Arc::clone(findings))
-    }
-
-    fn put(&self, name: &str, findings: &[u8]) {
-        if findings.len() > Self::MOST_BYTES {
-            return;
-        }
-        let mut kept = self.0.lock();
-        kept.retain(|(of, _)| of != name);
-        kept.push_back((name.to_owned(), findings.into()));
-        let bytes = |kept: &VecDeque<(String, Arc<[u8]>)>| -> usize {
-            kept.iter().map(|(_, findings)| findings.len()).sum()
-        };
-        while kept.len() > Self::MOST || bytes(&kept) > Self::MOST_BYTES {
-            kept.pop_front();
-        }
-    }
 }
 
 #[cfg(test)]

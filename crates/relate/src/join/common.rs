@@ -13,24 +13,24 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::AskError;
+use crate::nominate::evidence::{
+    CHUNK, Counts, StoredSketch, chunk_keys, fingerprint_keys, piece_of,
+};
+use crate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
+use crate::nominate::frames::{self, SampleHolders};
+use crate::nominate::levels::SignatureLevels;
+use crate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
+use crate::prove::many::PairProver;
+use crate::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 use resemble_core::cluster::UnionFind;
 use resemble_core::similarity::frame::{self, HeldSample};
 use resemble_core::{ContentId, ContentKind, Fingerprint, Relation, Signature};
 use resemble_index::{PostingKind, ReadError, Snapshot};
-use resemble_relate::AskError;
-use resemble_relate::nominate::evidence::{
-    CHUNK, Counts, StoredSketch, chunk_keys, fingerprint_keys, piece_of,
-};
-use resemble_relate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
-use resemble_relate::nominate::frames::{self, SampleHolders};
-use resemble_relate::nominate::levels::SignatureLevels;
-use resemble_relate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
-use resemble_relate::prove::many::PairProver;
-use resemble_relate::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 
-use super::MemoryBudget;
 use super::accounts::Accounts;
 use super::table::Table;
+use crate::sort::MemoryBudget;
 
 /// A piece of a content: the kind in the top bit, then the key, then the content's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,23 +76,23 @@ impl Record for Posting {
 
 /// The results of one pass over all pieces.
 #[derive(Debug)]
-pub(super) struct CommonPieces {
+pub struct CommonPieces {
     /// The number of contents that have each piece, for pieces of several contents.
-    pub(super) counts: Counts,
+    pub counts: Counts,
     /// Pieces that are ignored because too many unrelated contents have them.
-    pub(super) ignored: u64,
+    pub ignored: u64,
     /// For each place the least place of its set. A set consists of the contents that are
     /// connected, directly or indirectly, by pieces that are not ignored.
-    pub(super) sets: Vec<u32>,
+    pub sets: Vec<u32>,
     /// Families of many near-copies.
-    pub(super) families: Families,
+    pub families: Families,
     /// The samples of which frames may consist.
-    pub(super) samples: CommonSamples,
+    pub samples: CommonSamples,
 }
 
 impl CommonPieces {
     /// Returns the holders of the samples that frames may consist of.
-    pub(super) const fn holders<'a>(&'a self, table: &'a Table) -> TableHolders<'a> {
+    pub const fn holders<'a>(&'a self, table: &'a Table) -> TableHolders<'a> {
         TableHolders {
             samples: &self.samples,
             table,
@@ -102,7 +102,7 @@ impl CommonPieces {
 
 /// The samples that at least a dozen contents have.
 #[derive(Debug)]
-pub(super) struct CommonSamples {
+pub struct CommonSamples {
     /// By place, the number of common samples that a content has.
     counts: Vec<u16>,
     /// The start and the length of each sample's run in `places`.
@@ -133,13 +133,14 @@ impl CommonSamples {
     }
 
     /// Returns the number of common samples of a place.
-    pub(super) fn of(&self, place: u32) -> usize {
+    pub fn of(&self, place: u32) -> usize {
         usize::from(self.counts[place as usize])
     }
 }
 
 /// Looks up the holders of samples among the pieces that were read.
-pub(super) struct TableHolders<'a> {
+#[derive(Debug)]
+pub struct TableHolders<'a> {
     samples: &'a CommonSamples,
     table: &'a Table,
 }
@@ -167,7 +168,7 @@ const BATCH: usize = 256;
 /// Reads the pieces of all contents. More than `few` near-copies form a family. A piece that more
 /// than `limit` unrelated contents have is ignored. If candidate pairs were given, `accounts`
 /// receives the holders of each piece.
-pub(super) fn common_pieces(
+pub fn common_pieces(
     of: (&Table, &PairProver<'_>),
     limits: (u32, u32),
     accounts: Option<&mut Accounts<'_>>,

@@ -29,7 +29,7 @@ use crate::compare::{Better, NearestQuestion, SideSamples, Terms};
 
 /// Finds out whether every file of a directory has an equal one under a root. `by` is the only root
 /// of the request.
-pub(crate) fn covered(
+pub fn covered(
     tree_cache: &TreeCache<'_>,
     request: &CoveredRequest,
     by: &Path,

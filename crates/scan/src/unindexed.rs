@@ -8,21 +8,21 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::walk::{Anchor, Found, OpenDir, means_absent};
 use resemble_mounts::{FsClass, MountTable, class_of};
-use resemble_scan::walk::{Anchor, Found, OpenDir, means_absent};
 use rustix::io::Errno;
 
 /// The device and inode of each directory from the root to the current one. A walk uses it to
 /// recognise a directory inside itself, which a bind mount may show.
 #[derive(Debug)]
-pub(crate) struct DirChain {
+pub struct DirChain {
     inode: (u64, u64),
     above: Option<Arc<Self>>,
 }
 
 impl DirChain {
     /// Returns the chain that ends with `dir`. `above` is the chain of the directories above it.
-    pub(crate) const fn of(dir: &OpenDir, above: Option<Arc<Self>>) -> Self {
+    pub const fn of(dir: &OpenDir, above: Option<Arc<Self>>) -> Self {
         Self {
             inode: (dir.stat.dev, dir.stat.ino),
             above,
@@ -43,24 +43,28 @@ impl DirChain {
 
 /// The directories that are left out of trees.
 #[derive(Debug)]
-pub(crate) struct Unindexed<'a> {
+pub struct Unindexed<'a> {
     mounts: MountTable,
     /// Our own folders.
     exclude: &'a [PathBuf],
 }
 
 /// The result of listing a directory.
-pub(crate) enum DirListing {
+#[derive(Debug)]
+pub enum DirListing {
+    /// The open directory, and the names in it.
     Dir(OpenDir, Vec<Found>),
     /// The directory must not be entered.
     LeftOut,
     /// The directory has vanished.
     Gone,
+    /// The directory cannot be opened or listed.
     Failed(Errno),
 }
 
 impl<'a> Unindexed<'a> {
-    pub(crate) fn new(exclude: &'a [PathBuf]) -> Self {
+    /// Reads the mounts of this moment. `exclude` are our own folders.
+    pub fn new(exclude: &'a [PathBuf]) -> Self {
         Self {
             mounts: MountTable::load(),
             exclude,
@@ -68,18 +72,13 @@ impl<'a> Unindexed<'a> {
     }
 
     /// Returns whether a path lies in one of our own folders.
-    pub(crate) fn is_own(&self, path: &Path) -> bool {
+    pub fn is_own(&self, path: &Path) -> bool {
         self.exclude.iter().any(|own| path.starts_with(own))
     }
 
     /// Opens and lists a directory below the anchor. `above` is the chain of the directories above
     /// it; `None` for the root.
-    pub(crate) fn list(
-        &self,
-        anchor: &Anchor,
-        path: &Path,
-        above: Option<&DirChain>,
-    ) -> DirListing {
+    pub fn list(&self, anchor: &Anchor, path: &Path, above: Option<&DirChain>) -> DirListing {
         let dir = match anchor.dir(path) {
             Ok(dir) => dir,
             Err(errno) if means_absent(errno) => return DirListing::Gone,

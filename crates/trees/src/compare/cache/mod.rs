@@ -51,22 +51,23 @@ use crate::compare::{Terms, of_sides};
 
 /// The cache of inventories, and the settings of the scans that fill it.
 #[derive(Debug)]
-pub(crate) struct TreeCache<'a> {
-    pub(crate) index: &'a Arc<Index>,
+pub struct TreeCache<'a> {
+    /// The index with the inventories.
+    pub index: &'a Arc<Index>,
     /// The maximum size of the cache file; with 0 nothing is written.
-    pub(crate) cache_bytes: u64,
+    pub cache_bytes: u64,
     /// Folders that are left out of every tree, such as the cache itself.
-    pub(crate) exclude: &'a [PathBuf],
+    pub exclude: &'a [PathBuf],
     /// The time for which an inode must have been unchanged when its file was read. Only then does
     /// an inventory trust its stat.
-    pub(crate) settle_window: Duration,
+    pub settle_window: Duration,
     /// Takes documents and archives apart.
-    pub(crate) part_reader: Option<&'a dyn PartReader>,
+    pub part_reader: Option<&'a dyn PartReader>,
 }
 
 impl<'a> TreeCache<'a> {
     /// Returns whether there is an inventory of the tree.
-    pub(crate) fn has(&self, root: &Path) -> Result<bool, ReadError> {
+    pub fn has(&self, root: &Path) -> Result<bool, ReadError> {
         Ok(self
             .index
             .snapshot()?
@@ -86,7 +87,7 @@ impl<'a> TreeCache<'a> {
     }
 
     /// Compares two trees in their present state.
-    pub(crate) fn compare(
+    pub fn compare(
         &self,
         request: &CompareRequest,
         templates: &Templates,

@@ -57,6 +57,7 @@ use resemble_core::similarity::Templates;
 use resemble_index::{Options, Snapshot};
 use resemble_proto::message::{CompareOptions, CompareRequest, Comparison, Whole};
 use resemble_relate::AskError;
+use resemble_relate::findings::FindingsCache;
 use resemble_relate::prove::cost::MOST_WORK;
 use resemble_scan::parts::PartReader;
 
@@ -66,7 +67,7 @@ use self::files::ComparedFiles;
 use self::partners::{PartnerQuestion, Partners};
 use self::sides::{Holders, Pieces, Sides};
 
-pub use self::findings::{FindingsCache, MemoryCache};
+pub use self::cache::TreeCache;
 pub(crate) use self::nearest::{NearestFile, NearestQuestion};
 pub(crate) use self::partners::Better;
 pub(crate) use self::samples::SideSamples;

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use crate::prove::exact::{Proven, judged, provable};
+use crate::prove::members::{
+    AloneSide, ComparedSide, HeldContent, held_by, provable_members, unit_of,
+};
 use resemble_core::hash::content::digest;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::{Provable, ProvableMembers, unit_of as unit_of_kinds};
 use resemble_core::{ByteLen, ContentDigest, ContentKind};
 use resemble_index::{ContentRow, Snapshot};
-use resemble_relate::prove::exact::{Proven, judged, provable};
-use resemble_relate::prove::members::{
-    AloneSide, ComparedSide, HeldContent, held_by, provable_members, unit_of,
-};
 use resemble_scan::parts::PartReader;
 
 use super::layout::{MemberLayout, MemberSide};

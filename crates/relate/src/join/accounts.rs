@@ -1,10 +1,10 @@
 //! Checks that the candidate pairs of an external SQL engine (docs/scale.md) are complete. Adds the
 //! pairs that the engine leaves out because their common piece is boilerplate for it.
 //!
-//! While [`super::common`] scans all pieces, it reports the number of contents with each piece.
-//! From these numbers follows how many common pieces each content has with all other contents
-//! together. The common pieces of the given pairs must add up to the same number: docs/scale.md
-//! explains why this finds any mistake.
+//! While [`super::common_pieces`] scans all pieces, it reports the number of contents with each
+//! piece. From these numbers follows how many common pieces each content has with all others.
+//! The common pieces of the given pairs must add up to the same number: docs/scale.md explains why
+//! this finds any mistake.
 //!
 //! The engine counts every content that has a piece. The question counts a family of near-copies as
 //! one. So a piece may be boilerplate for the engine and not for the question. The pairs with such
@@ -16,23 +16,23 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::AskError;
+use crate::given::{ExternalCommon, ExternalError, ExternalPairs};
+use crate::nominate::evidence::piece_of;
+use crate::nominate::families::Families;
+use crate::scope::ScopedFiles;
+use crate::sort::Sorter;
 use resemble_core::ContentId;
 use resemble_index::{PostingKind, Snapshot};
-use resemble_relate::AskError;
-use resemble_relate::given::{ExternalCommon, ExternalError, ExternalPairs};
-use resemble_relate::nominate::evidence::piece_of;
-use resemble_relate::nominate::families::Families;
-use resemble_relate::scope::ScopedFiles;
-use resemble_relate::sort::Sorter;
 
-use super::MemoryBudget;
 use super::measured::{MeasuredPairs, MeasuredSorter};
 use super::pair_lists::{CandidatePair, PairLists};
 use super::table::Table;
+use crate::sort::MemoryBudget;
 
 /// The counts by which the given candidate pairs are checked.
 #[derive(Debug)]
-pub(super) struct Accounts<'a> {
+pub struct Accounts<'a> {
     given: &'a dyn ExternalPairs,
     snapshot: &'a Snapshot,
     table: &'a Table,
@@ -51,7 +51,7 @@ pub(super) struct Accounts<'a> {
 impl<'a> Accounts<'a> {
     /// Returns the accounts of the contents of a question. `limit` is the number of contents that
     /// may have a piece before it is boilerplate.
-    pub(super) fn of(
+    pub fn of(
         given: &'a dyn ExternalPairs,
         (snapshot, scoped, table): (&'a Snapshot, &ScopedFiles, &'a Table),
         limit: u32,
@@ -95,7 +95,7 @@ impl<'a> Accounts<'a> {
     }
 
     /// Returns the measures that were given for pairs of the question.
-    pub(super) fn measured(&self) -> Result<MeasuredPairs, AskError> {
+    pub fn measured(&self) -> Result<MeasuredPairs, AskError> {
         let mut measured = MeasuredSorter::new(self.room, self.dir)?;
         for row in self.given.measured() {
             self.snapshot.stop().go_on()?;
@@ -145,7 +145,7 @@ impl<'a> Accounts<'a> {
     }
 
     /// Reads the given candidates and checks the counts. Returns them with the added pairs.
-    pub(super) fn close(mut self) -> Result<PairLists, AskError> {
+    pub fn close(mut self) -> Result<PairLists, AskError> {
         let given = self.given;
         for pair in given.pairs() {
             self.snapshot.stop().go_on()?;

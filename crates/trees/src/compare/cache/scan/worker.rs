@@ -22,7 +22,7 @@ use super::{BYTES, Dirs, FILES, Notes, ScanItem, ScanShared, ScannedDocument, Ta
 use crate::compare::cache::known::{PackedPlace, Stamp, Where};
 use crate::compare::cache::pair::{Opened, PairLook, PairReader};
 use crate::compare::sides::{Content, Entry, What};
-use crate::unindexed::{DirChain, DirListing};
+use resemble_scan::unindexed::{DirChain, DirListing};
 
 /// The place of a file: its side, its path, and its file system if known.
 #[derive(Clone, Copy)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::TreeCache;
 use super::store::CacheError;
-use crate::compare::FindingsCache;
 use crate::compare::record::{decode, encode};
+use resemble_relate::findings::FindingsCache;
 
 /// The record that lists the names and sizes of stored findings, the oldest first.
 const REGISTER: &str = "comparison.register";

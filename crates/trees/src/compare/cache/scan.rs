@@ -44,8 +44,8 @@ use super::TreeCache;
 use super::known::{Inventory, Names, PackedPlace, Stamp};
 use crate::compare::partners::Better;
 use crate::compare::sides::{Apart, Content, Entry, Numbering, Side, Sides, inner_of};
-use crate::gaps::AskedPlaces;
-use crate::unindexed::{DirChain, Unindexed};
+use resemble_relate::gaps::AskedPlaces;
+use resemble_scan::unindexed::{DirChain, Unindexed};
 
 /// The maximum number of files of one task.
 const FILES: usize = 64;
@@ -111,7 +111,8 @@ pub(super) fn scan(
     for notes in &mut notes {
         sides.errors.append(&mut notes.errors);
     }
-    AskedPlaces::compared(request).drop_excluded(&mut sides.errors)?;
+    let exclude = &request.options.scope.exclude;
+    AskedPlaces::new([&request.a, &request.b], exclude).drop_excluded(&mut sides.errors)?;
     let mut items = [0, 1].map(|side| {
         let all = notes.iter_mut();
         all.flat_map(|notes| std::mem::take(&mut notes.items[side]))

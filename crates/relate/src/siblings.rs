@@ -18,6 +18,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use crate::AskError;
+use crate::judge::estimate;
+use crate::judge::listing::is_listed;
+use crate::judge::matched::{Match, all_words};
+use crate::nominate::block::{Common, PostingBlock};
+use crate::nominate::evidence::{Counts, StoredSketch};
+use crate::nominate::families::{LARGE, are_near_copies};
+use crate::nominate::frames::{Frames, MOST, SampleHolders, less_of};
+use crate::nominate::kinship::{Kinships, WindowCounts};
+use crate::parallel::{ordered, threads};
+use crate::prove::cost::{MOST_WORK, TAKEN_APART};
+use crate::renditions::owners::RenditionOwners;
+use crate::renditions::{Place, is_same_text, layer, names, same_words, shown};
+use crate::scope::{ScopedFile, ScopedFiles};
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::frame::HeldSample;
 use resemble_core::similarity::proof::unit_of;
@@ -26,20 +40,6 @@ use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint, Measures, Rela
 use resemble_index::{ContentRow, ReadError, Snapshot};
 use resemble_proto::message::Layer;
 use resemble_proto::path::PathText;
-use resemble_relate::AskError;
-use resemble_relate::judge::estimate;
-use resemble_relate::judge::listing::is_listed;
-use resemble_relate::judge::matched::{Match, all_words};
-use resemble_relate::nominate::block::{Common, PostingBlock};
-use resemble_relate::nominate::evidence::{Counts, StoredSketch};
-use resemble_relate::nominate::families::{LARGE, are_near_copies};
-use resemble_relate::nominate::frames::{Frames, MOST, SampleHolders, less_of};
-use resemble_relate::nominate::kinship::{Kinships, WindowCounts};
-use resemble_relate::parallel::{ordered, threads};
-use resemble_relate::prove::cost::{MOST_WORK, TAKEN_APART};
-use resemble_relate::renditions::owners::RenditionOwners;
-use resemble_relate::renditions::{Place, is_same_text, layer, names, same_words, shown};
-use resemble_relate::scope::{ScopedFile, ScopedFiles};
 use resemble_scan::parts::PartReader;
 
 use crate::copies;
@@ -56,13 +56,16 @@ const MOST_OF_ONE_CONTENT: usize = 48;
 
 /// The options of a comparison of members.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SiblingTerms {
-    pub(crate) unit: Unit,
-    pub(crate) min_shared: ByteLen,
+pub struct SiblingTerms {
+    /// The unit in which figures are measured.
+    pub unit: Unit,
+    /// Pairs that share fewer bytes are not related.
+    pub min_shared: ByteLen,
 }
 
 /// Searches the containers of a question, one at a time.
-pub(crate) struct Siblings<'a> {
+#[derive(Debug)]
+pub struct Siblings<'a> {
     snapshot: &'a Snapshot,
     scoped: &'a ScopedFiles,
     renditions: &'a RenditionOwners,
@@ -76,35 +79,43 @@ pub(crate) struct Siblings<'a> {
 }
 
 /// The distinct members of a container, and the related pairs among them.
-pub(crate) struct SiblingPairs<'a> {
-    pub(crate) members: Vec<Sibling>,
-    pub(crate) pairs: Vec<SiblingPair>,
+#[derive(Debug)]
+pub struct SiblingPairs<'a> {
+    /// The distinct members.
+    pub members: Vec<Sibling>,
+    /// The related pairs.
+    pub pairs: Vec<SiblingPair>,
     opened: OpenedContainer<'a>,
     terms: SiblingTerms,
 }
 
 /// A member of a container.
-pub(crate) struct Sibling {
+#[derive(Debug)]
+pub struct Sibling {
     /// The member as a file: the path that names it, and the time of the container.
-    pub(crate) file: ScopedFile,
+    pub file: ScopedFile,
     /// The further members with the same bytes.
-    pub(crate) copies: Vec<ScopedFile>,
+    pub copies: Vec<ScopedFile>,
     /// The match between the member and any of its copies.
-    pub(crate) equal: Option<Match>,
+    pub equal: Option<Match>,
     layout: MemberLayout,
     ready: ReadyMember,
 }
 
 /// Two related members, by their indexes in the container.
-pub(crate) struct SiblingPair {
-    pub(crate) a: u32,
-    pub(crate) b: u32,
-    pub(crate) found: Match,
+#[derive(Debug)]
+pub struct SiblingPair {
+    /// The index of one member.
+    pub a: u32,
+    /// The index of the other member.
+    pub b: u32,
+    /// What both have in common.
+    pub found: Match,
 }
 
 impl SiblingPair {
     /// Returns whether a listing of either member would show the other.
-    pub(crate) fn is_listed(&self) -> bool {
+    pub fn is_listed(&self) -> bool {
         is_listed_by_either(&self.found)
     }
 }
@@ -117,14 +128,14 @@ fn is_listed_by_either(found: &Match) -> bool {
 
 impl Sibling {
     /// Returns whether the member holds other files.
-    pub(crate) const fn holds_others(&self) -> bool {
+    pub const fn holds_others(&self) -> bool {
         matches!(self.layout.side, MemberSide::Held(_))
     }
 }
 
 impl SiblingPairs<'_> {
     /// Measures two members. `None` if they cannot be read now.
-    pub(crate) fn measure(&self, a: u32, b: u32) -> Option<Measures> {
+    pub fn measure(&self, a: u32, b: u32) -> Option<Measures> {
         let side = |at: u32| {
             let member = &self.members[at as usize];
             (&member.layout, &member.ready)
@@ -137,7 +148,7 @@ impl SiblingPairs<'_> {
 
 impl<'a> Siblings<'a> {
     /// Prepares the search for these files.
-    pub(crate) fn of(
+    pub fn of(
         (snapshot, scoped): (&'a Snapshot, &'a ScopedFiles),
         renditions: &'a RenditionOwners,
         part_reader: Option<&'a dyn PartReader>,
@@ -155,7 +166,7 @@ impl<'a> Siblings<'a> {
     }
 
     /// Returns the contents of the files that hold members, in the order of the first path of each.
-    pub(crate) fn holders(&self) -> Vec<ContentId> {
+    pub fn holders(&self) -> Vec<ContentId> {
         let mut holders: Vec<(&ScopedFile, ContentId)> = Vec::new();
         for content in self.scoped.contents() {
             let wholes = self.renditions.wholes(content);
@@ -170,7 +181,7 @@ impl<'a> Siblings<'a> {
 
     /// Returns the related members of each container in a file with this content. The file itself
     /// is one of the containers.
-    pub(crate) fn within(&mut self, content: ContentId) -> Result<Vec<SiblingPairs<'a>>, AskError> {
+    pub fn within(&mut self, content: ContentId) -> Result<Vec<SiblingPairs<'a>>, AskError> {
         let mut found = Vec::new();
         let Some(file) = self.scoped.holders(content).next() else {
             return Ok(found);

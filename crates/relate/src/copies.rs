@@ -5,20 +5,18 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::path::Component;
 
+use crate::AskError;
+use crate::nominate::evidence::StoredSketch;
+use crate::nominate::families::{Families, FamilyNames, NEIGHBOURS, NearCopies, are_near_copies};
+use crate::prove::many::PairProver;
+use crate::scope::ScopedFile;
 use resemble_core::similarity::discount::FREE;
 use resemble_core::{Relation, StopFlag};
 use resemble_index::Snapshot;
-use resemble_relate::AskError;
-use resemble_relate::nominate::evidence::StoredSketch;
-use resemble_relate::nominate::families::{
-    Families, FamilyNames, NEIGHBOURS, NearCopies, are_near_copies,
-};
-use resemble_relate::prove::many::PairProver;
-use resemble_relate::scope::ScopedFile;
 
 /// Returns the families of contents by their indexed data. If that data does not decide about a
 /// pair, both contents are read, provided that there is a `prover`.
-pub(crate) fn families(
+pub fn families(
     kept: &[StoredSketch],
     snapshot: &Snapshot,
     prover: Option<&PairProver<'_>>,
@@ -55,11 +53,7 @@ pub(crate) fn families_by(
 
 /// Marks, in each member of a large family, the pieces that the leader has. A member nominates no
 /// content by these pieces.
-pub(crate) fn leave_to_leaders(
-    kept: &mut [StoredSketch],
-    families: &Families,
-    large: &[(u32, Vec<u32>)],
-) {
+pub fn leave_to_leaders(kept: &mut [StoredSketch], families: &Families, large: &[(u32, Vec<u32>)]) {
     for (_, members) in large {
         for &place in members {
             kept[place as usize].of_leader = families.of_leader(place);
@@ -69,9 +63,7 @@ pub(crate) fn leave_to_leaders(
 
 /// Returns the pairs that connect the members of each large family: a member with its leader, and
 /// neighbours in the order of paths. The lesser place is first in a pair.
-pub(crate) fn held_together(
-    large: &[(u32, Vec<u32>)],
-) -> impl Iterator<Item = (usize, usize)> + '_ {
+pub fn held_together(large: &[(u32, Vec<u32>)]) -> impl Iterator<Item = (usize, usize)> + '_ {
     large.iter().flat_map(|(leader, members)| {
         let of_one = members.iter().enumerate().flat_map(move |(at, &place)| {
             let end = members.len().min(at + 1 + NEIGHBOURS);
@@ -106,9 +98,7 @@ impl NearCopies for KeptCopies<'_> {
 
 /// Returns the two of these files whose paths have the longest common ending. Among copies in two
 /// versions of a tree, these are a file and its other version.
-pub(crate) fn named_alike<'a>(
-    files: &[&'a ScopedFile],
-) -> Option<(&'a ScopedFile, &'a ScopedFile)> {
+pub fn named_alike<'a>(files: &[&'a ScopedFile]) -> Option<(&'a ScopedFile, &'a ScopedFile)> {
     let ending = |file: &&'a ScopedFile| {
         let names = file.path.components().rev();
         (names.collect::<Vec<Component<'a>>>(), *file)

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::AskError;
+use crate::scope::Rules;
 use resemble_index::{DirGaps, Entry, Gap, LeftOutRule, Snapshot};
 use resemble_proto::catalogued;
-use resemble_proto::message::{CompareRequest, LeftOut, LeftOutWord, Request, Scope, SoftError};
+use resemble_proto::message::{LeftOut, LeftOutWord, Scope, SoftError};
 use resemble_proto::path::PathText;
-use resemble_relate::AskError;
-use resemble_relate::scope::Rules;
 
 /// The places that a question is about.
 #[derive(Clone, Debug, Default)]
@@ -24,50 +24,27 @@ pub struct AskedPlaces {
 }
 
 impl AskedPlaces {
-    /// Returns the places of a request. A request that names none is about the roots. A request
-    /// that cannot name any has no places.
-    pub fn of(request: &Request, roots: &[PathBuf]) -> Self {
-        let mut places = match request {
-            Request::Find(find) => Self::within(&find.options.scope),
-            Request::Holders(holders) => Self::within(&holders.scope),
-            Request::Pairs(pairs) => Self::within(&pairs.scope),
-            Request::Dirs(dirs) => Self::within(&dirs.scope),
-            Request::Groups(groups) | Request::Order(groups) => Self::within(&groups.scope),
-            Request::TemplatesMark(mark) => Self::within(&mark.scope),
-            Request::Compare(compare) => Self::compared(compare),
-            Request::Covered(covered) => Self::at(std::iter::once(&covered.dir).chain(&covered.by)),
-            Request::Dump { roots } | Request::DumpAs { roots, .. } => Self::at(roots),
-            _ => return Self::default(),
-        };
-        if places.bases.is_empty() {
-            places.bases = roots.to_vec();
-        }
-        places
-    }
-
-    /// Returns the places within a scope.
-    pub(crate) fn within(scope: &Scope) -> Self {
-        Self {
-            exclude: scope.exclude.clone(),
-            ..Self::at(&scope.within)
-        }
-    }
-
-    /// Returns the two sides of a comparison.
-    pub(crate) fn compared(request: &CompareRequest) -> Self {
-        Self {
-            exclude: request.options.scope.exclude.clone(),
-            ..Self::at([&request.a, &request.b])
-        }
-    }
-
-    /// Returns these places, with everything below them.
-    pub fn at<'a>(paths: impl IntoIterator<Item = &'a PathText>) -> Self {
+    /// Returns these places, with everything below them whose name matches no pattern of `exclude`.
+    pub fn new<'a>(paths: impl IntoIterator<Item = &'a PathText>, exclude: &[String]) -> Self {
         let bases = paths.into_iter().map(|path| path.as_path().to_owned());
         Self {
             bases: bases.collect(),
-            exclude: Vec::new(),
+            exclude: exclude.to_vec(),
         }
+    }
+
+    /// Returns the places within a scope.
+    pub fn within(scope: &Scope) -> Self {
+        Self::new(&scope.within, &scope.exclude)
+    }
+
+    /// Returns the same places, or the roots if there are none.
+    #[must_use]
+    pub fn or_roots(mut self, roots: &[PathBuf]) -> Self {
+        if self.bases.is_empty() {
+            self.bases = roots.to_vec();
+        }
+        self
     }
 
     /// Returns whether none of these places lies in a gap, so that the index may know them all.
@@ -215,19 +192,13 @@ const fn word(rule: LeftOutRule) -> LeftOutWord {
 
 #[cfg(test)]
 mod tests {
-    use resemble_proto::message::CompareOptions;
-
     use super::*;
 
-    /// A comparison drops errors like any other question. Errors elsewhere are kept.
+    /// Errors elsewhere are kept.
     #[test]
     fn patterns_take_errors_away_within_what_was_asked_about() {
-        let mut compare = CompareRequest {
-            a: Path::new("/a").into(),
-            b: Path::new("/b").into(),
-            options: CompareOptions::default(),
-        };
-        compare.options.scope.exclude = vec!["*.tmp".to_owned(), "left/".to_owned()];
+        let sides = ["/a", "/b"].map(|side| PathText::from(Path::new(side)));
+        let places = AskedPlaces::new(&sides, &["*.tmp".to_owned(), "left/".to_owned()]);
         let paths = [
             "/a/x.tmp",
             "/a/kept",
@@ -237,7 +208,6 @@ mod tests {
             "/a",
         ];
         let mut errors = paths.map(|path| soft_error(Path::new(path), 2)).to_vec();
-        let places = AskedPlaces::of(&Request::Compare(compare), &[]);
         places.drop_excluded(&mut errors).expect("patterns");
         let left: Vec<_> = errors.iter().map(|error| error.path.as_path()).collect();
         assert_eq!(left, ["/a/kept", "/c/x.tmp", "/a"].map(Path::new));

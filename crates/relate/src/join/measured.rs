@@ -5,14 +5,14 @@
 
 use std::path::Path;
 
+use crate::AskError;
+use crate::prove::many::KnownMeasures;
+use crate::sort::{Merge, Record, RunWriter, SortedRun, Sorter, put_words, take_words};
 use resemble_core::ContentId;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::Proven;
-use resemble_relate::AskError;
-use resemble_relate::prove::many::KnownMeasures;
-use resemble_relate::sort::{Merge, Record, RunWriter, SortedRun, Sorter, put_words, take_words};
 
-use super::MemoryBudget;
+use crate::sort::MemoryBudget;
 
 /// The number of pairs in a block of the scratch file.
 const BLOCK: u64 = 256;
@@ -78,7 +78,7 @@ pub(super) struct MeasuredSorter<'a> {
 
 /// The measures of pairs.
 #[derive(Debug)]
-pub(super) struct MeasuredPairs {
+pub struct MeasuredPairs {
     /// The first pair of each block.
     first: Vec<MeasuredIds>,
     rows: SortedRun<MeasuredRow>,

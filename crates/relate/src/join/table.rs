@@ -9,23 +9,23 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use crate::renditions::faces::Faces;
+use crate::renditions::owners::RenditionOwners;
+use crate::renditions::{Rendition, WholeDigest};
+use crate::scope::{ScopedFile, ScopedFiles};
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::varint::put;
 use resemble_index::{ContentRow, ReadError, Snapshot};
-use resemble_relate::renditions::faces::Faces;
-use resemble_relate::renditions::owners::RenditionOwners;
-use resemble_relate::renditions::{Rendition, WholeDigest};
-use resemble_relate::scope::{ScopedFile, ScopedFiles};
 
 /// All contents that can be compared. The empty content is the only one that cannot.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub struct Table {
     rows: Vec<TableRow>,
     /// The places in the order of the contents' ids. In this order an index is read fastest.
-    pub(super) by_id: Vec<u32>,
+    pub by_id: Vec<u32>,
     /// Bytes of all files.
-    pub(super) bytes: u64,
+    pub bytes: u64,
     /// The number of rows that are contents of files. Later rows are only renditions.
     owners: u32,
     /// For each content, the other files that have it as a rendition (the places of their own
@@ -52,7 +52,7 @@ struct TableRow {
 
 impl Table {
     /// Reads the contents of the scoped files, and their renditions.
-    pub(super) fn of(
+    pub fn of(
         snapshot: &Snapshot,
         scoped: &ScopedFiles,
         renditions: &RenditionOwners,
@@ -152,7 +152,7 @@ impl Table {
                 self.stand_ins.insert(place, owners);
             }
         }
-        for place in 0..self.len() {
+        for place in 0..self.file_contents() {
             let wholes = renditions.wholes(self.id(place));
             if wholes.iter().any(Option::is_some) {
                 self.wholes.insert(place, wholes);
@@ -162,7 +162,7 @@ impl Table {
 
     /// Writes the inputs of the comparison that the table has: the contents, and the files that
     /// have them as renditions. Paths are not among these inputs.
-    pub(super) fn put_name(&self, out: &mut Vec<u8>) {
+    pub fn put_name(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.name);
         put(out, u64::from(self.owners));
         for place in self.stand_ins() {
@@ -178,22 +178,22 @@ impl Table {
 
     /// Returns the number of contents of files, which are the nodes of the network. Their places
     /// come first.
-    pub(super) const fn len(&self) -> u32 {
+    pub const fn file_contents(&self) -> u32 {
         self.owners
     }
 
     /// Returns the number of contents, including those that are only renditions.
-    pub(super) fn all(&self) -> u32 {
+    pub fn all(&self) -> u32 {
         self.rows.len() as u32
     }
 
     /// Returns whether a content is that of a file, and is no rendition of another file.
-    pub(super) fn is_plain(&self, place: u32) -> bool {
+    pub fn is_plain(&self, place: u32) -> bool {
         place < self.owners && !self.stand_ins.contains_key(&place)
     }
 
     /// Returns whether two files are compared by these renditions: see [`Faces`].
-    pub(super) fn is_compared(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
+    pub fn is_compared(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
         if one.0 == other.0 {
             return false;
         }
@@ -209,7 +209,7 @@ impl Table {
 
     /// Returns whether one of these renditions is a member that nominates its archive for the other
     /// file.
-    pub(super) fn is_held(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
+    pub fn is_held(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
         let (of_one, of_other) = (self.faces(one.0), self.faces(other.0));
         one.0 != other.0 && of_one.named_by_member(one.1, of_other, other.1) == Some(true)
     }
@@ -219,21 +219,21 @@ impl Table {
     }
 
     /// Returns the files that have a content: as their bytes, or as another rendition.
-    pub(super) fn owners(&self, place: u32) -> impl Iterator<Item = (u32, Rendition)> {
+    pub fn owners(&self, place: u32) -> impl Iterator<Item = (u32, Rendition)> {
         let own = (place < self.owners).then_some((place, Rendition::Own));
         let others = self.stand_ins.get(&place).into_iter().flatten();
         own.into_iter().chain(others.copied())
     }
 
     /// Returns the contents that are renditions of other files, ascending.
-    pub(super) fn stand_ins(&self) -> Vec<u32> {
+    pub fn stand_ins(&self) -> Vec<u32> {
         let mut stand_ins: Vec<u32> = self.stand_ins.keys().copied().collect();
         stand_ins.sort_unstable();
         stand_ins
     }
 
     /// Returns the two wholes of a file: that of all its texts, and that of all its other parts.
-    pub(super) fn wholes(&self, owner: u32) -> [Option<WholeDigest>; 2] {
+    pub fn wholes(&self, owner: u32) -> [Option<WholeDigest>; 2] {
         self.wholes.get(&owner).copied().unwrap_or_default()
     }
 
@@ -241,47 +241,45 @@ impl Table {
         &self.rows[place as usize]
     }
 
-    pub(super) fn id(&self, place: u32) -> ContentId {
+    /// Returns the id of the content at a place.
+    pub fn id(&self, place: u32) -> ContentId {
         self.row(place).id
     }
 
     /// Returns the bytes of the content.
-    pub(super) fn size(&self, place: u32) -> u64 {
+    pub fn size(&self, place: u32) -> u64 {
         self.row(place).size
     }
 
     /// Returns the number of files with the content.
-    pub(super) fn files(&self, place: u32) -> u32 {
+    pub fn files(&self, place: u32) -> u32 {
         self.row(place).files
     }
 
     /// Returns the approximate bytes of memory that comparing the content needs.
-    pub(super) fn weight(&self, place: u32) -> u64 {
+    pub fn weight(&self, place: u32) -> u64 {
         u64::from(self.row(place).weight)
     }
 
     /// Returns the first file, by path, among those with this content.
-    pub(super) fn first<'m>(&self, scoped: &'m ScopedFiles, place: u32) -> &'m ScopedFile {
+    pub fn first<'m>(&self, scoped: &'m ScopedFiles, place: u32) -> &'m ScopedFile {
         &scoped.files[self.row(place).first as usize]
     }
 
     /// Returns the rank of the content's first file among all files in the order of paths.
-    pub(super) fn rank(&self, place: u32) -> u32 {
+    pub fn rank(&self, place: u32) -> u32 {
         self.row(place).first
     }
 
     /// Returns the place of the content of the file at `path`. Returns `None` if the question does
     /// not include the file, or if the file is empty.
-    pub(super) fn place_of(
-        &self,
-        snapshot: &Snapshot,
-        path: &Path,
-    ) -> Result<Option<u32>, ReadError> {
+    pub fn place_of(&self, snapshot: &Snapshot, path: &Path) -> Result<Option<u32>, ReadError> {
         let content = snapshot.file_at(path)?.and_then(|row| row.state.content());
         Ok(content.and_then(|content| self.place(content)))
     }
 
-    pub(super) fn place(&self, content: ContentId) -> Option<u32> {
+    /// Returns the place of a content; `None` if the question does not include it.
+    pub fn place(&self, content: ContentId) -> Option<u32> {
         let at = self
             .by_id
             .binary_search_by_key(&content, |&place| self.id(place));
@@ -289,7 +287,7 @@ impl Table {
     }
 
     /// Returns whether the table has a content.
-    pub(super) fn has(&self, content: ContentId) -> bool {
+    pub fn has(&self, content: ContentId) -> bool {
         self.place(content).is_some()
     }
 }

@@ -93,7 +93,7 @@ pub fn covered(
     Ok(whole)
 }
 
-pub(crate) use scanned::covered as covered_by_scan;
+pub use scanned::covered as covered_by_scan;
 
 /// The files without an equal one, and the places in which near copies are searched for.
 struct LostFiles<'a> {

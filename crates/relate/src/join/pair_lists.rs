@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use resemble_relate::AskError;
-use resemble_relate::sort::{Merge, Record, RunWriter, SortedRun, put_words, take_words};
+use crate::AskError;
+use crate::sort::{Merge, Record, RunWriter, SortedRun, put_words, take_words};
 
-use super::MemoryBudget;
+use crate::sort::MemoryBudget;
 
 /// A pair, the lesser place first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct CandidatePair {
-    pub(super) a: u32,
-    pub(super) b: u32,
+pub struct CandidatePair {
+    pub a: u32,
+    pub b: u32,
 }
 
 impl Record for CandidatePair {
@@ -33,7 +33,7 @@ impl Record for CandidatePair {
 
 /// For each place, the greater places that it is paired with.
 #[derive(Debug)]
-pub(super) struct PairLists {
+pub struct PairLists {
     /// The list of a place is from `starts[place]` to `starts[place + 1]`.
     starts: Vec<u64>,
     greater: SortedRun<u32>,
@@ -41,7 +41,7 @@ pub(super) struct PairLists {
 
 impl PairLists {
     /// Builds the lists from sorted runs of pairs. `contents` is the number of all contents.
-    pub(super) fn of(
+    pub fn of(
         runs: Vec<SortedRun<CandidatePair>>,
         contents: u32,
         room: MemoryBudget,
@@ -62,7 +62,7 @@ impl PairLists {
     }
 
     /// Fills `greater` with the greater places that `place` is paired with, ascending.
-    pub(super) fn read(&self, place: u32, greater: &mut Vec<u32>) -> Result<(), AskError> {
+    pub fn read(&self, place: u32, greater: &mut Vec<u32>) -> Result<(), AskError> {
         greater.clear();
         let (from, to) = (self.starts[place as usize], self.starts[place as usize + 1]);
         self.greater.read(from..to, greater)
@@ -70,7 +70,7 @@ impl PairLists {
 
     /// Returns the pairs among some contents, which are named by their index in `places`. Element
     /// `i` has the larger indexes that `i` is paired with, ascending.
-    pub(super) fn among(&self, places: &[u32]) -> Result<Vec<Vec<u32>>, AskError> {
+    pub fn among(&self, places: &[u32]) -> Result<Vec<Vec<u32>>, AskError> {
         let mut numbers: Vec<(u32, u32)> = places.iter().copied().zip(0..).collect();
         numbers.sort_unstable();
         let mut among = vec![Vec::new(); places.len()];
@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use resemble_relate::sort::Sorter;
+    use crate::sort::Sorter;
 
     fn lists(pairs: &[(u32, u32)], room: Option<u64>) -> PairLists {
         let dir = tempfile::tempdir().expect("a folder");

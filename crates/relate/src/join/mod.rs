@@ -1,0 +1,23 @@
+//! Joins all contents of a question by the pieces that they have in common, also if the pieces do
+//! not fit into memory.
+//!
+//! ```text
+//! scope ─► table (places) ─► common (one sorted pass) ─► sets of connected contents
+//!                                │
+//!            given pairs ─► accounts (are they complete?) ─► pair_lists, measured
+//! ```
+//!
+//! The join says which contents may be related. Which of them are is decided pair by pair, by
+//! `resemble-query`.
+
+mod accounts;
+mod common;
+mod measured;
+mod pair_lists;
+mod table;
+
+pub use accounts::Accounts;
+pub use common::{CommonPieces, CommonSamples, common_pieces};
+pub use measured::MeasuredPairs;
+pub use pair_lists::PairLists;
+pub use table::Table;
