@@ -455,7 +455,7 @@ pub struct Selection {
     #[arg(long, value_name = "BYTES", value_parser = values::size)]
     #[arg(hide_short_help = true)]
     pub min_shared: Option<u64>,
-    /// Only the first N rows, after sorting
+    /// Only the first N rows of each list, after sorting
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub top: Option<u64>,
 }

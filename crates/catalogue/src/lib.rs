@@ -160,7 +160,7 @@ pub enum CatalogueError {
     /// The catalogue was written by another version.
     #[error(
         "{} was written in version {version} of its format, and this program reads version \
-         {VERSION}: export it again, or use the program that wrote it",
+         {VERSION}: write it again, or use the program that wrote it",
         file.display()
     )]
     Version {
@@ -184,7 +184,7 @@ pub enum CatalogueError {
     /// The contents of the catalogue were digested with other parameters than those of the index.
     #[error(
         "{} was made with the parameters {theirs}, and this index has {ours}: pieces of other \
-         sizes have nothing in common; export it again with the same --chunk-size, or ask with its \
+         sizes have nothing in common; write it again with the same --chunk-size, or ask with its \
          own",
         file.display()
     )]
@@ -197,7 +197,7 @@ pub enum CatalogueError {
         ours: String,
     },
     /// No catalogue has this label.
-    #[error("no catalogue {label:?} was imported; `resemble watch list` names them")]
+    #[error("no catalogue {label:?} is kept; `resemble catalogue list` names them")]
     Unknown {
         /// The label.
         label: String,

@@ -23,8 +23,8 @@ use rustix::fs::{Mode, OFlags};
 use super::format::{CHECKSUM, CatalogueRecord, Encoder};
 use super::{CatalogueError, VERSION};
 
-const TRUNCATED: &str = "it is damaged or was not copied to its end; copy or export it again";
-const FORGED: &str = "its records contradict each other; export it again";
+const TRUNCATED: &str = "it is damaged or was not copied to its end; copy or write it again";
+const FORGED: &str = "its records contradict each other; write it again";
 
 /// A format of record files.
 #[derive(Debug)]

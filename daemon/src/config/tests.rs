@@ -255,6 +255,7 @@ fn a_root_may_leave_out_names_and_large_files() {
         ("exclude = [\"[a\"]", "cannot be understood"),
         ("exclude = [\"\"]", "is empty"),
         ("max-size = \"large\"", "line 1"),
+        ("max-size = -1", "expected a number from 0 on"),
     ] {
         let error = place.load_file(text, &[]).unwrap_err().to_string();
         assert!(error.contains(part) && !error.contains('\n'), "{error}");

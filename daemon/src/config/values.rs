@@ -26,7 +26,10 @@ impl TryFrom<String> for Word {
 
 /// A number, or text with a unit.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a number from 0 on, or text such as \"10K\" or \"80%\""
+)]
 pub(super) enum NumberOrWords<N> {
     Number(N),
     Words(String),

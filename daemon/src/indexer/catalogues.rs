@@ -145,7 +145,7 @@ impl Indexer {
         let folder = self.options.catalogues.clone().unwrap_or_default();
         if !catalogue::forget(&folder, &label).map_err(refused)? {
             let text =
-                format!("no catalogue {label:?} was imported; `resemble watch list` names them");
+                format!("no catalogue {label:?} is kept; `resemble catalogue list` names them");
             return Err(Failure::new(FailureKind::Refused, text));
         }
         self.attach_catalogues();

@@ -227,7 +227,14 @@ fn row(trees: &Trees, pair: &Pair, first: Option<Node>) -> DirRow {
         None => raw(pair.b) < raw(pair.a),
     };
     let pair = if swapped { pair.swapped() } else { *pair };
-    let fraction = |share: Share| Fraction::from_millionths(share.millionths());
+    let identical = trees.identical(pair.a, pair.b);
+    let most = if identical {
+        Score::ONE
+    } else {
+        Score::ALL_BUT_IDENTICAL
+    };
+    let fraction =
+        |share: Share| Fraction::from_millionths(share.millionths()).min(Fraction::from(most));
     DirRow {
         a: PathText::from(trees.path(pair.a)),
         b: PathText::from(trees.path(pair.b)),
@@ -240,7 +247,7 @@ fn row(trees: &Trees, pair: &Pair, first: Option<Node>) -> DirRow {
         bytes_b: pair.bytes_b,
         estimate: trees.is_estimate(pair.a, pair.b),
         interval: interval(trees, &pair),
-        identical: trees.identical(pair.a, pair.b),
+        identical,
     }
 }
 

@@ -74,7 +74,7 @@ pub enum TemplateError {
     #[error("no place for templates: HOME is not set; name a folder with --state")]
     NoPlace,
     /// There is nothing to mark.
-    #[error("{files} files have nothing in common that is not a template already")]
+    #[error("the files ({files}) have nothing in common that is not a template already")]
     Nothing {
         /// The number of distinct contents.
         files: usize,

@@ -98,7 +98,9 @@ fn verdict(document: &CoveredDocument) -> String {
             ),
         };
     }
+    // Rows are names, and the total counts a file with several names once.
     let lost: u64 = body.missing.iter().map(|row| row.size).sum();
+    let lost = lost.min(body.bytes);
     if !document.parameters.filter.is_none() {
         return format!(
             "{files}, {size}; {} of those listed ({}) would be lost",

@@ -318,6 +318,25 @@ covered by a hard link of the same file only:
     );
 }
 
+/// A missing file with two names is listed twice, and lost once.
+#[test]
+fn no_more_is_lost_than_there_is() {
+    let missing = |path: &str| MissingRow {
+        path: path.into(),
+        size: 2048,
+        reason: "no equal file".into(),
+    };
+    let body = Coverage {
+        files: 2,
+        bytes: 2048,
+        missing: vec![missing("copy/a"), missing("copy/b")],
+        ..Coverage::default()
+    };
+    let text = coverage(body, false);
+    let head = "NOT covered:  copy  2 of 2 files (2.0 KiB of 2.0 KiB) would be lost\n";
+    assert!(text.starts_with(head), "{text}");
+}
+
 #[test]
 fn what_is_covered() {
     let body = Coverage {
