@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use resemble_index::Snapshot;
-use resemble_proto::message::{Answer, FindOptions, PairRow, PairsRequest};
+use resemble_proto::message::{Answer, FindOptions, GroupsRequest, PairRow, PairsRequest};
 use resemble_proto::path::PathText;
 use resemble_query::find;
 use resemble_testutil::prose::sentences;
 use resemble_testutil::random::noise;
 
-use crate::plain::pairs;
+use crate::plain::{groups, pairs};
 use crate::scene::Scene;
 
 /// The number of near-copies. If this number of contents were otherwise different, the pieces that
@@ -82,6 +82,35 @@ fn near_copies_of_a_text_are_held_together_by_the_first() {
     }
     scene.scan();
     are_held_together(&asked(&scene, true));
+}
+
+/// A family just above the size from which members are compared with their leader only is one
+/// cluster, whichever members share further windows.
+#[test]
+fn near_copies_of_a_binary_are_one_cluster() {
+    for seed in 0..12 {
+        let mut scene = Scene::new();
+        let base = noise(seed, 4000);
+        for at in 0..70 {
+            let mut bytes = base.clone();
+            let own = noise(1000 * (seed + 1) + at, 16);
+            let from = usize::from(own[0]) * 15;
+            bytes[from..from + 8].copy_from_slice(&own[8..]);
+            scene.write(&format!("{at:02}"), bytes);
+        }
+        scene.scan();
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        let request = GroupsRequest {
+            scope: scene.scope(),
+            ..GroupsRequest::default()
+        };
+        let clusters = groups(&snapshot, &request, scene.temp.root())
+            .expect("an answer")
+            .body
+            .clusters;
+        let sizes: Vec<usize> = clusters.iter().map(|one| one.members.len()).collect();
+        assert_eq!(sizes, [70], "seed {seed}");
+    }
 }
 
 /// Different texts with one header are not near-copies: all that they share is boilerplate.

@@ -49,7 +49,9 @@ impl Solver<'_> {
         let ignored = |of: &[Fingerprint]| of.iter().filter(|f| f.level() >= level).count();
         let windows = WindowCounts::of(of_a, of_b).and(ignored(a.1), ignored(b.1));
         let (are_kin, common, rare) = match met {
-            MatchContext::Family => return Ok(Some(0.0)),
+            // In a family all contents have the same windows, which then weigh little. Near-copies
+            // are the closest kin nevertheless.
+            MatchContext::Family => return Ok(Some(1.0)),
             MatchContext::Whole(known, pair) => {
                 let is_at_most = |most| Ok::<_, AskError>(known.is_at_most(pair, level, most));
                 let are_kin = windows.are_kin(common, is_at_most)?;

@@ -23,7 +23,7 @@ use resemble_relate::join::Table;
 
 /// The version is part of every name. It is raised when drafts are laid out, nominated or estimated
 /// in another way.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 /// Fewer drafts than this are faster to compute than to store.
 const LEAST: usize = 256;
