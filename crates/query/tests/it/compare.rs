@@ -248,6 +248,34 @@ fn who_stays_with_its_twin_tears_no_other_pair_apart() {
     assert_eq!(lines(&compared(&mut scene)), ["edited x x", "edited y y"]);
 }
 
+/// A file that is the moved copy of another one is no better partner for the file at its own path.
+#[test]
+fn a_better_partner_that_only_moved_tears_no_pair_apart() {
+    let mut scene = Scene::new();
+    let all = paragraphs(1, 14);
+    let part = |from: usize, to: usize| all[from..to].concat();
+    scene.write("a/x", part(0, 10));
+    scene.write("b/x", part(0, 12));
+    scene.write("a/m", [part(0, 10), joined(&[b"one more line"])].concat());
+    scene.write(
+        "b/moved/m",
+        [part(0, 10), joined(&[b"one more line"])].concat(),
+    );
+    scene.write("a/k", part(0, 11));
+    scene.write("b/moved/k", part(0, 11));
+    scene.write("b/y", [part(0, 5), part(12, 14), part(5, 8)].concat());
+    let answer = compared(&mut scene);
+    assert_eq!(
+        lines(&answer),
+        [
+            "moved k moved/k",
+            "moved m moved/m",
+            "edited x x",
+            "contains x y"
+        ]
+    );
+}
+
 #[test]
 fn a_split_and_a_merged_file() {
     let mut scene = Scene::new();

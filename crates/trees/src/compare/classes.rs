@@ -285,7 +285,9 @@ impl<'a> Classes<'a> {
         let mut better = links.iter().map(|&at| &self.links[at as usize]);
         better.any(|link| {
             let other = link.seen(side).b;
+            // A file with equal bytes on this side belongs to that one.
             other != twins.contents[1 - side]
+                && !self.holders[side].has(other)
                 && least_inside(link).get() >= Relation::MOSTLY
                 && least_inside(link) > least
                 && self.holders[1 - side]
