@@ -38,7 +38,6 @@ use std::time::{Duration, SystemTime};
 use ignore::gitignore::Gitignore;
 use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
 use resemble_index::{FileRow, ReadError, Snapshot};
-use resemble_proto::catalogued::is_catalogued;
 use resemble_relate::AskError;
 use resemble_scan::ingest::{WaitingDocuments, gitignore_of};
 use resemble_scan::parts::PartReader;
@@ -260,7 +259,6 @@ impl Novelty {
                 shared_bytes: size,
             }));
         }
-        held.retain(|partner| !is_catalogued(&partner.path));
         held.sort_by(|a, b| a.path.cmp(&b.path));
         held.dedup_by(|a, b| a.path == b.path);
         Ok(held)
@@ -271,11 +269,7 @@ impl Novelty {
         if let Some(known) = self.holders.get(&content) {
             return Ok(Arc::clone(known));
         }
-        let mut paths = Vec::new();
-        for file in self.after.files_of(content)? {
-            let least = self.after.paths(file)?.into_iter().next();
-            paths.extend(least.map(|path| (path, file)));
-        }
+        let paths = partners::holders(&self.after, content)?;
         #[cfg(test)]
         {
             self.looked_up += paths.len();

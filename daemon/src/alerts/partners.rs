@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
 use resemble_index::{ContentRow, PartRole, ReadError, Snapshot};
+use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::AlertRules;
 use resemble_proto::number::Fraction;
 use resemble_query::find::Similar;
@@ -95,6 +96,21 @@ fn is_enough(similar: &Similar, share: Option<Score>, least: Fraction) -> bool {
         None => share,
     };
     share.map(rare).is_some_and(|share| least.accepts(share))
+}
+
+/// Returns the watched files that have a content, each with its first path in sorted order. Files
+/// of catalogues are left out.
+pub(crate) fn holders(
+    snapshot: &Snapshot,
+    content: ContentId,
+) -> Result<Vec<(PathBuf, FileId)>, ReadError> {
+    let mut holders = Vec::new();
+    for file in snapshot.files_of(content)? {
+        let mut paths = snapshot.paths(file)?.into_iter();
+        let first = paths.find(|path| !is_catalogued(path));
+        holders.extend(first.map(|path| (path, file)));
+    }
+    Ok(holders)
 }
 
 /// Returns the contents and sizes of the first [`MOST_MEMBERS`] members of an archive or a mail.

@@ -100,11 +100,8 @@ fn alike(
     snapshot: &Snapshot,
     file: &IndexedFile,
 ) -> Result<Vec<IndexedFile>, Failure> {
-    let mut paths = Vec::new();
-    for holder in snapshot.files_of(file.content).map_err(internal)? {
-        let least = snapshot.paths(holder).map_err(internal)?.into_iter().next();
-        paths.extend(least);
-    }
+    let holders = partners::holders(snapshot, file.content).map_err(internal)?;
+    let mut paths: Vec<PathBuf> = holders.into_iter().map(|(path, _)| path).collect();
     let least = Rules::new(context.shared.all_alert_rules()).least_share(&file.path);
     let part_reader = context.shared.part_reader();
     let alike = partners::alike(snapshot, &file.path, part_reader, least).map_err(internal)?;

@@ -1,9 +1,12 @@
 use std::fs;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use resemble_catalogue::{self as catalogue, Details};
 use resemble_core::Params;
 use resemble_index::Index;
+use resemble_proto::catalogued;
 use resemble_scan::ingest::{Cause, Ingest, IngestOptions, RootOptions, Scope, Target, Unobserved};
 
 use resemble_testutil::{TempTree, prose};
@@ -59,6 +62,26 @@ impl Scene {
         self.index.snapshot().unwrap()
     }
 
+    /// Loads a catalogue of a directory of the tree into the index.
+    fn keep_catalogue(&mut self, dir: &str) {
+        let details = Details {
+            label: "disk".to_owned(),
+            names: true,
+            ..Details::default()
+        };
+        let mut bytes = Vec::new();
+        let roots = [self.path(dir)];
+        catalogue::write(&self.scan(), &roots, &details, &mut |piece| {
+            bytes.extend_from_slice(piece);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        let elsewhere = TempTree::new();
+        let file = elsewhere.write("disk.cat", bytes);
+        let catalogue = catalogue::open(&file).unwrap();
+        catalogue::load(&self.index, &catalogued::of_label("disk"), catalogue).unwrap();
+    }
+
     fn assess(&mut self, name: &str, before: &Snapshot, files: usize) -> Verdict {
         let after = self.scan();
         let mut burst = Burst::default();
@@ -91,6 +114,23 @@ fn a_copy_and_a_near_copy_are_news() {
     assert_eq!(partners(&verdict), [tree.path("a")]);
     tree.write("other", 2, 200, "");
     assert_eq!(tree.assess("other", &before, 1), Verdict::Nothing);
+}
+
+#[test]
+fn files_of_kept_catalogues_are_no_partners() {
+    let mut tree = Scene::new();
+    tree.write("disk/a", 1, 200, "");
+    tree.keep_catalogue("disk");
+    let before = tree.scan();
+    tree.write("copy", 1, 200, "");
+    let verdict = tree.assess("copy", &before, 1);
+    assert_eq!(partners(&verdict), [tree.path("disk/a")]);
+    for name in ["disk/a", "copy"] {
+        fs::remove_file(tree.path(name)).unwrap();
+    }
+    let before = tree.scan();
+    tree.write("copy", 1, 200, "");
+    assert_eq!(tree.assess("copy", &before, 1), Verdict::Nothing);
 }
 
 #[test]
