@@ -43,8 +43,10 @@ use crate::names::Named;
 use crate::ui::Ui;
 
 use daemon::own_socket;
+#[cfg(test)]
+pub(crate) use daemon::with_labels;
 pub use daemon::{
-    daemon, is_busy, is_daemon_named, is_socket_named, own_daemon, whose, whose_daemon,
+    daemon, is_busy, is_daemon_named, is_socket_named, own_daemon, status, whose, whose_daemon,
 };
 use local::Local;
 pub(crate) use local::templates;

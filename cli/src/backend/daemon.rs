@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use resemble_proto::client::{Client, ClientError, Timeouts};
-use resemble_proto::message::FailureKind;
+use resemble_proto::message::{FailureKind, StatusAnswer};
 use resemble_proto::places::{self, Env};
 use resemble_proto::remote::is_remote;
 use resemble_report::quote::quoted;
 
 use crate::args::Global;
 use crate::error::{CliError, CliResult};
+use crate::names::ShownNames;
 
 /// Connects to the user's daemon, or else to the system's daemon.
 pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
@@ -100,6 +101,20 @@ fn connect_to_own(env: &Env, global: &Global, socket: &Path) -> CliResult<Client
         quoted(its.as_path()),
         quoted(named)
     )))
+}
+
+/// Asks a daemon for its status. Catalogues and their files are named as `watch list` names them.
+pub fn status(client: &Client) -> CliResult<StatusAnswer> {
+    Ok(with_labels(client.status()?))
+}
+
+pub(crate) fn with_labels(mut status: StatusAnswer) -> StatusAnswer {
+    let roots = status.roots.iter_mut().map(|root| &mut root.path);
+    let unopened = status.unopened.iter_mut().map(|file| &mut file.path);
+    for path in roots.chain(unopened) {
+        *path = ShownNames::default().path(path);
+    }
+    status
 }
 
 /// Returns whether a daemon is there but too busy to answer.

@@ -77,7 +77,7 @@ impl Check {
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) -> CliResult {
     let asked = backend::whose_daemon(env, global)
-        .and_then(|(client, is_of_system)| Ok((client.status()?, is_of_system)));
+        .and_then(|(client, is_of_system)| Ok((backend::status(&client)?, is_of_system)));
     let is_of_system = matches!(asked, Ok((_, true)));
     let asked = asked.map(|(status, _)| status);
     let (status, mut checks) = match asked {

@@ -144,7 +144,7 @@ impl Steps<'_> {
         if wanted.told {
             self.tell()?;
         }
-        let status = client.status()?;
+        let status = backend::status(&client)?;
         let files: u64 = status.roots.iter().map(|root| root.files).sum();
         let files = match files {
             0 => "the first scan has begun".to_owned(),

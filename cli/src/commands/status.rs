@@ -11,14 +11,13 @@ use serde::Serialize;
 use crate::args::{Global, StatusArgs, StatusFormat};
 use crate::backend;
 use crate::error::{CliResult, Outcome};
-use crate::names::ShownNames;
 use crate::ui::{Cell, Tint, Ui};
 
 mod metrics;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) -> CliResult {
     let asked = backend::whose_daemon(env, global)
-        .and_then(|(client, is_of_system)| Ok((client.status()?, is_of_system)));
+        .and_then(|(client, is_of_system)| Ok((backend::status(&client)?, is_of_system)));
     ui.redirect(args.output.as_deref());
     let (status, is_of_system) = match asked {
         Ok(asked) => asked,
@@ -99,7 +98,7 @@ const fn tint(state: RootState) -> Tint {
 fn print_roots(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     let row = |ui: &Ui, root: &RootStatus| {
         vec![
-            ui.name(&ShownNames::default().path(&root.path), Tint::Heading),
+            ui.name(&root.path, Tint::Heading),
             Cell::left(root.state.word(), tint(root.state)),
         ]
     };
@@ -134,7 +133,7 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
 /// zero, its scan rules and its alert rules.
 fn root_line(ui: &Ui, root: &RootStatus) -> Vec<Cell> {
     let mut line = vec![
-        ui.name(&ShownNames::default().path(&root.path), Tint::Heading),
+        ui.name(&root.path, Tint::Heading),
         Cell::left(root.state.word(), tint(root.state)),
         Cell::right(format!("{} files", human_count(root.files)), Tint::Plain),
         Cell::right(human_size(root.bytes), Tint::Plain),

@@ -4,7 +4,7 @@ use super::*;
 use crate::ui::tests::ui;
 use resemble_proto::message::{
     AlertRules, Degraded, IndexStatus, MountStatus, MountView, ProcessStatus, RootRules,
-    RootStatus, WaitStatus, WatchStatus,
+    RootStatus, Unopened, WaitStatus, WatchStatus,
 };
 
 fn status() -> StatusAnswer {
@@ -127,6 +127,22 @@ fn json() {
         r#""peak_bytes":0,"descriptors":0,"most_descriptors":0},"errors":[]}"#,
     );
     assert_eq!(text, expected.replace("VERSION", resemble_proto::VERSION));
+}
+
+#[test]
+fn catalogues_have_their_labels() {
+    let mut status = status();
+    let path = resemble_proto::catalogued::of_label("disk");
+    status.roots[0].path = path.as_path().into();
+    status.unopened = vec![Unopened {
+        path: path.join("a.zip").into(),
+        reason: "it is encrypted".to_owned(),
+    }];
+    let status = backend::with_labels(status);
+    let json = serde_json::to_value(Document::of(&status)).unwrap();
+    assert_eq!(json["roots"][0]["path"], "disk:");
+    assert_eq!(json["unopened"][0]["path"], "disk:/a.zip");
+    assert!(metrics::of(&status).contains("resemble_root_files{root=\"disk:\"} 12345\n"));
 }
 
 /// The figure of a root is on one line, with the name quoted, whatever the name is. All metrics
