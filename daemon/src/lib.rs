@@ -100,6 +100,13 @@ pub enum StartError {
          `resemble watch add`"
     )]
     NoRoots,
+    /// `watch remove` has removed all roots of the configuration; this is the first one.
+    #[error(
+        "nothing to watch: `resemble watch remove` removed all that the configuration names; \
+         `resembled {}`, without --config, watches it again",
+        resemble_report::quote::quoted(.0)
+    )]
+    Removed(PathBuf),
     /// The state folder cannot be used.
     #[error(transparent)]
     State(#[from] PlaceError),
@@ -534,7 +541,11 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
         state: RootState::Scanning,
     };
     let snapshot = index.snapshot()?;
-    let (kept, removed) = (roots::kept(&snapshot), roots::removed(&snapshot));
+    let roots_file = config.state.join(ROOTS_FILE);
+    let (kept, removed) = (
+        roots::kept(&snapshot),
+        roots::removed(&snapshot, Some(&roots_file)),
+    );
     let is_kept = |root: &RootOptions| kept.iter().any(|kept| kept.path == root.path);
     let (of_file, of_line) = config.roots.split_at(config.roots_of_file);
     for root in of_file.iter().filter(|root| removed.contains(&root.path)) {
@@ -579,7 +590,10 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
     // No roots are needed if there are folders of catalogues: the daemon then serves the catalogues
     // of other machines.
     if all.is_empty() && config.catalogues.is_empty() {
-        return Err(StartError::NoRoots);
+        return Err(match config.roots.first() {
+            Some(root) => StartError::Removed(root.path.clone()),
+            None => StartError::NoRoots,
+        });
     }
     Ok(all)
 }

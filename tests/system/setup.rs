@@ -134,6 +134,30 @@ fn one_command_without_systemd_and_one_takes_it_back() {
 }
 
 #[test]
+fn a_folder_that_was_removed_is_set_up_again() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = home();
+    let docs = sandbox.path("home/docs");
+    assert_eq!(setup(&sandbox, &["--yes", "docs"]).code, 0);
+    let remove = ["watch".as_ref(), "remove".as_ref(), docs.as_os_str()];
+    sandbox.resemble(remove).success();
+    assert_eq!(setup(&sandbox, &["--undo"]).code, 0);
+    let again = setup(&sandbox, &["--yes", "docs"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(sandbox.resemble(["sync"]).code, 0);
+    let status = sandbox.resemble(["status"]).text();
+    // It is watched with the patterns of the new configuration.
+    let line = status.lines().find(|line| line.contains("home/docs"));
+    assert!(
+        line.is_some_and(|line| line.contains("without .cache")),
+        "{status}"
+    );
+    assert_eq!(setup(&sandbox, &["--undo"]).code, 0);
+}
+
+#[test]
 fn what_others_made_stays() {
     if !fuse_works() {
         return;

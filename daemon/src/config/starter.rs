@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use resemble_proto::places::{self, Env};
 
 use super::{Args, ConfigError};
+use crate::ROOTS_FILE;
+use crate::indexer::roots::restore_removed;
 
 /// Patterns of names that most people do not want to watch: caches of programs, outputs of builds,
 /// packed objects of version control, the trash and temporary files.
@@ -24,13 +26,16 @@ const LEFT_OUT: [&str; 10] = [
     "*.tmp",
 ];
 
-/// Writes the configuration file and returns its path. Fails if the file already exists.
+/// Writes the configuration file and returns its path. Fails if the file already exists. A daemon
+/// with this configuration watches all its roots, also those that `watch remove` took away.
 pub fn write(args: &Args, env: &Env) -> Result<PathBuf, ConfigError> {
     let here = std::env::current_dir().map_err(ConfigError::WorkingDirectory)?;
     let path = match &args.config {
         Some(path) => here.join(path),
         None => places::config_dir(env)?.join("resembled.toml"),
     };
+    let state = args.state.as_ref().map(|state| here.join(state));
+    let list = places::state_dir(env, state.as_deref())?.join(ROOTS_FILE);
     let mut roots = Vec::new();
     for root in &args.roots {
         roots.push(super::roots::real(&here.join(root))?);
@@ -45,6 +50,7 @@ pub fn write(args: &Args, env: &Env) -> Result<PathBuf, ConfigError> {
     let link = args.link.as_ref().map(|link| here.join(link));
     let text = text(&roots, link.as_deref()).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
+    restore_removed(&list, &roots).map_err(|source| ConfigError::Write { path: list, source })?;
     Ok(path)
 }
 

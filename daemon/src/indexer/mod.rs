@@ -340,7 +340,7 @@ impl Indexer {
         if let Some(index) = self.shared.index() {
             self.complete = roots::complete(&self.shared);
             if let Ok(snapshot) = self.shared.snapshot() {
-                self.removed = roots::removed(&snapshot);
+                self.removed = roots::removed(&snapshot, self.shared.roots_file());
             }
             self.start_ingest(index);
         }

@@ -4,8 +4,9 @@
 //! add` again, and removes from the index the files of roots that it no longer has. The record also
 //! has, for each root, whether its first scan was finished. Only then does a changed file deserve
 //! an alert. It also lists the roots that `watch remove` took away. They stay removed even if the
-//! configuration names them, until `watch add` adds them again. A file outside the index has a copy
-//! of the record. An index can be rebuilt from the tree, but these requests cannot.
+//! configuration names them, until `watch add` adds them again or `--write-config` writes them into
+//! a new configuration. A file outside the index has a copy of the record. An index can be rebuilt
+//! from the tree, but these requests cannot.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -105,10 +106,39 @@ pub(crate) fn kept_alert_rules(snapshot: &Snapshot) -> Vec<(PathBuf, AlertRules)
     kept.map(|root| (root.path.into(), root.alerts)).collect()
 }
 
-/// Returns the roots that `watch remove` took away.
-pub(crate) fn removed(snapshot: &Snapshot) -> BTreeSet<PathBuf> {
+/// Returns the roots that `watch remove` took away. Those that [`restore_removed`] has taken out of
+/// the file are left out.
+pub(crate) fn removed(snapshot: &Snapshot, file: Option<&Path>) -> BTreeSet<PathBuf> {
+    let copy = file.and_then(|file| read_copy(file).ok());
+    let is_listed = |root: &KeptRoot| {
+        let listed = |copy: &Vec<KeptRoot>| copy.iter().any(|other| other.path == root.path);
+        copy.as_ref().is_none_or(listed)
+    };
     let removed = read(snapshot).into_iter().filter(|root| root.removed);
-    removed.map(|root| root.path.into()).collect()
+    removed
+        .filter(is_listed)
+        .map(|root| root.path.into())
+        .collect()
+}
+
+/// Makes the next start watch these roots even if `watch remove` took them away. Only the file is
+/// changed, because a daemon may have the index open. Does nothing if there is no such file.
+pub(crate) fn restore_removed(file: &Path, roots: &[PathBuf]) -> io::Result<()> {
+    let mut list = match read_copy(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        list => list?,
+    };
+    let before = list.len();
+    let is_restored = |root: &KeptRoot| roots.iter().any(|path| path == root.path.as_path());
+    list.retain(|root| !root.removed || !is_restored(root));
+    if list.len() == before {
+        return Ok(());
+    }
+    state_file::replace(file, &serde_json::to_vec(&list)?)
+}
+
+fn read_copy(file: &Path) -> io::Result<Vec<KeptRoot>> {
+    Ok(serde_json::from_slice(&fs::read(file)?)?)
 }
 
 /// Returns the roots whose first scan is done.
@@ -216,8 +246,7 @@ pub(crate) fn restore(index: &Index, path: &Path) {
     ) {
         return;
     }
-    let restored = fs::read(path).and_then(|text| {
-        let mut list: Vec<KeptRoot> = serde_json::from_slice(&text)?;
+    let restored = read_copy(path).and_then(|mut list| {
         for root in &mut list {
             root.rebuilding |= root.complete;
             root.complete = false;

@@ -144,6 +144,32 @@ fn a_root_of_the_configuration_that_was_removed_stays_removed() {
     assert_eq!(roots(&daemon), [place.root.clone(), other.clone()]);
 }
 
+/// A new configuration that names a removed root requests it anew. Without it, the daemon has
+/// nothing to watch, and its message says how the root is watched again.
+#[test]
+fn a_removed_root_is_watched_again_after_write_config() {
+    let place = Place::new();
+    place.write("a", 1);
+    let write = ["--write-config", "--config", "new.toml", "tree"];
+    let from_file = ["--config", "new.toml"];
+    assert_eq!(place.fails(&write).0.code(), Some(0));
+    let daemon = place.start_with(&from_file);
+    daemon.sync();
+    daemon.client().watch_remove(wire(&place.root)).unwrap();
+    drop(daemon);
+    let (status, said) = place.fails(&from_file);
+    assert_eq!(status.code(), Some(2));
+    assert!(
+        said.contains("`resembled /") && said.contains("/tree`"),
+        "{said}"
+    );
+    fs::remove_file(place.path("new.toml")).unwrap();
+    assert_eq!(place.fails(&write).0.code(), Some(0));
+    for _ in 0..2 {
+        place.start_with(&from_file).assert_converged();
+    }
+}
+
 #[test]
 fn a_second_daemon_is_refused_and_the_first_goes_on() {
     let place = Place::new();
