@@ -93,6 +93,30 @@ fn what_is_lost_is_found_where_it_was_last() {
     assert_eq!(top.text().lines().count(), 1);
 }
 
+/// `--links` finds the present places of targets as `lost PATH` does.
+#[test]
+fn targets_of_dead_links_are_found_by_sweeps() {
+    let env = sweeps();
+    fs::create_dir(env.path("desk")).unwrap();
+    for name in ["plan.txt", "drafts/plan.txt", "dies.txt", "never.txt"] {
+        let link = env.path("desk").join(name.replace('/', "-"));
+        std::os::unix::fs::symlink(format!("../docs/{name}"), link).unwrap();
+    }
+    let ask = |within: &[&str]| env.run([&["lost", "--links", "desk"], within].concat());
+    let answer = ask(&WITHIN);
+    assert_eq!(answer.code, 0, "{}", answer.err);
+    let text = answer.text();
+    let ends: Vec<&str> = text
+        .lines()
+        .map(|line| line.rsplit("  ").next().unwrap())
+        .collect();
+    let place = "docs/old/plan-2025.txt";
+    assert_eq!(ends, ["not known", place, "not known", place], "{text}");
+    assert!(text.starts_with("desk/dies.txt"), "{text}");
+    // Without the directory, no present place is known.
+    assert_eq!(ask(&["--in", "feb.cat"]).code, 1);
+}
+
 #[test]
 fn what_is_nowhere_is_not_found() {
     let env = sweeps();

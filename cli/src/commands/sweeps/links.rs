@@ -5,17 +5,17 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use resemble_core::Params;
+use resemble_core::{Params, Relation};
 use resemble_proto::documents::Document;
 use resemble_proto::list_body;
 use resemble_proto::message::{SoftError, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::document::Extras;
-use resemble_report::rows::LinkRow;
+use resemble_report::rows::{LinkRow, LostRow};
 use resemble_scan::walk::{Anchor, Kind};
 
-use super::{Search, Sweep, SweepParameters, real_place};
+use super::{Search, Sweep, SweepParameters, lost, real_place};
 use crate::args::{Answering, Global, LostArgs};
 use crate::backend::Backend;
 use crate::error::CliResult;
@@ -84,18 +84,22 @@ impl Verb for LinkSearch<'_> {
         let known: HashMap<_, _> = known.map(|row| (row.path.clone(), row)).collect();
         let mut rows = Vec::new();
         for (link, target, real) in links {
-            let known = known.get(&PathText::from(real));
+            let known = known.get(&PathText::from(real.as_path()));
             let places = known.into_iter().flat_map(|known| &known.places);
             let mut places: Vec<_> = places.map(|at| Some(search.asked.shown(at))).collect();
+            let mut renamed = known.is_some_and(|known| known.renamed);
             if places.is_empty() {
-                places.push(None);
+                let recorded = lost::present_place(&mut search, &real, self.args.sweeps.min)?;
+                let is_copy = |row: &LostRow| row.relation == Some(Relation::Identical);
+                renamed |= recorded.as_ref().is_some_and(|row| !is_copy(row));
+                places.push(recorded.map(|row| row.path));
             }
             let below = link.strip_prefix(&self.real).unwrap_or(&link);
             rows.extend(places.into_iter().map(|place| LinkRow {
                 path: self.dir.join(below).as_path().into(),
                 target: PathText::from_bytes(&target),
                 gone: known.map(|known| known.gone),
-                renamed: known.is_some_and(|known| known.renamed),
+                renamed,
                 place,
             }));
         }

@@ -177,6 +177,22 @@ impl LostSearch<'_> {
     }
 }
 
+/// Returns the present place of a lost file of which a catalogue has the last version. `None` if no
+/// catalogue has it, or if no present file resembles it.
+pub(super) fn present_place(
+    search: &mut Search<'_>,
+    absolute: &Path,
+    min: Fraction,
+) -> CliResult<Option<LostRow>> {
+    let Some((_, _, last)) = search.end_of(absolute)? else {
+        return Ok(None);
+    };
+    let mut found = Cluster::default();
+    found.collect(search, &last, min)?;
+    let latest = found.rows.into_iter().next();
+    Ok(latest.filter(|row| row.date.is_none()))
+}
+
 /// Files that are connected with the lost file by a chain of similar files.
 #[derive(Default)]
 struct Cluster {
