@@ -7,7 +7,8 @@ use resemble_proto::message::MeasureUnit;
 
 use super::Answering;
 
-/// The option for the texts that files are compared by.
+/// The option for the texts that files are compared by. `--unit bytes`, which some verbs have, is
+/// an old form of `--text=off`, too.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = super::EXPERT)]
 pub struct TextLayer {
@@ -18,6 +19,7 @@ pub struct TextLayer {
         num_args = 0..=1,
         require_equals = true,
         default_value = "auto",
+        default_value_if("unit", "bytes", "off"),
         default_missing_value = "all"
     )]
     #[arg(hide_short_help = true)]

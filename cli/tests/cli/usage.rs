@@ -1,7 +1,7 @@
 //! Tests wrong arguments, the manual pages and the reference.
 
-use resemble_testutil::page_is_up_to_date;
 use resemble_testutil::prose::paragraphs;
+use resemble_testutil::{pack, page_is_up_to_date};
 use rustix::fs::{CWD, FileType};
 use serde_json::Value;
 
@@ -533,4 +533,26 @@ fn text_off_asks_every_verb_for_bytes() {
     // A folder named `off` can be searched if its name cannot be taken for the value of `--text`.
     env.run(["pairs", "--text", "./off"]).exits(1);
     env.run(["pairs", "--text=all", "--", "off"]).exits(1);
+}
+
+/// `--unit bytes` is an old form of `--text=off`: archives are not looked into, either.
+#[test]
+fn the_unit_of_bytes_is_text_off() {
+    let env = environment();
+    let text = paragraphs(1, 60);
+    env.write("d/a.txt", &text);
+    env.write("d/a.zip", pack::zip(&[("a.txt", text.as_bytes())]));
+    for question in [&["find", "d/a.txt", "--in", "d"][..], &["pairs", "d"]] {
+        let asked = |options: &[&str]| {
+            let ran = env.run([question, options].concat());
+            (ran.code, ran.text(), ran.err)
+        };
+        assert_eq!(asked(&["--unit", "bytes"]), asked(&["--text=off"]));
+    }
+    let found = |unit: &str| {
+        env.run(["find", "d/a.txt", "--in", "d", "--unit", unit])
+            .text()
+    };
+    assert!(found("words").contains("a.zip!a.txt"));
+    assert!(!found("bytes").contains('!'));
 }
