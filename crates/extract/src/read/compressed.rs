@@ -9,6 +9,7 @@ use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
+use lzma_rust2::{Action, Status, XzStream};
 use rawzip::ReaderAt;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -38,8 +39,10 @@ fn decoder<'a>(kind: Kind, source: Source<'a>, limits: &Limits) -> Box<dyn Unpac
         limits: *limits,
         stream: None,
         taken: Rc::clone(&taken),
-        gave: false,
+        begin: 0,
+        given: 0,
         count: 0,
+        is_tail: false,
         ending: None,
     };
     Box::new(Bounded::new(streams, taken, limits))
@@ -73,10 +76,14 @@ struct Streams<'a> {
     stream: Option<Box<dyn Read + 'a>>,
     /// The number of bytes of the file that were decoded or skipped.
     taken: Rc<Cell<u64>>,
-    /// True if the current stream has returned at least a byte.
-    gave: bool,
+    /// The offset of the current stream in the file.
+    begin: u64,
+    /// The number of bytes that the current stream has returned.
+    given: u64,
     /// The number of streams that have begun.
     count: u64,
+    /// True if the current stream is truncated and read by [`Xz`].
+    is_tail: bool,
     ending: Option<Ending>,
 }
 
@@ -102,7 +109,8 @@ impl Streams<'_> {
             Kind::Zstd => Box::new(Zstd::new(from, limits, Frames::One)),
             _ => Box::new(flate2::bufread::GzDecoder::new(from)),
         });
-        self.gave = false;
+        self.begin = at;
+        self.given = 0;
         self.count += 1;
         Ok(true)
     }
@@ -141,15 +149,25 @@ impl Read for Streams<'_> {
             match stream.read(buf) {
                 Ok(0) => self.stream = None,
                 Ok(read) => {
-                    self.gave = true;
+                    self.given += read as u64;
                     return Ok(read);
                 }
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(error) if is_cut(&error) && self.kind == Kind::Xz && !self.is_tail => {
+                    self.is_tail = true;
+                    self.taken.set(self.begin);
+                    let from = self.source.reader_from(self.begin);
+                    let from = Counted::new(from, Rc::clone(&self.taken));
+                    let mut tail = Xz::new(from, &self.limits);
+                    let passed = io::copy(&mut tail.by_ref().take(self.given), &mut io::sink());
+                    self.ending = passed.is_err().then_some(Ending::Cut);
+                    self.stream = passed.is_ok().then(|| Box::new(tail) as _);
+                }
+                Err(error) if is_cut(&error) || self.is_tail => {
                     self.stream = None;
                     self.ending = Some(Ending::Cut);
                 }
                 // These bytes only looked like the start of another stream.
-                Err(_) if self.count > 1 && !self.gave => {
+                Err(_) if self.count > 1 && self.given == 0 => {
                     self.stream = None;
                     self.ending = Some(Ending::Followed);
                 }
@@ -166,6 +184,59 @@ impl Unpacking for Bounded<Streams<'_>> {
             Ending::Followed => "other bytes follow its end",
         };
         Some(Skipped::Damaged(why.to_owned()))
+    }
+}
+
+/// Reads one xz stream, and returns every byte that precedes an error. The reader of the library
+/// drops what it has decoded for the call that fails, and reads no part of a chunk.
+struct Xz<R> {
+    from: R,
+    decoder: XzStream,
+    /// The error behind the last bytes.
+    error: Option<io::Error>,
+}
+
+impl<R: BufRead> Xz<R> {
+    fn new(from: R, limits: &Limits) -> Self {
+        Self {
+            from,
+            decoder: XzStream::new_mem_limit(false, decoder_memory(limits)),
+            error: None,
+        }
+    }
+}
+
+impl<R: BufRead> Read for Xz<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while !buf.is_empty() {
+            if let Some(error) = self.error.take() {
+                return Err(error);
+            }
+            let input = self.from.fill_buf()?;
+            let action = if input.is_empty() {
+                Action::Finish
+            } else {
+                Action::Run
+            };
+            let before = self.decoder.total_out();
+            let result = self.decoder.process(input, buf, action);
+            // A call that fails has written bytes, too.
+            let written = (self.decoder.total_out() - before) as usize;
+            match result {
+                Ok(step) if step.bytes_consumed == 0 && written == 0 => {
+                    return match step.status {
+                        Status::StreamEnd => Ok(0),
+                        Status::Ok => Err(io::ErrorKind::UnexpectedEof.into()),
+                    };
+                }
+                Ok(step) => self.from.consume(step.bytes_consumed),
+                Err(error) => self.error = Some(error),
+            }
+            if written > 0 {
+                return Ok(written);
+            }
+        }
+        Ok(0)
     }
 }
 
@@ -264,6 +335,8 @@ pub(super) struct Zstd<R> {
     frames: Frames,
     in_frame: bool,
     ended: bool,
+    /// True if the input has ended within the frame.
+    is_cut: bool,
 }
 
 impl<R: BufRead> Zstd<R> {
@@ -276,6 +349,7 @@ impl<R: BufRead> Zstd<R> {
             frames,
             in_frame: false,
             ended: false,
+            is_cut: false,
         }
     }
 
@@ -299,6 +373,27 @@ impl<R: BufRead> Zstd<R> {
             }
         }
         Ok(false)
+    }
+
+    /// Decodes the next blocks of the frame, which have at least `bytes` bytes.
+    fn next_blocks(&mut self, bytes: usize) -> io::Result<()> {
+        let piece = BlockDecodingStrategy::UptoBytes(bytes);
+        let result = self.decoder.decode_blocks(&mut self.from, piece);
+        match result.map_err(of_zstd) {
+            Ok(_) => Ok(()),
+            Err(error) if is_cut(&error) => {
+                // The decoder keeps the bytes of a window until the frame ends. An empty last block
+                // and a check sum, which is not verified, end it.
+                self.is_cut = true;
+                let end = &[1, 0, 0, 0, 0, 0, 0][..];
+                let all = BlockDecodingStrategy::All;
+                self.decoder
+                    .decode_blocks(end, all)
+                    .map(|_| ())
+                    .map_err(of_zstd)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Verifies the check sum at the end of a frame, if it has one.
@@ -353,14 +448,14 @@ impl<R: BufRead> Read for Zstd<R> {
             if read > 0 {
                 return Ok(read);
             }
+            if self.is_cut {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
             if self.decoder.is_finished() {
                 self.end_frame()?;
                 continue;
             }
-            let piece = BlockDecodingStrategy::UptoBytes(buf.len());
-            self.decoder
-                .decode_blocks(&mut self.from, piece)
-                .map_err(of_zstd)?;
+            self.next_blocks(buf.len())?;
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod archives; // archives, compressed files, and nested ones
 mod bombs; // malicious files
+mod cut; // files whose end is missing
 mod dates; // the dates that documents state
 mod documents; // documents that other programs made
 mod fuzz; // samples changed at random
