@@ -47,7 +47,8 @@ pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) ->
             continue;
         };
         let is_mail = matches!(part.body, PartType::Message(_));
-        let name = if let Some(name) = part.attachment_name() {
+        let name = part.attachment_name().filter(|name| !name.is_empty());
+        let name = if let Some(name) = name {
             name.to_owned()
         } else {
             let ending = if is_mail { ".eml" } else { "" };

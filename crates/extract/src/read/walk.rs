@@ -13,12 +13,14 @@
 //! and the next member of the archive is read. Only if the whole file exceeds a limit, its reading
 //! ends.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use resemble_core::date::DocumentDate;
 
 use crate::format::{self, Kind};
+use crate::protocol::LONGEST_NAME;
 use crate::read::{self, Out, Source, Stop, Take};
 use crate::{Bound, HEAD, Limits, Role, Skipped};
 
@@ -42,6 +44,9 @@ impl Place {
         }
     }
 }
+
+/// The name of a member that has none.
+const UNNAMED: &[u8] = b"unnamed";
 
 /// The readers and the members that this run leaves out.
 #[derive(Debug, Default)]
@@ -70,6 +75,9 @@ pub(crate) struct Walk {
     /// The names of the current member and of everything that contains it, from the outside in,
     /// with `!` between them.
     path: Vec<u8>,
+    /// The names of the members so far, each with its container and the last number that was
+    /// given to another member of this name.
+    names: HashMap<(Option<u32>, Vec<u8>), u32>,
 }
 
 impl Walk {
@@ -81,6 +89,7 @@ impl Walk {
             items: 0,
             left_out,
             path: Vec::new(),
+            names: HashMap::new(),
         }
     }
 
@@ -149,9 +158,32 @@ impl Walk {
         from: &mut dyn Read,
         place: Place,
     ) -> Take {
-        self.within(name, |walk| {
-            walk.part(Role::Member, name, kind, from, place)
+        let name = self.unique(name, place);
+        self.within(&name, |walk| {
+            walk.part(Role::Member, &name, kind, from, place)
         })
+    }
+
+    /// Returns a name that no earlier member of the container has, so that a path means one member.
+    /// Only the first of several members with one name keeps it. The others get a number before the
+    /// ending, because the ending may decide how a member is read.
+    fn unique(&mut self, name: &[u8], place: Place) -> Vec<u8> {
+        let name = &named(name)[..named(name).len().min(LONGEST_NAME)];
+        let file = memchr::memrchr(b'/', name).map_or(0, |at| at + 1);
+        let dot = memchr::memrchr(b'.', &name[file..]).filter(|&dot| dot > 0);
+        let (stem, ending) = name.split_at(dot.map_or(name.len(), |dot| file + dot));
+        let key = (place.part, name.to_vec());
+        let mut number = self.names.get(&key).copied().unwrap_or(1);
+        let mut free = key.clone();
+        while self.names.contains_key(&free) {
+            number += 1;
+            free.1 = [stem, format!("~{number}").as_bytes(), ending].concat();
+        }
+        // The next member of this name continues with this number. Otherwise many members of one
+        // name would cost the square of their count.
+        self.names.insert(key, number);
+        self.names.entry(free.clone()).or_insert(1);
+        free.1
     }
 
     /// Calls `then` with `name` appended to the path. Reports an error of `then` under this path,
@@ -161,7 +193,7 @@ impl Walk {
         if path > 0 {
             self.path.push(b'!');
         }
-        self.path.extend_from_slice(name);
+        self.path.extend_from_slice(named(name));
         let result = then(self);
         let result = match result {
             Err(Stop::This(why)) => self
@@ -359,6 +391,12 @@ impl Walk {
             begun: false,
         }
     }
+}
+
+/// Returns the name of a member. An empty one would make the path of the member that of its
+/// container.
+fn named(name: &[u8]) -> &[u8] {
+    if name.is_empty() { UNNAMED } else { name }
 }
 
 /// The text of a document, which is passed on in pieces. It becomes a part only if it contains more

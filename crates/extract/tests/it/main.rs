@@ -10,6 +10,7 @@ mod dates; // the dates that documents state
 mod documents; // documents that other programs made
 mod fuzz; // samples changed at random
 mod hidden; // hidden text
+mod names; // the names of members
 mod pdf; // PDFs, one cause of lost text each
 mod pdf_letters; // the same for letters, their widths and their order
 mod pieces; // takes bytes apart and records the parts

@@ -566,8 +566,8 @@ fn member(
     Ok(with_content.next())
 }
 
-/// Returns all members with these names, because an archive may have several with the same name.
-/// `parts` has the role, the parent and the name of each part.
+/// Returns all members with these names. There may be several, because a name may have a `!` in
+/// it. `parts` has the role, the parent and the name of each part.
 pub fn members_at<'p>(
     parts: impl Iterator<Item = (PartRole, Option<u32>, &'p [u8])>,
     names: &[u8],
