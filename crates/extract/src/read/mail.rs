@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
 
 use mail_parser::decoders::base64::base64_decode;
+use mail_parser::decoders::charsets::map::charset_decoder;
 use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use mail_parser::{Encoding, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
@@ -15,24 +16,37 @@ use resemble_core::date::DateSource;
 
 use super::date;
 use super::markup;
+use super::text;
 use crate::format::Kind;
 use crate::read::{Place, Stop, Take, Walk};
 use crate::{Bound, Skipped};
 
 pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) -> Take {
-    let Some(message) = MessageParser::default().parse(mail) else {
-        return Err(Stop::This(Skipped::Damaged("no mail".to_owned())));
-    };
+    let parse = |mail| MessageParser::default().parse(mail);
+    let not_mail = || Stop::This(Skipped::Damaged("no mail".to_owned()));
+    let mut message = parse(mail).ok_or_else(not_mail)?;
+    let mut ends = Vec::new();
+    missing_ends(&message, mail, &mut ends);
+    let completed;
+    if !ends.is_empty() {
+        // The parser decodes no part without an end.
+        completed = with_ends(mail, &ends);
+        message = parse(&completed).ok_or_else(not_mail)?;
+    }
     let mut text = walk.text(place);
     if let Some(subject) = message.subject() {
         text.push(subject)?;
         text.push("\n\n")?;
     }
     for &id in &message.text_body {
-        match message.parts.get(id as usize).map(|part| &part.body) {
-            Some(PartType::Text(body)) => text.push(body)?,
-            Some(PartType::Html(body)) => markup::text_of(body, &mut text)?,
-            _ => {}
+        if let Some(part) = message.parts.get(id as usize) {
+            match &part.body {
+                PartType::Text(body) => text.push(&decoded(&message, part, body))?,
+                PartType::Html(body) => {
+                    markup::text_of(&decoded(&message, part, body), &mut text)?;
+                }
+                _ => {}
+            }
         }
         text.push("\n")?;
     }
@@ -57,7 +71,71 @@ pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) ->
         let kind = is_mail.then_some(Kind::Mail);
         walk.member_as(name.as_bytes(), kind, &mut &*bytes(&message, part), inside)?;
     }
-    Ok(())
+    if ends.is_empty() {
+        return Ok(());
+    }
+    let why = "the last bytes are missing".to_owned();
+    Err(Stop::This(Skipped::Damaged(why)))
+}
+
+/// Appends the end marks that the mail does not have, from the outside in.
+fn missing_ends(message: &Message<'_>, mail: &[u8], ends: &mut Vec<Vec<u8>>) {
+    for part in &message.parts {
+        match &part.body {
+            PartType::Multipart(_) => {
+                let boundary = part
+                    .content_type()
+                    .and_then(|kind| kind.attribute("boundary"));
+                let end = boundary.map(|boundary| format!("--{boundary}--").into_bytes());
+                let body = mail.get(part.offset_body as usize..).unwrap_or_default();
+                ends.extend(end.filter(|end| memchr::memmem::find(body, end).is_none()));
+            }
+            // The offsets of a mail that was encoded are not offsets in this one.
+            PartType::Message(inner) if part.encoding == Encoding::None => {
+                missing_ends(inner, mail, ends);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns a mail with the end marks that it does not have. An end mark may be there in part.
+fn with_ends(mail: &[u8], ends: &[Vec<u8>]) -> Vec<u8> {
+    // Half of an escape would make the parser give up the whole part.
+    let mail = match mail {
+        [rest @ .., b'=', digit] if digit.is_ascii_hexdigit() => rest,
+        all => all,
+    };
+    let line = memchr::memrchr(b'\n', mail).map_or(0, |at| at + 1);
+    let is_partial = ends.iter().any(|end| end.starts_with(&mail[line..]));
+    let mut whole = mail[..if is_partial { line } else { mail.len() }].to_vec();
+    for end in ends.iter().rev() {
+        // The line break before a mark belongs to the mark.
+        whole.push(b'\n');
+        whole.extend_from_slice(end);
+    }
+    whole.push(b'\n');
+    whole
+}
+
+/// Returns the text of a part. Its bytes decide the encoding if none is stated, or an unknown one.
+/// Many programs state ASCII or UTF-8 whatever the encoding is, so the bytes decide there, too.
+fn decoded<'m>(message: &Message<'_>, part: &MessagePart<'_>, body: &'m str) -> Cow<'m, str> {
+    let stated = part
+        .content_type()
+        .and_then(|kind| kind.attribute("charset"));
+    let is_usual = |name: &str| {
+        let usual = ["us-ascii", "ascii", "utf-8", "utf8"];
+        usual.iter().any(|usual| name.eq_ignore_ascii_case(usual))
+    };
+    let is_known = |name: &str| charset_decoder(name.as_bytes()).is_some();
+    if body.is_ascii() || stated.is_some_and(|name| !is_usual(name) && is_known(name)) {
+        return body.into();
+    }
+    let bytes = bytes(message, part);
+    text::decoded(&bytes)
+        .or_else(|| String::from_utf8(bytes.into_owned()).ok())
+        .map_or(body.into(), Cow::Owned)
 }
 
 /// Returns the bytes of an attachment. The library converts text attachments to UTF-8, so these are

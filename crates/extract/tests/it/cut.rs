@@ -4,7 +4,7 @@ use std::io::Write;
 
 use resemble_testutil::random::noise;
 
-use crate::pieces::take;
+use crate::pieces::{Pieces, take};
 
 const MISSING: &str = ": damaged: the last bytes are missing";
 
@@ -33,4 +33,60 @@ fn of_a_truncated_stream_all_that_the_decoder_has_is_kept() {
             assert_eq!(pieces.skips(), [MISSING], "{name} -{missing}");
         }
     }
+}
+
+/// The words that the parts of the mail have, in base64.
+const WORDS: &str = "VGhlIGNvbXBvc3QgaGVhcCBpcyBub3QgZm9yIHBsYXN0aWMgZmxvd2Vycy4K";
+const DECODED: &[u8] = b"The compost heap is not for plastic flowers.\n";
+
+/// Takes a mail apart whose last part has these headers, and which ends with `end` after it.
+fn mail(headers: &str, end: &str) -> Pieces {
+    let mail = format!(
+        "From: a@b\nSubject: offer\nMIME-Version: 1.0\n\
+         Content-Type: multipart/mixed; boundary=\"out\"\n\n\
+         --out\nContent-Type: multipart/alternative; boundary=\"in\"\n\n\
+         --in\nContent-Type: text/plain\n\nhello\n\
+         --in\n{headers}Content-Transfer-Encoding: base64\n\n{WORDS}\n{end}"
+    );
+    take("x.eml", mail.as_bytes()).unwrap()
+}
+
+#[test]
+fn the_last_part_of_a_truncated_mail_is_decoded() {
+    let file = "Content-Type: application/octet-stream\n\
+                Content-Disposition: attachment; filename=offer.bin\n";
+    let whole = mail(file, "--in--\n--out--\n");
+    assert_eq!(whole.paths(), ["*", "offer.bin"]);
+    assert_eq!(whole.skips(), [""; 0]);
+    for end in ["", "-", "--", "--i", "--in", "--in-", "--in--", "--in--\n"] {
+        let pieces = mail(file, end);
+        assert_eq!(pieces.paths(), ["*", "offer.bin"], "{end}");
+        assert_eq!(pieces.bytes_of("offer.bin"), DECODED, "{end}");
+        assert_eq!(pieces.skips(), [MISSING], "{end}");
+    }
+    let plain = mail("Content-Type: text/plain; charset=utf-8\n", "");
+    assert_eq!(plain.paths(), ["*"]);
+    let text = String::from_utf8_lossy(plain.bytes_of("*"));
+    assert!(
+        text.contains("hello") && text.contains("compost heap"),
+        "{text}"
+    );
+    assert_eq!(plain.skips(), [MISSING]);
+}
+
+#[test]
+fn a_truncated_mail_in_a_mailbox_is_reported_under_its_name() {
+    let mbox = "From a@b Thu Jan  1 10:00:00 2026\nSubject: one\n\nwords\n\n\
+                From a@b Thu Jan  1 11:00:00 2026\nSubject: two\nMIME-Version: 1.0\n\
+                Content-Type: multipart/mixed; boundary=xx\n\n\
+                --xx\nContent-Type: text/plain\nContent-Transfer-Encoding: quoted-printable\n\n\
+                caf=C3=A9 and more=C";
+    let pieces = take("x.mbox", mbox.as_bytes()).unwrap();
+    assert_eq!(pieces.paths(), ["1 one", "1 one!*", "2 two", "2 two!*"]);
+    let text = String::from_utf8_lossy(pieces.bytes_of("2 two!*"));
+    assert!(text.contains("caf\u{e9} and more"), "{text}");
+    assert_eq!(
+        pieces.skips(),
+        ["2 two: damaged: the last bytes are missing"]
+    );
 }

@@ -107,6 +107,41 @@ fn mails_give_their_text_and_what_is_attached() {
 }
 
 #[test]
+fn a_mail_without_a_valid_charset_is_read_in_the_encoding_of_its_bytes() {
+    let words = "Die Gärtner hören, daß der Kompost für die Blumen schön müde war.\n".repeat(20);
+    let latin: Vec<u8> = words.chars().map(|c| c as u8).collect();
+    let stated = |charset: &str| format!("Content-Type: text/plain; charset={charset}\n");
+    for (header, bytes) in [
+        (String::new(), &latin[..]),
+        (String::new(), words.as_bytes()),
+        (stated("unknown-8bit"), &latin),
+        (stated("us-ascii"), &latin),
+        (stated("us-ascii"), words.as_bytes()),
+        (stated("utf-8"), &latin),
+        (stated("iso-8859-1"), &latin),
+    ] {
+        let head =
+            format!("From: a@b\nDate: Mon, 06 Jan 2020 10:00:00 +0000\nSubject: x\n{header}");
+        let mail = [
+            head.as_bytes(),
+            b"Content-Transfer-Encoding: 8bit\n\n",
+            bytes,
+        ]
+        .concat();
+        let pieces = take("x.eml", &mail).unwrap();
+        let text = String::from_utf8_lossy(pieces.bytes_of("*")).into_owned();
+        assert!(text.contains(&words), "{header}{text}");
+    }
+    // HTML that is encoded twice: for the mail, and by a charset that only the markup states.
+    let mail = "From: a@b\nDate: Mon, 06 Jan 2020 10:00:00 +0000\nContent-Type: text/html\n\
+                Content-Transfer-Encoding: quoted-printable\n\n\
+                <meta charset=3Dwindows-1251><p>=CF=E8=F1=FC=EC=EE</p>\n";
+    let pieces = take("x.eml", mail.as_bytes()).unwrap();
+    let text = String::from_utf8_lossy(pieces.bytes_of("*")).into_owned();
+    assert!(text.contains("Письмо"), "{text}");
+}
+
+#[test]
 fn folders_of_mails_have_each_mail_with_the_bytes_of_its_own_file() {
     let mail = String::from_utf8(sample("minutes.eml"))
         .unwrap()
