@@ -11,6 +11,7 @@ use resemble_proto::message::{Layer, MeasureUnit, SoftErrorKind, WatchOrigin};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::seal;
+use resemble_report::lines::TextStyle;
 
 fn find_rows() -> Vec<FindRow> {
     let row = |file: &str, path: &[u8], relation, a: u32, b: u32| FindRow {
@@ -164,6 +165,35 @@ fn text_on_a_terminal() {
         printed(&[estimated], RowFormat::Text, false, false, false),
         "~99%  x  y z\n"
     );
+}
+
+/// The shared bytes of an estimate are only the proven ones.
+#[test]
+fn only_estimates_share_at_least_a_number_of_bytes() {
+    let style = TextStyle {
+        verbose: true,
+        ..TextStyle::default()
+    };
+    let has = |row: &dyn Fn(bool) -> Vec<Cell>, is_estimate, text: &str| {
+        let cells = row(is_estimate);
+        assert!(
+            cells.iter().any(|cell| cell.bytes() == text.as_bytes()),
+            "{text}: {cells:?}"
+        );
+    };
+    let find = |estimate| {
+        let row = find_rows().remove(0);
+        FindRow { estimate, ..row }.cells(style)
+    };
+    let pairs = |estimate| {
+        let mut row = pair();
+        row.told.estimate = estimate;
+        row.cells(style)
+    };
+    has(&find, false, "4096 bytes");
+    has(&find, true, "at least 4096 bytes");
+    has(&pairs, false, "7 bytes");
+    has(&pairs, true, "at least 7 bytes");
 }
 
 #[test]

@@ -590,7 +590,7 @@ fn verbose_says_who_answers_and_more_of_each_row() {
         "100%  identical  {}  20",
         resemble_report::human::human_size(size)
     );
-    let end = format!("  a in b 100%  b in a 100%  at least {size} bytes  docs/old/copy.txt\n");
+    let end = format!("  a in b 100%  b in a 100%  {size} bytes  docs/old/copy.txt\n");
     assert!(text.starts_with(&start) && text.ends_with(&end), "{text}");
     assert!(
         found.err.contains("reading the named files"),

@@ -564,8 +564,15 @@ fn evidence_stands_side_by_side() {
         [{"cut": "… 12 lines equal …"}, {"cut": "… 12 lines equal …"}],
         [null, line(15, json!([[2, "moved"], [0, " here"]]))]]);
     let evidence = json!([{"a": "/c/delta", "b": "/v/delta-2.txt", "a_in_b": 0.475, "b_in_a": 0.95,
-        "shared_bytes": 1000, "text": true, "rows": rows, "note": "Not shown: the end."}]);
+        "shared_bytes": 1000, "text": true, "rows": rows, "note": "Not shown: the end."},
+        {"a": "/c/delta", "b": "/v/other", "a_in_b": 0.4, "b_in_a": 0.4,
+        "shared_bytes": 7, "estimate": true, "text": true, "rows": []}]);
     browser.open(&page_with_extras(&env, &evidence));
+    let shared = browser.eval(
+        "[...document.querySelectorAll('#evidence td')].map((c) => c.textContent)\
+         .filter((text) => text.endsWith(' B'))",
+    );
+    assert_eq!(shared, json!(["1000 B", "at least 7 B"]));
     // A link in the row of the cluster leads to the evidence.
     browser.click("document.querySelector('#families-1 .fold button')");
     browser.click("document.querySelector('#families tr.detail a.tag')");

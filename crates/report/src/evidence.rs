@@ -27,8 +27,11 @@ pub struct Evidence {
     pub a_in_b: Fraction,
     /// The share of `b` that is in `a`, as the report has it.
     pub b_in_a: Fraction,
-    /// Proven common bytes.
+    /// Bytes of the smaller file in common runs; for an estimate the proven ones.
     pub shared_bytes: u64,
+    /// True if these figures are estimates. In JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimate: bool,
     /// True if the rows are lines of text, false for rows of bytes with their offsets.
     pub text: bool,
     /// The rows. Each has a left and a right side, of which one may be missing.
@@ -79,6 +82,7 @@ struct Pair<'a> {
     a_in_b: Fraction,
     b_in_a: Fraction,
     shared_bytes: u64,
+    estimate: bool,
 }
 
 /// Returns the best `count` links of a report of `groups`, but at most three of each cluster.
@@ -91,6 +95,7 @@ pub fn of_groups(document: &GroupsDocument, count: usize, show: Show<'_>) -> Vec
             a_in_b: link.a_in_b,
             b_in_a: link.b_in_a,
             shared_bytes: link.shared_bytes,
+            estimate: link.estimate,
         })
     });
     let pairs = best(links.collect(), count);
@@ -109,6 +114,7 @@ pub fn of_compare(document: &CompareDocument, count: usize, show: Show<'_>) -> V
             a_in_b: row.a_in_b,
             b_in_a: row.b_in_a,
             shared_bytes: row.shared_bytes,
+            estimate: row.told.estimate,
         })
     });
     let pairs = best(rows.collect(), count);
@@ -137,6 +143,7 @@ fn side_by_side(pairs: &[Pair<'_>], show: Show<'_>) -> Vec<Evidence> {
             a_in_b: pair.a_in_b,
             b_in_a: pair.b_in_a,
             shared_bytes: pair.shared_bytes,
+            estimate: pair.estimate,
             text,
             rows,
             note,

@@ -120,13 +120,20 @@ pub fn word(relation: Option<Relation>) -> &'static str {
     relation.map_or("-", Relation::word)
 }
 
-/// Returns the cells that `-v` adds: both containments and the proven number of shared bytes.
-fn details(a_in_b: Fraction, b_in_a: Fraction, shared: u64, identical: bool) -> [Cell; 3] {
+/// Returns the cells that `-v` adds: both containments and the number of shared bytes. For an
+/// estimate, these are the proven ones, so the text says `at least`.
+fn details(
+    (a_in_b, b_in_a): (Fraction, Fraction),
+    shared: u64,
+    identical: bool,
+    is_estimate: bool,
+) -> [Cell; 3] {
     let share = |share| percent_text(share, identical);
+    let least = if is_estimate { "at least " } else { "" };
     [
         Cell::left(format!("a in b {}", share(a_in_b)), Tint::Faint),
         Cell::left(format!("b in a {}", share(b_in_a)), Tint::Faint),
-        Cell::right(format!("at least {shared} bytes"), Tint::Faint),
+        Cell::right(format!("{least}{shared} bytes"), Tint::Faint),
     ]
 }
 
@@ -216,10 +223,10 @@ impl Row for FindRow {
         if style.verbose {
             cells.extend(owner([&self.owner]));
             cells.extend(details(
-                self.a_in_b,
-                self.b_in_a,
+                (self.a_in_b, self.b_in_a),
                 self.shared_bytes,
                 identical,
+                self.estimate,
             ));
             if !self.layer.is_bytes() {
                 cells.push(Cell::left("by text", Tint::Faint));
@@ -283,10 +290,10 @@ impl Row for PairRow {
         if style.verbose {
             cells.extend(owner([&self.owner_a, &self.owner_b]));
             cells.extend(details(
-                self.a_in_b,
-                self.b_in_a,
+                (self.a_in_b, self.b_in_a),
                 self.shared_bytes,
                 self.identical,
+                self.told.estimate,
             ));
         }
         cells.push(style.name(&self.a, Tint::Plain));

@@ -48,9 +48,10 @@ function size(bytes) {
 }
 const bytesCell = (bytes) =>
   bytes === null || bytes === undefined ? '' : el('span', { title: `${count(bytes)} bytes` }, size(bytes));
-/** What common chunks prove. None is no proof of nothing: the shares beside it then come from samples alone. */
-const provenCell = (bytes) =>
-  bytes === 0 ? el('span', { title: 'no whole chunk in common: the shares are estimated from samples' }, '–') : bytesCell(bytes);
+/** The bytes that both files of a row have. For an estimate, common chunks prove them, and none is no proof of nothing. */
+const sharedCell = (row) => !row.estimate ? bytesCell(row.shared_bytes)
+  : row.shared_bytes > 0 ? ['at least ', bytesCell(row.shared_bytes)]
+    : el('span', { title: 'no whole chunk in common: the shares are estimated from samples' }, '–');
 
 function time(seconds) {
   const date = new Date(seconds * 1000);

@@ -159,8 +159,8 @@ function clusterDetail(cluster) {
       (one, other, called) => together(cluster, one, other, called)),
     small('Members', [['File'], ['of it in the centre', true], ['of the centre in it', true], ['Size', true], ['Changed (UTC)', true]], cluster.members, member),
     cluster.links.length && [el('h3', null, plural(cluster.links.length, 'link')),
-      small('Links', [['Files'], ['first in second', true], ['second in first', true], ['In both, at least', true]], cluster.links, (row) => [
-        lines(row, ['a', 'b'], roots, evidenceLink(row), discounted(row)), share(row.a_in_b), share(row.b_in_a), provenCell(row.shared_bytes)])],
+      small('Links', [['Files'], ['first in second', true], ['second in first', true], ['In both', true]], cluster.links, (row) => [
+        lines(row, ['a', 'b'], roots, evidenceLink(row), discounted(row)), share(row.a_in_b), share(row.b_in_a), sharedCell(row)])],
     el('p', { class: 'none' }, `Cluster ${cluster.id}. The least alike two members: ${percent(cluster.worst)}. `,
       kin > 1 && moreButton(`Show the ${count(kin)} clusters that hang together`, () => families.filterFor(cluster.component))),
   ].flat().filter(Boolean);
@@ -203,9 +203,9 @@ function groupSections() {
 }
 
 function compareSections() {
-  const head = [['Further partners'], ['of it in the partner', true], ['of the partner in it', true], ['In both, at least', true]];
+  const head = [['Further partners'], ['of it in the partner', true], ['of the partner in it', true], ['In both', true]];
   const partners = (row) => small('Further partners', head, row.others, (other) =>
-    [label(name(other, 'path'), row.a === null ? roots.a : roots.b), share(other.a_in_b), share(other.b_in_a), provenCell(other.shared_bytes)]);
+    [label(name(other, 'path'), row.a === null ? roots.a : roots.b), share(other.a_in_b), share(other.b_in_a), sharedCell(other)]);
   const order = ['edited', 'moved-edited', 'contained', 'contains', 'moved', 'only-a', 'only-b', 'same'];
   const entries = new Section({
     id: 'entries', title: 'Files', rows: doc.entries, unit: ['row', 'rows'],
@@ -216,7 +216,7 @@ function compareSections() {
         evidenceLink(row), discounted(row)) },
       { label: 'Class', word: true, value: (row) => order.indexOf(row.class), cell: (row) => row.class },
       shareColumn('first in second', 'a_in_b'), shareColumn('second in first', 'b_in_a'),
-      num('In both, at least', 'shared_bytes', (value, row) => (row.a === null || row.b === null ? '' : provenCell(value))),
+      num('In both', 'shared_bytes', (_, row) => (row.a === null || row.b === null ? '' : sharedCell(row))),
       { label: 'Size', num: true, down: true, value: (row) => Math.max(row.size_a || 0, row.size_b || 0),
         cell: (row) => [has(row, 'a') && line(bytesCell(row.size_a)), has(row, 'b') && line(bytesCell(row.size_b))] },
     ],
@@ -254,7 +254,7 @@ function coveredSections() {
       id: 'near', title: 'Near copies: not safe', rows: doc.near, unit: ['file', 'files'], words: wordsOf('path', 'by'), score: most,
       lead: 'Of those not covered, the ones that resemble a file elsewhere. Resembling is not having: part of their bytes is nowhere else.',
       columns: [file('File', 'path'), file('Resembles', 'by'), shareColumn('of it elsewhere', 'a_in_b'),
-        shareColumn('of the other in it', 'b_in_a'), num('In both, at least', 'shared_bytes', provenCell)],
+        shareColumn('of the other in it', 'b_in_a'), num('In both', 'shared_bytes', (_, row) => sharedCell(row))],
     }),
     pairs('linked', 'Covered by a hard link', doc.linked, 'The equal is the same inode under another name: the bytes stay as long as that name does.'),
     pairs('copies', 'Covered by a copy', doc.copies, 'Compared byte by byte when the report was made.',
@@ -273,7 +273,7 @@ function listSections(id, title, rows, keys, lead) {
       { label: 'Files', names: true, value: (row) => row[keys[0]], cell: (row) => lines(row, keys, root, discounted(row)) },
       rows.some((row) => row.relation) && { label: 'Relation', word: true, value: (row) => row.relation || '', cell: (row) => row.relation || '?' },
       part('first in second', 'a_in_b'), part('second in first', 'b_in_a'), part('Resemblance', 'resemblance'),
-      num('In both, at least', 'shared_bytes', bytesCell),
+      num('In both', 'shared_bytes', (_, row) => sharedCell(row)),
     ].filter(Boolean),
     words: wordsOf(...keys), score: most,
     ...(rows.some((row) => row.relation) && { kind: (row) => row.relation || '?', kinds: kindsOf(rows, (row) => row.relation || '?') }),
@@ -313,7 +313,7 @@ function evidenceSection() {
     id: 'evidence', title: 'Evidence, side by side', rows, unit: ['pair', 'pairs'],
     lead: 'The pairs that share most. What both files have is marked, with the same colour and number on both sides; what is not marked is in one file only.',
     columns: [{ label: 'Files', names: true, value: (row) => row.a, cell: (row) => lines(row, ['a', 'b'], roots) },
-      shareColumn('first in second', 'a_in_b'), shareColumn('second in first', 'b_in_a'), num('In both, at least', 'shared_bytes', provenCell)],
+      shareColumn('first in second', 'a_in_b'), shareColumn('second in first', 'b_in_a'), num('In both', 'shared_bytes', (_, row) => sharedCell(row))],
     words: wordsOf('a', 'b'), score: most, detail: sides,
   });
 }
