@@ -295,7 +295,9 @@ impl<'a> TextWriter<'a> {
     pub fn lines(&mut self, lines: &[Vec<Cell>], end: u8) -> io::Result<()> {
         let mut widths: Vec<usize> = Vec::new();
         if self.style.terminal {
-            for line in lines {
+            // A heading is above the columns, so its length does not move them.
+            let is_heading = |line: &[Cell]| matches!(line, [cell] if cell.tint == Tint::Heading);
+            for line in lines.iter().filter(|line| !is_heading(line)) {
                 widths.resize(widths.len().max(line.len()), 0);
                 for (width, cell) in widths.iter_mut().zip(line) {
                     *width = (*width).max(cell.width());
@@ -470,6 +472,27 @@ mod tests {
             printed(29, &words),
             "98%  near  /srv/documents/b\n    98 % raw, 64 % after text\n    found\n"
         );
+    }
+
+    #[test]
+    fn a_heading_moves_no_column() {
+        let rows = [
+            vec![Cell::left("/srv/documents/a:", Tint::Heading)],
+            row("100%", "identical", "/srv/b", &[]),
+            vec![Cell::left(
+                "/srv/documents/a-long-name-of-a-file:",
+                Tint::Heading,
+            )],
+            row("98%", "near", "/srv/c", &[]),
+        ];
+        let expected = "\
+/srv/documents/a:
+100%  identical  /srv/b
+/srv/documents/a-long-name-of-a-file:
+ 98%  near       /srv/c
+";
+        assert_eq!(printed(80, &rows), expected);
+        assert_eq!(printed(24, &rows), expected);
     }
 
     #[test]
