@@ -39,6 +39,9 @@ Examples:
   resemble groups ~/Sync --conflicts
       What sync programs kept twice, and by how much it diverged.";
 
+/// The help of `-0`.
+const NULL: &str = "End rows (tsv, fdupes), lists of names and names read by --files-from with NUL";
+
 /// `groups`
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // options of the command line
@@ -46,7 +49,7 @@ Examples:
     relation.conflicts_with_all(["files_from", "order", "plan", "from", "only", "conflicts"])
 }))]
 #[command(mut_arg("format", |format| format.value_parser(value_parser!(ReportFormat))))]
-#[command(mut_arg("null", |null| null.help("End rows (tsv, fdupes) and lists of names with NUL")))]
+#[command(mut_arg("null", |null| null.help(NULL)))]
 pub struct GroupsArgs {
     /// Where to look
     #[arg(value_name = "ROOT", default_value = ".", value_hint = ValueHint::DirPath)]

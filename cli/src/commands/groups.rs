@@ -139,7 +139,10 @@ pub(super) fn question<'a>(
 }
 
 pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
-    args.output.check("groups", true)?;
+    // With --files-from, `-0` is also about the list, so it is for every format that prints rows.
+    if args.files_from.is_none() {
+        args.output.check("groups", true)?;
+    }
     if args.links.is_some() && global.socket.is_some() {
         return Err(CliError::Usage(
             "--links is answered without a daemon: leave out --socket".to_owned(),

@@ -45,6 +45,31 @@ fn the_first_of_the_list_stands_for_its_cluster() {
     let mut command = env.command(["groups", "--files-from", "-", "-0"]);
     let names = finish(&mut command, null.as_bytes());
     names.is(0, "d/original.txt\0d/short\0d/linked.txt\0", "");
+    // `-0` is about the list in every format. In TSV it is about the rows, too.
+    for (format, lines) in [("jsonl", 4), ("csv", 4), ("tsv", 1)] {
+        let args = ["groups", "--files-from", "-", "-0", "--format", format];
+        let ran = env.feed(args, null.as_bytes());
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{format}");
+        assert_eq!(
+            ran.text().lines().count(),
+            lines,
+            "{format}: {}",
+            ran.text()
+        );
+    }
+    let json = env.feed(
+        ["groups", "--files-from", "-", "-0", "--format", "json"],
+        null.as_bytes(),
+    );
+    assert_eq!(json.json()["total"], 3);
+    let page = env.feed(
+        ["groups", "--files-from", "-", "-0", "--format", "html"],
+        b"",
+    );
+    assert!(
+        page.code == 2 && page.err.contains("whole reports"),
+        "{page:?}"
+    );
 }
 
 #[test]
