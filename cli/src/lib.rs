@@ -20,6 +20,7 @@
 //!   file: [`evidence`] and [`plans`] read for it.
 //! * [`mcp`] serves programs; it asks each question by starting this program again.
 //! * `blocks` finds the files that share their blocks.
+//! * `interrupt` removes temporary files when a signal ends the process.
 //! * [`local_time`] has the reader's time zone.
 //! * `screen` is `resemble ui`, behind the feature `ui`.
 //! * [`ui`] prints results and messages; [`error`] defines the exit codes.
@@ -32,6 +33,7 @@ mod columns;
 pub mod commands;
 pub mod error;
 pub mod evidence;
+mod interrupt;
 pub mod links;
 pub mod lists;
 pub mod local_time;

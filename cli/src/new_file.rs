@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{CliError, CliResult};
+use crate::interrupt::Leftover;
 
 /// The number of the next temporary file of this process, for its name.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -19,11 +20,11 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// A file that replaces another one when it is complete. If it is never completed, it is removed.
 #[derive(Debug)]
 pub(crate) struct NewFile {
-    path: PathBuf,
+    /// The file under its temporary name.
+    temporary: Leftover,
     target: PathBuf,
     file: BufWriter<File>,
     failed: Option<io::Error>,
-    is_kept: bool,
 }
 
 impl NewFile {
@@ -50,20 +51,38 @@ impl NewFile {
         let mut options = OpenOptions::new();
         // `create_new` refuses an existing file. So if a caller reads the file back, it reads what
         // this process has written.
-        let file = options.write(true).create_new(true).open(&path);
-        let file = file.map_err(CliError::file("write", target))?;
-        let new = Self {
-            path,
-            target: target.to_owned(),
-            file: BufWriter::new(file),
-            failed: None,
-            is_kept: false,
-        };
+        options.write(true).create_new(true);
+        let created = Leftover::created(|| options.open(&path).map(|file| (path, file)));
+        let created = created.map_err(CliError::file("write", target))?;
+        let new = Self::of(created, target.to_owned());
         if let Some(before) = before {
             let set = new.file.get_ref().set_permissions(before.permissions());
             set.map_err(new.fails("write"))?;
         }
         Ok(new)
+    }
+
+    /// Creates a file in `folder` that only this user can read. It replaces no other file.
+    pub(crate) fn temporary_in(folder: &Path) -> CliResult<Self> {
+        let created = Leftover::created(|| {
+            let file = tempfile::Builder::new()
+                .prefix(".resemble-")
+                .tempfile_in(folder)?;
+            let (file, path) = file.keep()?;
+            Ok((path, file))
+        });
+        let created = created.map_err(CliError::file("write", folder))?;
+        let path = created.0.path().to_owned();
+        Ok(Self::of(created, path))
+    }
+
+    fn of((temporary, file): (Leftover, File), target: PathBuf) -> Self {
+        Self {
+            temporary,
+            target,
+            file: BufWriter::new(file),
+            failed: None,
+        }
     }
 
     /// Writes these bytes as the whole file `target`.
@@ -84,7 +103,7 @@ impl NewFile {
 
     /// Returns its temporary path.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.temporary.path()
     }
 
     pub(crate) fn write(&mut self, piece: &[u8]) -> CliResult<()> {
@@ -115,9 +134,9 @@ impl NewFile {
     }
 
     /// Gives the complete file the name of the file that it replaces.
-    pub(crate) fn keep(mut self) -> CliResult<()> {
-        fs::rename(&self.path, &self.target).map_err(self.fails("write"))?;
-        self.is_kept = true;
+    pub(crate) fn keep(self) -> CliResult<()> {
+        let failed = self.fails("write");
+        self.temporary.rename(&self.target).map_err(failed)?;
         // The folder is synchronised as well, because it has the new name. If that fails, the
         // system writes the folder later.
         if let Ok(folder) = File::open(folder_of(&self.target)) {
@@ -148,19 +167,22 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            fs::remove_file(&self.path).ok();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+
+    #[test]
+    fn a_temporary_file_is_private_and_does_not_stay() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = NewFile::temporary_in(folder.path()).expect("it is created");
+        let meta = fs::metadata(file.path()).expect("a file");
+        assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+        drop(file);
+        let left: Vec<_> = fs::read_dir(folder.path()).expect("a folder").collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
 
     #[test]
     fn a_link_is_written_through_and_one_that_leads_nowhere_is_refused() {

@@ -13,7 +13,6 @@
 //! 3. Text from outside never reaches a terminal raw. Names are quoted, tables and documents are
 //!    spelled out, and all text for standard error goes through [`harmless`].
 
-mod interrupt;
 mod pager;
 mod progress;
 mod spelled;

@@ -43,12 +43,12 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Creates a file that will replace the destination. For standard output it is a temporary
-    /// file.
+    /// Creates a file that will replace the destination. For standard output it is a private
+    /// temporary file.
     pub(super) fn begin(self) -> CliResult<NewFile> {
         match self {
             Self::File(path) => NewFile::next_to(path),
-            Self::Output => NewFile::next_to(&std::env::temp_dir().join("resemble")),
+            Self::Output => NewFile::temporary_in(&std::env::temp_dir()),
         }
     }
 

@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::termios::tcgetwinsize;
 
-use super::interrupt;
+use crate::interrupt;
 
 /// The pager that is used if `$PAGER` is not set. Its options mean: quit if the text fits, keep
 /// colours, and leave the text on the screen.

@@ -21,7 +21,7 @@ use resemble_report::quote::harmless;
 use resemble_scan::ingest::Amount;
 use resemble_scan::tally::Tally;
 
-use super::interrupt;
+use crate::interrupt;
 
 /// Time before anything is shown. A line that vanishes immediately would flicker.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,14 +1,19 @@
 //! `check`: near-copies of files that are about to be written or committed.
 
 use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Stdio;
 
 use resemble_testutil::prose::paragraphs;
-use resemble_testutil::{Environment, Ran, finish, is_installed, skipped};
+use resemble_testutil::{Environment, Ran, finish, is_installed, names, skipped};
 use serde_json::Value;
 
 use crate::environment;
+use crate::streams::{ENDING, end, interruptible};
 
 /// A work tree of git.
 pub(super) struct Repository(pub(super) Environment);
@@ -156,8 +161,8 @@ fn staged_twins_are_compared_with_each_other() {
     it.git(&["add", "-A"]);
     // Both files are staged. Then they are removed from the work tree, so their contents are only
     // in git.
-    std::fs::remove_file(it.0.path("a.txt")).unwrap();
-    std::fs::remove_file(it.0.path("b.txt")).unwrap();
+    fs::remove_file(it.0.path("a.txt")).unwrap();
+    fs::remove_file(it.0.path("b.txt")).unwrap();
     let ran = it.staged().exits(1);
     assert_eq!(
         ran.text(),
@@ -230,7 +235,7 @@ fn a_pair_is_accepted_once_however_many_files_have_it() {
         accepted.starts_with("resemble: 2 pairs accepted\n"),
         "{accepted}"
     );
-    let lines = std::fs::read_to_string(it.0.path("accepted")).unwrap();
+    let lines = fs::read_to_string(it.0.path("accepted")).unwrap();
     assert_eq!(lines.lines().count(), 3, "a comment and two pairs: {lines}");
 }
 
@@ -249,7 +254,7 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
     // None of these files is reported.
     it.0.write("accepted", "");
     it.0.write(".accepted.1.0.new", near(1));
-    std::fs::create_dir(it.0.path("linked")).unwrap();
+    fs::create_dir(it.0.path("linked")).unwrap();
     symlink("../accepted", it.0.path("linked/accepted")).unwrap();
     std::thread::scope(|scope| {
         for (seed, path) in SEEDS
@@ -265,7 +270,7 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
             });
         }
     });
-    let lines = std::fs::read_to_string(it.0.path("accepted")).unwrap();
+    let lines = fs::read_to_string(it.0.path("accepted")).unwrap();
     assert_eq!(lines.lines().count(), 1 + SEEDS.len(), "{lines}");
 }
 
@@ -297,9 +302,9 @@ fn what_is_to_be_written_is_no_copy_of_what_is_there() {
     check(&["-", "--name", "a.txt"]).exits(0);
     check(&["-", "--name", "./a.txt"]).exits(0);
     // A hard link is another name of the same file, so it is not reported as a copy.
-    std::fs::hard_link(it.0.path("a.txt"), it.0.path("linked.txt")).unwrap();
+    fs::hard_link(it.0.path("a.txt"), it.0.path("linked.txt")).unwrap();
     check(&["-", "--name", "linked.txt"]).exits(0);
-    std::fs::remove_file(it.0.path("linked.txt")).unwrap();
+    fs::remove_file(it.0.path("linked.txt")).unwrap();
     // Git ignores `built`, and `c.txt` is not tracked yet, so neither is reported.
     it.0.write("built", &draft);
     it.0.write("c.txt", &draft);
@@ -431,7 +436,7 @@ fn hostile_names_break_no_format() {
     };
     let hostile = b"100%,a::b\n::error::c \xff.txt";
     let path = it.0.path(OsStr::from_bytes(hostile));
-    std::fs::write(path, near(1)).unwrap();
+    fs::write(path, near(1)).unwrap();
     it.git(&["add", "-A"]);
     let github = it
         .run(&["check", "--staged", "--format", "github"], b"")
@@ -462,7 +467,7 @@ fn hostile_names_break_no_format() {
     );
     assert_eq!(uri(&result["relatedLocations"][0]), "a.txt");
     // Now `b.txt` is checked, which resembles both other files. A missing file causes an error.
-    std::fs::write(it.0.path("b.txt"), near(1)).unwrap();
+    fs::write(it.0.path("b.txt"), near(1)).unwrap();
     let run = ["check", "b.txt", "absent", "--format", "sarif"];
     let log = it.run(&run, b"").exits(2).json();
     is_sarif(&log);
@@ -520,5 +525,29 @@ fn is_sarif(log: &Value) {
                 }
             }
         }
+    }
+}
+
+/// Nobody else can read the copies of checked files, and a signal leaves none behind.
+#[test]
+fn copies_are_private_and_end_with_the_command() {
+    let env = environment();
+    let temp = env.path("../temp");
+    fs::create_dir(&temp).unwrap();
+    for signal in ENDING {
+        let mut child = interruptible(&env, &["check", "-", "--name", "draft", "--in", "."])
+            .env("TMPDIR", &temp)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // This is more than a pipe holds, so the command has begun to copy it.
+        stdin.write_all(&vec![b'x'; 1 << 21]).unwrap();
+        let folder = temp.join(&names(&temp)[0]);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&folder), 0o700);
+        assert_eq!(mode(&folder.join("0/draft")), 0o600);
+        end(child, signal);
+        assert!(names(&temp).is_empty(), "{signal:?}");
     }
 }

@@ -1,21 +1,26 @@
 //! Tests output on terminals, into pipes that are closed, and onto full disks.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use resemble_core::Params;
-use resemble_proto::message::Hello;
+use resemble_proto::message::{Hello, Request};
 
+use rustix::process::Signal;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
+use crate::daemon::{Daemon, hello, rows};
 use crate::environment;
 use crate::first_days::dated;
 use resemble_testutil::prose::paragraphs;
-use resemble_testutil::{Environment, fill, finish, tmpfs};
+use resemble_testutil::{Environment, fill, finish, names, tmpfs};
 
 /// The line that explains the percentages.
 pub(crate) const TITLE: &str = "the larger share of one file that is in the other:";
@@ -81,6 +86,82 @@ fn shown_on((mut master, terminal): (File, File), command: &mut Command) -> (Opt
     )
 }
 
+/// Returns a command that ignores no signal, even if these tests run in the background.
+pub(crate) fn interruptible(env: &Environment, args: &[&str]) -> Command {
+    let mut command = env.foreign("env");
+    command
+        .arg("--default-signal=INT,HUP")
+        .arg(env!("CARGO_BIN_EXE_resemble"))
+        .args(args);
+    command
+}
+
+/// The signals that end a command.
+pub(crate) const ENDING: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
+
+/// Ends a command by this signal.
+pub(crate) fn end(mut child: Child, signal: Signal) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+    let ended = child.wait().unwrap();
+    assert_eq!(ended.signal(), Some(signal.as_raw()), "{ended:?}");
+}
+
+/// A signal leaves nothing beside the file of `-o`.
+#[test]
+fn an_interrupted_command_leaves_no_temporary_file() {
+    let env = environment();
+    std::fs::create_dir(env.path("out")).unwrap();
+    let (asking, asked) = mpsc::channel();
+    let (ending, ended) = mpsc::channel::<()>();
+    let daemon = Daemon::start(&env.socket(), &hello(), move |request| {
+        if matches!(request, Request::Alerts { follow: true, .. }) {
+            asking.send(()).unwrap();
+            ended.recv().unwrap();
+        }
+        rows(&[])
+    });
+    let args = [
+        "alerts",
+        "--follow",
+        "--format",
+        "jsonl",
+        "-o",
+        "out/alerts",
+    ];
+    for signal in ENDING {
+        let child = interruptible(&env, &args).spawn().unwrap();
+        // The command has written the head of the output before it waits for alerts.
+        asked.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(names(env.path("out")).len(), 1);
+        end(child, signal);
+        assert!(names(env.path("out")).is_empty(), "{signal:?}");
+        ending.send(()).unwrap();
+    }
+    daemon.stop();
+}
+
+/// A catalogue for a pipe, or for tables, is first a file that replaces no other one.
+#[test]
+fn a_temporary_catalogue_replaces_nothing() {
+    let env = environment();
+    env.write("docs/a", paragraphs(1, 20));
+    let temp = env.path("temp");
+    std::fs::create_dir_all(temp.join("resemble")).unwrap();
+    std::fs::create_dir_all(env.path("tables/catalogue")).unwrap();
+    let write = |args: &[&str]| {
+        let mut command = env.command(["catalogue", "write", "docs"]);
+        finish(command.args(args).env("TMPDIR", &temp), b"").success()
+    };
+    assert!(!write(&["-o", "-"]).out.is_empty());
+    std::fs::remove_dir(temp.join("resemble")).unwrap();
+    std::os::unix::fs::symlink("nowhere", temp.join("resemble")).unwrap();
+    assert!(!write(&["-o", "-"]).out.is_empty());
+    assert_eq!(names(&temp), ["resemble"]);
+    write(&["-o", "tables", "--format", "parquet"]);
+    let hidden = |name: &OsString| name.to_string_lossy().starts_with('.');
+    assert!(!names(env.path("tables")).iter().any(hidden));
+}
+
 /// If Ctrl-C is pressed while progress is drawn, the line is wiped before the process ends.
 #[test]
 fn an_interrupted_question_leaves_no_progress_behind() {
@@ -88,8 +169,7 @@ fn an_interrupted_question_leaves_no_progress_behind() {
     std::fs::create_dir_all(env.socket().parent().unwrap()).unwrap();
     let listener = UnixListener::bind(env.socket()).unwrap();
     let (mut master, terminal) = terminal(24);
-    let mut child = env
-        .command(["sync"])
+    let child = interruptible(&env, &["sync"])
         .env("TERM", "xterm")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -106,14 +186,8 @@ fn an_interrupted_question_leaves_no_progress_behind() {
         let count = master.read(&mut bytes).unwrap();
         shown.extend_from_slice(&bytes[..count]);
     }
-    rustix::process::kill_process(
-        rustix::process::Pid::from_child(&child),
-        rustix::process::Signal::INT,
-    )
-    .unwrap();
+    end(child, Signal::INT);
     master.read_to_end(&mut shown).unwrap_or_default();
-    let ended = child.wait().unwrap();
-    assert_eq!(ended.signal(), Some(2), "{ended:?}");
     let shown = String::from_utf8_lossy(&shown).into_owned();
     assert!(shown.ends_with("\r\u{1b}[2K"), "{shown:?}");
 }
@@ -477,7 +551,7 @@ fn details_of_find_are_dated_by_local_time() {
     env.write("docs/a.txt", paragraphs(1, 20));
     let copy = env.write("docs/b.txt", paragraphs(1, 20));
     // The time is half an hour before midnight in UTC.
-    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(951_780_600);
+    let time = std::time::UNIX_EPOCH + Duration::from_secs(951_780_600);
     File::options()
         .write(true)
         .open(&copy)

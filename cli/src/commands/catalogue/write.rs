@@ -68,7 +68,7 @@ impl<'a> Product<'a> {
             Self::Catalogue(to) | Self::Delta(to, _) => to.begin(),
             Self::Tables(folder) => {
                 fs::create_dir_all(folder).map_err(CliError::file("write", folder))?;
-                NewFile::next_to(&folder.join("catalogue"))
+                NewFile::temporary_in(folder)
             }
         }
     }

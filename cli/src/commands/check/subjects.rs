@@ -1,19 +1,19 @@
 //! Copies of the checked files. Each copy is in a folder of its own and has the name of its file,
 //! because the name decides how a file is unpacked.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use resemble_core::ContentDigest;
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
-use tempfile::TempDir;
 
 use super::git::WorkTree;
 use crate::commands::watch::absolute;
 use crate::error::{CliError, CliResult};
+use crate::interrupt::{Leftover, uninterrupted};
 
 /// A file that is about to be written or committed.
 pub(super) struct CheckedFile {
@@ -38,18 +38,26 @@ pub(super) struct CheckedFiles {
     /// Paths whose present content in the work tree is ignored, because the commit replaces or
     /// removes it.
     replaced: Vec<PathBuf>,
-    /// The folder of the copies.
-    folder: TempDir,
+    /// The folder of the copies. Only this user can enter it, because a checked file may be
+    /// private.
+    folder: Leftover,
 }
 
 impl CheckedFiles {
     fn new() -> CliResult<Self> {
-        let folder = tempfile::Builder::new().prefix("resemble-check-").tempdir();
+        let created = Leftover::created(|| {
+            let folder = tempfile::Builder::new()
+                .prefix("resemble-check-")
+                .permissions(Permissions::from_mode(0o700))
+                .tempdir()?;
+            Ok((folder.keep(), ()))
+        });
+        let (folder, ()) = created.map_err(CliError::file("write", &std::env::temp_dir()))?;
         Ok(Self {
             files: Vec::new(),
             errors: Vec::new(),
             replaced: Vec::new(),
-            folder: folder.map_err(CliError::file("write", &std::env::temp_dir()))?,
+            folder,
         })
     }
 
@@ -59,20 +67,19 @@ impl CheckedFiles {
         let mut all = Self::new()?;
         for file in files {
             let own = name.unwrap_or(file);
-            let is_stdin = file == Path::new("-");
             let place = (own != Path::new("-")).then(|| place_of(own)).transpose()?;
-            let to = all.new_copy(own)?;
-            let copied = if is_stdin {
-                write_to(&to, &mut io::stdin().lock())
-            } else {
-                open(file).and_then(|mut file| write_to(&to, &mut file))
-            };
-            if let Err(error) = copied {
-                all.errors
-                    .push(SoftError::of_io(file.as_path().into(), &error));
-                continue;
+            let copied = open(file).and_then(|mut from| {
+                let (to, mut copy) = all.new_copy(own)?;
+                io::copy(&mut from, &mut copy)?;
+                Ok(to)
+            });
+            match copied {
+                Ok(to) => all.push(PathText::from(own), place.into_iter().collect(), to),
+                Err(error) => {
+                    let error = SoftError::of_io(file.as_path().into(), &error);
+                    all.errors.push(error);
+                }
             }
-            all.push(PathText::from(own), place.into_iter().collect(), to);
         }
         Ok(all)
     }
@@ -85,22 +92,25 @@ impl CheckedFiles {
             let own: Vec<PathBuf> = own.map(|path| tree.0.join(path)).collect();
             all.replaced.extend(own.iter().cloned());
             if let Some(blob) = &change.blob {
-                let to = all.new_copy(&change.path)?;
-                tree.write(
-                    blob,
-                    File::create(&to).map_err(CliError::file("write", &to))?,
-                )?;
+                let created = all.new_copy(&change.path);
+                let (to, copy) = created.map_err(CliError::file("write", all.folder()))?;
+                tree.write(blob, copy)?;
                 all.push(PathText::from(change.path.as_path()), own, to);
             }
         }
         Ok(all)
     }
 
-    /// Makes a folder for the next copy, and returns the path of that copy.
-    fn new_copy(&self, own: &Path) -> CliResult<PathBuf> {
-        let folder = self.folder.path().join(self.files.len().to_string());
-        fs::create_dir_all(&folder).map_err(CliError::file("write", &folder))?;
-        Ok(folder.join(own.file_name().unwrap_or_default()))
+    /// Creates the next copy in a folder of its own. Returns its path and the empty file.
+    fn new_copy(&self, own: &Path) -> io::Result<(PathBuf, File)> {
+        let folder = self.folder().join(self.files.len().to_string());
+        let path = folder.join(own.file_name().unwrap_or_default());
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        uninterrupted(|| {
+            fs::create_dir_all(&folder)?;
+            options.open(&path).map(|file| (path, file))
+        })
     }
 
     fn push(&mut self, shown: PathText, own: Vec<PathBuf>, copy: PathBuf) {
@@ -148,16 +158,16 @@ fn inode(path: &Path) -> Option<(u64, u64)> {
     Some((meta.dev(), meta.ino()))
 }
 
-/// Opens a regular file and refuses anything else, because a pipe may never end.
-fn open(path: &Path) -> io::Result<File> {
+/// Opens standard input (`-`) or a regular file. Refuses anything else, because a pipe may never
+/// end.
+fn open(path: &Path) -> io::Result<Box<dyn io::Read>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
     let what = match fs::metadata(path)? {
-        meta if meta.is_file() => return File::open(path),
+        meta if meta.is_file() => return Ok(Box::new(File::open(path)?)),
         meta if meta.is_dir() => "is a directory",
         _ => "is not a regular file",
     };
     Err(io::Error::other(what))
-}
-
-fn write_to(path: &Path, from: &mut dyn io::Read) -> io::Result<()> {
-    io::copy(from, &mut File::create(path)?).map(drop)
 }
