@@ -302,6 +302,41 @@ fn a_folder_that_keeps_something_goes_aside() {
     }
 }
 
+/// A folder gets a name inside another folder that is renamed, too. The outer folder gets its name
+/// first. If the outer folder's new name depends on the inner one, the inner one waits.
+#[test]
+fn a_folder_is_renamed_before_another_goes_into_it() {
+    for folders in [
+        &[("holiday", "photos/2024"), ("pictures", "photos")][..],
+        &[("zoo", "photos/2024"), ("pictures", "photos")],
+        &[("x", "photos/2024"), ("all", "photos"), ("photos", "x")],
+        &[
+            ("x", "photos/2024"),
+            ("pictures", "photos"),
+            ("photos", "x"),
+        ],
+    ] {
+        let env = environment();
+        let (a, b) = (env.path("a"), env.path("b"));
+        let random = &mut Random::new(1);
+        for (at_b, at_a) in folders {
+            for number in 0..3 {
+                let (name, text) = (format!("{at_b} {number}"), text(random));
+                write(&a.join(at_a).join(&name), &text);
+                write(&b.join(at_b).join(&name), &text);
+            }
+        }
+        let before = by_path(&b);
+        let plan = "compare a b --local --plan=rename -o plan.sh";
+        env.run(plan.split(' ')).exits(1);
+        let done = run(&env, "sh", &["--do-it"]);
+        assert_eq!(done.code, 0, "{folders:?} {done:?}");
+        assert_eq!(by_path(&a), by_path(&b), "{folders:?}");
+        assert_eq!(run(&env, "sh", &["--undo"]).code, 0, "{folders:?}");
+        assert_eq!(by_path(&b), before, "{folders:?}");
+    }
+}
+
 /// `RESEMBLE_PLAN_TREES` sets the number of pairs of trees; the default is 64.
 #[test]
 fn moves_are_replayed_on_the_other_side() {

@@ -75,6 +75,9 @@ enum Obstacle {
     None,
     /// A file or folder has the name, and is to be renamed itself.
     Mover(usize),
+    /// A folder above the name is itself the new name of a folder that is not renamed yet. If the
+    /// script made that folder for this step, the other step would find its name taken.
+    FolderAbove(usize),
     /// A folder has the name, and is not to be renamed.
     Folder(PathBuf),
     /// An entry that stays.
@@ -240,6 +243,7 @@ struct Schedule<'a> {
     look: Look<'a>,
     movers: Vec<Mover>,
     by_source: HashMap<PathBuf, usize>,
+    /// Includes the names that are not given yet.
     by_target: HashMap<PathBuf, usize>,
     /// Names that earlier steps have freed.
     free: HashSet<PathBuf>,
@@ -284,12 +288,14 @@ impl<'a> Schedule<'a> {
             has_failed: false,
         });
         self.by_source.insert(source.to_owned(), number);
+        self.by_target.insert(target.to_owned(), number);
         Ok(number)
     }
 
     fn run(&mut self) {
         let planned = self.movers.len();
-        for first in 0..planned {
+        // The second pass names the movers that had to wait for a folder above their new names.
+        for first in (0..planned).chain(0..planned) {
             let mut stack = vec![first];
             while let Some(&top) = stack.last() {
                 if self.movers[top].is_done || self.movers[top].has_failed {
@@ -301,7 +307,14 @@ impl<'a> Schedule<'a> {
                         self.give_name(top);
                         None
                     }
-                    Obstacle::Mover(other) => Some(other),
+                    // The other mover needs a name that this one has. Only this one can wait,
+                    // because its step has to come last.
+                    Obstacle::FolderAbove(other) if stack.contains(&other) => {
+                        self.let_wait(top);
+                        stack.pop();
+                        None
+                    }
+                    Obstacle::Mover(other) | Obstacle::FolderAbove(other) => Some(other),
                     Obstacle::Folder(path) => self.clear(top, &path),
                     Obstacle::Fixture(path) => self.aside(top, &path),
                 };
@@ -325,13 +338,19 @@ impl<'a> Schedule<'a> {
         let (mut origin, mut passed) = (PathBuf::new(), Path::new(""));
         for path in parts.into_iter().rev() {
             let was = origin.join(path.strip_prefix(passed).unwrap_or(path));
-            if let Some(&other) = self.by_target.get(path) {
-                if path == mover.target {
-                    return Obstacle::Fixture(path.to_owned());
+            match self.by_target.get(path) {
+                Some(&other) if self.movers[other].is_done => {
+                    if path == mover.target {
+                        return Obstacle::Fixture(path.to_owned());
+                    }
+                    origin.clone_from(&self.movers[other].source);
+                    passed = path;
+                    continue;
                 }
-                origin.clone_from(&self.movers[other].source);
-                passed = path;
-                continue;
+                Some(&other) if path != mover.target && !self.movers[other].has_failed => {
+                    return Obstacle::FolderAbove(other);
+                }
+                _ => {}
             }
             match self.by_source.get(path) {
                 Some(&other) if self.movers[other].has_failed => {}
