@@ -1,11 +1,12 @@
 //! Interprets the patterns of `--include` and `--exclude`.
 //!
 //! The patterns have the syntax of ignore files: `vendor/` matches anywhere below, `/vendor` only
-//! at the top, `*.c` by the name. Two rules differ, because the user who gave the pattern waits for
-//! the answer. First, an invalid pattern is refused. In an ignore file, `[a` would be a name with a
-//! bracket in it. Second, a pattern that can match no file (an empty one, or a comment) is refused.
-//! An ignore file skips such a line. If these patterns were accepted, they would match nothing, and
-//! the user would not notice.
+//! at the top, `*.c` by the name. Braces are alternatives: `{x,y}` matches `x` and `y`. Two more
+//! rules differ, because the user who gave the pattern waits for the answer. First, an invalid
+//! pattern is refused. In an ignore file, `[a` would be a name with a bracket in it. Second, a
+//! pattern that can match no file (an empty one, or a comment) is refused. An ignore file skips
+//! such a line. If these patterns were accepted, they would match nothing, and the user would not
+//! notice.
 
 use std::path::Path;
 
@@ -54,9 +55,17 @@ impl Patterns {
     }
 
     fn admit_entry(&self, below: &Path, is_folder: bool) -> bool {
+        let paths = || {
+            let above = below.ancestors().skip(1).map(|folder| (folder, true));
+            let paths = std::iter::once((below, is_folder)).chain(above);
+            // The root itself has no name here. `*/` would match it, and so every file below it.
+            paths.filter(|(path, _)| *path != Path::new(""))
+        };
         let names = |set: &Gitignore| {
-            let matched = set.matched_path_or_any_parents(below, is_folder);
-            matched.is_ignore()
+            let mut matches = paths().map(|(path, is_folder)| set.matched(path, is_folder));
+            matches
+                .find(|matched| !matched.is_none())
+                .is_some_and(|matched| matched.is_ignore())
         };
         self.include.as_ref().is_none_or(names) && !self.exclude.as_ref().is_some_and(names)
     }
@@ -138,6 +147,7 @@ mod tests {
         assert!(!admits(&["*.txt"], &[], "a.c"));
         assert!(admits(&["/a"], &[], "a") && !admits(&["/a"], &[], "b/a"));
         assert!(!admits(&[], &["*",], "a") && admits(&[], &["*", "!a"], "a"));
+        assert!(admits(&["{x,y}"], &[], "x") && admits(&[r"\{x\}"], &[], "{x}"));
         assert!(admits(&[r"\[a"], &[], "[a") && admits(&[r"\#a"], &[], "#a"));
     }
 
@@ -147,6 +157,10 @@ mod tests {
         let old = Path::new("new/old");
         assert!(patterns.admit(old) && !patterns.admit(&old.join("a")));
         assert!(!patterns.admit_folder(old) && patterns.admit_folder(Path::new("new")));
+        for every in ["*/", "**/"] {
+            assert!(admits(&[], &[every], "a") && !admits(&[], &[every], "new/a"));
+            assert!(!admits(&[every], &[], "a") && admits(&[every], &[], "new/a"));
+        }
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub use documents::WaitingDocuments;
 pub use report::{
     Amount, Committed, IngestError, Listing, Observer, Progress, Report, SoftError, Unobserved,
 };
-pub use rules::gitignore_of;
+pub use rules::{gitignore_of, match_at_or_above};
 pub use target::{Cause, DocumentTurns, IndexUse, IngestOptions, RootOptions, Scope, Target};
 
 /// The writer of an index. One thread uses it. Its reading threads are started when needed.

@@ -39,7 +39,7 @@ use ignore::gitignore::Gitignore;
 use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
 use resemble_index::{FileRow, ReadError, Snapshot};
 use resemble_relate::AskError;
-use resemble_scan::ingest::{WaitingDocuments, gitignore_of};
+use resemble_scan::ingest::{WaitingDocuments, gitignore_of, match_at_or_above};
 use resemble_scan::parts::PartReader;
 
 use super::baselines::{Baseline, Burst};
@@ -343,7 +343,7 @@ impl Novelty {
             let rules = self.ignores.entry(dir.to_path_buf());
             let rules = rules.or_insert_with(|| gitignore_of(dir));
             if let Some(rules) = rules {
-                let found = rules.matched_path_or_any_parents(path, false);
+                let found = match_at_or_above(rules, path, false);
                 if found.is_ignore() || found.is_whitelist() {
                     return found.is_ignore();
                 }

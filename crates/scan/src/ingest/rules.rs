@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::gitignore::{Gitignore, GitignoreBuilder, Glob};
 use rustix::io::Errno;
 
 use crate::ingest::target::RootOptions;
@@ -107,12 +107,23 @@ impl Excluded {
 
     /// Returns whether a path below the root, or a directory above it, is left out.
     pub(super) fn holds(&self, path: &Path, is_dir: bool) -> bool {
-        let matched = |patterns: &Gitignore| {
-            let matched = patterns.matched_path_or_any_parents(path, is_dir);
-            matched.is_ignore()
-        };
+        let matched = |patterns: &Gitignore| match_at_or_above(patterns, path, is_dir).is_ignore();
         self.0.as_ref().is_some_and(matched)
     }
+}
+
+/// Returns the match of a path below the directory of the rules. If there is none, returns that of
+/// the deepest directory above it that has one. The directory of the rules has no name in them, but
+/// `*/` would match it, and so every file in it.
+pub fn match_at_or_above<'r>(rules: &'r Gitignore, path: &Path, is_dir: bool) -> Match<&'r Glob> {
+    let above = path.ancestors().skip(1);
+    let above = above.take_while(|dir| *dir != rules.path());
+    let mut matches = std::iter::once((path, is_dir))
+        .chain(above.map(|dir| (dir, true)))
+        .map(|(path, is_dir)| rules.matched(path, is_dir));
+    matches
+        .find(|matched| !matched.is_none())
+        .unwrap_or(Match::None)
 }
 
 /// Returns the rules of the `.gitignore` in a directory. This is for a question about a single
@@ -146,4 +157,23 @@ fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, 
         builder.add_line(None, line).ok();
     }
     Ok(builder.build().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_for_every_directory_names_no_file_at_the_top() {
+        for every in ["*/", "**/"] {
+            let root = RootOptions {
+                exclude: vec![every.to_owned()],
+                ..RootOptions::new("/r")
+            };
+            let excluded = Excluded::of(&root);
+            assert!(!excluded.holds(Path::new("/r/a"), false));
+            assert!(excluded.holds(Path::new("/r/d"), true));
+            assert!(excluded.holds(Path::new("/r/d/a"), false));
+        }
+    }
 }
