@@ -15,8 +15,8 @@ use rustix::fs::{Mode, OFlags};
 /// File systems whose files can share blocks, and that report the shared blocks.
 const SHARING: [&[u8]; 3] = [b"btrfs", b"xfs", b"bcachefs"];
 
-/// The minimum size of files whose holes are searched for. Holes of smaller files are not worth the
-/// search.
+/// The minimum size of identical files whose holes are searched for. Holes of smaller files are not
+/// worth a system call for each file. A plan looks at its files in any case.
 const HOLES_FROM: u64 = 64 << 10;
 
 /// The places of a file's blocks on its device: the offset in the file, the offset on the device,
@@ -30,24 +30,15 @@ pub(crate) fn are_shared(a: &Path, b: &Path) -> bool {
 }
 
 /// Returns the number of bytes that the removal of a file frees: the bytes that it takes on its
-/// disk, at most its size. A small file counts as a file without holes.
+/// disk, at most its size.
 pub(crate) fn taken(meta: &Metadata) -> u64 {
-    if meta.size() < HOLES_FROM {
-        return meta.size();
-    }
     meta.size().min(meta.blocks() * 512)
 }
 
-/// Records in the sets of identical files which files have holes and which share their blocks, and
-/// corrects the totals. The paths must be real paths.
-pub(crate) fn note(groups: &mut Groups) {
-    note_holes(groups);
-    note_shared(groups);
-}
-
-/// Records how many bytes each file with holes takes on its disk. This changes how many bytes a set
-/// has more than once, so the sets are sorted by that number again.
-fn note_holes(groups: &mut Groups) {
+/// Records in the sets of identical files how many bytes each file with holes takes on its disk.
+/// This changes how many bytes a set has more than once, so the sets are sorted by that number
+/// again. The paths must be real paths.
+pub(crate) fn note_holes(groups: &mut Groups) {
     for set in &mut groups.identical {
         if set.size < HOLES_FROM {
             continue;
@@ -66,8 +57,9 @@ fn note_holes(groups: &mut Groups) {
     groups.identical.sort_by_key(|set| Reverse(set.overhead()));
 }
 
-/// Records which files share their blocks. Only file systems that can share blocks are asked.
-fn note_shared(groups: &mut Groups) {
+/// Records which files share their blocks, and how many bytes these have. Only file systems that
+/// can share blocks are asked. The paths must be real paths.
+pub(crate) fn note_shared(groups: &mut Groups) {
     let mounts = resemble_mounts::read().unwrap_or_default();
     let is_sharing = |fs_type: &[u8]| SHARING.contains(&fs_type);
     if !mounts.iter().any(|mount| is_sharing(&mount.fs_type)) {
@@ -154,6 +146,16 @@ mod tests {
         assert!(numbers(vec![at(1), None, None, at(2)]).is_empty());
     }
 
+    #[test]
+    fn a_hole_takes_no_space_in_a_small_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let taken = || taken(&file.as_file().metadata().unwrap());
+        file.as_file().set_len(HOLES_FROM - 1).unwrap();
+        assert_eq!(taken(), 0);
+        std::fs::write(file.path(), b"full").unwrap();
+        assert_eq!(taken(), 4);
+    }
+
     /// A file that is one hole takes no space. A set of such files follows a smaller set that takes
     /// space.
     #[test]
@@ -178,7 +180,7 @@ mod tests {
             ..Groups::default()
         };
         groups.summary.overhead = 5 << 20;
-        note(&mut groups);
+        note_holes(&mut groups);
         assert_eq!(groups.summary.overhead, 1 << 20);
         assert_eq!(groups.identical[0].size, 1 << 20);
         assert_eq!(groups.identical[1].overhead(), 0);

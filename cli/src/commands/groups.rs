@@ -215,7 +215,18 @@ impl Verb for Grouping<'_> {
         backend: &mut Backend,
         asked: &QuestionPaths,
     ) -> CliResult<Whole<Groups>> {
-        let request = request(self.args, asked, self.of.as_ref());
+        let mut request = request(self.args, asked, self.of.as_ref());
+        // Holes of sparse files change the order of the sets. So the sets are cut only when their
+        // holes are known; clusters are cut when they are found.
+        let top = request.top;
+        if request.only == OnlyGroups::Identical {
+            request.top = None;
+        }
+        let all_sets = GroupsRequest {
+            only: OnlyGroups::Identical,
+            top: None,
+            ..request.clone()
+        };
         let mut answer = if let Some(folder) = &self.args.links {
             let links = Links::open(folder, backend.params())?;
             backend.groups_of_pairs(ui, &request, &links)?
@@ -224,10 +235,28 @@ impl Verb for Grouping<'_> {
         } else {
             backend.identical(ui, request)?
         };
+        let body = &mut answer.body;
+        if (body.identical.len() as u64) < body.summary.sets {
+            let sets = backend.ask(ui, "grouping", all_sets)?.body;
+            body.identical = sets.identical;
+            body.summary.sets = sets.summary.sets;
+            body.summary.set_files = sets.summary.set_files;
+            body.summary.overhead = sets.summary.overhead;
+            answer.header.total = body.summary.sets + body.summary.clusters;
+        }
         // The script of a plan checks its files itself, and the format `fdupes` has no totals.
         // Neither needs the notes about blocks.
-        if self.args.plan.is_none() && self.args.output.format != ReportFormat::Fdupes {
-            blocks::note(&mut answer.body);
+        let is_noted = self.args.plan.is_none() && self.args.output.format != ReportFormat::Fdupes;
+        if is_noted || top.is_some() {
+            blocks::note_holes(body);
+        }
+        if let Some(top) = top {
+            let top = usize::try_from(top).unwrap_or(usize::MAX);
+            body.identical.truncate(top);
+            answer.header.shown = (body.identical.len() + body.clusters.len()) as u64;
+        }
+        if is_noted {
+            blocks::note_shared(body);
         }
         Ok(answer)
     }

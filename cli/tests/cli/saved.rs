@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::documents::{compare, covered, dirs, groups, printed, saved};
 use crate::environment;
 use crate::reports::{collection, two_trees};
-use resemble_testutil::prose::paragraphs;
+use resemble_testutil::prose::{lines, paragraphs};
 
 #[test]
 fn a_saved_report_is_filtered_and_printed_again() {
@@ -311,4 +311,36 @@ fn a_saved_report_is_not_asked_anew() {
             assert!(ran.err.contains("cannot be used with"), "{ran:?}");
         }
     }
+}
+
+/// An answer is cut at `--top` when the holes of its files are known, as a saved report is.
+#[test]
+fn top_cuts_sets_by_the_bytes_that_they_take() {
+    let env = environment();
+    for name in ["t/hole 1", "t/hole 2"] {
+        let file = std::fs::File::options()
+            .write(true)
+            .open(env.write(name, ""));
+        file.unwrap().set_len(4 << 20).unwrap();
+    }
+    for name in ["t/real 1", "t/real 2"] {
+        env.write(name, lines(1, 100));
+    }
+    let ask = |more: &[&str]| env.run([&["groups", "t", "--local"], more].concat());
+    let json = |more: &[&str]| ask(&[&["--format=json"], more].concat()).json();
+    let all = json(&[]);
+    let overhead = &all["summary"]["overhead"];
+    let sets = all["identical"].as_array().unwrap();
+    assert_eq!(sets[0]["paths"], json!(["t/real 1", "t/real 2"]));
+    for only in [&[][..], &["--only=identical"]] {
+        for top in 0..=2 {
+            let found = json(&[only, &[&format!("--top={top}")]].concat());
+            assert_eq!(&found["summary"]["overhead"], overhead, "{only:?} {top}");
+            let first = found["identical"].as_array().unwrap();
+            assert_eq!(first[..], sets[..top], "{only:?} {top}");
+            assert_eq!((&found["total"], &found["shown"]), (&2.into(), &top.into()));
+        }
+    }
+    let plan = ask(&["--top=1", "--plan=remove"]);
+    assert!(plan.text().contains("/t/real 2"), "{plan:?}");
 }
