@@ -169,6 +169,25 @@ fn a_plan_takes_the_equal_ones_and_shows_the_others() {
     }
 }
 
+/// A sync program may keep two versions of a conflicting copy, too. Equal copies all go.
+#[test]
+fn a_conflict_of_a_conflict_goes_with_it() {
+    let env = environment();
+    let text = lines(1, 60);
+    let first = "s/a.sync-conflict-20240131-101112-ABCDEFG";
+    env.write("s/a.txt", &text);
+    env.write(format!("{first}.txt"), &text);
+    let second = format!("{first}.sync-conflict-20240201-101112-ABCDEFG.txt");
+    env.write(second, &text);
+    let made = asked(&env, &["--plan=trash", "-o", "plan.sh"]);
+    assert!(made.err.contains("a plan of 2 steps"), "{made:?}");
+    let done = run(&env, "sh", &["--do-it"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let left = fs::read_dir(env.path("s")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["a.txt"]);
+}
+
 #[test]
 fn without_a_conflict_it_ends_with_1() {
     let env = environment();

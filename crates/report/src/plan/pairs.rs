@@ -1,7 +1,7 @@
 //! Makes plans for pairs of equal files that are given one by one: the marks of a user, and
 //! conflicts.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use resemble_proto::path::PathText;
 
@@ -42,7 +42,8 @@ impl Plan {
     }
 
     /// Returns the plan for conflicts. It treats a conflict copy if it is equal to the file that it
-    /// was compared with.
+    /// was compared with. If that file is an equal conflict copy itself, the file that this one was
+    /// compared with stays.
     pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], means: &Means<'_>) -> Self {
         let mut equal = Vec::new();
         let mut left = Vec::new();
@@ -56,7 +57,12 @@ impl Plan {
         }
         let roots: Vec<String> = roots.iter().map(path_for_printf).collect();
         let about = format!("groups --conflicts {}", roots.join(" "));
-        let pairs = equal.iter().map(|(keep, copy)| (keep, copy));
+        let keeps: HashMap<_, _> = equal.iter().map(|(keep, copy)| (copy, keep)).collect();
+        let pairs = equal.iter().map(|(keep, copy)| {
+            // Each name is made from that of its original, so the chain has an end.
+            let chain = std::iter::successors(Some(keep), |keep| keeps.get(keep).copied());
+            (chain.last().unwrap_or(keep), copy)
+        });
         let mut plan = Self::of_pairs(about, pairs, means);
         for (row, other) in left {
             let why = match other {
