@@ -6,7 +6,6 @@ use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::{CommonText, Provable, Proven};
 use resemble_core::{ByteLen, ContentKind, Measures, Relation, Score, rank};
 use resemble_proto::number::Fraction;
-use resemble_relate::judge::estimate::enough_shared;
 use resemble_relate::judge::matched::CommonPart;
 use resemble_relate::prove::exact::judged;
 
@@ -71,7 +70,7 @@ impl ScoreRule {
             figures.relation,
             Some(Relation::Identical | Relation::SameText)
         ) || figures.read.is_some()
-            || enough_shared(figures.sizes, measures, Relation::MIN_SHARED);
+            || measures.shared_bytes >= Relation::MIN_SHARED;
         let score = judged.or(read).filter(|_| is_proof);
         score.filter(|&score| score >= self.least)
     }

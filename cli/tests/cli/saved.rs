@@ -344,3 +344,22 @@ fn top_cuts_sets_by_the_bytes_that_they_take() {
     let plan = ask(&["--top=1", "--plan=remove"]);
     assert!(plan.text().contains("/t/real 2"), "{plan:?}");
 }
+
+/// `--min-shared` is about the bytes that a row shows. Of two texts the shares count words, and the
+/// share of the words may be greater than that of the bytes.
+#[test]
+fn a_question_counts_the_shared_bytes_that_a_row_shows() {
+    let env = environment();
+    let common = lines(1, 40);
+    env.write("t/small", &common);
+    let long = (0..200).map(|n| format!("averyverylongwordindeed{n}\n"));
+    env.write("t/large", common + &long.collect::<String>());
+    let pairs = |least: u64| {
+        let least = format!("--min-shared={least}");
+        env.run(["pairs", "t", "--local", "--format=json", &least])
+            .json()
+    };
+    let shared = pairs(1)["pairs"][0]["shared_bytes"].as_u64().unwrap();
+    assert_eq!(pairs(shared)["total"], 1);
+    assert_eq!(pairs(shared + 1)["total"], 0);
+}

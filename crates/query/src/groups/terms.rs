@@ -173,7 +173,7 @@ impl LinkTerms {
                     by_figures.is_some()
                 } else {
                     Fraction::from(raw) >= self.min
-                        && enough_shared(*sizes, measures, self.min_shared)
+                        && enough_shared(*sizes, (measures, *is_estimate), self.min_shared)
                 };
         if !is_link {
             return None;

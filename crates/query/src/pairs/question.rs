@@ -176,12 +176,13 @@ impl<'a> Question<'a> {
         );
         let score = self.score(matched);
         let filter = &self.request.relation;
+        let measures = (&matched.measures, matched.is_estimate);
         matched.common != CommonPart::Repetition
             && score.is_some_and(|score| self.request.min.accepts(score))
             && PairRelation::accept_either(filter, matched.relation)
             && (equal
                 || (matched.read.is_some() && self.request.min_shared.is_none())
-                || enough_shared(matched.sizes, &matched.measures, self.min_shared()))
+                || enough_shared(matched.sizes, measures, self.min_shared()))
     }
 
     /// Returns whether the file of a content is compared by its members.

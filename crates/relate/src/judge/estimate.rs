@@ -121,10 +121,33 @@ pub fn interval_at(share: Option<Score>, of: &Sketch<'_>, level: u8) -> Option<(
     share.map(|share| similarity::interval(share, samples))
 }
 
-/// Returns whether a pair shares at least `min_shared` bytes. Either the proven or the estimated
-/// number is enough.
-pub fn enough_shared((a, b): (ByteLen, ByteLen), measures: &Measures, min_shared: ByteLen) -> bool {
+/// Returns whether a pair shares at least `min_shared` bytes. For an estimate the shares decide,
+/// because its chunks prove only a part of the bytes. In a pair that was measured, a share may
+/// count words, so the shared bytes decide.
+pub fn enough_shared(
+    (a, b): (ByteLen, ByteLen),
+    (measures, is_estimate): (&Measures, bool),
+    min_shared: ByteLen,
+) -> bool {
     let bytes = |score: Option<Score>, size: ByteLen| score.map_or(0.0, Score::get) * size.0 as f64;
-    let estimated = bytes(measures.a_in_b, a).max(bytes(measures.b_in_a, b));
-    estimated.max(measures.shared_bytes.0 as f64) >= min_shared.0 as f64
+    let estimated = || bytes(measures.a_in_b, a).max(bytes(measures.b_in_a, b));
+    measures.shared_bytes >= min_shared || is_estimate && estimated() >= min_shared.0 as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_count_only_in_estimates() {
+        let measures = Measures {
+            shared_bytes: ByteLen(400),
+            ..Measures::identical(ByteLen(1000))
+        };
+        let sizes = (ByteLen(1000), ByteLen(1000));
+        let enough =
+            |is_estimate, least| enough_shared(sizes, (&measures, is_estimate), ByteLen(least));
+        assert!(enough(false, 400) && !enough(false, 401));
+        assert!(enough(true, 1000) && !enough(true, 1001));
+    }
 }

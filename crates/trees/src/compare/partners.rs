@@ -577,7 +577,8 @@ impl PartnerQuestion<'_> {
         match self.options.min.score() {
             None => link.told.relation.is_some(),
             Some(min) => {
-                link.score() >= min && enough_shared(sizes, &link.measures, self.min_shared())
+                let measures = (&link.measures, link.told.estimate);
+                link.score() >= min && enough_shared(sizes, measures, self.min_shared())
             }
         }
     }

@@ -132,15 +132,7 @@ fn passes((options, min_shared): (&FindOptions, ByteLen), found: &Match) -> bool
         Some(Relation::Identical | Relation::SameText)
     );
     let score = found.measures.containment();
-    score.is_some_and(|score| min.accepts(score)) && (is_equal || has_enough(found, min_shared))
-}
-
-/// Returns whether a pair shares at least `min_shared` bytes. For an estimate the shares decide,
-/// because its chunks prove only a part of the bytes.
-fn has_enough(found: &Match, min_shared: ByteLen) -> bool {
-    if found.is_estimate {
-        enough_shared(found.sizes, &found.measures, min_shared)
-    } else {
-        found.measures.shared_bytes >= min_shared
-    }
+    let measures = (&found.measures, found.is_estimate);
+    score.is_some_and(|score| min.accepts(score))
+        && (is_equal || enough_shared(found.sizes, measures, min_shared))
 }
