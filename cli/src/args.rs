@@ -437,11 +437,11 @@ impl Command {
 #[command(next_help_heading = "Selection")]
 pub struct Selection {
     /// Only files that match GLOB as in .gitignore; repeatable
-    #[arg(long, value_name = "GLOB", value_parser = values::glob)]
+    #[arg(long, value_name = "GLOB", value_parser = values::glob())]
     #[arg(hide_short_help = true)]
     pub include: Vec<String>,
     /// No files that match GLOB as in .gitignore; repeatable
-    #[arg(long, value_name = "GLOB", value_parser = values::glob)]
+    #[arg(long, value_name = "GLOB", value_parser = values::glob())]
     pub exclude: Vec<String>,
     /// Only files of at least SIZE bytes: 4096, 10K (10 x 1024), 10KB (10 x 1000), 1.5M
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "0")]

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use clap::builder::TypedValueParser;
 use resemble_core::similarity::Templates;
 use resemble_core::{Params, Relation};
 use resemble_proto::clock::latest_date;
@@ -36,6 +37,7 @@ use resemble_scan::walk::{Anchor, Kind};
 use crate::blocks;
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named, ShownNames};
+use crate::values;
 
 /// The values of `--plan` of `groups`.
 const OF_COPIES: [&str; 6] = [
@@ -43,21 +45,21 @@ const OF_COPIES: [&str; 6] = [
 ];
 
 /// Parses a value of `--plan` of `groups`.
-pub fn of_copies(text: &str) -> Result<Treatment, String> {
-    among(text, &OF_COPIES)
+pub fn of_copies() -> impl TypedValueParser<Value = Treatment> {
+    values::of_os_string(|text| among(text, &OF_COPIES))
 }
 
 /// Parses a value of `--plan` of `covered`.
-pub fn of_covered_copies(text: &str) -> Result<Treatment, String> {
-    among(text, &[&OF_COPIES[..], &["copy=DIR"]].concat())
+pub fn of_covered_copies() -> impl TypedValueParser<Value = Treatment> {
+    values::of_os_string(|text| among(text, &[&OF_COPIES[..], &["copy=DIR"]].concat()))
 }
 
 /// Parses a value of `--plan` of `compare`.
-pub fn of_trees(text: &str) -> Result<Treatment, String> {
-    among(text, &["rename"])
+pub fn of_trees() -> impl TypedValueParser<Value = Treatment> {
+    values::of_os_string(|text| among(text, &["rename"]))
 }
 
-fn among(text: &str, known: &[&str]) -> Result<Treatment, String> {
+fn among(text: &OsStr, known: &[&str]) -> Result<Treatment, String> {
     let form = |kind: &Treatment| {
         let dir = kind.target().map_or("", |_| "=DIR");
         format!("{}{dir}", kind.word())
@@ -67,8 +69,8 @@ fn among(text: &str, known: &[&str]) -> Result<Treatment, String> {
 }
 
 /// Parses a rule of `--keep`.
-pub fn keep_rule(text: &str) -> Result<KeepRule, String> {
-    text.parse()
+pub fn keep_rule() -> impl TypedValueParser<Value = KeepRule> {
+    values::of_os_string(KeepRule::of_text)
 }
 
 /// Makes the plan for the sets of identical files. With `near`, near copies are removed, too.

@@ -1,7 +1,9 @@
 //! Parses the values of options.
 
+use std::ffi::OsStr;
 use std::time::Duration;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use resemble_proto::message::{AlertWord, Degree};
 use resemble_proto::pattern;
 
@@ -10,11 +12,22 @@ use crate::local_time;
 pub use resemble_proto::number::{duration, share, size};
 
 /// Checks that a glob is one that `.gitignore` could have.
-pub fn glob(text: &str) -> Result<String, String> {
-    match pattern::check(text) {
-        Ok(()) => Ok(text.to_owned()),
-        Err(bad) => Err(bad.reason),
-    }
+pub fn glob() -> impl TypedValueParser<Value = String> {
+    of_os_string(|text| {
+        let text = text.to_str().ok_or("a pattern must be UTF-8")?;
+        match pattern::check(text) {
+            Ok(()) => Ok(text.to_owned()),
+            Err(bad) => Err(bad.reason),
+        }
+    })
+}
+
+/// Returns a parser of values that may have bytes that are not UTF-8. If a parser of `&str` gets
+/// such a value, the message of `clap` names neither the option nor the value.
+pub fn of_os_string<T: Clone + Send + Sync + 'static>(
+    parse: impl Fn(&OsStr) -> Result<T, String> + Clone + Send + Sync + 'static,
+) -> impl TypedValueParser<Value = T> {
+    OsStringValueParser::new().try_map(move |text| parse(&text))
 }
 
 /// Parses the number of rows.

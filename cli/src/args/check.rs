@@ -46,7 +46,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "SHARE", value_parser = values::share, default_value = "80%")]
     pub min: Fraction,
     /// No files that match GLOB as in .gitignore; repeatable
-    #[arg(long, value_name = "GLOB", value_parser = values::glob)]
+    #[arg(long, value_name = "GLOB", value_parser = values::glob())]
     pub exclude: Vec<String>,
     /// Leave out the pairs of contents that FILE lists
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -41,11 +41,11 @@ pub struct CoveredArgs {
     #[arg(long, conflicts_with = "from")]
     pub by_digest: bool,
     /// With --from: list only files that match GLOB (as in .gitignore); may be repeated
-    #[arg(long, value_name = "GLOB", value_parser = values::glob, help_heading = "Selection")]
+    #[arg(long, value_name = "GLOB", value_parser = values::glob(), help_heading = "Selection")]
     #[arg(hide_short_help = true)]
     pub include: Vec<String>,
     /// With --from: list no files that match GLOB (as in .gitignore); may be repeated
-    #[arg(long, value_name = "GLOB", value_parser = values::glob, help_heading = "Selection")]
+    #[arg(long, value_name = "GLOB", value_parser = values::glob(), help_heading = "Selection")]
     #[arg(hide_short_help = true)]
     pub exclude: Vec<String>,
     /// With --from: list only files of at least SIZE bytes: 4096, 10K (of 1024), 10KB (of 1000)
@@ -65,7 +65,7 @@ pub struct CoveredArgs {
     ///
     /// The script does nothing without --do-it. With --undo it reverses what can be reversed.
     #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null", "all"])]
-    #[arg(value_parser = plans::of_covered_copies)]
+    #[arg(value_parser = plans::of_covered_copies())]
     pub plan: Option<Treatment>,
     /// The output options.
     #[command(flatten)]

@@ -97,7 +97,7 @@ pub enum WatchAction {
         #[command(flatten)]
         layer: TextLayer,
         /// Leave out names that match GLOB (as in .gitignore), with all below; may be repeated
-        #[arg(long, value_name = "GLOB", value_parser = values::glob)]
+        #[arg(long, value_name = "GLOB", value_parser = values::glob())]
         exclude: Vec<String>,
         /// Leave out files of more than SIZE bytes: 4096, 10K (10 x 1024), 10KB (10 x 1000), 1.5G
         #[arg(long, value_name = "SIZE", value_parser = values::size)]
@@ -285,7 +285,7 @@ pub struct NotifyArgs {
     #[arg(long, value_name = "KINDS", value_parser = values::alert_kinds)]
     pub kinds: Option<AlertKinds>,
     /// Not if one of the two files matches GLOB (as in .gitignore); may be repeated
-    #[arg(long, value_name = "GLOB", value_parser = values::glob)]
+    #[arg(long, value_name = "GLOB", value_parser = values::glob())]
     pub exclude: Vec<String>,
     /// At most N a minute one by one; then one summary stands for the rest
     #[arg(long, value_name = "N", default_value = "10")]

@@ -1,6 +1,8 @@
 //! Tests plans of files with several names, and of roots with the same name.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use resemble_report::human::human_size;
 use resemble_testutil::Environment;
@@ -193,5 +195,53 @@ fn reports_and_plans_count_the_same_bytes() {
         let freed = format!("1 step, {} to be freed", human_size(overhead));
         let plan = env.run(["groups", name, "--plan", "remove", "-o", "plan.sh"]);
         assert!(plan.err.contains(&freed), "{freed}: {plan:?}");
+    }
+}
+
+/// A directory may have any name. A pattern must be UTF-8, and the message names its option.
+#[test]
+fn directories_of_options_need_not_be_utf8() {
+    let env = environment();
+    let with = |before: &str| {
+        let mut text = OsString::from(before);
+        text.push(OsStr::from_bytes(b"d\xff"));
+        text
+    };
+    fs::create_dir_all(env.path("t").join(with(""))).unwrap();
+    fs::create_dir(env.path("by")).unwrap();
+    let a = env.write("t/a", lines(1, 100));
+    fs::copy(a, env.path("t").join(with("")).join("b")).unwrap();
+    let ask = |words: &str, last: &str| {
+        let words = words.split(' ').map(OsString::from);
+        env.run(words.chain([with(last)]))
+    };
+    let kept = ask("groups t --local --plan=trash", "--keep=in:t/");
+    let text = kept.text();
+    let step = text.lines().find(|line| line.starts_with("step "));
+    let stays = step.and_then(|step| step.split('\'').nth(1));
+    assert!(
+        stays.is_some_and(|stays| stays.ends_with(r"/t/d\0377/b")),
+        "{kept:?}"
+    );
+    for (words, last) in [
+        ("groups t --local", "--plan=move=o"),
+        ("covered t --by by --local", "--plan=copy=o"),
+    ] {
+        let plan = ask(words, last);
+        assert!(
+            plan.code < 2 && plan.text().contains(r"/od\0377"),
+            "{plan:?}"
+        );
+    }
+    for (last, option) in [
+        ("--exclude=", "'--exclude <GLOB>'"),
+        ("--include=", "'--include <GLOB>'"),
+    ] {
+        let refused = ask("groups t --local", last);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(
+            refused.err.contains(option) && refused.err.contains("UTF-8"),
+            "{refused:?}"
+        );
     }
 }

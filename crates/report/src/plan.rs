@@ -37,6 +37,7 @@ mod state;
 mod superseded;
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -100,23 +101,21 @@ impl Treatment {
     }
 
     /// Parses the form that the command line has: `trash`, `move=DIR`.
-    pub fn of_text(text: &str) -> Option<Self> {
-        Some(match text.split_once('=') {
-            Some(("move", dir)) if !dir.is_empty() => Self::Move(dir.into()),
-            Some(("copy", dir)) if !dir.is_empty() => Self::Copy(dir.into()),
-            Some(_) => return None,
-            None => {
-                let plain = [
-                    Self::Symlink,
-                    Self::Hardlink,
-                    Self::Reflink,
-                    Self::Trash,
-                    Self::Remove,
-                    Self::Rename,
-                ];
-                plain.into_iter().find(|kind| kind.word() == text)?
-            }
-        })
+    pub fn of_text(text: &OsStr) -> Option<Self> {
+        let plain = [
+            Self::Symlink,
+            Self::Hardlink,
+            Self::Reflink,
+            Self::Trash,
+            Self::Remove,
+            Self::Rename,
+        ];
+        let mut plain = plain.into_iter();
+        let dir = |name| dir_after(text, name);
+        let with_dir = dir("move=").map(Self::Move);
+        with_dir
+            .or_else(|| dir("copy=").map(Self::Copy))
+            .or_else(|| plain.find(|kind| text == kind.word()))
     }
 
     /// Returns the directory into which files are moved or copied.
@@ -586,6 +585,13 @@ fn under_each_name(file: &FileState, means: &Means<'_>) -> Vec<FileState> {
 /// the path.
 pub fn spelled(path: &Path) -> String {
     script::for_printf(path.as_os_str().as_bytes())
+}
+
+/// Returns the directory that an argument names after this prefix, such as `in:`. It need not be
+/// UTF-8.
+fn dir_after(text: &OsStr, prefix: &str) -> Option<PathBuf> {
+    let dir = text.as_bytes().strip_prefix(prefix.as_bytes())?;
+    (!dir.is_empty()).then(|| OsStr::from_bytes(dir).into())
 }
 
 fn path_for_printf(path: &PathText) -> String {

@@ -1,12 +1,12 @@
 //! Selects the file that stays in a set of equal files or among near copies.
 
 use std::cmp::{Ordering, Reverse};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use resemble_proto::pattern::Patterns;
 
-use super::{FileState, Means, Time};
+use super::{FileState, Means, Time, dir_after};
 
 /// The rules as help texts and error messages list them.
 pub const RULES: &str =
@@ -15,7 +15,7 @@ pub const RULES: &str =
 /// A rule that prefers some files of a set over others.
 #[derive(Clone, Debug)]
 pub struct KeepRule {
-    /// The rule as the user gave it. The script names all rules.
+    /// The rule as the user gave it, for the script. Bytes that are not UTF-8 are replaced.
     text: String,
     test: RuleTest,
 }
@@ -31,10 +31,23 @@ enum RuleTest {
     Name(Patterns, bool),
 }
 
-impl FromStr for KeepRule {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
+impl KeepRule {
+    /// Parses a rule.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such rule, or if a pattern is not UTF-8.
+    pub fn of_text(given: &OsStr) -> Result<Self, String> {
+        let dir = |name| dir_after(given, name);
+        let of_dir = dir("in:").map(|dir| RuleTest::In(dir, true));
+        let of_dir = of_dir.or_else(|| dir("not-in:").map(|dir| RuleTest::In(dir, false)));
+        if let Some(test) = of_dir {
+            let text = given.to_string_lossy().into_owned();
+            return Ok(Self { text, test });
+        }
+        let text = given
+            .to_str()
+            .ok_or("only a directory may have a name that is not UTF-8")?;
         let glob = |glob: &str| {
             // A pattern with a slash would match paths, but the rule is about names.
             let has_slash = glob.contains('/');
@@ -48,8 +61,6 @@ impl FromStr for KeepRule {
             None if text == "shortest" => Some(RuleTest::Shortest),
             None if text == "longest" => Some(RuleTest::Longest),
             None if text == "most-links" => Some(RuleTest::MostLinks),
-            Some(("in", dir)) if !dir.is_empty() => Some(RuleTest::In(dir.into(), true)),
-            Some(("not-in", dir)) if !dir.is_empty() => Some(RuleTest::In(dir.into(), false)),
             Some(("name", name)) => glob(name).map(|glob| RuleTest::Name(glob, true)),
             Some(("not-name", name)) => glob(name).map(|glob| RuleTest::Name(glob, false)),
             _ => None,
@@ -60,9 +71,7 @@ impl FromStr for KeepRule {
             None => Err(format!("the rules are {RULES}")),
         }
     }
-}
 
-impl KeepRule {
     /// Returns the rule as given.
     pub fn text(&self) -> &str {
         &self.text
