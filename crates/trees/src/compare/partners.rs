@@ -577,8 +577,11 @@ impl PartnerQuestion<'_> {
         match self.options.min.score() {
             None => link.told.relation.is_some(),
             Some(min) => {
+                // The same text in another layout may share few bytes.
+                let is_same_text = link.told.relation == Some(Relation::SameText);
                 let measures = (&link.measures, link.told.estimate);
-                link.score() >= min && enough_shared(sizes, measures, self.min_shared())
+                link.score() >= min
+                    && (is_same_text || enough_shared(sizes, measures, self.min_shared()))
             }
         }
     }
