@@ -18,7 +18,7 @@ fn planned(kind: &str, name: &str) -> Environment {
     env
 }
 
-fn plan(env: &Environment, kind: &str, keep: &str, name: &str) {
+pub(super) fn plan(env: &Environment, kind: &str, keep: &str, name: &str) {
     let keep = format!("in:{keep}");
     let args = [
         "groups", "s", "--local", "--keep", &keep, "--plan", kind, "-o", name,
@@ -33,25 +33,34 @@ fn shell(env: &Environment) -> Command {
     command
 }
 
-fn run(env: &Environment, args: &[&str]) -> Ran {
+pub(super) fn run(env: &Environment, args: &[&str]) -> Ran {
     finish(shell(env).args(args), b"")
 }
 
 /// Runs a plan whose `PATH` has a fake `program`. When the plan calls it, it kills the plan.
 fn killed(env: &Environment, plan: &str, program: &str) {
-    let fake = env.write(format!("fake/{program}"), "#!/bin/sh\nkill -9 $PPID\n");
+    killed_by(env, [plan, "--do-it"], program, "kill -9 $PPID\n");
+}
+
+/// Like [`killed`], but the program does its work first.
+pub(super) fn killed_after(env: &Environment, args: [&str; 2], program: &str) {
+    let script = format!("command -p {program} \"$@\"\nkill -9 $PPID\n");
+    killed_by(env, args, program, &script);
+}
+
+fn killed_by(env: &Environment, args: [&str; 2], program: &str, script: &str) {
+    // A plan may ask a program for its version before it uses it.
+    let script = format!("#!/bin/sh\ncase $* in *--version) exit 1 ;; esac\n{script}");
+    let fake = env.write(format!("fake/{program}"), script);
     fs::set_permissions(fake, Permissions::from_mode(0o755)).unwrap();
     let path = format!(
         "{}:{}",
         env.path("fake").display(),
         std::env::var("PATH").unwrap()
     );
-    let ended = shell(env)
-        .args([plan, "--do-it"])
-        .env("PATH", path)
-        .status()
-        .unwrap();
+    let ended = shell(env).args(args).env("PATH", path).status().unwrap();
     assert!(!ended.success());
+    fs::remove_dir_all(env.path("fake")).unwrap();
 }
 
 fn read(env: &Environment, name: &str) -> String {
@@ -88,6 +97,20 @@ fn what_was_edited_after_a_plan_was_killed_is_not_done() {
         );
         assert_eq!(read(&env, "s/c/1"), "my new words\n", "{kind}");
     }
+}
+
+/// The first of two names of a copy is removed, and the plan is killed before its log says so.
+#[test]
+fn a_plan_that_was_killed_goes_on_with_the_next_name_of_a_file() {
+    let env = environment();
+    env.write("s/keep/1", "the only copy\n");
+    let copy = env.write("s/c/1", "the only copy\n");
+    fs::hard_link(copy, env.path("s/c/2")).unwrap();
+    plan(&env, "remove", "s/keep", "plan.sh");
+    killed_after(&env, ["plan.sh", "--do-it"], "rm");
+    let again = run(&env, &["plan.sh", "--do-it"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(fs::read_dir(env.path("s/c")).unwrap().count(), 0);
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod lab; // handing over to the laboratory
 mod linked; // pairs that an engine has found
 mod local; // without a daemon: real trees, every format
 mod mcp; // a client of the Model Context Protocol
+mod mounts; // plans that move files to other mounts
 mod old_names; // verbs that had other names
 mod owners; // whose the files of an answer are
 mod plan_names; // plans of files with several names, and of several roots

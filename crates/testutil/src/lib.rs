@@ -40,7 +40,7 @@ pub use itself::{
     asked_for, every_file_is_a_module, in_a_process_of_its_own, in_mounts_of_its_own,
     page_is_up_to_date,
 };
-pub use mounts::{Hung, Mounted, fill, fuse_works, hung, mount, tmpfs};
+pub use mounts::{Hung, Mounted, bind, fill, fuse_works, hung, mount, tmpfs};
 pub use ran::{Ran, finish};
 pub use ready::{PATIENCE, start_ready};
 pub use sandbox::{Daemon, Sandbox, programs};

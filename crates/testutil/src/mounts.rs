@@ -53,6 +53,20 @@ pub fn mount(kind: &str, at: impl Into<PathBuf>, options: &str) -> Option<Mounte
     }
 }
 
+/// Mounts a folder a second time. Without the permission to mount, returns `None`, and the test is
+/// [`skipped`].
+pub fn bind(folder: &Path, at: impl Into<PathBuf>) -> Option<Mounted> {
+    let at = at.into();
+    fs::create_dir_all(&at).expect("a folder");
+    match rustix::mount::mount_bind(folder, &at) {
+        Ok(()) => Some(Mounted(at)),
+        Err(error) => {
+            skipped(format_args!("a folder cannot be mounted again: {error}"));
+            None
+        }
+    }
+}
+
 /// Mounts a small disk: a file system in memory with this size, for example `12m`. If that is not
 /// possible, the test is [`skipped`], and the result is `None`.
 pub fn tmpfs(at: impl Into<PathBuf>, size: &str) -> Option<Mounted> {

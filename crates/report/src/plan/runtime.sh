@@ -30,7 +30,7 @@ if [ -n "$wants_at" ]; then
     at=${at%?.}
 fi
 number=0 done=0 before=0 skipped=0 tmp= memo_old= memo_new= also= devices=' '
-sums= loss= resumed= facts='%F %d %i %s %.9Z'
+sums= loss= resumed= no_copy= facts='%F %d %i %s %.9Z'
 case $0 in /*) self=$0 ;; *) self=./$0 ;; esac
 log=$self.log
 [ -f "$0" ] || fail 'run this plan from its file: its log lies beside it'
@@ -57,6 +57,8 @@ if [ "$act" != no ]; then
         printf 'another plan is under way: waiting for its end\n' >&2
         flock 9 || fail 'the root directory cannot be locked, on which plans take turns'
     }
+    # Since coreutils 9.3, `mv` can be kept from copying where the kernel refuses to rename.
+    ! mv --no-copy --version >/dev/null 2>&1 || no_copy=--no-copy
 fi
 trap '[ -z "$tmp" ] || rm -f -- "$tmp"' EXIT
 trap 'exit 130' HUP INT TERM
@@ -98,7 +100,8 @@ have_same() {
 
 # Appends to the log, after what `became` has gathered. Without a log nothing is done: the log is on
 # the disk before a step acts, and so is all that the steps before have done.
-#   do | did | void | undid, kind, name, identity in the plan, target, identity, new one, details
+#   do, kind, name, identity in the plan, target, identity, temporary name, details, another name
+#   did | void | undid, kind, name, identity in the plan, target, identity, new one, details
 #   is, identity, what a step has made of it
 note() {
     printf '%s%s\n' "$also" "$1" >>"$log" || fail "$0.log cannot be written"
@@ -119,6 +122,18 @@ became() {
         memo_old=$1 memo_new=${seen#regular file }
         also="${also}is$tab$1$tab$memo_new$nl"
     }
+}
+
+# The same after a step. A file that still has another name ($2) is now what that name shows: the
+# steps that follow look for it there.
+handed_on() {
+    if [ "${2:--}" != - ]; then
+        made=$seen
+        decode "$2"
+        identity "$name"
+        case $seen in "regular file ${1% *} "*) ;; *) seen=$made ;; esac
+    fi
+    case $seen in "regular file "*) became "$1" ;; esac
 }
 
 # Whether the regular file $1 is still what the plan found ($2), or what its own steps made of that.
@@ -206,31 +221,44 @@ make_folders() {
     note "did${tab}folder$tab$1$tab-$tab-$tab-$tab-$tab-"
 }
 
-# Copies a file: to a temporary name, synced, compared, then named. Overwrites nothing.
+# Copies a file: to a temporary name, synced, compared, then named. Overwrites nothing. With `all`,
+# `cp` ignores that extended attributes could not be kept; with `all,xattr` ($3) it fails.
 copy_to() {
     tmp=${2%/*}/.resemble-plan.$$.$number
     ! is_taken "$tmp" || { tmp=; return 1; }
-    cp -T --preserve=all -- "$1" "$tmp" 2>/dev/null || return 1
+    cp -T --preserve="$3" -- "$1" "$tmp" 2>/dev/null || return 1
     sync -- "$tmp" && cmp -s -- "$1" "$tmp" || return 1
     place "$tmp" "$2" || return 1
     tmp=
     sync -- "${2%/*}/"
 }
 
-# Renames without overwriting, within one file system.
-place() {
-    ! is_taken "$2" && mv -n -T -- "$1" "$2" 2>/dev/null && ! is_taken "$1"
+# Whether a file can be renamed into a folder. From one mount to another the kernel renames nothing,
+# even if both are of the same file system: `mv` would copy to the final name, and compare nothing.
+is_one_mount() {
+    have_same %d "$1" "$2" && both=$(df --output=target -- "$1" "$2" 2>/dev/null) || return 1
+    both=${both#*"$nl"}
+    [ "${both%%"$nl"*}" = "${both#*"$nl"}" ]
 }
 
-# Moves a file without overwriting; across file systems the copy is safe before the original goes.
+# Renames without overwriting, within one mount.
+place() {
+    ! is_taken "$2" && mv $no_copy -n -T -- "$1" "$2" 2>/dev/null && ! is_taken "$1"
+}
+
+# Moves a file without overwriting; across mounts the copy is safe before the original goes.
 put() {
     ! is_taken "$2" || return 1
-    if have_same %d "$1" "${2%/*}/"; then
+    if is_one_mount "$1" "${2%/*}/"; then
         place "$1" "$2"
     else
         identity "$1"
         was=$seen
-        copy_to "$1" "$2" || return 1
+        # The original goes, so what the copy lacks would be lost.
+        copy_to "$1" "$2" all,xattr || {
+            trouble='it could not be copied, or not with its extended attributes'
+            return 1
+        }
         identity "$1"
         [ "$seen" = "$was" ] && rm -f -- "$1" && ! is_taken "$1"
     fi
@@ -312,17 +340,12 @@ step() {
     key="$kind$tab$3$tab$4$tab$target$tab$copy_now"
     tmp_spelled=${3%/*}/.resemble-plan.$$.$number
     [ "$kind" != move ] || tmp_spelled=${target%/*}/.resemble-plan.$$.$number
-    note "do$tab$key$tab$tmp_spelled$tab$extra"
+    note "do$tab$key$tab$tmp_spelled$tab$extra$tab${twin:--}"
     "do_$kind" || { give_up "$trouble"; return 0; }
     done=$((done + 1))
     key="$kind$tab$3$tab$4$tab$target$tab$copy_now$tab${seen:--}$tab$extra"
-    case $seen in "regular file "*) became "$copy_now" ;; esac
-    [ "$kind" != hardlink ] || keep_became
-    if [ -n "$twin" ]; then
-        decode "$twin"
-        identity "$name"
-        case $seen in "regular file ${copy_now% *} "*) became "$copy_now" ;; esac
-    fi
+    [ "$kind" != hardlink ] || { made=$seen; keep_became; seen=$made; }
+    handed_on "$copy_now" "$twin"
     note "did$tab$key"
     printf '%s\n' "$did"
 }
@@ -429,7 +452,7 @@ copy() {
     is_plain "${goal%/*}" || { skip 'its new folder is a link now, or in a view'; return 0; }
     key="copy$tab$1$tab$2$tab$3$tab$from_now"
     note "do$tab$key$tab${3%/*}/.resemble-plan.$$.$number$tab-"
-    if ! copy_to "$from" "$goal"; then
+    if ! copy_to "$from" "$goal" all; then
         give_up 'it could not be copied'
         return 0
     fi
@@ -484,7 +507,7 @@ renamed() {
     decode "$3"; goal=$name
     key="rename$tab$1$tab$2$tab$3$tab$from_now"
     note "do$tab$key$tab-$tab-"
-    place "$from" "$goal" || return 1
+    is_one_mount "$from" "${goal%/*}/" && place "$from" "$goal" || return 1
     identity "$goal"
     case $seen in "regular file "*) became "$from_now" ;; esac
     note "did$tab$key$tab${seen:--}$tab-"
@@ -505,83 +528,6 @@ vacate() {
     extra=$(stat -c '%u %g %a' -- "$name")
     rmdir -- "$name" 2>/dev/null || return 0
     note "did${tab}vacate$tab$1$tab-$tab-$tab-$tab-$tab$extra"
-}
-
-# Whether a line of the log is about a step of this plan.
-is_ours() {
-    case $what in folder | vacate) return 0 ;; esac
-    grep -a -q -F -- "'$from' '$id'" "$self"
-}
-
-# Whether the target is a file of its own with the same bytes.
-is_copied() {
-    is_plain "${goal%/*}" || return 1
-    rest=$seen
-    identity "$goal"
-    case $seen in "regular file "*) ;; *) return 1 ;; esac
-    ! same_inode "${seen#regular file }" "${rest#regular file }" && cmp -s -- "$name" "$goal"
-}
-
-# Finds out whether the step that was under way when the last run ended was done.
-settle() {
-    [ -s "$log" ] || return 0
-    if [ -n "$(tail -c 1 -- "$log")" ]; then
-        # The last line was cut short.
-        new=$(mktemp -- "$log.XXXXXXXX") &&
-            head -n "$(wc -l <"$log")" -- "$log" >"$new" && mv -f -- "$new" "$log" ||
-            fail "$0.log cannot be written"
-    fi
-    last=$(grep -a -v "^is$tab" "$log" | tail -n 1)
-    case $last in "do$tab"*) ;; *) return 0 ;; esac
-    IFS=$tab read -r a what from id to was temporary extra <<END
-$last
-END
-    void="void$tab$what$tab$from$tab$id$tab$to$tab$was"
-    is_ours || { note "$void"; return 0; }
-    case $temporary in "${from%/*}/.resemble-plan."* | "${to%/*}/.resemble-plan."*)
-        decode "$temporary"
-        case ${temporary##*/} in
-        .resemble-plan.*.*) ! is_plain "${name%/*}" || rm -f -- "$name" ;;
-        esac ;;
-    esac
-    decode "$to"; goal=$name keep=$name keep_id= keep_now=$extra
-    decode "$from"
-    [ "$what" != hardlink ] || keep_became
-    case $was in
-    directory\ *) whole="${was% * *} " ;;
-    *) whole="regular file $was" ;;
-    esac
-    identity "$name"
-    case $seen in
-    "$whole"*)
-        # It is where it was. Copies, and moves by a copy, may have got as far as the copy.
-        case $what in copy | move) is_copied ;; *) false ;; esac || { note "$void"; return 0; }
-        [ "$what" = copy ] || rm -f -- "$name" ;;
-    esac
-    # What stands there now may be something else.
-    case $what in
-    symlink) [ -L "$name" ] ;;
-    hardlink) identity "$name"; same_inode "${seen#regular file }" "$keep_now" ;;
-    reflink) identity "$name"; ! same_inode "${seen#regular file }" "$was" ;;
-    remove | trash) ! is_taken "$name" ;;
-    *) is_taken "$goal" ;;
-    esac || { note "$void"; return 0; }
-    case $what in
-    trash)
-        if a=$("$resemble" trash --where "$was" -- "$name" </dev/null); then
-            to=$a
-            decode "$to"; goal=$name
-        else
-            printf 'interrupted: %s: look for it in the trash\n' "$from" >&2
-        fi ;;
-    symlink | hardlink | reflink | remove) goal=$name ;;
-    esac
-    identity "$goal"
-    case $what:$seen in
-    hardlink:* | reflink:*) seen= ;;
-    *:"regular file "*) became "$was" ;;
-    esac
-    note "did$tab$what$tab$from$tab$id$tab$to$tab$was$tab${seen:--}$tab$extra"
 }
 
 finish() {

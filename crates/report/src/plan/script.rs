@@ -69,7 +69,11 @@ fn meaning(kind: &Treatment) -> (String, bool) {
 
 /// The shell functions of every plan. Steps call `step`, `supersede`, `copy`, `rename` and
 /// `vacate`.
-const RUNTIME: &str = concat!(include_str!("runtime.sh"), include_str!("undo.sh"));
+const RUNTIME: &str = concat!(
+    include_str!("runtime.sh"),
+    include_str!("settle.sh"),
+    include_str!("undo.sh")
+);
 
 /// Writes the whole script.
 pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {

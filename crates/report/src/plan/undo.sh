@@ -9,7 +9,8 @@ undo_move() {
     decode "$from"
     is_plain "${goal%/*}" && is_plain "${name%/*}" ||
         { skip 'a folder of its path is a link now, or in a view'; return 1; }
-    put "$goal" "$name" || { skip 'it could not be moved back'; return 1; }
+    trouble='it could not be moved back'
+    put "$goal" "$name" || { skip "$trouble"; return 1; }
     identity "$name"
     case $seen in "regular file "*) became "$old" ;; esac
 }

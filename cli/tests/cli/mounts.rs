@@ -1,0 +1,83 @@
+//! Tests plans that move files to other mounts.
+
+use std::fs;
+
+use resemble_testutil::{Environment, bind, mount, tmpfs};
+use rustix::fs::{XattrFlags, setxattr};
+
+use super::environment;
+use super::interrupted::{killed_after, plan, run};
+
+/// Makes the file `s/keep/1` and copies of it, and returns the kind of a plan that moves them.
+fn to_move(copies: &[&str]) -> (Environment, String) {
+    let env = environment();
+    for copy in [&["s/keep/1"], copies].concat() {
+        env.write(copy, "the only copy\n");
+    }
+    let kind = format!("move={}", env.path("out/moved").display());
+    (env, kind)
+}
+
+/// The kernel renames nothing from one mount to another, even if both are of one file system. Then
+/// `mv` would copy straight to the final name, without a temporary name and without comparing.
+#[test]
+fn a_move_to_another_mount_of_the_same_disk_is_a_checked_copy() {
+    let (env, kind) = to_move(&["s/c/1"]);
+    fs::create_dir(env.path("real")).unwrap();
+    let Some(out) = bind(&env.path("real"), env.path("out")) else {
+        return;
+    };
+    plan(&env, &kind, "s/keep", "plan.sh");
+    killed_after(&env, ["plan.sh", "--do-it"], "cp");
+    assert!(!out.path("moved/c/1").exists() && env.path("s/c/1").exists());
+    let again = run(&env, &["plan.sh", "--do-it"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(out.path("moved/c/1").exists() && !env.path("s/c/1").exists());
+    assert_eq!(fs::read_dir(out.path("moved/c")).unwrap().count(), 1);
+}
+
+/// Each name of a file becomes a file of its own on another disk.
+#[test]
+fn all_names_of_a_file_move_to_another_disk() {
+    let (env, kind) = to_move(&["s/c/1", "s/c/4"]);
+    for name in ["s/c/2", "s/c/3"] {
+        fs::hard_link(env.path("s/c/1"), env.path(name)).unwrap();
+    }
+    let Some(out) = tmpfs(env.path("out"), "1m") else {
+        return;
+    };
+    plan(&env, &kind, "s/keep", "plan.sh");
+    let done = run(&env, &["plan.sh", "--do-it"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(fs::read_dir(out.path("moved/c")).unwrap().count(), 4);
+    let undone = run(&env, &["plan.sh", "--undo"]);
+    assert_eq!(undone.code, 0, "{undone:?}");
+    assert_eq!(fs::read_dir(env.path("s/c")).unwrap().count(), 4);
+}
+
+/// A file stays where it is if the disk that it would move to cannot keep its attributes.
+#[test]
+fn a_move_drops_no_attributes() {
+    let (env, kind) = to_move(&["s/c/1", "s/c/2"]);
+    let set = setxattr(
+        env.path("s/c/1"),
+        "user.comment",
+        b"precious",
+        XattrFlags::empty(),
+    );
+    if set.is_err() {
+        println!("NOT RUN: the temporary folder has no extended attributes");
+        return;
+    }
+    let Some(out) = mount("ramfs", env.path("out"), "") else {
+        return;
+    };
+    plan(&env, &kind, "s/keep", "plan.sh");
+    let done = run(&env, &["plan.sh", "--do-it"]);
+    assert!(
+        done.code == 1 && done.err.contains("not with its extended attributes"),
+        "{done:?}"
+    );
+    assert!(env.path("s/c/1").exists() && !env.path("s/c/2").exists());
+    assert_eq!(fs::read_dir(out.path("moved/c")).unwrap().count(), 1);
+}
