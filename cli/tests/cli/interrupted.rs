@@ -1,12 +1,13 @@
 //! Tests plans that were killed, plans whose log was edited, and plans that run at the same time.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use resemble_testutil::{Environment, Ran, finish};
 
+use super::plans::snapshot;
 use super::{environment, plans};
 
 /// Makes a plan of this kind in the file `name`, for `s/keep/1` and its copy `s/c/1`.
@@ -111,6 +112,63 @@ fn a_plan_that_was_killed_goes_on_with_the_next_name_of_a_file() {
     let again = run(&env, &["plan.sh", "--do-it"]);
     assert_eq!(again.code, 0, "{again:?}");
     assert_eq!(fs::read_dir(env.path("s/c")).unwrap().count(), 0);
+}
+
+/// `--undo` is killed before and after its file has its old name again.
+#[test]
+fn an_undo_that_was_killed_goes_on() {
+    for (kind, program) in [
+        ("move", "mv"),
+        ("trash", "mv"),
+        ("symlink", "cp"),
+        ("symlink", "mv"),
+        ("move", "sync"),
+    ] {
+        let about = format!("{kind} {program}");
+        let env = environment();
+        for copy in ["s/keep/1", "s/c/1", "s/c/2"] {
+            env.write(copy, "the only copy\n");
+        }
+        let kind = match kind {
+            "move" => format!("move={}", env.path("mv").display()),
+            kind => kind.to_owned(),
+        };
+        plan(&env, &kind, "s/keep", "plan.sh");
+        assert_eq!(run(&env, &["plan.sh", "--do-it"]).code, 0, "{about}");
+        let done = snapshot(&env.path("s"));
+        killed_after(&env, ["plan.sh", "--undo"], program);
+        let undone = run(&env, &["plan.sh", "--undo"]);
+        assert_eq!(undone.code, 0, "{about} {undone:?}");
+        let after = snapshot(&env.path("s"));
+        let names = ["s/c/1", "s/c/2", "s/keep/1"].map(|name| env.path(name));
+        assert!(after.keys().eq(&names), "{about} {after:?}");
+        for state in after.values() {
+            assert_eq!(state.bytes, b"the only copy\n", "{about} {after:?}");
+        }
+        let again = run(&env, &["plan.sh", "--do-it"]);
+        assert_eq!(again.code, 0, "{about} {again:?}");
+        assert!(done.keys().eq(snapshot(&env.path("s")).keys()), "{about}");
+    }
+}
+
+/// `--undo` of links gives one file with two names back as such, and the plan can be done again.
+#[test]
+fn names_of_one_file_come_back_as_names_of_one_file() {
+    let env = environment();
+    env.write("s/keep/1", "the only copy\n");
+    let copy = env.write("s/c/1", "the only copy\n");
+    fs::hard_link(&copy, env.path("s/c/2")).unwrap();
+    env.write("s/c/3", "the only copy\n");
+    plan(&env, "symlink", "s/keep", "plan.sh");
+    for _ in 0..2 {
+        let done = run(&env, &["plan.sh", "--do-it"]);
+        assert_eq!(done.code, 0, "{done:?}");
+        let undone = run(&env, &["plan.sh", "--undo"]);
+        assert_eq!(undone.code, 0, "{undone:?}");
+        let names = [1, 2, 3].map(|n| fs::metadata(env.path(format!("s/c/{n}"))).unwrap());
+        assert_eq!(names[0].ino(), names[1].ino());
+        assert_eq!(names.map(|name| name.nlink()), [2, 2, 1]);
+    }
 }
 
 #[test]

@@ -30,7 +30,7 @@ if [ -n "$wants_at" ]; then
     at=${at%?.}
 fi
 number=0 done=0 before=0 skipped=0 tmp= memo_old= memo_new= also= devices=' '
-sums= loss= resumed= no_copy= facts='%F %d %i %s %.9Z'
+sums= loss= resumed= linked= no_copy= facts='%F %d %i %s %.9Z'
 case $0 in /*) self=$0 ;; *) self=./$0 ;; esac
 log=$self.log
 [ -f "$0" ] || fail 'run this plan from its file: its log lies beside it'
@@ -101,12 +101,13 @@ have_same() {
 # Appends to the log, after what `became` has gathered. Without a log nothing is done: the log is on
 # the disk before a step acts, and so is all that the steps before have done.
 #   do, kind, name, identity in the plan, target, identity, temporary name, details, another name
+#   undo, kind, name, identity in the plan, target, identity, temporary name, identity before
 #   did | void | undid, kind, name, identity in the plan, target, identity, new one, details
 #   is, identity, what a step has made of it
 note() {
     printf '%s%s\n' "$also" "$1" >>"$log" || fail "$0.log cannot be written"
     also=
-    case $1 in do* | undid*) sync -- "$log" || fail "$0.log cannot be written" ;; esac
+    case $1 in do* | und*) sync -- "$log" || fail "$0.log cannot be written" ;; esac
 }
 
 # What steps of this plan have made of an identity.
@@ -185,7 +186,7 @@ is_taken() {
 # Whether an earlier run did a step, by the log: $1 is its kind, name and identity.
 is_done() {
     [ -n "$resumed" ] || return 1
-    last=$(grep -a -F -- "$tab$1$tab" "$log" | tail -n 1)
+    last=$(grep -a -F -- "did$tab$1$tab" "$log" | tail -n 1)
     case $last in "did$tab"*) ;; *) return 1 ;; esac
     done=$((done + 1)) before=$((before + 1))
 }
@@ -253,14 +254,14 @@ put() {
         place "$1" "$2"
     else
         identity "$1"
-        was=$seen
+        origin=$seen
         # The original goes, so what the copy lacks would be lost.
         copy_to "$1" "$2" all,xattr || {
             trouble='it could not be copied, or not with its extended attributes'
             return 1
         }
         identity "$1"
-        [ "$seen" = "$was" ] && rm -f -- "$1" && ! is_taken "$1"
+        [ "$seen" = "$origin" ] && rm -f -- "$1" && ! is_taken "$1"
     fi
 }
 

@@ -4,16 +4,15 @@ is_ours() {
     grep -a -q -F -- "'$from' '$id'" "$self"
 }
 
-# Whether the target is a file of its own with the same bytes.
+# Whether $2 is a file of its own with the bytes of $1.
 is_copied() {
-    is_plain "${goal%/*}" || return 1
-    rest=$seen
-    identity "$goal"
+    is_plain "${2%/*}" || return 1
+    identity "$2"
     case $seen in "regular file "*) ;; *) return 1 ;; esac
-    ! same_inode "${seen#regular file }" "${rest#regular file }" && cmp -s -- "$name" "$goal"
+    ! have_same '%d %i' "$1" "$2" && cmp -s -- "$1" "$2"
 }
 
-# Finds out whether the step that was under way when the last run ended was done.
+# Finds out whether the step that was under way when the last run ended was done, or undone.
 settle() {
     [ -s "$log" ] || return 0
     if [ -n "$(tail -c 1 -- "$log")" ]; then
@@ -23,7 +22,7 @@ settle() {
             fail "$0.log cannot be written"
     fi
     last=$(grep -a -v "^is$tab" "$log" | tail -n 1)
-    case $last in "do$tab"*) ;; *) return 0 ;; esac
+    case $last in "do$tab"* | "undo$tab"*) ;; *) return 0 ;; esac
     IFS=$tab read -r a what from id to was temporary extra twin <<END
 $last
 END
@@ -37,6 +36,7 @@ END
     esac
     decode "$to"; goal=$name keep=$name keep_id= keep_now=$extra
     decode "$from"
+    [ "$a" != undo ] || { old=$extra; settle_undo || note "$void"; return 0; }
     [ "$what" != hardlink ] || keep_became
     case $was in
     directory\ *) whole="${was% * *} " ;;
@@ -46,7 +46,8 @@ END
     case $seen in
     "$whole"*)
         # It is where it was. Copies, and moves by a copy, may have got as far as the copy.
-        case $what in copy | move) is_copied ;; *) false ;; esac || { note "$void"; return 0; }
+        case $what in copy | move) is_copied "$name" "$goal" ;; *) false ;; esac ||
+            { note "$void"; return 0; }
         [ "$what" = copy ] || rm -f -- "$name" ;;
     esac
     # What stands there now may be something else.
@@ -72,5 +73,17 @@ END
     key="$what$tab$from$tab$id$tab$to$tab$was$tab${seen:--}$tab$extra"
     handed_on "$was" "$twin"
     note "did$tab$key"
+}
+
+# A step that was being undone. The file in the new place goes only after its copy has its old name.
+settle_undo() {
+    case $what in
+    symlink) [ ! -L "$name" ] && cmp -s -- "$name" "$goal" ;;
+    copy) ! is_taken "$goal" ;;
+    *)
+        identity "$goal"
+        [ "$seen" != "regular file $old" ] || ! is_copied "$goal" "$name" || rm -f -- "$goal"
+        is_taken "$name" && ! is_taken "$goal" ;;
+    esac && undone
 }
 
