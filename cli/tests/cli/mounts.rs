@@ -1,4 +1,4 @@
-//! Tests plans that move files to other mounts.
+//! Tests plans that move files to other mounts, and plans of trees that cannot be written.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -85,4 +85,48 @@ fn a_move_drops_no_attributes() {
     );
     assert!(env.path("s/c/1").exists() && !env.path("s/c/2").exists());
     assert_eq!(fs::read_dir(out.path("moved/c")).unwrap().count(), 1);
+}
+
+/// The dry run says that nothing can be done where the folders cannot be written.
+#[test]
+fn a_dry_run_sees_that_a_folder_cannot_be_written() {
+    for kind in ["remove", "hardlink", "symlink", "trash", "move"] {
+        let (env, to_move) = to_move(&[]);
+        let Some(disk) = tmpfs(env.path("s"), "1m") else {
+            return;
+        };
+        for copy in ["s/keep/1", "s/c/1"] {
+            env.write(copy, "the only copy\n");
+        }
+        let kind = if kind == "move" { &to_move } else { kind };
+        plan(&env, kind, "s/keep", "plan.sh");
+        assert_eq!(run(&env, &["plan.sh"]).code, 0, "{kind}");
+        disk.remount("ro");
+        for args in [&["plan.sh"][..], &["plan.sh", "--do-it"]] {
+            let ran = run(&env, args);
+            assert!(
+                ran.code == 1 && ran.err.contains("its folder cannot be written"),
+                "{kind} {ran:?}"
+            );
+        }
+    }
+}
+
+/// The dry run says that nothing can be moved where the new folder cannot be made.
+#[test]
+fn a_dry_run_sees_that_a_new_folder_cannot_be_made() {
+    let (env, kind) = to_move(&["s/c/1"]);
+    let Some(disk) = tmpfs(env.path("out"), "1m") else {
+        return;
+    };
+    plan(&env, &kind, "s/keep", "plan.sh");
+    assert_eq!(run(&env, &["plan.sh"]).code, 0);
+    disk.remount("ro");
+    for args in [&["plan.sh"][..], &["plan.sh", "--do-it"]] {
+        let ran = run(&env, args);
+        assert!(
+            ran.code == 1 && ran.err.contains("cannot be made or written"),
+            "{ran:?}"
+        );
+    }
 }

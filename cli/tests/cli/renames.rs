@@ -337,6 +337,34 @@ fn a_folder_is_renamed_before_another_goes_into_it() {
     }
 }
 
+/// A name that was free when the plan was made has been taken since. The dry run says so, too.
+#[test]
+fn a_name_that_was_taken_since_is_seen_by_the_dry_run() {
+    let env = environment();
+    let moved = text(&mut Random::new(1));
+    write(&env.path("a/new"), &moved);
+    write(&env.path("b/old"), &moved);
+    let plan = [
+        "compare",
+        "a",
+        "b",
+        "--local",
+        "--plan=rename",
+        "-o",
+        "plan.sh",
+    ];
+    env.run(plan).exits(1);
+    assert_eq!(run(&env, "sh", &[]).code, 0);
+    write(&env.path("b/new"), "something else");
+    for args in [&[][..], &["--do-it"]] {
+        let ran = run(&env, "sh", args);
+        assert!(
+            ran.code == 1 && ran.err.contains("b/new is taken"),
+            "{args:?} {ran:?}"
+        );
+    }
+}
+
 /// `RESEMBLE_PLAN_TREES` sets the number of pairs of trees; the default is 64.
 #[test]
 fn moves_are_replayed_on_the_other_side() {

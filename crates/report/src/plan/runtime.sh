@@ -212,11 +212,23 @@ keep_became() {
     keep_now=${seen#regular file } memo_old=$keep_id
 }
 
-# Makes a folder and those above it, and notes each.
+# Whether a step of this plan moves away what has a name, or a folder of its path.
+is_freed() {
+    rest=$1
+    while [ -n "$rest" ]; do
+        ! grep -a -q -F -e "rename '$rest' " -e "vacate '$rest'" -- "$self" || return 0
+        rest=${rest%/*}
+    done
+    return 1
+}
+
+# Makes a folder and those above it, and notes each. A dry run only looks whether it could.
 make_folders() {
     decode "$1"
-    [ ! -d "${name:-/}" ] || { is_plain "$name"; return; }
+    [ ! -d "${name:-/}" ] || { is_plain "$name" && [ -w "${name:-/}" ]; return; }
+    ! is_taken "$name" || { [ "$act" = no ] && is_freed "$1"; return; }
     make_folders "${1%/*}" || return 1
+    [ "$act" != no ] || return 0
     decode "$1"
     mkdir -- "$name" 2>/dev/null || return 1
     note "did${tab}folder$tab$1$tab-$tab-$tab-$tab-$tab-"
@@ -270,6 +282,8 @@ is_unchanged() {
         skip 'its folder, or that of the file that stays, is gone'
     elif ! are_real "$folder" "${keep%/*}"; then
         skip 'a folder of its path is a link now'
+    elif [ ! -w "$folder/" ]; then
+        skip 'its folder cannot be written'
     elif identities; ! is_as_found "$keep_id"; then
         skip 'the file that stays is gone or has changed'
     elif keep_now=${seen#regular file } seen=$seen_copy; ! is_as_found "$copy_id"; then
@@ -323,6 +337,9 @@ step() {
     if [ "$kind" = move ]; then
         decode "$target"; goal=$name
         ! is_taken "$goal" || { skip "$target is there already"; return 0; }
+        make_folders "${target%/*}" ||
+            { skip 'its new folder cannot be made or written'; return 0; }
+        decode "$3"
     fi
     words "$3" "$1"
     if [ "$act" = no ]; then
@@ -333,7 +350,6 @@ step() {
     extra=-
     case $kind in
     move)
-        make_folders "${target%/*}" || { skip 'its new folder could not be made'; return 0; }
         is_plain "${goal%/*}" || { skip 'its new folder is a link now, or in a view'; return 0; } ;;
     hardlink) target=$1 extra=$keep_now ;;
     symlink) target=$1 extra="$keep_now $(stat -c '%u %g %a %.9X %.9Y' -- "$copy")" ;;
@@ -443,13 +459,14 @@ copy() {
     is_plain "${from%/*}" || { skip 'a folder of its path is a link now, or in a view'; return 0; }
     is_still "$from" "$2" || { skip 'it is gone or has changed'; return 0; }
     from_now=${seen#regular file }
+    [ -r "$from" ] || { skip 'it cannot be read'; return 0; }
     ! is_taken "$goal" || { skip "$3 is there already"; return 0; }
+    make_folders "${3%/*}" || { skip 'its new folder cannot be made or written'; return 0; }
     if [ "$act" = no ]; then
         done=$((done + 1))
         printf 'would copy %s to %s\n' "$1" "$3"
         return 0
     fi
-    make_folders "${3%/*}" || { skip 'its new folder could not be made'; return 0; }
     is_plain "${goal%/*}" || { skip 'its new folder is a link now, or in a view'; return 0; }
     key="copy$tab$1$tab$2$tab$3$tab$from_now"
     note "do$tab$key$tab${3%/*}/.resemble-plan.$$.$number$tab-"
@@ -486,15 +503,20 @@ rename() {
         return 0
     fi
     is_plain "${from%/*}" || { skip 'a folder of its path is a link now, or in a view'; return 0; }
+    [ -w "${from%/*}/" ] || { skip 'its folder cannot be written'; return 0; }
     is_it "$from" "$2" || { skip 'it is gone or has changed'; return 0; }
     from_now=${seen#regular file }
     if [ "$act" = no ]; then
+        if is_taken "$goal" && ! is_freed "$3" || ! make_folders "${3%/*}"; then
+            skip "${5-$3} is taken, or its folder cannot be made or written"
+            return 0
+        fi
         done=$((done + 1))
         printf 'would rename %s to %s\n' "$1" "${5-$3}"
         return 0
     fi
     if is_taken "$goal" || ! make_folders "${3%/*}" || ! is_plain "${goal%/*}"; then
-        skip "$3 is taken"
+        skip "$3 is taken, or its folder cannot be made or written"
         # Nothing is left under a temporary name, if its own is free.
         [ -z "${4-}" ] || go_home "$1" "$2" "$4"
         return 0
