@@ -20,6 +20,8 @@ pub struct ShellInitArgs {
     #[arg(value_name = "SHELL", required_unless_present = "view")]
     pub shell: Option<Shell>,
     /// Print the path that PATH has in the view, where a `.similar` is; exit 1 if it has none
+    // The shell functions pass on names as they are typed, and a name may begin with a dash.
     #[arg(long, value_name = "PATH", conflicts_with = "shell", hide = true)]
+    #[arg(allow_hyphen_values = true)]
     pub view: Option<PathBuf>,
 }

@@ -28,6 +28,16 @@ fn clap_finds_nothing_wrong() {
     Cli::command().debug_assert();
 }
 
+/// The shell functions ask for a path as the user types it, so it may look like an option.
+#[test]
+fn a_path_in_the_view_may_begin_with_a_dash() {
+    for path in ["-x/.similar", "--quiet/.similar", ".similar"] {
+        let parsed = Cli::try_parse_from(["resemble", "shell-init", "--view", path]);
+        let shown = format!("{parsed:?}");
+        assert!(parsed.is_ok() && shown.contains(path), "{shown}");
+    }
+}
+
 /// Limits the number of options in the `--help` of four commands: a new one should replace another.
 #[test]
 fn commands_have_few_options() {
