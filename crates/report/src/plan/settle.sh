@@ -45,7 +45,7 @@ END
     identity "$name"
     case $seen in
     "$whole"*)
-        # It is where it was. Copies, and moves by a copy, may have got as far as the copy.
+        # It is where it was, but of a copy, or of a move by a copy, the copy may be complete.
         case $what in copy | move) is_copied "$name" "$goal" ;; *) false ;; esac ||
             { note "$void"; return 0; }
         [ "$what" = copy ] || rm -f -- "$name" ;;
