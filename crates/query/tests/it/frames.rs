@@ -1,7 +1,7 @@
 //! A passage that a dozen otherwise different files share is a frame: it does not make two files
 //! relatives. A passage that only versions of a file share does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use resemble_core::Params;
 use resemble_proto::message::{
@@ -152,6 +152,27 @@ fn files_with_a_frame_in_common_are_no_relatives() {
         let own = words(&mut random, 150);
         [&letterhead[..100], &departments[number % 2], &own].concat()
     });
+}
+
+/// Here the signatures of about half of the files have one level, and those of the others the next
+/// one. So a signature may lack a sample that its text has.
+#[test]
+fn a_frame_of_texts_whose_signatures_have_two_levels_is_found() {
+    let mut random = Random::new(6);
+    let letterhead = words(&mut random, 1540);
+    let scene = are_strangers(30, |_| {
+        let own = words(&mut random, 1540);
+        [&letterhead[..770], &own, &letterhead[770..]].concat()
+    });
+    let snapshot = scene.snapshot();
+    let mut levels = BTreeSet::new();
+    for number in 0..30 {
+        let path = scene.path(&format!("{}/{number:03}", ["even", "odd"][number % 2]));
+        let row = snapshot.file_at(&path).expect("a row").expect("a file");
+        let content = row.state.content().expect("a content");
+        levels.insert(snapshot.signature(content).expect("samples").level);
+    }
+    assert_eq!(levels.len(), 2);
 }
 
 /// Checks that every verb lists these files as related.

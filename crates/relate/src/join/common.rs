@@ -9,7 +9,7 @@
 //! * unites the contents of each piece that is not ignored. Contents in different sets have nothing
 //!   in common, so each set is an independent problem.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,15 +18,15 @@ use crate::nominate::evidence::{
     CHUNK, Counts, StoredSketch, chunk_keys, fingerprint_keys, piece_of,
 };
 use crate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
-use crate::nominate::frames::{self, SampleHolders};
+use crate::nominate::frames;
 use crate::nominate::levels::SignatureLevels;
 use crate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
 use crate::prove::many::PairProver;
 use crate::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 use resemble_core::cluster::UnionFind;
-use resemble_core::similarity::frame::{self, HeldSample};
-use resemble_core::{ContentId, ContentKind, Fingerprint, Relation, Signature};
-use resemble_index::{PostingKind, ReadError, Snapshot};
+use resemble_core::similarity::frame;
+use resemble_core::{ContentId, ContentKind, Fingerprint, Relation};
+use resemble_index::{PostingKind, Snapshot};
 
 use super::accounts::Accounts;
 use super::table::Table;
@@ -90,34 +90,20 @@ pub struct CommonPieces {
     pub samples: CommonSamples,
 }
 
-impl CommonPieces {
-    /// Returns the holders of the samples that frames may consist of.
-    pub const fn holders<'a>(&'a self, table: &'a Table) -> TableHolders<'a> {
-        TableHolders {
-            samples: &self.samples,
-            table,
-        }
-    }
-}
-
 /// The samples that at least a dozen contents have.
 #[derive(Debug)]
 pub struct CommonSamples {
     /// By place, the number of common samples that a content has.
     counts: Vec<u16>,
-    /// The start and the length of each sample's run in `places`.
-    at: HashMap<Fingerprint, (usize, usize)>,
-    /// The places of the contents that have each sample, one sample after the other. Samples of too
-    /// many contents are left out.
-    places: Vec<u32>,
+    /// The samples that more than [`frames::MOST`] contents have.
+    pub of_many: HashSet<Fingerprint>,
 }
 
 impl CommonSamples {
     fn among(all: u32) -> Self {
         Self {
             counts: vec![0; all as usize],
-            at: HashMap::new(),
-            places: Vec::new(),
+            of_many: HashSet::new(),
         }
     }
 
@@ -126,39 +112,14 @@ impl CommonSamples {
             let count = &mut self.counts[place as usize];
             *count = count.saturating_add(1);
         }
-        self.at.insert(sample, (self.places.len(), places.len()));
-        if places.len() <= frames::MOST {
-            self.places.extend_from_slice(places);
+        if places.len() > frames::MOST {
+            self.of_many.insert(sample);
         }
     }
 
     /// Returns the number of common samples of a place.
     pub fn of(&self, place: u32) -> usize {
         usize::from(self.counts[place as usize])
-    }
-}
-
-/// Looks up the holders of samples among the pieces that were read.
-#[derive(Debug)]
-pub struct TableHolders<'a> {
-    samples: &'a CommonSamples,
-    table: &'a Table,
-}
-
-impl SampleHolders for TableHolders<'_> {
-    fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError> {
-        let mut held = Vec::with_capacity(samples.fingerprints.len());
-        for &sample in &samples.fingerprints {
-            let (at, len) = self.samples.at.get(&sample).copied().unwrap_or_default();
-            if len <= frames::MOST {
-                let places = self.samples.places[at..at + len].iter();
-                let mut holders: Vec<ContentId> = places.map(|&at| self.table.id(at)).collect();
-                holders.sort_unstable();
-                held.push(HeldSample { sample, holders });
-            }
-        }
-        held.sort_unstable_by_key(|held| held.sample);
-        Ok(held)
     }
 }
 

@@ -66,6 +66,9 @@ pub struct ListedHolders<'a> {
     /// Returns whether a content is part of the question. If this is `None`, all contents of the
     /// index are part of it.
     pub is_here: Option<&'a IsHere<'a>>,
+    /// Samples of which it is known that more than [`MOST`] contents of the question have them.
+    /// Their lists are not read.
+    pub of_many: &'a HashSet<Fingerprint>,
 }
 
 /// The type of [`ListedHolders::is_here`]. It takes a content and the key of a sample.
@@ -78,8 +81,12 @@ impl fmt::Debug for ListedHolders<'_> {
 }
 
 impl SampleHolders for ListedHolders<'_> {
+    /// Signatures would not do: each has only the samples of its own level. A sample of a lower
+    /// level would seem to be in a part of the contents that have it.
     fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError> {
-        let mut keys: Vec<u64> = samples.fingerprints.iter().map(|f| f.0).collect();
+        let samples = samples.fingerprints.iter();
+        let of_few = samples.filter(|sample| !self.of_many.contains(sample));
+        let mut keys: Vec<u64> = of_few.map(|sample| sample.0).collect();
         keys.sort_unstable();
         let mut held: Vec<Vec<ContentId>> = vec![Vec::new(); keys.len()];
         let most_read = if self.is_here.is_some() {

@@ -65,6 +65,7 @@ pub(super) fn rows(
     let holders = ListedHolders {
         snapshot,
         is_here: Some(&is_here),
+        of_many: &HashSet::new(),
     };
     let question = NearestQuestion {
         sides: &sides,
