@@ -29,7 +29,7 @@ use resemble_trees::compare;
 
 use crate::plain::pairs_with_parts;
 use crate::scene::Scene;
-use crate::scene::fake::Fake;
+use crate::scene::fake::{Fake, fake, text_of};
 
 use self::mixed::mixed;
 
@@ -458,6 +458,8 @@ fn every_verb_leaves_out_the_same_template() {
             format!("{frame}{own}").into_bytes(),
         );
     }
+    let same = fake(992, &[text_of(&files["framed 0.txt"])]);
+    files.insert("same text.docx".to_owned(), same);
     let mut said = Answers::default();
     for backwards in [false, true] {
         let mut scene = scene(&files, backwards);
@@ -483,6 +485,13 @@ fn every_verb_leaves_out_the_same_template() {
             .iter()
             .all(|(_, said)| said.told.is_some_and(|(told, _)| told.is_none()))
     );
+    let size = Some(files["framed 0.txt"].len() as u64);
+    for (verb, said) in of("framed 0.txt", "same text.docx") {
+        assert!(
+            said.shared.is_none() || said.shared == size,
+            "{verb}: {said:?}"
+        );
+    }
     for (name, _) in files.iter().filter(|(name, _)| name.contains(" revised")) {
         let base = name.replace(" revised", "");
         let verbs: Vec<&str> = of(name, &base).iter().map(|(verb, _)| *verb).collect();

@@ -378,12 +378,14 @@ impl PartnerQuestion<'_> {
         let unit = unit_of(a.kept.kind, b.kept.kind, self.unit());
         let sizes = (a.kept.size, b.kept.size);
         if a.kept.id == b.kept.id {
-            let is_same = !similarity::too_small(sizes.0);
+            // Equal contents are equal whatever is a template, so all their bytes are shared.
+            let whole = a.kept.whole;
+            let is_same = !similarity::too_small(whole);
             let same = Proven {
                 relation: is_same.then_some(Relation::SameText),
-                measures: Measures::identical(sizes.0).below_identical(),
+                measures: Measures::identical(whole).below_identical(),
                 unit,
-                sizes,
+                sizes: (whole, whole),
                 has_passage: false,
                 is_repetition: false,
             };
