@@ -116,7 +116,7 @@ pub struct WhyStretch {
 }
 
 /// A member of one archive, and its partner in the other: the free member that shares most with it,
-/// or else one of the same name.
+/// or else a member with another partner, if it is equal or related, or else one of the same name.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyMember {

@@ -225,8 +225,8 @@ impl Shared {
         let count = |is: &dyn Fn(&MemberMatch) -> bool| {
             self.members.iter().filter(|member| is(member)).count()
         };
-        let of_a = count(&|member| member.a.is_some());
-        let of_b = count(&|member| member.b.is_some());
+        let of_a = count(&|member| member.a.is_some() && !member.again.0);
+        let of_b = count(&|member| member.b.is_some() && !member.again.1);
         let equal = count(&|member| member.relation == Some(Relation::Identical));
         let like = count(&|member| {
             member.relation.is_some() && member.relation != Some(Relation::Identical)

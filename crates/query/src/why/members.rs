@@ -1,10 +1,12 @@
 //! Matches the members of two archives, or of an archive and a file.
 //!
 //! Equal members are found by their digests, first under the same name. Other members are measured
-//! against each other, and the best pairs are matched; this is left out beyond [`MOST_TRIED`]
-//! comparisons. The rest is matched by name. The measures of the whole pair do not depend on the
-//! matching: they are those of all members together.
+//! against each other, and the best pairs are matched. A member that is left is matched with a
+//! member that has a partner already, if the two are equal or have a relation. Nothing is measured
+//! beyond [`MOST_TRIED`] comparisons. The rest is matched by name. The measures of the whole pair do
+//! not depend on the matching: they are those of all members together.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use resemble_core::hash::content::digest;
@@ -95,7 +97,6 @@ fn matches(a: &[HeldContent], b: &[HeldContent]) -> Vec<MemberMatch> {
             }
         }
     }
-    let provable = |content: &HeldContent| Provable::new(content.kind, content.bytes.clone());
     let rest = |taken: &[bool]| (0..b.len()).filter(|&at| !taken[at]).collect::<Vec<_>>();
     let mut measured: Vec<(Score, usize, usize)> = Vec::new();
     let ours: Vec<usize> = (0..a.len()).filter(|&at| partners[at].is_none()).collect();
@@ -127,6 +128,18 @@ fn matches(a: &[HeldContent], b: &[HeldContent]) -> Vec<MemberMatch> {
             (partners[one], taken[other]) = (Some(other), true);
         }
     }
+    let (lone, with_partner): (Vec<usize>, Vec<usize>) =
+        (0..a.len()).partition(|&at| partners[at].is_none());
+    let (lone_b, taken_b): (Vec<usize>, Vec<usize>) = (0..b.len()).partition(|&at| !taken[at]);
+    let sides = ((a, &of_a[..]), (b, &of_b[..]));
+    let again_b = also_matched(&lone, &taken_b, sides);
+    let again_a = also_matched(&lone_b, &with_partner, (sides.1, sides.0));
+    for (&one, &other) in &again_b {
+        partners[one] = Some(other);
+    }
+    for &other in again_a.keys() {
+        taken[other] = true;
+    }
     let mut by_name: HashMap<&[u8], usize> = HashMap::new();
     for at in rest(&taken) {
         by_name.entry(&b[at].names).or_insert(at);
@@ -138,33 +151,80 @@ fn matches(a: &[HeldContent], b: &[HeldContent]) -> Vec<MemberMatch> {
             (partners[one], taken[other]) = (Some(other), true);
         }
     }
-    let side = |content: &HeldContent| {
-        let size = ByteLen(content.bytes.len() as u64);
-        Some((content.names.clone(), size))
-    };
+    let side = |content: &HeldContent| Some((content.names.clone(), size(content)));
     let mut found: Vec<MemberMatch> = Vec::new();
     for (one, partner) in partners.iter().enumerate() {
         found.push(match partner {
-            Some(other) => matched(&a[one], &b[*other], of_a[one] == of_b[*other]),
+            Some(other) => MemberMatch {
+                again: (false, again_b.contains_key(&one)),
+                ..matched(&a[one], &b[*other], of_a[one] == of_b[*other])
+            },
             None => MemberMatch {
                 a: side(&a[one]),
-                b: None,
-                relation: None,
-                measures: None,
+                ..MemberMatch::default()
             },
         });
     }
-    found.extend(rest(&taken).into_iter().map(|other| MemberMatch {
-        a: None,
-        b: side(&b[other]),
-        relation: None,
-        measures: None,
-    }));
+    for other in lone_b {
+        if let Some(&one) = again_a.get(&other) {
+            found.push(MemberMatch {
+                again: (true, false),
+                ..matched(&a[one], &b[other], of_a[one] == of_b[other])
+            });
+        } else if !taken[other] {
+            found.push(MemberMatch {
+                b: side(&b[other]),
+                ..MemberMatch::default()
+            });
+        }
+    }
     found
 }
 
+/// The members of one side, with their digests.
+type MembersOf<'a> = (&'a [HeldContent], &'a [ContentDigest]);
+
+/// Matches each of the members `lone` with one of the members `others` of the other side: with an
+/// equal one, or else with the one that shares most, if the two have a relation.
+fn also_matched(
+    lone: &[usize],
+    others: &[usize],
+    ((ours, of_ours), (theirs, of_theirs)): (MembersOf<'_>, MembersOf<'_>),
+) -> HashMap<usize, usize> {
+    let equal = others.iter().rev().map(|&other| (of_theirs[other], other));
+    let equal: HashMap<ContentDigest, usize> = equal.collect();
+    let is_measured = lone.len() * others.len() <= MOST_TRIED;
+    let measured = others.iter().filter(|_| is_measured && !lone.is_empty());
+    let measured: Vec<(usize, Provable)> = measured
+        .map(|&other| (other, provable(&theirs[other])))
+        .collect();
+    let best = |one: usize| {
+        let content = provable(&ours[one]);
+        let shares = measured.iter().filter_map(|(other, of_other)| {
+            let sizes = (size(&ours[one]), size(&theirs[*other]));
+            let found = content.measure(of_other, Unit::Words);
+            let found = judged(found, sizes, Relation::MIN_SHARED);
+            found.relation?;
+            Some((found.measures.containment(), Reverse(*other)))
+        });
+        shares.max().map(|(_, Reverse(other))| other)
+    };
+    let found = lone.iter().filter_map(|&one| {
+        let other = equal.get(&of_ours[one]).copied();
+        Some((one, other.or_else(|| best(one))?))
+    });
+    found.collect()
+}
+
+fn provable(content: &HeldContent) -> Provable {
+    Provable::new(content.kind, content.bytes.clone())
+}
+
+const fn size(content: &HeldContent) -> ByteLen {
+    ByteLen(content.bytes.len() as u64)
+}
+
 fn matched(a: &HeldContent, b: &HeldContent, is_equal: bool) -> MemberMatch {
-    let size = |content: &HeldContent| ByteLen(content.bytes.len() as u64);
     let (relation, measures, unit) = if is_equal {
         let unit = similarity::proof::unit_of(a.kind, b.kind, Unit::Words);
         (
@@ -173,7 +233,6 @@ fn matched(a: &HeldContent, b: &HeldContent, is_equal: bool) -> MemberMatch {
             unit,
         )
     } else {
-        let provable = |content: &HeldContent| Provable::new(content.kind, content.bytes.clone());
         let found = provable(a).measure(&provable(b), Unit::Words);
         let found = judged(found, (size(a), size(b)), Relation::MIN_SHARED);
         (found.relation, found.measures, found.unit)
@@ -183,5 +242,72 @@ fn matched(a: &HeldContent, b: &HeldContent, is_equal: bool) -> MemberMatch {
         b: Some((b.names.clone(), size(b))),
         relation,
         measures: Some((measures, unit)),
+        again: (false, false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_core::ContentKind;
+    use resemble_testutil::prose::sentences;
+
+    use super::*;
+
+    fn held(names: &str, text: &str) -> HeldContent {
+        HeldContent {
+            names: names.into(),
+            kind: ContentKind::Text,
+            bytes: text.into(),
+        }
+    }
+
+    /// Returns the names and the relation of each match.
+    fn rows(a: &[HeldContent], b: &[HeldContent]) -> Vec<(String, String, Option<Relation>)> {
+        let name = |side: Option<(Vec<u8>, ByteLen)>| {
+            let names = side.map_or_else(|| b"-".to_vec(), |side| side.0);
+            String::from_utf8_lossy(&names).into_owned()
+        };
+        let rows = matches(a, b).into_iter();
+        rows.map(|row| (name(row.a), name(row.b), row.relation))
+            .collect()
+    }
+
+    #[test]
+    fn a_member_whose_like_has_a_partner_is_not_on_one_side_only() {
+        let text = sentences(1, 20);
+        let later = format!("{text} {}", sentences(2, 1));
+        let a = [
+            held("first", &text),
+            held("copy", &text),
+            held("later", &later),
+            held("other", &sentences(3, 20)),
+        ];
+        let b = [held("text", &text)];
+        let near = Some(Relation::Near);
+        let equal = Some(Relation::Identical);
+        let row = |a: &str, b: &str, relation| (a.to_owned(), b.to_owned(), relation);
+        assert_eq!(
+            rows(&a, &b),
+            [
+                row("first", "text", equal),
+                row("copy", "text", equal),
+                row("later", "text", near),
+                row("other", "-", None),
+            ]
+        );
+        assert_eq!(
+            rows(&b, &a),
+            [
+                row("text", "first", equal),
+                row("text", "copy", equal),
+                row("text", "later", near),
+                row("-", "other", None),
+            ]
+        );
+        let of_b = matches(&a, &b).into_iter();
+        assert_eq!(
+            of_b.filter(|row| row.b.is_some() && !row.again.1).count(),
+            1
+        );
     }
 }
