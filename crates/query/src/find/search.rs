@@ -91,6 +91,7 @@ pub(super) fn search_in(
         own_place: own_place(snapshot, subject)?,
         own_content: own_content(snapshot, subject)?,
         faces: Faces::of(ContentKind::Empty, []),
+        wholes: [0; 2],
         drafts: Vec::new(),
         rows: HashMap::new(),
         further: FurtherCopies::default(),
@@ -107,6 +108,11 @@ pub(super) fn search_in(
         .iter()
         .map(|(rendition, digest)| (*rendition, digest.kind));
     search.faces = Faces::of(subject.digest.kind, kinds);
+    for (rendition, digest) in &others {
+        if let Some(at) = rendition.which_whole() {
+            search.wholes[at] = digest.size.0;
+        }
+    }
     search.rendition(Rendition::Own, &subject.digest)?;
     for (rendition, digest) in &others {
         search.rendition(*rendition, digest)?;
@@ -154,6 +160,8 @@ struct Search<'a> {
     own_content: Option<ContentId>,
     /// The renditions of the subject.
     faces: Faces,
+    /// The bytes of the subject's two wholes; 0 without one.
+    wholes: [u64; 2],
     /// Pairs that are to be measured on their contents.
     drafts: Vec<Draft>,
     rows: HashMap<Place, Match>,

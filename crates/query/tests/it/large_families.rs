@@ -13,6 +13,7 @@ use resemble_testutil::random::noise;
 
 use crate::plain::{groups, pairs};
 use crate::scene::Scene;
+use crate::scene::fake::{fake, member, text_of};
 
 /// The number of near-copies. If this number of contents were otherwise different, the pieces that
 /// they share would be boilerplate.
@@ -128,6 +129,28 @@ fn texts_under_one_header_are_no_near_copies() {
     let rows = answer.rows.iter();
     let rows: Vec<_> = rows.map(|row| (name(&row.a), name(&row.b))).collect();
     assert!(rows.is_empty(), "{} {:?}", rows.len(), rows.first());
+}
+
+/// Mails with one attachment are near-copies by all that they hold.
+#[test]
+fn near_copies_of_a_mail_that_have_no_row_are_counted() {
+    let mut scene = Scene::with_parts();
+    let attached = member("a.txt", sentences(1, 60));
+    for at in 0..COPIES {
+        let own = text_of(sentences(10_000 + at as u64, 1));
+        scene.write(
+            &format!("{at:04}"),
+            fake(at as u64, &[own, attached.clone()]),
+        );
+    }
+    scene.scan();
+    let snapshot: Snapshot = scene.index.snapshot().expect("a snapshot");
+    let subject = scene.subject("0000");
+    let asked = PathText::from(scene.path("0000").as_path());
+    let answer = find::find(&snapshot, &subject, &asked, &FindOptions::default());
+    let answer = answer.expect("an answer");
+    assert!(answer.rows.len() < COPIES - 1);
+    assert_eq!(answer.header.total, COPIES as u64 - 1);
 }
 
 /// If several near-copies resemble a file equally well, only some of them are compared. The choice

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use resemble_core::ContentId;
+use resemble_core::{ContentId, Relation};
 use resemble_index::PartRole;
 use resemble_relate::AskError;
-use resemble_relate::renditions::{Place, Rendition};
+use resemble_relate::renditions::{Place, Rendition, wholes_of};
 
 use super::Search;
 use crate::find::Similar;
@@ -43,7 +43,9 @@ impl Search<'_> {
             let content = occurrence.place.content;
             if occurrence.place.member.is_some() {
                 self.further.members.insert(copy);
-            } else if !self.further.files.contains_key(&content) && !self.holds_members(content)? {
+            } else if !self.further.files.contains_key(&content)
+                && self.is_copy(rendition, content)?
+            {
                 let files = self.files_of(content)?;
                 self.further.files.insert(content, files);
             }
@@ -51,7 +53,24 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns whether a content is an archive or a mail, which has entries only for its members.
+    /// Returns whether a content is a near-copy of the subject if this rendition of it is one. An
+    /// archive or a mail is a copy only if the rendition is a whole with most of what both hold.
+    fn is_copy(&self, rendition: Rendition, content: ContentId) -> Result<bool, AskError> {
+        if !self.holds_members(content)? {
+            return Ok(true);
+        }
+        let Some(at) = rendition.which_whole() else {
+            return Ok(false);
+        };
+        let theirs = wholes_of(self.snapshot, Place::file(content))?;
+        let theirs = theirs.map(|whole| whole.map_or(0, |whole| whole.size.0));
+        let is_most = |sizes: [u64; 2]| {
+            sizes[at] as f64 >= Relation::MOSTLY * sizes.iter().sum::<u64>() as f64
+        };
+        Ok(is_most(self.wholes) && is_most(theirs))
+    }
+
+    /// Returns whether a content is an archive or a mail.
     fn holds_members(&self, content: ContentId) -> Result<bool, AskError> {
         let row = self.snapshot.content(content)?;
         if row.is_none_or(|row| row.parts == 0) {
