@@ -1,12 +1,14 @@
 //! An archive and a single file are compared by the archive's members, however small the file's
 //! share of the archive.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use resemble_core::similarity::Templates;
 use resemble_core::{Params, Relation};
 use resemble_proto::message::{
-    CompareOptions, CompareRequest, Comparison, FindOptions, GroupsRequest, Layer,
+    Cluster, CompareOptions, CompareRequest, Comparison, FindOptions, FindRow, GroupsRequest,
+    Layer, SoftErrorKind, Whole,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -56,14 +58,14 @@ fn name(path: &PathText) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn compared(scene: &Scene, from_disk: bool) -> (Comparison, Shares) {
+fn asked(scene: &Scene, from_disk: bool) -> Whole<Comparison> {
     let [a, b] = ["a", "b"].map(|side| PathText::from(scene.path(side)));
     let options = CompareOptions {
         text: true,
         ..CompareOptions::default()
     };
     let request = CompareRequest { a, b, options };
-    let comparison = if from_disk {
+    if from_disk {
         let mut local = LocalIndex::open(LocalOptions {
             catalogues: None,
             part_reader: Some(Arc::new(Fake)),
@@ -74,13 +76,17 @@ fn compared(scene: &Scene, from_disk: bool) -> (Comparison, Shares) {
         })
         .expect("an index");
         let answer = local.compare(&request, &Templates::default(), &mut Unobserved);
-        answer.expect("an answer").body
+        answer.expect("an answer")
     } else {
         let snapshot = scene.index.snapshot().expect("a snapshot");
         let cache = MemoryCache::default();
         let answer = compare_with_parts(&snapshot, &request, Some(&Fake), &cache);
-        answer.expect("an answer").body
-    };
+        answer.expect("an answer")
+    }
+}
+
+fn compared(scene: &Scene, from_disk: bool) -> (Comparison, Shares) {
+    let comparison = asked(scene, from_disk).body;
     let rows = comparison.entries.iter();
     let shares = rows.filter_map(|row| {
         let (_, b) = (row.a.as_ref()?, row.b.as_ref()?);
@@ -89,6 +95,40 @@ fn compared(scene: &Scene, from_disk: bool) -> (Comparison, Shares) {
     let mut shares: Shares = shares.collect();
     shares.sort();
     (comparison, shares)
+}
+
+fn clusters(scene: &Scene) -> Vec<Cluster> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let request = GroupsRequest {
+        scope: scene.scope(),
+        text: true,
+        ..GroupsRequest::default()
+    };
+    let answer = groups_with_parts(
+        &snapshot,
+        &request,
+        Some(&Fake),
+        KnownPairs::None,
+        scene.temp.root(),
+    );
+    answer.expect("an answer").body.clusters
+}
+
+/// Returns the rows of `find` for the archive.
+fn rows_of_archive(scene: &Scene) -> Vec<FindRow> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let path = scene.path("a/all.zip");
+    let subject = Subject::indexed(&snapshot, &path, &Params::default());
+    let subject = subject.expect("readable").expect("indexed");
+    let subject = subject.with_part_reader(Some(Arc::new(Fake)));
+    let options = FindOptions {
+        text: true,
+        scope: scene.scope(),
+        ..FindOptions::default()
+    };
+    let asked = PathText::from(path.as_path());
+    let answer = find::find(&snapshot, &subject, &asked, &options);
+    answer.expect("an answer").rows
 }
 
 fn names(shares: &Shares) -> Vec<&str> {
@@ -114,22 +154,8 @@ fn trees_meet_by_the_members_of_an_archive() {
 #[test]
 fn a_cluster_has_the_files_of_an_archive() {
     let scene = scene();
-    let snapshot = scene.index.snapshot().expect("a snapshot");
-    let scope = scene.scope();
-    let request = GroupsRequest {
-        scope: scope.clone(),
-        text: true,
-        ..GroupsRequest::default()
-    };
-    let answer = groups_with_parts(
-        &snapshot,
-        &request,
-        Some(&Fake),
-        KnownPairs::None,
-        scene.temp.root(),
-    );
-    let body = answer.expect("an answer").body;
-    let links = body.clusters.iter().flat_map(|cluster| &cluster.links);
+    let clusters = clusters(&scene);
+    let links = clusters.iter().flat_map(|cluster| &cluster.links);
     let mut found: Shares = links
         .map(|link| {
             assert_eq!((name(&link.a), link.layer), ("all.zip".into(), Layer::Text));
@@ -141,18 +167,7 @@ fn a_cluster_has_the_files_of_an_archive() {
     assert_eq!(found, compared(&scene, false).1, "the figures of compare");
     // `find` shows the same figures. It lists at least the two files that have the text of a
     // member.
-    let path = scene.path("a/all.zip");
-    let subject = Subject::indexed(&snapshot, &path, &Params::default());
-    let subject = subject.expect("readable").expect("indexed");
-    let subject = subject.with_part_reader(Some(Arc::new(Fake)));
-    let options = FindOptions {
-        text: true,
-        scope,
-        ..FindOptions::default()
-    };
-    let asked = PathText::from(path.as_path());
-    let answer = find::find(&snapshot, &subject, &asked, &options);
-    let rows = answer.expect("an answer").rows;
+    let rows = rows_of_archive(&scene);
     let related = rows.iter().filter(|row| row.relation.is_some());
     for row in related {
         assert_eq!(row.relation, Some(Relation::Contains), "{row:?}");
@@ -176,18 +191,40 @@ fn one_member_makes_no_archives_kin() {
     scene.scan();
     let (answer, shares) = compared(&scene, false);
     assert!(shares.is_empty(), "{:?}", answer.entries);
-    let snapshot = scene.index.snapshot().expect("a snapshot");
-    let request = GroupsRequest {
-        scope: scene.scope(),
-        text: true,
-        ..GroupsRequest::default()
-    };
-    let answer = groups_with_parts(
-        &snapshot,
-        &request,
-        Some(&Fake),
-        KnownPairs::None,
-        scene.temp.root(),
-    );
-    assert_eq!(answer.expect("an answer").body.clusters, []);
+    assert_eq!(clusters(&scene), []);
+}
+
+/// Files that are equal to a member beyond the first thousand are found, and `compare` says that it
+/// did not look for them.
+#[test]
+fn members_beyond_the_first_thousand_are_not_lost_silently() {
+    let mut scene = Scene::with_parts();
+    let text = |n: u64| sentences(20_000 + n, 12);
+    let members: Vec<_> = (0..1005)
+        .map(|n| member(&format!("{n:04}.txt"), text(n)))
+        .collect();
+    scene.write("a/all.zip", fake(1, &members));
+    for n in [3, 1002] {
+        scene.write(&format!("b/{n}.txt"), text(n));
+    }
+    scene.write("b/1003.doc", fake(2, &[text_of(text(1003))]));
+    scene.scan();
+    let held = ["1002.txt", "1003.doc", "3.txt"];
+    let found: BTreeSet<String> = rows_of_archive(&scene)
+        .iter()
+        .map(|row| name(&row.path))
+        .collect();
+    assert!(found.iter().eq(held), "{found:?}");
+    let clusters = clusters(&scene);
+    let links = clusters.iter().flat_map(|cluster| &cluster.links);
+    let linked: BTreeSet<String> = links.map(|link| name(&link.b)).collect();
+    assert!(linked.iter().eq(held), "{linked:?}");
+    for from_disk in [false, true] {
+        let errors = asked(&scene, from_disk).errors;
+        let [error] = &errors[..] else {
+            panic!("{errors:?}");
+        };
+        assert_eq!(error.kind, SoftErrorKind::LeftOut);
+        assert!(error.message.ends_with("1000 of 1005 members"), "{error:?}");
+    }
 }

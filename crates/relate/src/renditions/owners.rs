@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind};
-use resemble_index::{ContentRow, ReadError, Snapshot};
+use resemble_index::{ContentRow, ReadError, SkippedPart, Snapshot};
 
 use crate::renditions::faces::Faces;
 use crate::renditions::{MOST_MEMBERS, Place, Rendition, WholeDigest, held_contents, renditions};
@@ -41,6 +41,25 @@ impl StandIn {
             kind: row.kind,
         }
     }
+}
+
+/// Returns the notice that only [`MOST_MEMBERS`] of the `count` contents in an archive nominate it.
+/// Returns `None` if all do.
+pub fn further_members(count: usize) -> Option<SkippedPart> {
+    let purpose = SkippedPart::ON_PURPOSE;
+    (count > MOST_MEMBERS).then(|| SkippedPart {
+        path: Vec::new(),
+        reason: format!(
+            "{purpose}single files are looked for in {MOST_MEMBERS} of {count} members"
+        ),
+    })
+}
+
+/// Returns a content as a member of an archive. Returns `None` if it is too small to be compared.
+fn member(snapshot: &Snapshot, content: ContentId) -> Result<Option<StandIn>, ReadError> {
+    let row = snapshot.content(content)?;
+    let row = row.filter(|row| !too_small(row.size));
+    Ok(row.map(|row| StandIn::of(Rendition::Member, &row)))
 }
 
 /// The renditions of the files of a question, without their own bytes.
@@ -92,7 +111,8 @@ impl RenditionOwners {
     }
 
     fn read(snapshot: &Snapshot, scoped: &ScopedFiles, members: usize) -> Result<Self, ReadError> {
-        let mut found = Self::default();
+        let mut all: Vec<(ContentRow, Vec<StandIn>)> = Vec::new();
+        let mut further: Vec<(usize, Vec<ContentId>)> = Vec::new();
         for owner in scoped.contents() {
             let Some(own) = snapshot.content(owner)?.filter(|row| row.parts > 0) else {
                 continue;
@@ -103,13 +123,30 @@ impl RenditionOwners {
                 stand_ins.extend(row.map(|row| StandIn::of(rendition, &row)));
             }
             let holds = stand_ins.iter().any(|one| one.rendition.is_whole());
-            let most = if holds { members } else { 0 };
-            for content in held_contents(snapshot, Place::file(owner), most)? {
-                let row = snapshot.content(content)?;
-                let row = row.filter(|row| !too_small(row.size));
-                stand_ins.extend(row.map(|row| StandIn::of(Rendition::Member, &row)));
+            let most = if holds && members > 0 { usize::MAX } else { 0 };
+            let mut held = held_contents(snapshot, Place::file(owner), most)?;
+            if held.len() > members {
+                further.push((all.len(), held.split_off(members)));
             }
-            found.add(owner, own.kind, stand_ins);
+            for content in held {
+                stand_ins.extend(member(snapshot, content)?);
+            }
+            all.push((own, stand_ins));
+        }
+        // Members beyond the bound nominate nothing, but files that are equal to one are found.
+        let alone = all.iter().flat_map(|(_, stand_ins)| stand_ins);
+        let alone =
+            alone.filter(|one| matches!(one.rendition, Rendition::Text | Rendition::Unpacked));
+        let alone: HashSet<ContentId> = alone.map(|one| one.content).collect();
+        for (at, mut held) in further {
+            held.retain(|content| scoped.has_file_of(*content) || alone.contains(content));
+            for content in held {
+                all[at].1.extend(member(snapshot, content)?);
+            }
+        }
+        let mut found = Self::default();
+        for (own, stand_ins) in all {
+            found.add(own.id, own.kind, stand_ins);
         }
         Ok(found)
     }

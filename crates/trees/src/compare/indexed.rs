@@ -14,6 +14,7 @@ use resemble_proto::message::{CompareRequest, Scope, SoftError};
 use resemble_proto::path::PathText;
 use resemble_relate::AskError;
 use resemble_relate::parallel::both;
+use resemble_relate::renditions::owners::further_members;
 use resemble_relate::renditions::{MOST_MEMBERS, Place, Rendition, held_contents, renditions};
 use resemble_relate::scope::Rules;
 use rustix::io::Errno;
@@ -136,7 +137,12 @@ fn take_apart(
         let place = Place::file(ids[owner]);
         let mut found = renditions(snapshot, place)?;
         if found.iter().any(|(rendition, _)| rendition.is_whole()) {
-            let held = held_contents(snapshot, place, MOST_MEMBERS)?.into_iter();
+            let held = held_contents(snapshot, place, usize::MAX)?;
+            if let Some(further) = further_members(held.len()) {
+                let skipped = sides.skipped_parts.entry(owner as u32).or_default();
+                skipped.push(further);
+            }
+            let held = held.into_iter().take(MOST_MEMBERS);
             found.extend(held.map(|content| (Rendition::Member, content)));
         }
         for (rendition, id) in found {

@@ -13,7 +13,8 @@ use resemble_relate::nominate::members::{HeldMembers, nominate_by_members, sampl
 use resemble_relate::prove::members::{AloneSide, ComparedSide};
 use resemble_relate::renditions::faces::Faces;
 use resemble_relate::renditions::{
-    self, Occurrence, Place, Rendition, WholeDigest, faces_of, occurrences,
+    self, MOST_MEMBERS, Occurrence, Place, Rendition, WholeDigest, faces_of, held_contents,
+    occurrences,
 };
 
 use super::drafts::{Draft, DraftSides};
@@ -201,6 +202,17 @@ impl Search<'_> {
         let mut members = Vec::new();
         for member in &self.members.members {
             members.extend(self.snapshot.content_by_digest(&member.content)?);
+        }
+        // Members beyond the bound nominate nothing, but files that are equal to one are found.
+        if let Some(own) = self.own_place {
+            let held = held_contents(self.snapshot, own, usize::MAX)?;
+            for content in held.into_iter().skip(MOST_MEMBERS) {
+                let row = self.snapshot.content(content)?;
+                let is_elsewhere = |row: ContentRow| row.files > 0 || row.uses > 1;
+                if row.is_some_and(is_elsewhere) {
+                    members.push(content);
+                }
+            }
         }
         let samples = self.members.samples();
         for found in nominate_by_members(self.snapshot, &members, &samples, self.scoped)? {

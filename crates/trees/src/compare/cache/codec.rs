@@ -22,7 +22,7 @@ use crate::compare::record::{decode, encode};
 use crate::compare::sides::Content;
 
 /// The version of the format. A head with another version is treated as missing.
-const VERSION: u64 = 6;
+const VERSION: u64 = 7;
 
 /// The first record of an inventory: its tree, and the pools that it needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 
 use resemble_core::Digest;
 use resemble_core::similarity::too_small;
+use resemble_relate::renditions::owners::further_members;
 use resemble_relate::renditions::{MOST_MEMBERS, Rendition, held_among, renditions_among};
 use resemble_scan::parts::{DigestedParts, HEAD};
 use resemble_scan::read::{open_regular, read_prefix};
@@ -36,15 +37,17 @@ impl Worker<'_, '_> {
             let now = Stat::of(fd).ok()?;
             now.unchanged_since(&document.stat).then_some(parts)
         });
-        let Some(parts) = parts else {
+        let Some(mut parts) = parts else {
             self.notes.again = true;
             return;
         };
         self.notes.again |= parts.again;
-        let stand_ins = stand_ins(&parts).into_iter();
+        let (stand_ins, held) = stand_ins(&parts);
         let stand_ins = stand_ins
+            .into_iter()
             .map(|(rendition, digest)| (rendition, self.keep(digest)))
             .collect();
+        parts.skipped.extend(further_members(held));
         let mut table = self.shared.table.lock();
         table.apart.insert(document.number, stand_ins);
         if !parts.skipped.is_empty() {
@@ -54,21 +57,24 @@ impl Worker<'_, '_> {
 }
 
 /// Returns the contents by which a file is compared in addition to its bytes. Each has its kind,
-/// for example the text or a member of an archive.
-fn stand_ins(parts: &DigestedParts) -> Vec<(Rendition, &Digest)> {
+/// for example the text or a member of an archive. Also returns the number of contents in an
+/// archive.
+fn stand_ins(parts: &DigestedParts) -> (Vec<(Rendition, &Digest)>, usize) {
     let roles = parts.pieces.iter().map(|piece| (piece.role, piece.parent));
     let digest = |at: usize| parts.pieces[at].digest.as_deref();
     let renditions = renditions_among(roles.clone(), None).into_iter();
     let renditions = renditions.filter_map(|(rendition, at)| Some((rendition, digest(at)?)));
     let mut stand_ins: Vec<(Rendition, &Digest)> = renditions.collect();
+    let mut seen = HashSet::new();
     if stand_ins.iter().any(|(rendition, _)| rendition.is_whole()) {
-        let mut seen = HashSet::new();
-        let held = held_among(roles, None).into_iter().filter_map(digest);
-        let held = held
-            .filter(|digest| seen.insert(digest.content))
-            .take(MOST_MEMBERS);
-        let members = held.filter(|digest| !too_small(digest.size));
+        let mut held: Vec<&Digest> = held_among(roles, None)
+            .into_iter()
+            .filter_map(digest)
+            .collect();
+        held.retain(|digest| seen.insert(digest.content));
+        let members = held.into_iter().take(MOST_MEMBERS);
+        let members = members.filter(|digest| !too_small(digest.size));
         stand_ins.extend(members.map(|digest| (Rendition::Member, digest)));
     }
-    stand_ins
+    (stand_ins, seen.len())
 }
