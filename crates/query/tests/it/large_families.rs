@@ -3,7 +3,9 @@
 //! texts like that.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use resemble_core::Params;
 use resemble_index::Snapshot;
 use resemble_proto::message::{Answer, FindOptions, GroupsRequest, PairRow, PairsRequest};
 use resemble_proto::path::PathText;
@@ -13,7 +15,7 @@ use resemble_testutil::random::noise;
 
 use crate::plain::{groups, pairs};
 use crate::scene::Scene;
-use crate::scene::fake::{fake, member, text_of};
+use crate::scene::fake::{Fake, fake, member, text_of};
 
 /// The number of near-copies. If this number of contents were otherwise different, the pieces that
 /// they share would be boilerplate.
@@ -135,9 +137,9 @@ fn texts_under_one_header_are_no_near_copies() {
 #[test]
 fn near_copies_of_a_mail_that_have_no_row_are_counted() {
     let mut scene = Scene::with_parts();
-    let attached = member("a.txt", sentences(1, 60));
+    let attached = member("a.txt", sentences(1, 150));
     for at in 0..COPIES {
-        let own = text_of(sentences(10_000 + at as u64, 1));
+        let own = text_of(sentences(10_000 + at as u64, 4));
         scene.write(
             &format!("{at:04}"),
             fake(at as u64, &[own, attached.clone()]),
@@ -145,10 +147,16 @@ fn near_copies_of_a_mail_that_have_no_row_are_counted() {
     }
     scene.scan();
     let snapshot: Snapshot = scene.index.snapshot().expect("a snapshot");
-    let subject = scene.subject("0000");
-    let asked = PathText::from(scene.path("0000").as_path());
-    let answer = find::find(&snapshot, &subject, &asked, &FindOptions::default());
-    let answer = answer.expect("an answer");
+    let path = scene.path("0000");
+    let subject = find::Subject::indexed(&snapshot, &path, &Params::default());
+    let subject = subject.expect("an index").expect("an indexed file");
+    let subject = subject.with_part_reader(Some(Arc::new(Fake)));
+    let asked = PathText::from(path.as_path());
+    let options = FindOptions {
+        text: true,
+        ..FindOptions::default()
+    };
+    let answer = find::find(&snapshot, &subject, &asked, &options).expect("an answer");
     assert!(answer.rows.len() < COPIES - 1);
     assert_eq!(answer.header.total, COPIES as u64 - 1);
 }
