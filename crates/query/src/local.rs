@@ -28,7 +28,7 @@ use std::sync::Arc;
 use resemble_catalogue::{self as catalogue, CatalogueError};
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
-use resemble_index::{Index, MergeWork, OpenError, ReadError, Snapshot};
+use resemble_index::{Change, Index, MergeWork, OpenError, ReadError, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{
     CompareRequest, Comparison, Coverage, CoveredRequest, Groups, GroupsRequest, Whole, reason,
@@ -247,10 +247,32 @@ impl LocalIndex {
         let targets: Vec<Target> = outermost.iter().map(Target::subtree).collect();
         let report = self.ingest.reconcile(&targets, observer)?;
         self.changes += report.changes;
+        self.drop_unlisted(&outermost, &report)?;
         if !report.stopped {
             self.remember(&outermost)?;
         }
         Ok(report)
+    }
+
+    /// Removes what the index has below directories that could not be listed now. A daemon keeps
+    /// such entries until it can list the directory. No later check would correct the answer of a
+    /// command.
+    fn drop_unlisted(&mut self, trees: &[PathBuf], report: &Report) -> Result<(), LocalError> {
+        let snapshot = self.snapshot_without_lists()?;
+        let unlisted = snapshot.unlisted_within(trees)?.into_iter();
+        let unlisted = unlisted.map(|dir| dir.path);
+        let mut removals = Vec::new();
+        for dir in unlisted.chain(report.unavailable.iter().cloned()) {
+            let names = snapshot.list(&dir)?.into_iter();
+            removals.extend(names.map(|(name, _)| Change::Remove(dir.join(name))));
+        }
+        drop(snapshot);
+        if !removals.is_empty() {
+            self.changes += removals.len() as u64;
+            let applied = self.index().apply(removals);
+            applied.map_err(IngestError::Apply)?;
+        }
+        Ok(())
     }
 
     fn root(&self, path: &Path) -> RootOptions {

@@ -1,12 +1,14 @@
 //! Tests the index of a command: which files it scans and caches, and how it works without a cache.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_scan::ingest::{Listing, Observer, Unobserved};
 use resemble_scan::walk::Stat;
+use resemble_testutil::in_a_process_of_its_own;
 
 fn options(cache: Option<PathBuf>) -> LocalOptions {
     LocalOptions {
@@ -85,6 +87,40 @@ fn a_second_command_reads_nothing_that_has_not_changed() {
     // The files changed a moment ago, so they may be read again. But the index still has the same
     // 20 files.
     assert_eq!(read(&tree).1, 20);
+}
+
+/// The index has the files below the directory, because an earlier question named a subdirectory.
+/// They are gone when the question names the directory itself.
+#[test]
+fn a_cache_has_nothing_below_a_named_directory_that_cannot_be_listed() {
+    let name = "local::a_cache_has_nothing_below_a_named_directory_that_cannot_be_listed";
+    if in_a_process_of_its_own(name, true) {
+        return;
+    }
+    let temp = tempfile::tempdir().expect("a folder");
+    let tree = temp.path().canonicalize().expect("a folder").join("tree");
+    let below = tree.join("below");
+    fs::create_dir_all(&below).expect("a folder");
+    fs::write(below.join("file"), "text").expect("a file");
+    let cache = temp.path().join("cache/cache.redb");
+    let entries = |named: &PathBuf| {
+        let mut local = LocalIndex::open(options(Some(cache.clone()))).expect("open");
+        let paths = std::slice::from_ref(named);
+        local.refresh(paths, &mut Unobserved).expect("looked at");
+        let snapshot = local.snapshot().expect("a snapshot");
+        let names = snapshot.list(named).expect("readable");
+        let unlisted = snapshot.unlisted_within(paths).expect("readable");
+        drop(snapshot);
+        local.close();
+        (names.len(), unlisted.len())
+    };
+    assert_eq!(entries(&below), (1, 0));
+    let mode = |mode| fs::set_permissions(&tree, Permissions::from_mode(mode)).expect("chmod");
+    mode(0o300);
+    fs::remove_file(below.join("file")).expect("removed");
+    assert_eq!(entries(&tree), (0, 1));
+    mode(0o700);
+    assert_eq!(entries(&tree), (1, 0));
 }
 
 #[test]
