@@ -23,6 +23,10 @@ fn errors(report: &resemble_scan::ingest::Report) -> Vec<(PathBuf, i32)> {
         .collect()
 }
 
+fn chmod(scene: &Scene, name: &str, mode: u32) {
+    fs::set_permissions(scene.path(name), Permissions::from_mode(mode)).expect("chmod");
+}
+
 #[test]
 fn what_may_not_be_read_is_said_and_not_shown() {
     if in_a_process_of_its_own("hostile::what_may_not_be_read_is_said_and_not_shown", true) {
@@ -40,12 +44,9 @@ fn what_may_not_be_read_is_said_and_not_shown() {
         scene.write(name, text(name.len() as u64, 2000));
     }
     scene.scan();
-    let mode = |name: &str, mode| {
-        fs::set_permissions(scene.path(name), Permissions::from_mode(mode)).expect("chmod");
-    };
-    mode("shut", 0);
-    mode("closed", 0);
-    mode("blind", 0o400); // may be listed, its entries may not be looked at
+    chmod(&scene, "shut", 0);
+    chmod(&scene, "closed", 0);
+    chmod(&scene, "blind", 0o400); // may be listed, its entries may not be looked at
     let (shut, closed, blind) = (
         scene.path("shut"),
         scene.path("closed"),
@@ -69,12 +70,22 @@ fn what_may_not_be_read_is_said_and_not_shown() {
             .is_some_and(|state| state.content().is_some())
     );
     scene.assert_as_fresh("denied");
-    let mode = |name: &str, mode| {
-        fs::set_permissions(scene.path(name), Permissions::from_mode(mode)).expect("chmod");
-    };
-    mode("shut", 0o600);
-    mode("closed", 0o700);
-    mode("blind", 0o700);
+    // Events about names in a directory that may only be listed: one is gone, one is new.
+    let other = scene.path("blind/other");
+    chmod(&scene, "blind", 0o700);
+    fs::rename(scene.path("blind/file"), &other).expect("renamed");
+    chmod(&scene, "blind", 0o400);
+    let named = ["blind/file", "blind/other"].map(|name| scene.path(name));
+    let report = scene.look(&named.clone().map(|path| Target::entry(path, Cause::Named)));
+    assert_eq!(errors(&report), [(other, denied)]);
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let entries = named.map(|path| snapshot.entry(&path).expect("readable"));
+    assert_eq!(entries, [None, Some(Entry::Gap(Gap::Failed(denied)))]);
+    drop(snapshot);
+    scene.assert_as_fresh("names in events");
+    chmod(&scene, "shut", 0o600);
+    chmod(&scene, "closed", 0o700);
+    chmod(&scene, "blind", 0o700);
     let report = scene.scan();
     assert_eq!((report.error_count, report.progress.files_read), (0, 4));
     scene.assert_as_fresh("allowed again");

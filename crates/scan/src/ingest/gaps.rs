@@ -6,8 +6,8 @@
 //!    new scan could not find them either.
 //! 2. **After a transient failure** (no descriptors, a disk error), the entries below stay in the
 //!    index.
-//! 3. **A gap ends** when the directory can be listed again, or when the name is checked and is
-//!    another kind of entry.
+//! 3. **A gap ends** when the directory can be listed again, when a listing lacks the name, or when
+//!    the name is checked and is another kind of entry.
 
 use std::ffi::OsString;
 use std::path::Path;

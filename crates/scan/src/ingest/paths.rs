@@ -177,8 +177,14 @@ impl Run<'_> {
                 return self.remove(path, Why::Vanished);
             }
             Err(errno) if means_denied(errno) => {
-                self.report.error(path, errno.raw_os_error());
-                return self.leave_named(path, Gap::Failed(errno.raw_os_error()));
+                // The names in a directory may be listed even if they may not be accessed. So the
+                // listing of the closest accessible directory decides whether the name exists.
+                let mut above = path.ancestors().skip(1);
+                let listable = above.find(|dir| place.anchor.stat_at(dir).is_ok());
+                if let Some(dir) = listable {
+                    self.look_again(dir.to_owned());
+                }
+                return Ok(());
             }
             Err(errno) => {
                 self.report.error(path, errno.raw_os_error());
