@@ -60,17 +60,14 @@ impl ReadSubject {
         member: Option<u32>,
         params: &Params,
     ) -> Self {
-        let rows = || pieces.iter().map(|piece| (piece.role, piece.parent));
-        let renditions = renditions_among(rows(), member);
-        let held = held_among(rows(), member).into_iter();
+        let rows = pieces.iter().map(|piece| (piece.role, piece.parent));
+        let rows: Vec<_> = rows.collect();
+        let held = held_among(rows.iter().copied(), member).into_iter();
         let held = HeldMembers::of(held.filter_map(|at| pieces[at].digest.as_deref()), params);
         let mut pieces = pieces;
-        let mut take = |number: usize| Some(*pieces.get_mut(number)?.digest.take()?);
+        let content = |at: usize| pieces[at].digest.take().map(|digest| *digest);
         Self {
-            others: renditions
-                .into_iter()
-                .filter_map(|(rendition, number)| Some((rendition, take(number)?)))
-                .collect(),
+            others: renditions_among(rows.into_iter(), member, content),
             digest,
             held: (!held.members.is_empty()).then_some(held),
             bytes: None,

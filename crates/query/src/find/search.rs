@@ -22,7 +22,9 @@ use resemble_relate::nominate::members::HeldMembers;
 use resemble_relate::parallel::{ordered_on, threads};
 use resemble_relate::prove::members::AloneSide;
 use resemble_relate::renditions::faces::Faces;
-use resemble_relate::renditions::{Occurrence, Place, Rendition, lies_in, occurrences, same_words};
+use resemble_relate::renditions::{
+    Occurrence, Place, Rendition, is_packed_again, lies_in, occurrences, same_words,
+};
 use resemble_relate::scope::ScopedFiles;
 
 use super::bound::NomineeBound;
@@ -360,6 +362,7 @@ impl Search<'_> {
             if is_here
                 && self.own_content != Some(place.content)
                 && !self.is_of_subject(place)?
+                && !is_packed_again(self.snapshot, &occurrence)?
                 && let Some(meeting) = self.meeting(rendition, &occurrence, row, is_equal)?
             {
                 kept.push((occurrence, meeting));

@@ -21,7 +21,7 @@ use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 
 /// The maximum number of files with the same content that are tried.
-const TRIED: usize = 4;
+pub const TRIED: usize = 4;
 
 /// A content that is to be read.
 #[derive(Clone, Copy, Debug)]
@@ -112,25 +112,25 @@ impl ContentReader<'_> {
     /// Extracts the text of a document that is the wanted content.
     fn text_of_document(&self, wanted: &WantedContent) -> Result<Vec<u8>, SoftError> {
         let owners = self.renditions.owners(wanted.id).iter();
-        let mut owners = owners
+        let owners = owners
             .filter(|(_, rendition)| matches!(rendition, Rendition::Text | Rendition::Unpacked));
-        let holder = owners.find_map(|&(owner, _)| self.scoped.holders(owner).next());
-        let (Some(holder), Some(part_reader)) = (holder, self.part_reader) else {
+        let holders = owners.flat_map(|&(owner, _)| self.scoped.holders(owner));
+        let mut holders = holders.take(TRIED).peekable();
+        let (Some(first), Some(part_reader)) = (holders.peek(), self.part_reader) else {
             // Either there is no reader, or no scoped file has this content as its text. For
             // example, all texts of an archive joined are not the text of any document.
-            let path = holder.map_or(Path::new(""), |holder| &holder.path);
+            let path = holders.peek().map_or(Path::new(""), |first| &first.path);
             return Err(Self::unread(path, NOT_TAKEN_APART));
         };
-        if let Some(text) = decoded_text(&holder.path, wanted) {
-            return Ok(text);
+        let mut failure = Self::unread(&first.path, CHANGED);
+        for holder in holders {
+            match text_in(&holder.path, wanted, part_reader) {
+                Ok(Some(text)) => return Ok(text),
+                Ok(None) => {}
+                Err(error) => failure = soft_error(&holder.path, &error),
+            }
         }
-        let extracted =
-            extract(&holder.path, part_reader).map_err(|error| soft_error(&holder.path, &error))?;
-        let texts = extracted.map(|extracted| [extracted.text, extracted.packed]);
-        let mut texts = texts.into_iter().flatten().flatten();
-        texts
-            .find(|text| content::digest(text) == wanted.digest)
-            .ok_or_else(|| Self::unread(&holder.path, CHANGED))
+        Err(failure)
     }
 
     fn unread(path: &Path, (kind, message): (SoftErrorKind, &str)) -> SoftError {
@@ -140,6 +140,21 @@ impl ContentReader<'_> {
             message: message.to_owned(),
         }
     }
+}
+
+/// Extracts the wanted content from a document. Returns `None` if the document does not have it.
+fn text_in(
+    path: &Path,
+    wanted: &WantedContent,
+    part_reader: &dyn PartReader,
+) -> Result<Option<Vec<u8>>, AskError> {
+    if let Some(text) = decoded_text(path, wanted) {
+        return Ok(Some(text));
+    }
+    let extracted = extract(path, part_reader)?;
+    let texts = extracted.map(|extracted| [extracted.text, extracted.packed]);
+    let mut texts = texts.into_iter().flatten().flatten();
+    Ok(texts.find(|text| content::digest(text) == wanted.digest))
 }
 
 /// Returns whether a file begins like a plain text in another encoding than UTF-8.

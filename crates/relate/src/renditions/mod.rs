@@ -2,6 +2,7 @@
 //!
 //! A file is compared by several contents, its **renditions**. A document has its own bytes and its
 //! text. A compressed file has its own bytes, its only content, and the renditions of that content.
+//! If that content is compressed again, only the innermost content is a rendition.
 //! An archive or a mail also has two **wholes**: all texts in it joined, and all its other contents
 //! joined. A member of an archive has renditions, too.
 //!
@@ -320,11 +321,7 @@ pub fn renditions(
 ) -> Result<Vec<(Rendition, ContentId)>, ReadError> {
     let parts = snapshot.parts(place.content)?;
     let rows = parts.iter().map(|part| (part.role, part.parent));
-    let occurrence = renditions_among(rows, place.member);
-    let contents = occurrence.into_iter();
-    Ok(contents
-        .filter_map(|(rendition, number)| Some((rendition, parts[number].content?)))
-        .collect())
+    Ok(renditions_among(rows, place.member, |at| parts[at].content))
 }
 
 /// Returns the renditions by which a file or member is compared. If `parts` is false, only its own
@@ -357,12 +354,13 @@ pub fn faces_of(
     Ok(own.map(|own| Faces::of(own, others)))
 }
 
-/// Returns the renditions of a member, or of the file if `member` is `None`. Each has its part
-/// number. `parts` has the role and the parent of each part.
-pub fn renditions_among(
+/// Returns the renditions of a member, or of the file if `member` is `None`. `parts` has the role
+/// and the parent of each part, and `content` returns the content of a part, if it is known.
+pub fn renditions_among<T>(
     parts: impl Iterator<Item = (PartRole, Option<u32>)>,
     member: Option<u32>,
-) -> Vec<(Rendition, usize)> {
+    mut content: impl FnMut(usize) -> Option<T>,
+) -> Vec<(Rendition, T)> {
     // True for each part that is `member` itself, or one of the renditions that are searched for. A
     // parent precedes its parts, so the entry of the parent is set first.
     let mut stands = Vec::new();
@@ -375,11 +373,33 @@ pub fn renditions_among(
         };
         let stands_for = of_place && role != PartRole::Member;
         stands.push(is_place || stands_for);
-        if stands_for && !is_place {
-            found.push((Rendition::of(role), number));
+        if stands_for
+            && !is_place
+            && let Some(content) = content(number)
+        {
+            // A file that is packed several times is compared by its innermost content.
+            if role == PartRole::Unpacked {
+                found.retain(|(rendition, _)| *rendition != Rendition::Unpacked);
+            }
+            found.push((Rendition::of(role), content));
         }
     }
     found
+}
+
+/// Returns whether an occurrence is a content that is packed again, so that its file is compared by
+/// the content in it.
+pub fn is_packed_again(snapshot: &Snapshot, occurrence: &Occurrence) -> Result<bool, ReadError> {
+    let is_unpacked = occurrence.rendition == Rendition::Unpacked;
+    let Some(number) = occurrence.number.filter(|_| is_unpacked) else {
+        return Ok(false);
+    };
+    // The content of a part is the next part.
+    let next = snapshot.part(occurrence.place.content, number + 1)?;
+    Ok(next.is_some_and(|next| {
+        let is_its_content = next.role == PartRole::Unpacked && next.parent == Some(number);
+        is_its_content && next.content.is_some()
+    }))
 }
 
 /// Returns the content of the other whole of the same archive, if there is one.

@@ -25,7 +25,7 @@ use crate::compare::record;
 
 /// The version is part of every name. It is raised when findings are laid out or nominated in
 /// another way.
-const VERSION: u64 = 7;
+const VERSION: u64 = 8;
 
 /// Returns the name of the findings about these contents; `None` if they must not or need not be
 /// stored.

@@ -46,6 +46,7 @@ use resemble_proto::message::{CompareOptions, EstimateInterval, PairFigures, Sof
 use resemble_relate::judge::estimate::{enough_shared, shown_in};
 use resemble_relate::nominate::evidence::{Counts, StoredSketch};
 use resemble_relate::parallel::{in_parallel, ordered};
+use resemble_relate::prove::contents::TRIED;
 use resemble_relate::prove::cost::ReadBudget;
 use resemble_relate::prove::exact::{Proven, judged, provable};
 use resemble_relate::prove::extracted::extract;
@@ -496,14 +497,13 @@ impl PartnerQuestion<'_> {
         has_own(a, measures.a_in_b) != Some(false) && has_own(b, measures.b_in_a) != Some(false)
     }
 
-    /// Returns the path of the first file with this content, in A or else in B.
-    fn path(&self, file: u32) -> Option<PathBuf> {
+    /// Returns the paths of the files with this content, in A and then in B.
+    fn paths(&self, file: u32) -> impl Iterator<Item = PathBuf> {
         let sides = [&self.sides.a, &self.sides.b].into_iter();
-        let mut held = sides.zip(self.holders).filter_map(|(side, holders)| {
-            let held = holders.of_content(file).first()?;
-            Some(side.path(&side.entries[*held as usize]))
-        });
-        held.next()
+        sides.zip(self.holders).flat_map(move |(side, holders)| {
+            let held = holders.of_content(file).iter();
+            held.map(|&held| side.path(&side.entries[held as usize]))
+        })
     }
 
     /// Reads a content, if it still exists and is not too large.
@@ -516,32 +516,36 @@ impl PartnerQuestion<'_> {
         let owners = self.files.owners(number);
         // A member is not read here: pairs with members are measured by all members of a file.
         let owners = owners.filter(|&(_, rendition)| rendition != Rendition::Member);
-        let mut places = [(number, Rendition::Own)]
+        let places = [(number, Rendition::Own)]
             .into_iter()
             .chain(owners)
-            .filter_map(|(file, rendition)| Some((self.path(file)?, rendition)));
-        let (path, rendition) = places.next()?;
-        let read = match (rendition, self.part_reader) {
-            (Rendition::Own, _) => bytes_if(&path, wanted),
-            (_, Some(part_reader)) => extract(&path, part_reader).map(|extracted| {
-                let bytes = extracted?.rendition(rendition)?;
-                (digest(&bytes) == *wanted).then_some(bytes)
-            }),
-            (_, None) => return None,
-        };
-        match read {
-            Ok(bytes) => bytes.map(|bytes| provable(self.templates, content.kept.kind, bytes)),
-            Err(error) => {
+            .flat_map(|(file, rendition)| self.paths(file).map(move |path| (path, rendition)));
+        let mut failures = Vec::new();
+        for (path, rendition) in places.take(TRIED) {
+            let read = match (rendition, self.part_reader) {
+                (Rendition::Own, _) => bytes_if(&path, wanted),
+                (_, Some(part_reader)) => extract(&path, part_reader).map(|extracted| {
+                    let bytes = extracted?.rendition(rendition)?;
+                    (digest(&bytes) == *wanted).then_some(bytes)
+                }),
+                (_, None) => Ok(None),
+            };
+            match read {
+                Ok(Some(bytes)) => {
+                    return Some(provable(self.templates, content.kept.kind, bytes));
+                }
+                Ok(None) => {}
                 // A file that has vanished is always reported. Other errors are reported only by an
                 // exact question, whose measures are then not exact.
-                if error.means_vanished() {
-                    errors.push(SoftError::vanished(path.into()));
-                } else if self.options.exact {
-                    errors.push(soft_error(&path, &error));
+                Err(error) if error.means_vanished() => {
+                    failures.push(SoftError::vanished(path.into()));
                 }
-                None
+                Err(error) if self.options.exact => failures.push(soft_error(&path, &error)),
+                Err(_) => {}
             }
         }
+        errors.append(&mut failures);
+        None
     }
 
     /// Returns whether the true share of an estimated pair may be large enough for partners. The

@@ -14,7 +14,7 @@ use resemble_relate::prove::members::{AloneSide, ComparedSide};
 use resemble_relate::renditions::faces::Faces;
 use resemble_relate::renditions::{
     self, MOST_MEMBERS, Occurrence, Place, Rendition, WholeDigest, faces_of, held_contents,
-    occurrences,
+    is_packed_again, occurrences,
 };
 
 use super::drafts::{Draft, DraftSides};
@@ -232,7 +232,11 @@ impl Search<'_> {
                 let is_single = faces.is_some_and(|faces| {
                     !faces.holds_members() && faces.alone() == occurrence.rendition
                 });
-                if is_here && is_single && !self.is_of_subject(place)? {
+                if is_here
+                    && is_single
+                    && !self.is_of_subject(place)?
+                    && !is_packed_again(self.snapshot, &occurrence)?
+                {
                     let nominee = self.held.entry(place).or_default();
                     nominee.alone = Some((occurrence, row));
                     nominee.in_members = Some(found);

@@ -172,6 +172,13 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
     add("image.bin", &image);
     add("cut image.bin", &image[2500..]);
     add("image.bin.gz", &fake(6, &[packed("image.bin", &image)]));
+    // A binary that is packed twice. The inner packing stores its bytes as they are.
+    let once = [&b"\0head"[..], &image].concat();
+    let image_twice = [
+        packed("image.bin.gz", once),
+        part(Role::Unpacked, Some(0), "image.bin", &image),
+    ];
+    add("image.bin.gz.gz", &fake(18, &image_twice));
     // Archives and mails.
     let report = sentences(47, 40);
     let folder: [(&str, &[u8]); 3] = [

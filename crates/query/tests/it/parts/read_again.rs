@@ -1,5 +1,9 @@
 //! A file is taken apart again only if that is necessary.
 
+use resemble_proto::message::{CompareOptions, CompareRequest};
+use resemble_relate::findings::MemoryCache;
+use resemble_trees::compare::compare_with_parts;
+
 use super::*;
 
 fn look(scene: &Scene, name: &str) -> Look {
@@ -353,4 +357,39 @@ fn a_file_that_changes_while_it_is_taken_apart_is_read_again() {
     );
     // Nothing of the first, outdated reading remains.
     assert_eq!((scene.totals().parts, scene.totals().skipped), (1, 1));
+}
+
+/// One of two documents with the same text has changed since it was indexed. The text is read from
+/// the other one.
+#[test]
+fn a_text_is_read_from_any_document_that_has_it() {
+    let mut scene = Scene::with_parts();
+    let text = sentences(1, 40);
+    scene.write("a/1.docx", fake(1, &[text_of(&text)]));
+    scene.write("a/2.docx", fake(2, &[text_of(&text)]));
+    scene.write("b/later.txt", text + &sentences(2, 10));
+    scene.scan();
+    scene.write("a/1.docx", "something else");
+    let snapshot = scene.snapshot();
+    let request = PairsRequest {
+        scope: scene.scope(),
+        text: true,
+        ..PairsRequest::default()
+    };
+    let pairs = pairs_with_parts(&snapshot, &request, Some(&Fake)).expect("an answer");
+    assert_eq!(pairs.rows.len(), 3);
+    assert!(pairs.rows.iter().all(|row| !row.told.estimate));
+    let request = CompareRequest {
+        a: PathText::from(scene.path("a")),
+        b: PathText::from(scene.path("b")),
+        options: CompareOptions {
+            text: true,
+            ..CompareOptions::default()
+        },
+    };
+    let cache = MemoryCache::default();
+    let compared = compare_with_parts(&snapshot, &request, Some(&Fake), &cache);
+    let rows = compared.expect("an answer").body.entries;
+    let mut pairs = rows.iter().filter(|row| row.a.is_some() && row.b.is_some());
+    assert!(pairs.next().is_some_and(|row| !row.told.estimate));
 }

@@ -28,7 +28,7 @@ impl OwnedFiles for &PartnerQuestion<'_> {
     }
 
     fn path(&self, owner: ContentId) -> Option<PathBuf> {
-        PartnerQuestion::path(self, owner.0)
+        self.paths(owner.0).next()
     }
 }
 

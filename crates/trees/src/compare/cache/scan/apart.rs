@@ -62,9 +62,7 @@ impl Worker<'_, '_> {
 fn stand_ins(parts: &DigestedParts) -> (Vec<(Rendition, &Digest)>, usize) {
     let roles = parts.pieces.iter().map(|piece| (piece.role, piece.parent));
     let digest = |at: usize| parts.pieces[at].digest.as_deref();
-    let renditions = renditions_among(roles.clone(), None).into_iter();
-    let renditions = renditions.filter_map(|(rendition, at)| Some((rendition, digest(at)?)));
-    let mut stand_ins: Vec<(Rendition, &Digest)> = renditions.collect();
+    let mut stand_ins = renditions_among(roles.clone(), None, digest);
     let mut seen = HashSet::new();
     if stand_ins.iter().any(|(rendition, _)| rendition.is_whole()) {
         let mut held: Vec<&Digest> = held_among(roles, None)
