@@ -373,6 +373,15 @@ fn what_cannot_be_read_is_not_covered() {
     // `new/linked` is another name of an unreadable file, so it is an error of the root `new`.
     assert_eq!(answer.errors.len(), 4);
     assert_eq!(answer.header.looked.expect("looked").unreadable, 3);
+    // An unreadable file with several names is reported by the least of them.
+    let again = scene.path("old/secret again");
+    fs::hard_link(scene.path("old/secret"), &again).expect("a link");
+    scene.scan();
+    let answer = ask(&scene, &scene.path("new"), &[scene.path("old")]);
+    let errors = answer.errors.iter().map(|error| error.path.as_path());
+    let names: Vec<_> = errors.map(|path| scene.below(path)).collect();
+    assert_eq!(names, ["new/linked", "old/linked", "old/secret"]);
+    fs::remove_file(again).expect("removed");
     // An equal file that cannot be read does not cover another file.
     lock("old/secret", 0o600);
     scene.scan();

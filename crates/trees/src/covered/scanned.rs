@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use resemble_core::similarity::{Templates, too_small};
 use resemble_core::{ByteLen, ChunkList, ContentDigest, ContentId, FileId, Signature, StopFlag};
@@ -56,10 +56,14 @@ pub fn covered(
             near(trees, lost, terms)
         })?;
         // Only errors outside of the directory are added. The directory may lie under the root, and
-        // the answer already has the errors in the directory.
+        // the answer already has the errors in the directory. An unreadable file with several names
+        // is reported by the least of them, as with an index.
+        let further = further_names(sides, by);
         let outside = sides.errors.iter().filter(|error| {
             let path = error.path.as_path();
-            path.starts_with(by) && !path.starts_with(request.dir.as_path())
+            path.starts_with(by)
+                && !path.starts_with(request.dir.as_path())
+                && !further.contains(path)
         });
         whole.errors.extend(outside.cloned());
         whole.errors.sort();
@@ -68,6 +72,21 @@ pub fn covered(
         whole.header.pending = sides.moving;
         Ok(whole)
     })
+}
+
+/// Returns the names of unreadable files below a root, except for the least name of each file.
+fn further_names(sides: &Sides, by: &Path) -> HashSet<PathBuf> {
+    let mut names = Vec::new();
+    for side in [&sides.a, &sides.b] {
+        let unread = side.entries.iter();
+        let unread = unread.filter(|entry| entry.what == What::Unread);
+        names.extend(unread.map(|entry| (side.path(entry).into_os_string(), entry.inode)));
+    }
+    names.retain(|(name, _)| Path::new(name).starts_with(by));
+    names.sort_unstable();
+    let mut inodes = HashSet::new();
+    names.retain(|(_, inode)| !inodes.insert(*inode));
+    names.into_iter().map(|(name, _)| name.into()).collect()
 }
 
 /// The files of two scanned sides. A file is identified by its inode.
