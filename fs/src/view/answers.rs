@@ -13,6 +13,8 @@ use crate::neighbours::Neighbour;
 /// The maximum number of entries in one listing, as `docs/semantics.md` promises. If there are more
 /// neighbours, the listing has the best of them.
 const LISTED: usize = 100;
+/// The maximum length of a link's target in bytes. The kernel cannot read a longer one.
+const LONGEST_TARGET: usize = 4095;
 /// The maximum number of answers that are kept for the look-ups after a listing. A kept answer is
 /// used only while [`crate::Neighbours::generation`] is unchanged.
 const KEPT_ANSWERS: usize = 64;
@@ -129,6 +131,11 @@ impl Namespace {
         listing
             .neighbours
             .retain(|neighbour| neighbour.target != path);
+        let count = listing.neighbours.len();
+        listing.neighbours.retain(|neighbour| {
+            !neighbour.member.is_empty() || neighbour.target.as_os_str().len() <= LONGEST_TARGET
+        });
+        left += count - listing.neighbours.len();
         if listing.neighbours.len() > LISTED {
             listing.neighbours.sort_by(rank);
             left += listing.neighbours.len() - LISTED;

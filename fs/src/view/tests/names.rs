@@ -141,6 +141,25 @@ fn a_listing_that_was_cut_says_how_many_more_there_are() {
     }
 }
 
+/// A neighbour whose path has 4,096 bytes or more has no entry, because no link can lead to it, and
+/// is one of the `… N more`.
+#[test]
+fn a_path_too_long_for_a_link_has_no_entry() {
+    let fixture = Fixture::new();
+    let path = |length: usize| format!("/{}", "x".repeat(length - 1));
+    let neighbours = [4095, 4096].map(|length| near(Path::new(&path(length)), 0.5));
+    fixture
+        .map
+        .set(fixture.path("docs/report.txt"), neighbours.into());
+    let space = fixture.space(View::Folders, Show::Default);
+    let names = ls(&space, "/report.txt/.similar");
+    assert_eq!(names.len(), 2);
+    assert_eq!(names[1], "… 1 more");
+    let name = names[0].to_str().unwrap();
+    let target = readlink(&space, &format!("/report.txt/.similar/{name}"));
+    assert_eq!(target, Path::new(&path(4095)));
+}
+
 /// The entry of a member is a file with the member's own bytes, taken out of the archive when it is
 /// opened; it shows their number as its size.
 #[test]
