@@ -49,6 +49,7 @@ fn what_was_moved_renamed_or_removed_is_found_by_its_old_path() {
         ("removed", 2),
         ("edited", 3),
         ("d/e/below", 4),
+        ("d/e/edited", 6),
         ("no", 5),
     ] {
         sandbox.write(format!("{name}.txt"), prose(seed, 9_000));
@@ -68,6 +69,7 @@ fn what_was_moved_renamed_or_removed_is_found_by_its_old_path() {
     }
     sync(&sandbox);
     sandbox.write("copies/edited.txt", edited(&prose(3, 9_000), 1, 2));
+    sandbox.write("copies/moved/e/edited.txt", edited(&prose(6, 9_000), 1, 2));
     sync(&sandbox);
     let found = |name: &str, expected: &[(&str, Value)]| {
         let ran = lost(&sandbox, name);
@@ -93,7 +95,11 @@ fn what_was_moved_renamed_or_removed_is_found_by_its_old_path() {
         found("edited.txt", &[("copies/edited.txt", Value::Null)]);
         found(
             "d/e/below.txt",
-            &[("copies/moved/e/below.txt", Value::Null)],
+            &[("copies/moved/e/below.txt", "identical".into())],
+        );
+        found(
+            "d/e/edited.txt",
+            &[("copies/moved/e/edited.txt", Value::Null)],
         );
         found("d", &[("copies/moved", Value::Null)]);
         let removed = [

@@ -36,8 +36,8 @@ const LONGEST: usize = 1024;
 /// The fate of a name that is gone: it vanished or was renamed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Departed {
-    /// The content that the file had. `None` for a directory, for a path below a renamed directory,
-    /// or for a file that was not read.
+    /// The content that the file had. `None` for a directory, for a path below a renamed directory
+    /// that has no row of its own, or for a file that was not read.
     pub content: Option<ContentDigest>,
     /// The target of the rename, or another name of a file that lost this name. `None` if neither
     /// is known.

@@ -15,6 +15,10 @@ use crate::rows::Entry;
 use crate::snapshot::paths::{ROOT, names, path_of};
 use crate::store::ReadableTable;
 
+/// The maximum number of files below a renamed directory whose departures are recorded. A large
+/// directory must not displace all other departures from the log.
+const RENAMED_BELOW: usize = 4096;
+
 /// A directory and the name of an entry in it.
 type Spot = (DirId, Vec<u8>);
 
@@ -67,7 +71,8 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Records the rename of a file or a directory as a departure.
+    /// Records the rename of a file or a directory as a departure. Also records the files below a
+    /// directory, up to [`RENAMED_BELOW`].
     fn note_renamed(&mut self, from: &Path, to: &Path, entry: &Entry) -> Result<(), Fault> {
         let (file, content) = match entry {
             Entry::Dir(_) => (FileId(self.writing.counters.next_file), None),
@@ -77,15 +82,46 @@ impl Batch<'_, '_> {
             }
             Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => return Ok(()),
         };
-        let to = Renamed {
-            path: to.to_owned(),
-            file,
-        };
         let departed = Departed {
             content,
-            to: Some(to),
+            to: Some(Renamed {
+                path: to.to_owned(),
+                file,
+            }),
         };
         self.departures.note(from.to_owned(), departed);
+        match entry {
+            Entry::Dir(dir) => self.note_renamed_below(*dir, from, to),
+            _ => Ok(()),
+        }
+    }
+
+    /// Records the departures of files below a renamed directory. Unlike the departure of the
+    /// directory, each has the content of its file.
+    fn note_renamed_below(&mut self, dir: DirId, from: &Path, to: &Path) -> Result<(), Fault> {
+        let mut waiting = vec![(dir, from.to_owned(), to.to_owned())];
+        let mut left = RENAMED_BELOW;
+        while let Some((dir, from, to)) = waiting.pop() {
+            for (name, entry) in self.entries_of(dir)? {
+                let name = OsStr::from_bytes(&name);
+                let (from, path) = (from.join(name), to.join(name));
+                match entry {
+                    Entry::Dir(dir) => waiting.push((dir, from, path)),
+                    Entry::File(_) if left == 0 => return Ok(()),
+                    Entry::File(file) => {
+                        if let Some((_, digest)) = self.content_before(file)? {
+                            let departed = Departed {
+                                content: Some(digest),
+                                to: Some(Renamed { path, file }),
+                            };
+                            self.departures.note(from, departed);
+                            left -= 1;
+                        }
+                    }
+                    Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
+                }
+            }
+        }
         Ok(())
     }
 

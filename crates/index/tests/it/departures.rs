@@ -74,6 +74,7 @@ fn what_vanished_is_known_by_its_content() {
 fn renames_are_followed_of_files_and_of_folders() {
     let index = index();
     index.apply(vec![rename("/r/d", "/r/e")]).unwrap();
+    assert_eq!(departed(&index, "/r/d/4"), went(4, "/r/e/4"));
     index.apply(vec![rename("/r/e/4", "/r/5")]).unwrap();
     index.apply(vec![rename("/r/1", "/r/e/1")]).unwrap();
     assert_eq!(departed(&index, "/r/d"), went(0, "/r/e"));
