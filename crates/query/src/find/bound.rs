@@ -2,9 +2,10 @@
 //! with a file, but few share most of it.
 
 use resemble_core::similarity::proof::are_text_and_data;
-use resemble_core::{ByteLen, ContentKind, Relation, Score};
+use resemble_core::{ByteLen, ContentKind};
 use resemble_index::ContentRow;
 use resemble_proto::message::FindOptions;
+use resemble_relate::judge::estimate::least_to_read;
 use resemble_relate::nominate::block::are_enough;
 use resemble_relate::nominate::evidence::Nominee;
 use resemble_relate::nominate::levels::SamplesFrom;
@@ -22,7 +23,7 @@ pub(super) struct NomineeBound {
     size: ByteLen,
     /// Bytes of the subject's longest chunk.
     longest_chunk: f64,
-    /// The least share of common windows with which the threshold can be reached.
+    /// The least share of common windows with which a pair is read.
     least: f64,
     /// The maximum number of fingerprints of one content that can belong to templates.
     template: u32,
@@ -43,11 +44,10 @@ impl NomineeBound {
         let samples = &sketch.signature.fingerprints;
         let besides = payload.besides.iter();
         let besides = besides.filter(|_| kind == ContentKind::Text);
-        let threshold = options.min.score().map_or(Relation::PARTLY, Score::get);
         let least = if options.exact {
             0.0
         } else {
-            threshold / MOST_PER_WINDOW
+            least_to_read(options.min) / MOST_PER_WINDOW
         };
         let longest_chunk = sketch.chunks.0.iter().map(|run| run.len).max().unwrap_or(0);
         Self {

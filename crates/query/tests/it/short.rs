@@ -7,6 +7,7 @@ use std::fs;
 use resemble_core::hash::content::digest;
 use resemble_core::{Fingerprint, Params};
 use resemble_proto::message::{CompareOptions, CompareRequest, FindOptions, GroupsRequest};
+use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
 use resemble_relate::findings::MemoryCache;
@@ -112,4 +113,51 @@ fn short_tables_are_found_by_one_common_row() {
 #[test]
 fn short_texts_are_found_by_one_common_shingle() {
     are_found(5, |sentence| sentences(sentence as u64, 1));
+}
+
+/// Seven lines of eight are in a larger file. For some of these extracts, the few samples show far
+/// less than 80 %.
+#[test]
+fn a_minimum_drops_no_pair_that_reaches_it() {
+    let mut scene = Scene::new();
+    for number in 0..60 {
+        let whole = sentences(number, 150);
+        let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+        let extract = lines[20..27].concat() + &sentences(1000 + number, 1);
+        scene.write(&format!("a/{number}"), extract);
+        scene.write(&format!("b/0{number}"), whole);
+    }
+    scene.scan();
+    let snapshot = scene.snapshot();
+    let found = |min: Fraction| {
+        let of_one = |number: usize| {
+            let subject = scene.subject(&format!("a/{number}"));
+            let options = FindOptions {
+                min,
+                ..FindOptions::default()
+            };
+            let answer = find::find(&snapshot, &subject, &PathText::from("asked"), &options);
+            let rows = answer.expect("an answer").rows;
+            rows.iter().map(|row| row.path.clone()).collect::<Vec<_>>()
+        };
+        (0..60).map(of_one).collect::<Vec<_>>()
+    };
+    let compared = |min: Fraction| {
+        let request = CompareRequest {
+            a: PathText::from(scene.path("a")),
+            b: PathText::from(scene.path("b")),
+            options: CompareOptions {
+                min,
+                ..CompareOptions::default()
+            },
+        };
+        let answer = compare(&snapshot, &request, &MemoryCache::default());
+        let rows = answer.expect("an answer").body.entries;
+        let pairs = rows.into_iter().map(|row| (row.a, row.b));
+        pairs.collect::<BTreeSet<_>>()
+    };
+    let min = Fraction::from_millionths(800_000);
+    assert!(found(min).iter().all(|rows| rows.len() == 1));
+    assert_eq!(found(min), found(Fraction::NONE));
+    assert_eq!(compared(min), compared(Fraction::NONE));
 }

@@ -6,6 +6,7 @@ use resemble_core::similarity::{
 };
 use resemble_core::{ByteLen, ContentKind, Measures, Relation, Score, WordsDigest};
 use resemble_proto::message::Layer;
+use resemble_proto::number::Fraction;
 
 use crate::judge::matched::{Match, all_words};
 use crate::renditions::same_words;
@@ -119,6 +120,13 @@ pub fn shown_whole(
 pub fn interval_at(share: Option<Score>, of: &Sketch<'_>, level: u8) -> Option<(Score, Score)> {
     let samples = of.signature.at_level(level).count() as u64;
     share.map(|share| similarity::interval(share, samples))
+}
+
+/// Returns the share that an estimate must be able to reach for its pair to be read. A minimum
+/// above [`Relation::PARTLY`] drops no further pair: an estimate by few samples may be far too low.
+pub fn least_to_read(min: Fraction) -> f64 {
+    let least = min.score().map_or(Relation::PARTLY, Score::get);
+    least.min(Relation::PARTLY)
 }
 
 /// Returns whether a pair shares at least `min_shared` bytes. For an estimate the shares decide,

@@ -43,7 +43,7 @@ use resemble_core::similarity::proof::{Provable, unit_of};
 use resemble_core::similarity::{self, Boilerplate, Interval, Templates, Unit};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, EstimateInterval, PairFigures, SoftError};
-use resemble_relate::judge::estimate::{enough_shared, shown_in};
+use resemble_relate::judge::estimate::{enough_shared, least_to_read, shown_in};
 use resemble_relate::nominate::evidence::{Counts, StoredSketch};
 use resemble_relate::parallel::{in_parallel, ordered};
 use resemble_relate::prove::contents::TRIED;
@@ -552,7 +552,7 @@ impl PartnerQuestion<'_> {
     /// estimate and its interval leave boilerplate samples out. If too few samples are left for an
     /// estimate, only reading shows the share.
     fn could_pass(&self, estimate: &Measures, a: &Ready, b: &Ready) -> bool {
-        let least = self.least();
+        let least = least_to_read(self.options.min);
         let level = a.kept.signature.level.max(b.kept.signature.level);
         let could = |share: Option<Score>, of: &Ready| {
             let samples = of.prepared.samples_at(level);

@@ -8,7 +8,7 @@ use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch};
 use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score};
 use resemble_index::ContentRow;
 use resemble_relate::AskError;
-use resemble_relate::judge::estimate::prepared_in;
+use resemble_relate::judge::estimate::{least_to_read, prepared_in};
 use resemble_relate::judge::matched::{Match, relate};
 use resemble_relate::nominate::block::Common;
 use resemble_relate::nominate::boilerplate::KnownBoilerplate;
@@ -226,8 +226,7 @@ impl Search<'_> {
         if are_text_and_data(pair.digest.kind, pair.row.kind) {
             return true;
         }
-        let least = self.options.min.score();
-        let least = least.map_or(Relation::PARTLY, Score::get);
+        let least = least_to_read(self.options.min);
         let a = pair.sketch;
         let level = a.signature.level.max(b.signature.level);
         let could = |share: Option<Score>, of: &Sketch<'_>| {

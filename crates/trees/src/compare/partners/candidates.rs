@@ -7,9 +7,10 @@
 
 use std::collections::HashMap;
 
-use resemble_core::{ByteLen, ContentKind, Fingerprint, Relation, Score};
+use resemble_core::{ByteLen, ContentKind, Fingerprint};
 use resemble_index::PostingKind;
 use resemble_relate::AskError;
+use resemble_relate::judge::estimate::least_to_read;
 use resemble_relate::nominate::evidence::{CHUNK, Counts, StoredSketch};
 use resemble_relate::nominate::levels::SignatureLevels;
 use resemble_relate::parallel::{in_parallel, ordered};
@@ -321,11 +322,7 @@ impl PartnerQuestion<'_> {
         if self.options.exact {
             return (0.0, 0.0);
         }
-        let threshold = self
-            .options
-            .min
-            .score()
-            .map_or(Relation::PARTLY, Score::get);
+        let threshold = least_to_read(self.options.min);
         (threshold / MOST_PER_WINDOW, threshold / MOST_PER_CHUNK)
     }
 }
