@@ -1,6 +1,6 @@
-//! Tests `pairs` with more near-copies of a file than the limit for boilerplate. The contents are
-//! binaries, or texts that are not in memory at once. `--estimate` reads no file, so it treats all
-//! texts like that.
+//! Tests `pairs` and `find` with many near-copies of a file. In the tests of `pairs` there are more
+//! of them than the limit for boilerplate. The contents are binaries, or texts that are not in
+//! memory at once. `--estimate` reads no file, so it treats all texts like that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -193,4 +193,30 @@ fn the_copies_that_are_found_do_not_depend_on_what_was_scanned_first() {
     let (found_last, listed_last) = found([COPIES / 2..COPIES, 0..COPIES / 2]);
     assert_eq!(found_first, found_last);
     assert_eq!(listed_first, listed_last);
+}
+
+/// Such a page has a dozen samples. A changed line may cost a copy a third of them, and bring
+/// others that no other copy has.
+#[test]
+fn copies_of_a_short_page_find_each_other_whichever_line_is_changed() {
+    for seed in [3, 4, 6] {
+        let mut scene = Scene::new();
+        let page = sentences(seed, 10);
+        let lines: Vec<&str> = page.split_inclusive('\n').collect();
+        for at in 0..400 {
+            let line = sentences(10_000 + at as u64, 1);
+            let mut copy = lines.clone();
+            copy[at % 10] = &line;
+            scene.write(&format!("{at:04}"), copy.concat());
+        }
+        scene.scan();
+        let snapshot: Snapshot = scene.index.snapshot().expect("a snapshot");
+        for at in 0..10 {
+            let subject = scene.subject(&format!("{at:04}"));
+            let options = FindOptions::default();
+            let rows = find::find(&snapshot, &subject, &PathText::from("page"), &options);
+            let rows = rows.expect("an answer").rows;
+            assert_eq!(rows.len(), 399, "{seed}: line {at}");
+        }
+    }
 }

@@ -2,8 +2,10 @@
 //!
 //! Posting lists of very common pieces are not read, and such pieces are discounted. If a page has
 //! 5,000 copies, all its pieces are very common, so no copy would be found by them. Therefore, if
-//! most samples of a subject are common, the lists of some of its samples are read whole. The
-//! contents in most of these lists are copies if most of them have most of the subject's samples.
+//! half of a subject's samples are common, the lists of some of these are read whole. The contents
+//! in most of these lists are copies if most of them have most of the subject's samples. Samples of
+//! the subject alone say nothing about copies: one changed line may cost a page of a dozen samples
+//! a third of them.
 //!
 //! The subject may also be an extract of the page. So the contents in most of the lists also count
 //! as copies if they are near-copies of each other. Files that only share a header do not count:
@@ -13,9 +15,9 @@
 //! Two contents are near-copies under the same condition as in `families`, which compares all
 //! contents of a question. Here only contents that are in most of the lists are considered. They
 //! need not be near-copies of the subject, which may be an extract or text from a pipe. Some of
-//! their signatures are compared with the signature of the subject, and with that of one of them.
-//! If at least half of these are near-copies in one of the two comparisons, every content that is
-//! in most of the lists counts as a copy. No content is read, so that a listing is not delayed.
+//! their signatures are compared with the signature of the subject, and with the samples that most
+//! of them have. If at least half of these are near-copies in one of the two comparisons, every
+//! content that is in most of the lists counts as a copy. No content is read, so that a listing is not delayed.
 //!
 //! If copies share equally much with the subject, their digests decide which are chosen. Ids depend
 //! on the order of scans, so a choice by ids would, too.
@@ -84,12 +86,15 @@ impl SubjectCopies {
 }
 
 /// Returns the near-copies of a content that has this signature. Returns none if there are few.
+/// `is_common` selects the samples that many contents have.
 pub(crate) fn near_copies(
     snapshot: &Snapshot,
     signature: &Signature,
+    is_common: impl Fn(Fingerprint) -> bool,
     scoped: Option<&ScopedFiles>,
 ) -> Result<SubjectCopies, ReadError> {
-    let samples = &signature.fingerprints;
+    let samples = signature.fingerprints.iter().copied();
+    let samples: Vec<Fingerprint> = samples.filter(|&sample| is_common(sample)).collect();
     let step = samples.len().div_ceil(LISTS).max(1);
     let mut keys: Vec<u64> = samples.iter().step_by(step).map(|f| f.0).collect();
     keys.sort_unstable();
@@ -116,22 +121,35 @@ pub(crate) fn near_copies(
     }
     copies.sort_unstable_by_key(|copy| copy.1.0);
     let step = copies.len().div_ceil(LOOKED_AT);
-    let Some(&(one_of_them, _)) = copies.get(copies.len() / 2) else {
-        return Ok(SubjectCopies::default());
-    };
-    let one_of_them = snapshot.signature(one_of_them)?;
-    let (mut looked_at, mut to_subject, mut to_each_other) = (0, 0, 0);
-    for &(copy, _) in copies.iter().step_by(step) {
-        let copy = snapshot.signature(copy)?;
-        looked_at += 1;
-        to_subject += usize::from(are_alike(signature, &copy));
-        to_each_other += usize::from(are_alike(&one_of_them, &copy));
-    }
-    if 2 * to_subject.max(to_each_other) < looked_at {
+    let looked_at = copies.iter().step_by(step);
+    let looked_at: Vec<Signature> = looked_at
+        .map(|copy| snapshot.signature(copy.0))
+        .collect::<Result<_, _>>()?;
+    let alike = |to: &Signature| looked_at.iter().filter(|copy| are_alike(to, copy)).count();
+    if 2 * alike(signature).max(alike(&typical(&looked_at))) < looked_at.len() {
         copies.clear();
     }
     copies.sort_unstable_by_key(|copy| copy.0);
     Ok(SubjectCopies(copies))
+}
+
+/// Returns the samples that more than half of these signatures have. Only signatures up to the
+/// median level count, because the others lack samples of that level.
+fn typical(of: &[Signature]) -> Signature {
+    let mut levels: Vec<u8> = of.iter().map(|one| one.level).collect();
+    levels.sort_unstable();
+    let level = levels.get(levels.len() / 2).copied().unwrap_or_default();
+    let of: Vec<&Signature> = of.iter().filter(|one| one.level <= level).collect();
+    let mut counts: HashMap<Fingerprint, usize> = HashMap::new();
+    for sample in of.iter().flat_map(|one| one.at_level(level)) {
+        *counts.entry(sample).or_default() += 1;
+    }
+    counts.retain(|_, contents| 2 * *contents > of.len());
+    Signature {
+        level,
+        fingerprints: counts.into_keys().collect(),
+        repeats: None,
+    }
 }
 
 /// Returns whether two signatures have three quarters of their samples in common. They are compared
@@ -145,5 +163,5 @@ fn are_alike(a: &Signature, b: &Signature) -> bool {
     };
     let (a, b) = (sorted(a), sorted(b));
     let shared = a.iter().filter(|f| b.binary_search(f).is_ok()).count();
-    shared as f64 >= ALIKE * a.len().max(b.len()) as f64
+    shared > 0 && shared as f64 >= ALIKE * a.len().max(b.len()) as f64
 }

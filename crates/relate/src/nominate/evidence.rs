@@ -402,9 +402,10 @@ pub fn nominate(
         }
     })?;
     let passages = rare.map(RareSamples::passages).unwrap_or_default();
-    let copies = if 2 * counts.fingerprints.len() > samples.len() {
+    let copies = if 2 * counts.fingerprints.len() >= samples.len() {
         let kept = subject.signature.thinned(&snapshot.params().shingles);
-        near_copies(snapshot, &kept, scoped)?
+        let is_common = |sample: Fingerprint| counts.fingerprints.contains_key(&sample.0);
+        near_copies(snapshot, &kept, is_common, scoped)?
     } else {
         SubjectCopies::default()
     };
