@@ -14,6 +14,7 @@ use resemble_trees::covered::covered;
 
 use crate::identical::index;
 use crate::scene::Scene;
+use resemble_testutil::prose::sentences;
 use resemble_testutil::random::{letters as text, noise};
 use resemble_testutil::{Mounted, in_a_process_of_its_own, skipped};
 
@@ -585,4 +586,22 @@ fn what_lies_in_data_is_found_though_most_of_it_lies_at_its_own_path() {
         .map(|row| scene.below(row.by.as_path()))
         .collect();
     assert_eq!(by, ["new/blob"]);
+}
+
+/// Text of many near-copies is no boilerplate, whichever side they are on.
+#[test]
+fn near_copies_of_one_page_are_near_however_many_they_are() {
+    let mut scene = Scene::new();
+    let page = sentences(1, 40);
+    let lines: Vec<&str> = page.split_inclusive('\n').collect();
+    for at in 0..400 {
+        let line = sentences(10_000 + at as u64, 1);
+        let mut copy = lines.clone();
+        copy[at * 7 % 40] = &line;
+        let side = if at % 2 == 0 { "old" } else { "new" };
+        scene.write(&format!("{side}/{at:03}"), copy.concat());
+    }
+    scene.scan();
+    let body = coverage(&scene, "old", &["new"]);
+    assert_eq!((body.missing.len(), body.near.len()), (200, 200));
 }

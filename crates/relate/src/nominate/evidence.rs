@@ -161,6 +161,25 @@ impl Counts {
         }
     }
 
+    /// Returns whether pairs are discounted for a key that is not boilerplate.
+    pub fn is_discounted(&self, kind: PostingKind, key: u64) -> bool {
+        let counts = match kind {
+            PostingKind::Chunk => &self.chunks,
+            PostingKind::Fingerprint => &self.fingerprints,
+        };
+        counts.get(&key).is_some_and(|&n| n <= self.limit)
+    }
+
+    /// Lowers the count of a key to this number of contents.
+    pub fn lower(&mut self, kind: PostingKind, key: u64, contents: usize) {
+        let counts = match kind {
+            PostingKind::Chunk => &mut self.chunks,
+            PostingKind::Fingerprint => &mut self.fingerprints,
+        };
+        counts.remove(&key);
+        self.note(kind, key, contents);
+    }
+
     /// Records the chunks of a content whose text is common. Such a chunk counts as common even if
     /// few contents have exactly this chunk.
     pub fn note_passages(&mut self, sketch: &Sketch<'_>) {

@@ -7,14 +7,14 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use resemble_core::similarity::Templates;
 use resemble_core::{ContentId, Measures};
 use resemble_proto::message::{CompareOptions, PairFigures, SoftError};
 use resemble_relate::AskError;
 use resemble_relate::judge::listing::is_listed;
-use resemble_relate::nominate::evidence::StoredSketch;
+use resemble_relate::nominate::evidence::{Counts, StoredSketch};
 use resemble_relate::nominate::frames::{Frames, less_of};
 use resemble_relate::parallel::ordered;
 use resemble_relate::prove::cost::MOST_WORK;
@@ -81,38 +81,57 @@ impl NearestQuestion<'_> {
             has_unread: AtomicBool::new(false),
         };
         let alone = [&alone[0][..], &alone[1][..]];
-        let (partners, counts) = question.ask([&asked, &[]], alone, &twins)?;
-        let is_listed_of = |link: &Link| {
-            let is_listed = |rarity| is_listed(link.told.relation, &link.measures, rarity);
-            let (x, y) = match question.files.meeting(link.a, link.b) {
-                FilesMeet::Contents(x, y) if x != y && is_listed(None) => (x, y),
-                _ => return Ok::<_, AskError>(is_listed(None)),
-            };
-            let load = |number: u32| {
-                Ok::<_, AskError>(StoredSketch {
-                    id: (self.id_of)(number),
-                    ..question.load(number)?
-                })
-            };
-            let (x, y) = (load(x)?, load(y)?);
-            let rarity = counts.rarity(&x.sketch(), &y.sketch());
-            // Boilerplate and frames can only lower the score. So a pair that is not listed here
-            // would not be listed with frames either.
-            if !is_listed(rarity) {
-                return Ok(false);
-            }
-            let framed = self
-                .frames
-                .of_both(&x, &y)?
-                .rarity(&x.signature, &y.signature);
-            Ok(is_listed(less_of(rarity, framed)))
+        let (partners, mut counts) = question.ask([&asked, &[]], alone, &twins)?;
+        let is_common = AtomicBool::new(false);
+        let nearest = |counts: &Counts| {
+            let is_listed_of = |link: &Link| self.is_listed(&question, link, counts, &is_common);
+            ordered(
+                sides.a.entries.len(),
+                || (),
+                |at, ()| nearest_of(&question, at, &partners, &is_listed_of),
+            )
         };
-        let nearest = ordered(
-            sides.a.entries.len(),
-            || (),
-            |at, ()| nearest_of(&question, at, &partners, &is_listed_of),
-        )?;
-        Ok((nearest.into_iter().flatten().collect(), partners.errors))
+        let mut found = nearest(&counts)?;
+        // Families are searched only if they could add a pair, because that reads all contents.
+        if is_common.load(Ordering::Relaxed) {
+            question.count_families_once(&mut counts)?;
+            found = nearest(&counts)?;
+        }
+        Ok((found.into_iter().flatten().collect(), partners.errors))
+    }
+
+    /// Returns whether a link is listed. Sets `is_common` if it is not, because its text is common.
+    fn is_listed(
+        &self,
+        question: &PartnerQuestion<'_>,
+        link: &Link,
+        counts: &Counts,
+        is_common: &AtomicBool,
+    ) -> Result<bool, AskError> {
+        let is_listed = |rarity| is_listed(link.told.relation, &link.measures, rarity);
+        let (x, y) = match question.files.meeting(link.a, link.b) {
+            FilesMeet::Contents(x, y) if x != y && is_listed(None) => (x, y),
+            _ => return Ok(is_listed(None)),
+        };
+        let load = |number: u32| {
+            Ok::<_, AskError>(StoredSketch {
+                id: (self.id_of)(number),
+                ..question.load(number)?
+            })
+        };
+        let (x, y) = (load(x)?, load(y)?);
+        let rarity = counts.rarity(&x.sketch(), &y.sketch());
+        // Boilerplate and frames can only lower the score. So a pair that is not listed here would
+        // not be listed with frames either.
+        if !is_listed(rarity) {
+            is_common.store(true, Ordering::Relaxed);
+            return Ok(false);
+        }
+        let framed = self
+            .frames
+            .of_both(&x, &y)?
+            .rarity(&x.signature, &y.signature);
+        Ok(is_listed(less_of(rarity, framed)))
     }
 }
 

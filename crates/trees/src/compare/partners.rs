@@ -26,6 +26,7 @@
 mod bound;
 mod budget;
 mod candidates;
+mod copies;
 mod cover;
 mod kin;
 mod members;

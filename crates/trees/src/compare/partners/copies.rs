@@ -1,0 +1,87 @@
+//! Counts a family of near-copies once among the contents that have a piece.
+//!
+//! The scan counts contents, because a piece of too many contents would nominate too many pairs.
+//! But the text of a page with 400 near-copies is no boilerplate. So the counts by which a pair is
+//! discounted are made again if the discount of a pair decides.
+
+use std::collections::{HashMap, HashSet};
+
+use resemble_core::similarity::discount::FREE;
+use resemble_index::PostingKind;
+use resemble_relate::AskError;
+use resemble_relate::nominate::evidence::{CHUNK, Counts};
+use resemble_relate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
+use resemble_relate::parallel::{in_parallel, ordered};
+
+use super::ready::Ready;
+use super::{PartnerQuestion, Reading};
+use crate::compare::common::CommonKeys;
+
+impl NearCopies for PartnerQuestion<'_> {
+    type Error = AskError;
+
+    fn pieces(&self, place: u32) -> Result<HashSet<u64>, AskError> {
+        self.pieces.go_on()?;
+        Ok(self.load(place)?.pieces())
+    }
+
+    fn are_near_copies(&self, a: u32, b: u32) -> Result<bool, AskError> {
+        let common = CommonKeys::default();
+        let ready = |content| Ok::<_, AskError>(Ready::of(self.load(content)?, &common));
+        let (a, b) = (ready(a)?, ready(b)?);
+        // An unreadable content is no near-copy.
+        let (found, estimate) = self.measure((&a, &b), Reading::Always, &common, &mut Vec::new());
+        Ok(estimate.is_none() && are_near_copies(&found.measures))
+    }
+}
+
+impl PartnerQuestion<'_> {
+    /// Counts again the contents that have each piece in `counts`: a family counts once. Pieces
+    /// that are boilerplate stay boilerplate, because they nominated nothing.
+    pub(in crate::compare) fn count_families_once(
+        &self,
+        counts: &mut Counts,
+    ) -> Result<(), AskError> {
+        let contents = self.sides.contents.len();
+        let names = ordered(contents, Vec::new, |content, keys| {
+            self.keys(content as u32, keys)?;
+            let samples = keys.iter().copied().filter(|key| key & CHUNK == 0);
+            Ok::<_, AskError>(FamilyNames::of(content as u32, samples))
+        })?;
+        let families = Families::of(&names, FREE, self)?;
+        if families.members().next().is_none() {
+            return Ok(());
+        }
+        let known = &*counts;
+        let state = || (Vec::new(), HashMap::<u64, HashSet<u32>>::new());
+        let parts = in_parallel(contents, state, |content, (keys, leaders)| {
+            self.keys(content as u32, keys)?;
+            let leader = families.leader(content as u32);
+            for &key in keys.iter() {
+                let (kind, piece) = kind_of(key);
+                if known.is_discounted(kind, piece) {
+                    leaders.entry(key).or_default().insert(leader);
+                }
+            }
+            Ok::<_, AskError>(())
+        })?;
+        let mut leaders: HashMap<u64, HashSet<u32>> = HashMap::new();
+        for (key, part) in parts.into_iter().flat_map(|(_, leaders)| leaders) {
+            leaders.entry(key).or_default().extend(part);
+        }
+        for (key, leaders) in leaders {
+            let (kind, piece) = kind_of(key);
+            counts.lower(kind, piece, leaders.len());
+        }
+        Ok(())
+    }
+}
+
+/// Returns the kind and the key of a piece from its evidence key.
+const fn kind_of(key: u64) -> (PostingKind, u64) {
+    if key & CHUNK == 0 {
+        (PostingKind::Fingerprint, key)
+    } else {
+        (PostingKind::Chunk, key & !CHUNK)
+    }
+}
