@@ -76,7 +76,7 @@ use links::{HalfLink, LinkSimilarity, Links};
 use meeting::Shown;
 use resemble_relate::AskError;
 use resemble_relate::given::{ExternalError, ExternalPairs, reaches};
-use resemble_relate::join::{Accounts, MeasuredPairs, Table, common_pieces};
+use resemble_relate::join::{Accounts, MeasuredPairs, PieceLimits, Table, common_pieces};
 use resemble_relate::nominate::frames::{Frames, ListedHolders};
 use resemble_relate::parallel::named;
 use resemble_relate::prove::contents::ContentReader;
@@ -198,7 +198,9 @@ impl Collection {
             .asked(terms.unit)
             .knowing(measured.as_ref());
         let of = (&table, &prover);
-        let common = common_pieces(of, (limit, FREE), accounts.as_mut(), (room, dir))?;
+        let family = FREE;
+        let limits = PieceLimits { limit, family };
+        let common = common_pieces(of, limits, accounts.as_mut(), (room, dir))?;
         let given = accounts.map(Accounts::close).transpose()?;
         // The drafts of a question about one file, or with bounded memory, are not stored.
         let is_kept = about == About::Everything && room.0.is_none();
@@ -221,6 +223,7 @@ impl Collection {
             table: &table,
             counts: &common.counts,
             families: &common.families,
+            weighs_by_counts: false,
             frames: (&frames, &common.samples),
             known,
             given: given.as_ref(),

@@ -24,7 +24,7 @@ use super::meeting::shown;
 use super::solve::{NeededLinks, Solver};
 use super::terms::LinkTerms;
 use resemble_relate::join::Table;
-use resemble_relate::join::common_pieces;
+use resemble_relate::join::{PieceLimits, common_pieces};
 use resemble_relate::sort::MemoryBudget;
 
 /// Two linked contents of files. Shares are in millionths.
@@ -89,7 +89,9 @@ pub(crate) fn near_links(
     let prover = PairProver::new(reader, room.part(3));
     // In a family, a member is compared with the leader only, but here copies in other directories
     // matter. So only families of more than `limit` near-copies are formed.
-    let common = common_pieces((&table, &prover), (limit, limit), None, (room, dir))?;
+    let family = limit;
+    let limits = PieceLimits { limit, family };
+    let common = common_pieces((&table, &prover), limits, None, (room, dir))?;
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
     let is_here = |content, key| {
         let piece = (PostingKind::Fingerprint, key);
@@ -106,6 +108,7 @@ pub(crate) fn near_links(
         table: &table,
         counts: &common.counts,
         families: &common.families,
+        weighs_by_counts: common.counts_smaller_families,
         frames: (&frames, &common.samples),
         known: None,
         given: None,

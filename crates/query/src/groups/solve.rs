@@ -73,6 +73,9 @@ pub(super) struct Solver<'a> {
     pub(super) table: &'a Table,
     pub(super) counts: &'a Counts,
     pub(super) families: &'a Families,
+    /// True if samples are weighed by `counts`, because fewer contents count there than have the
+    /// sample.
+    pub(super) weighs_by_counts: bool,
     /// The frames of the contents, and the samples of which frames may consist.
     pub(super) frames: (&'a Frames<'a>, &'a CommonSamples),
     /// Stores the drafts of this question, so that later questions need not compute them again.
@@ -454,14 +457,14 @@ impl Solver<'_> {
 
     /// Returns the average worth of the samples that two contents share. If only a part of a
     /// problem, or a family, is in memory, some contents with a sample are unknown. Then the worth
-    /// follows from `self.counts`.
+    /// follows from `self.counts`, as it does with [`Self::weighs_by_counts`].
     fn weight(
         &self,
         (a, b): (&StoredSketch, &StoredSketch),
         common: Common,
         met: MatchContext<'_>,
     ) -> f64 {
-        if matches!(met, MatchContext::Whole(..)) {
+        if !self.weighs_by_counts && matches!(met, MatchContext::Whole(..)) {
             f64::from(common.rare) / f64::from(common.fingerprints.max(1))
         } else {
             let rarity = self.counts.rarity(&a.sketch(), &b.sketch());

@@ -16,7 +16,7 @@ use resemble_proto::number::Fraction;
 use resemble_query::dirs::{listing, relation};
 use resemble_scan::ingest::{RootOptions, Target};
 use resemble_testutil::in_a_process_of_its_own;
-use resemble_testutil::prose::{edited, prose};
+use resemble_testutil::prose::{edited, prose, sentences};
 use resemble_testutil::random::letters as text;
 
 fn ask(scene: &Scene, request: DirsRequest) -> Answer<DirRow> {
@@ -236,6 +236,26 @@ fn near_files_count_with_their_share() {
     assert!(b_in_a >= 97, "{b_in_a}");
     assert!(!rows[0].identical);
     assert_eq!(relation(&rows[0]), Relation::Near);
+}
+
+/// Text of many near-copies is no boilerplate.
+#[test]
+fn near_copies_of_one_page_count_however_many_they_are() {
+    let mut scene = Scene::new();
+    let page = sentences(1, 40);
+    let lines: Vec<&str> = page.split_inclusive('\n').collect();
+    for at in 0..400 {
+        let line = sentences(10_000 + at as u64, 1);
+        let mut copy = lines.clone();
+        copy[at * 7 % 40] = &line;
+        let side = if at % 2 == 0 { "a" } else { "b" };
+        scene.write(&format!("{side}/{at:03}"), copy.concat());
+    }
+    scene.scan();
+    let rows = shown(&scene, &all(&scene));
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let (_, _, a_in_b, b_in_a) = rows[0];
+    assert!(a_in_b >= 90 && b_in_a >= 90, "{rows:?}");
 }
 
 #[test]

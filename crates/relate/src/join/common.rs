@@ -24,6 +24,7 @@ use crate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
 use crate::prove::many::PairProver;
 use crate::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 use resemble_core::cluster::UnionFind;
+use resemble_core::similarity::discount::FREE;
 use resemble_core::similarity::frame;
 use resemble_core::{ContentId, ContentKind, Fingerprint, Relation};
 use resemble_index::{PostingKind, Snapshot};
@@ -86,6 +87,8 @@ pub struct CommonPieces {
     pub sets: Vec<u32>,
     /// Families of many near-copies.
     pub families: Families,
+    /// True if smaller families were counted once each, too.
+    pub counts_smaller_families: bool,
     /// The samples of which frames may consist.
     pub samples: CommonSamples,
 }
@@ -126,12 +129,21 @@ impl CommonSamples {
 /// The number of contents that a thread reads before it takes the next ones.
 const BATCH: usize = 256;
 
-/// Reads the pieces of all contents. More than `few` near-copies form a family. A piece that more
-/// than `limit` unrelated contents have is ignored. If candidate pairs were given, `accounts`
-/// receives the holders of each piece.
+/// The limits of [`common_pieces`].
+#[derive(Clone, Copy, Debug)]
+pub struct PieceLimits {
+    /// A piece that more unrelated contents have is ignored.
+    pub limit: u32,
+    /// The number of near-copies above which they are a family: its leader stands for them.
+    pub family: u32,
+}
+
+/// Reads the pieces of all contents. More than [`FREE`] near-copies count once among the contents
+/// that have a piece. If they are not a family by `limits`, that only lowers the discount. If
+/// candidate pairs were given, `accounts` receives the holders of each piece.
 pub fn common_pieces(
     of: (&Table, &PairProver<'_>),
-    limits: (u32, u32),
+    limits: PieceLimits,
     accounts: Option<&mut Accounts<'_>>,
     place: (MemoryBudget, &Path),
 ) -> Result<CommonPieces, AskError> {
@@ -217,7 +229,7 @@ impl TakenPieces {
 
 fn take_pieces(
     (table, prover): (&Table, &PairProver<'_>),
-    (limit, few): (u32, u32),
+    PieceLimits { limit, family }: PieceLimits,
     mut accounts: Option<&mut Accounts<'_>>,
     (room, dir): (MemoryBudget, &Path),
 ) -> Result<CommonPieces, AskError> {
@@ -230,8 +242,14 @@ fn take_pieces(
         names,
         levels: kept_levels,
     } = TakenPieces::of(snapshot, table, others, (room, dir))?;
-    let families = Families::of(&names, few, &TableCopies { table, prover })?;
+    let all = Families::of(&names, family.min(FREE), &TableCopies { table, prover })?;
     drop(names);
+    let families = if family > FREE {
+        all.larger_than(family as usize)
+    } else {
+        all.clone()
+    };
+    let smaller = Some(all).filter(|all| family > FREE && !all.is_empty());
     let placed = (0u32..).zip(&kept_levels);
     let placed = placed.filter_map(|(place, &level)| Some((place, level?)));
     let levels = SignatureLevels::of(&families, placed);
@@ -242,6 +260,7 @@ fn take_pieces(
         ignored: 0,
         sets: Vec::new(),
         families,
+        counts_smaller_families: smaller.is_some(),
         samples: CommonSamples::among(table.all()),
     };
     let mut sets = UnionFind::new(table.all());
@@ -277,11 +296,15 @@ fn take_pieces(
             let is_text = kept_levels[places[0] as usize].is_some_and(|(is_text, _)| is_text);
             count = levels.contents(Fingerprint(key), is_text, count, limit);
         }
-        common.counts.note(piece.0, piece.1, count);
         if count > limit as usize {
+            common.counts.note(piece.0, piece.1, count);
             common.ignored += 1;
             continue;
         }
+        if let Some(smaller) = &smaller {
+            count = smaller.count(&places, &mut scratch);
+        }
+        common.counts.note(piece.0, piece.1, count);
         if let Some(accounts) = accounts.as_mut().filter(|_| all > limit as usize) {
             accounts.pair_up(piece, &places, &common.families)?;
         }

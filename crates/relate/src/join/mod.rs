@@ -17,7 +17,7 @@ mod pair_lists;
 mod table;
 
 pub use accounts::Accounts;
-pub use common::{CommonPieces, CommonSamples, common_pieces};
+pub use common::{CommonPieces, CommonSamples, PieceLimits, common_pieces};
 pub use measured::MeasuredPairs;
 pub use pair_lists::PairLists;
 pub use table::Table;

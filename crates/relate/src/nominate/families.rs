@@ -249,6 +249,25 @@ impl Families {
         families.map(family).collect()
     }
 
+    /// Returns the families that have more than this number of contents.
+    #[must_use]
+    pub fn larger_than(&self, contents: usize) -> Self {
+        let mut large = Self::default();
+        for (leader, mut members) in self.of_more_than(contents) {
+            members.retain(|&place| place != leader);
+            if let Some(pieces) = members.first().and_then(|&place| self.of_leader(place)) {
+                large.add(self.leaders.len() as u32, leader, &members, &pieces);
+            }
+        }
+        large.members.sort_unstable_by_key(|member| member.0);
+        large
+    }
+
+    /// Returns whether no content is a member of a family.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
     /// Returns the pieces of the leader of a member. Returns `None` if the content is not a member.
     pub fn of_leader(&self, place: u32) -> Option<LeaderPieces> {
         let found = self.members.binary_search_by_key(&place, |member| member.0);

@@ -49,7 +49,7 @@ impl PartnerQuestion<'_> {
             Ok::<_, AskError>(FamilyNames::of(content as u32, samples))
         })?;
         let families = Families::of(&names, FREE, self)?;
-        if families.members().next().is_none() {
+        if families.is_empty() {
             return Ok(());
         }
         let known = &*counts;
