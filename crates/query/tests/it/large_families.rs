@@ -161,6 +161,25 @@ fn near_copies_of_a_mail_that_have_no_row_are_counted() {
     assert_eq!(answer.header.total, COPIES as u64 - 1);
 }
 
+/// A header that is 60 % of each short text makes no near-copies either.
+#[test]
+fn short_texts_under_one_header_find_none_of_each_other() {
+    let mut scene = Scene::new();
+    let header = sentences(3, 6);
+    for at in 0..400 {
+        let own = sentences(20_000 + at as u64, 4);
+        scene.write(&format!("{at:04}"), format!("{header}{own}"));
+    }
+    scene.scan();
+    let snapshot: Snapshot = scene.index.snapshot().expect("a snapshot");
+    for at in 0..10 {
+        let subject = scene.subject(&format!("{at:04}"));
+        let options = FindOptions::default();
+        let rows = find::find(&snapshot, &subject, &PathText::from("text"), &options);
+        assert_eq!(rows.expect("an answer").rows, [], "{at}");
+    }
+}
+
 /// If several near-copies resemble a file equally well, only some of them are compared. The choice
 /// does not depend on the order of scans.
 #[test]

@@ -535,14 +535,13 @@ impl PartnerQuestion<'_> {
                 Ok(Some(bytes)) => {
                     return Some(provable(self.templates, content.kept.kind, bytes));
                 }
-                Ok(None) => {}
                 // A file that has vanished is always reported. Other errors are reported only by an
                 // exact question, whose measures are then not exact.
                 Err(error) if error.means_vanished() => {
                     failures.push(SoftError::vanished(path.into()));
                 }
                 Err(error) if self.options.exact => failures.push(soft_error(&path, &error)),
-                Err(_) => {}
+                Ok(None) | Err(_) => {}
             }
         }
         errors.append(&mut failures);
