@@ -25,7 +25,7 @@ use crate::judge::matched::{Match, all_words};
 use crate::nominate::block::{Common, PostingBlock};
 use crate::nominate::evidence::{Counts, StoredSketch};
 use crate::nominate::families::{LARGE, are_near_copies};
-use crate::nominate::frames::{Frames, ListedHolders, MOST, less_of};
+use crate::nominate::frames::{Frames, MOST, SampleHolders, less_of};
 use crate::nominate::kinship::{Kinships, WindowCounts};
 use crate::parallel::{ordered, threads};
 use crate::prove::cost::{MOST_WORK, TAKEN_APART};
@@ -33,10 +33,11 @@ use crate::renditions::owners::RenditionOwners;
 use crate::renditions::{Place, is_same_text, layer, names, same_words, shown};
 use crate::scope::{ScopedFile, ScopedFiles};
 use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::frame::HeldSample;
 use resemble_core::similarity::proof::unit_of;
 use resemble_core::similarity::{Unit, too_small};
-use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint, Measures, Relation};
-use resemble_index::{ContentRow, Snapshot};
+use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint, Measures, Relation, Signature};
+use resemble_index::{ContentRow, ReadError, Snapshot};
 use resemble_proto::message::Layer;
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
@@ -280,12 +281,7 @@ impl<'a> Siblings<'a> {
             self.is_new(a, b)
         };
         let pairs: Vec<(u32, u32)> = nominated.pairs.iter().copied().filter(is_asked).collect();
-        let is_here = |content: ContentId, _| Ok(nominated.places.contains_key(&content));
-        let holders = ListedHolders {
-            snapshot: self.snapshot,
-            is_here: Some(&is_here),
-            of_many: &of_many(&nominated.block.kept),
-        };
+        let holders = MemberSamples::of(&nominated.block);
         let frames = Frames::among(self.snapshot, &holders);
         let judge = |at: usize, (): &mut ()| {
             self.snapshot.stop().go_on()?;
@@ -481,13 +477,43 @@ fn with_rarity(found: Match, rarity: Option<Rarity>) -> Match {
     }
 }
 
-/// Returns the samples that more than [`MOST`] contents have.
-fn of_many(contents: &[StoredSketch]) -> HashSet<Fingerprint> {
-    let mut counts: HashMap<Fingerprint, usize> = HashMap::new();
-    let signatures = contents.iter().map(|content| &content.signature);
-    for &sample in signatures.flat_map(|signature| &signature.fingerprints) {
-        *counts.entry(sample).or_default() += 1;
+/// For each sample, the contents of members that have it. Samples of too many contents are left
+/// out.
+struct MemberSamples {
+    holders: HashMap<Fingerprint, Vec<ContentId>>,
+    levels: HashMap<ContentId, u8>,
+}
+
+impl MemberSamples {
+    fn of(block: &PostingBlock) -> Self {
+        let mut samples: HashMap<Fingerprint, Vec<ContentId>> = HashMap::new();
+        for content in &block.kept {
+            for &sample in &content.signature.fingerprints {
+                samples.entry(sample).or_default().push(content.id);
+            }
+        }
+        samples.retain(|_, holders| holders.len() <= MOST);
+        let levels = block
+            .kept
+            .iter()
+            .map(|content| (content.id, content.signature.level));
+        Self {
+            holders: samples,
+            levels: levels.collect(),
+        }
     }
-    counts.retain(|_, count| *count > MOST);
-    counts.into_keys().collect()
+}
+
+impl SampleHolders for MemberSamples {
+    fn level(&self, content: ContentId) -> u8 {
+        self.levels.get(&content).copied().unwrap_or_default()
+    }
+
+    fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError> {
+        let held = samples.fingerprints.iter().filter_map(|&sample| {
+            let holders = self.holders.get(&sample)?.clone();
+            Some(HeldSample { sample, holders })
+        });
+        Ok(held.collect())
+    }
 }

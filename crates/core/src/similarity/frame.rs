@@ -18,10 +18,13 @@
 //! 4. A quarter of all samples, and at least six, must not be common. Otherwise too little is left
 //!    for a judgement, and the content has no frame.
 //!
+//! A signature has only the samples at or above its level. So a sample is judged by those neighbours
+//! whose levels are not above its own: the others lack it whether or not they have its text.
+//!
 //! For a pair, only what is in the frames of both is discounted. A form and a filled-in copy of it
 //! stay related, because the form has no other text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::ids::{ContentId, Fingerprint};
 use crate::sample::Signature;
@@ -59,10 +62,15 @@ pub struct HeldSample {
     pub holders: Vec<ContentId>,
 }
 
-/// The samples of a content that are its frame, ascending, each with the number of contents that
-/// have it.
+/// The frame of a content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frame(Vec<(Fingerprint, u32)>);
+pub struct Frame {
+    /// The samples of the content that are its frame, ascending, each with the number of contents
+    /// that have it.
+    parts: Vec<(Fingerprint, u32)>,
+    /// The level from which on a dozen neighbours have samples. Samples below it are not judged.
+    level: u8,
+}
 
 impl Frame {
     /// Returns whether a content can have a frame: enough of its samples must be in few contents.
@@ -72,28 +80,28 @@ impl Frame {
         common > 1 && rest >= REST.1 && rest as f64 >= REST.0 * all as f64
     }
 
-    /// Finds the frame of a content from all its samples.
-    pub fn of(samples: &[HeldSample]) -> Self {
+    /// Finds the frame of a content from all its samples. `level` returns the level from which on
+    /// the samples of a content are known.
+    pub fn of(samples: &[HeldSample], level: &dyn Fn(ContentId) -> u8) -> Self {
         let is_common = |held: &&HeldSample| held.holders.len() >= LEAST;
         let mut left: Vec<&HeldSample> = samples.iter().filter(is_common).collect();
         if !Self::is_possible(left.len(), samples.len()) {
             return Self::default();
         }
-        let (mut frame, mut first) = (Vec::new(), 0);
+        let (mut frame, mut first) = (Vec::new(), None);
         while left.len() > 1 {
-            let shares = shares(&left);
-            let Some((neighbours, shares)) = shares.filter(|found| found.0 >= LEAST) else {
+            let neighbours = Neighbours::of(&left, level);
+            if neighbours.contents.len() < LEAST {
                 break;
-            };
+            }
+            let shares: Vec<f64> = left.iter().map(|held| neighbours.share(held)).collect();
             let is_frame = |share: f64| share >= NEARLY_ALL;
             let found = shares.iter().filter(|&&share| is_frame(share)).count();
             let between = shares.iter().filter(|&&share| share > HALF).count() - found;
             if found < 2 || between as f64 > NEITHER * found as f64 {
                 break;
             }
-            if first == 0 {
-                first = neighbours;
-            }
+            first.get_or_insert(neighbours);
             let mut shares = shares.into_iter();
             left.retain(|held| {
                 let is_frame = shares.next().is_some_and(is_frame);
@@ -103,18 +111,22 @@ impl Frame {
                 !is_frame
             });
         }
-        let with_many = |held: &&&HeldSample| held.holders.len() as f64 > MANY * first as f64;
+        let able = |held: &HeldSample| first.as_ref().map_or(0, |first| first.able(held.sample));
+        let with_many = |held: &&&HeldSample| held.holders.len() as f64 > MANY * able(held) as f64;
         let neither = left.iter().filter(with_many).count();
         if neither as f64 > NEITHER * frame.len() as f64 {
             return Self::default();
         }
         frame.sort_unstable();
-        Self(frame)
+        Self {
+            parts: frame,
+            level: first.map_or(0, |first| first.level()),
+        }
     }
 
     /// Returns whether there is no frame.
     pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.parts.is_empty()
     }
 
     /// Returns whether a sample is in the frame.
@@ -123,21 +135,24 @@ impl Frame {
     }
 
     fn contents(&self, sample: Fingerprint) -> Option<u32> {
-        let at = self.0.binary_search_by_key(&sample, |part| part.0);
-        at.ok().map(|at| self.0[at].1)
+        let at = self.parts.binary_search_by_key(&sample, |part| part.0);
+        at.ok().map(|at| self.parts[at].1)
     }
 
     /// Returns the samples in both frames.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
-        let parts = self.0.iter().filter(|part| other.has(part.0));
-        Self(parts.copied().collect())
+        let parts = self.parts.iter().filter(|part| other.has(part.0));
+        Self {
+            parts: parts.copied().collect(),
+            level: self.level.max(other.level),
+        }
     }
 
     /// Computes the rarity of what two contents share. Samples in the frame have weight 0. `None`
     /// if nothing shared is in the frame.
     pub fn rarity(&self, a: &Signature, b: &Signature) -> Option<Rarity> {
-        let level = a.level.max(b.level);
+        let level = a.level.max(b.level).max(self.level);
         let mut of_b: Vec<Fingerprint> = b.at_level(level).collect();
         of_b.sort_unstable();
         let is_shared = |sample: &Fingerprint| of_b.binary_search(sample).is_ok();
@@ -153,22 +168,64 @@ impl Frame {
     }
 }
 
-/// Returns the number of neighbours, and for each sample the share of the neighbours that have it.
-fn shares(samples: &[&HeldSample]) -> Option<(usize, Vec<f64>)> {
-    let mut had: HashMap<ContentId, usize> = HashMap::new();
-    for &holder in samples.iter().flat_map(|held| &held.holders) {
-        *had.entry(holder).or_default() += 1;
+/// The neighbours of a content: the contents that share some of its common samples.
+struct Neighbours {
+    contents: HashSet<ContentId>,
+    /// The number of neighbours whose level is at most this one, by level.
+    at_most: [usize; LEVELS],
+}
+
+/// No fingerprint has a level above 35.
+const LEVELS: usize = 36;
+
+impl Neighbours {
+    fn of(samples: &[&HeldSample], level: &dyn Fn(ContentId) -> u8) -> Self {
+        let level_of = |content| usize::from(level(content)).min(LEVELS - 1);
+        let mut samples_from = [0usize; LEVELS];
+        for held in samples {
+            let upto = usize::from(held.sample.level()).min(LEVELS - 1);
+            samples_from[..=upto]
+                .iter_mut()
+                .for_each(|count| *count += 1);
+        }
+        let mut had: HashMap<ContentId, usize> = HashMap::new();
+        for &holder in samples.iter().flat_map(|held| &held.holders) {
+            *had.entry(holder).or_default() += 1;
+        }
+        let mut at_most = [0usize; LEVELS];
+        had.retain(|&holder, count| {
+            let level = level_of(holder);
+            let is_neighbour = *count as f64 >= (NEIGHBOURLY * samples_from[level] as f64).max(2.0);
+            if is_neighbour {
+                at_most[level..].iter_mut().for_each(|count| *count += 1);
+            }
+            is_neighbour
+        });
+        Self {
+            contents: had.into_keys().collect(),
+            at_most,
+        }
     }
-    let least = (NEIGHBOURLY * samples.len() as f64).max(2.0);
-    had.retain(|_, count| *count as f64 >= least);
-    let share = |held: &&HeldSample| {
-        let neighbours = held
-            .holders
-            .iter()
-            .filter(|holder| had.contains_key(holder));
-        neighbours.count() as f64 / had.len() as f64
-    };
-    (!had.is_empty()).then(|| (had.len(), samples.iter().map(share).collect()))
+
+    /// Returns the number of neighbours that have this sample if they have its text.
+    fn able(&self, sample: Fingerprint) -> usize {
+        self.at_most[usize::from(sample.level()).min(LEVELS - 1)]
+    }
+
+    /// Returns the level from which on [`LEAST`] neighbours have samples.
+    fn level(&self) -> u8 {
+        let upto = self.at_most.iter().take_while(|&&count| count < LEAST);
+        upto.count() as u8
+    }
+
+    /// Returns the share of the neighbours that have a sample.
+    fn share(&self, held: &HeldSample) -> f64 {
+        let holders = held.holders.iter();
+        let neighbours = holders
+            .filter(|&holder| self.contents.contains(holder))
+            .count();
+        neighbours as f64 / self.able(held.sample).max(1) as f64
+    }
 }
 
 #[cfg(test)]
@@ -186,26 +243,26 @@ mod tests {
                 .collect(),
         };
         let samples: Vec<HeldSample> = (0..40).map(held).collect();
-        Frame::of(&samples)
+        Frame::of(&samples, &|_| 0)
     }
 
     #[test]
     fn what_all_have_alike_is_a_frame_where_the_rest_is_with_few() {
         let of_thirty = frame(|_, sample| sample < 20);
-        assert_eq!(of_thirty.0.len(), 20);
+        assert_eq!(of_thirty.parts.len(), 20);
         assert_eq!(of_thirty.contents(Fingerprint(7)), Some(30));
         // Thirteen contents are enough, and one of thirty may lack a part.
-        assert_eq!(frame(|n, sample| n < 13 && sample < 20).0.len(), 20);
+        assert_eq!(frame(|n, sample| n < 13 && sample < 20).parts.len(), 20);
         assert_eq!(
             frame(|n, sample| sample < 20 && (n != 5 || sample < 9))
-                .0
+                .parts
                 .len(),
             20
         );
         // The second round adds the samples that only half of the contents have.
         assert_eq!(
             frame(|n, sample| sample < 12 || sample < 20 && n < 14)
-                .0
+                .parts
                 .len(),
             20
         );

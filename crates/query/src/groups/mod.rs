@@ -44,7 +44,7 @@ use resemble_core::cluster::stars;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::discount::FREE;
 use resemble_core::{Relation, StopFlag};
-use resemble_index::{PostingKind, Snapshot};
+use resemble_index::Snapshot;
 use resemble_proto::message::{
     Answer, Degree, Groups, GroupsRequest, Header, Looked, OnlyGroups, OrderRow, PairRelation,
     SoftError, SoftErrorKind, Whole,
@@ -77,7 +77,7 @@ use meeting::Shown;
 use resemble_relate::AskError;
 use resemble_relate::given::{ExternalError, ExternalPairs, reaches};
 use resemble_relate::join::{Accounts, MeasuredPairs, PieceLimits, Table, common_pieces};
-use resemble_relate::nominate::frames::{Frames, ListedHolders};
+use resemble_relate::nominate::frames::Frames;
 use resemble_relate::parallel::named;
 use resemble_relate::prove::contents::ContentReader;
 use resemble_relate::prove::cost::MOST_WORK;
@@ -208,15 +208,7 @@ impl Collection {
             .findings()
             .filter(|_| is_kept)
             .and_then(|cache| KnownDrafts::of(cache, (snapshot, &table, &common), terms));
-        let is_here = |content, key| {
-            let piece = (PostingKind::Fingerprint, key);
-            Ok(table.has(content) && scoped.knows(snapshot, content, piece)?)
-        };
-        let holders = ListedHolders {
-            snapshot,
-            is_here: Some(&is_here),
-            of_many: &common.samples.of_many,
-        };
+        let holders = common.holders(&table);
         let frames = Frames::among(snapshot, &holders);
         let solver = Solver {
             snapshot,

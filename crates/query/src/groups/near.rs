@@ -7,11 +7,11 @@ use std::path::Path;
 
 use resemble_core::similarity::{Estimated, Unit};
 use resemble_core::{ContentId, Score};
-use resemble_index::{PostingKind, Snapshot};
+use resemble_index::Snapshot;
 use resemble_proto::message::GroupsRequest;
 use resemble_proto::number::Fraction;
 use resemble_relate::AskError;
-use resemble_relate::nominate::frames::{Frames, ListedHolders};
+use resemble_relate::nominate::frames::Frames;
 use resemble_relate::prove::contents::ContentReader;
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::renditions::owners::RenditionOwners;
@@ -93,15 +93,7 @@ pub(crate) fn near_links(
     let limits = PieceLimits { limit, family };
     let common = common_pieces((&table, &prover), limits, None, (room, dir))?;
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
-    let is_here = |content, key| {
-        let piece = (PostingKind::Fingerprint, key);
-        Ok(table.has(content) && scoped.knows(snapshot, content, piece)?)
-    };
-    let holders = ListedHolders {
-        snapshot,
-        is_here: Some(&is_here),
-        of_many: &common.samples.of_many,
-    };
+    let holders = common.holders(&table);
     let frames = Frames::among(snapshot, &holders);
     let solver = Solver {
         snapshot,

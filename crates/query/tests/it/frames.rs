@@ -158,21 +158,26 @@ fn files_with_a_frame_in_common_are_no_relatives() {
 /// one. So a signature may lack a sample that its text has.
 #[test]
 fn a_frame_of_texts_whose_signatures_have_two_levels_is_found() {
-    let mut random = Random::new(6);
-    let letterhead = words(&mut random, 1540);
-    let scene = are_strangers(30, |_| {
-        let own = words(&mut random, 1540);
-        [&letterhead[..770], &own, &letterhead[770..]].concat()
-    });
-    let snapshot = scene.snapshot();
-    let mut levels = BTreeSet::new();
-    for number in 0..30 {
-        let path = scene.path(&format!("{}/{number:03}", ["even", "odd"][number % 2]));
-        let row = snapshot.file_at(&path).expect("a row").expect("a file");
-        let content = row.state.content().expect("a content");
-        levels.insert(snapshot.signature(content).expect("samples").level);
+    let mut of_two_levels = 0;
+    for (seed, length) in (6..).zip([1440, 1490, 1540, 1590, 1640, 1690]) {
+        let mut random = Random::new(seed);
+        let letterhead = words(&mut random, length);
+        let half = length / 2;
+        let scene = are_strangers(30, |_| {
+            let own = words(&mut random, length);
+            [&letterhead[..half], &own, &letterhead[half..]].concat()
+        });
+        let snapshot = scene.snapshot();
+        let mut levels = BTreeSet::new();
+        for number in 0..30 {
+            let path = scene.path(&format!("{}/{number:03}", ["even", "odd"][number % 2]));
+            let row = snapshot.file_at(&path).expect("a row").expect("a file");
+            let content = row.state.content().expect("a content");
+            levels.insert(snapshot.signature(content).expect("samples").level);
+        }
+        of_two_levels += usize::from(levels.len() == 2);
     }
-    assert_eq!(levels.len(), 2);
+    assert!(of_two_levels >= 3, "{of_two_levels}");
 }
 
 /// Checks that every verb lists these files as related.

@@ -9,7 +9,7 @@
 //! * unites the contents of each piece that is not ignored. Contents in different sets have nothing
 //!   in common, so each set is an independent problem.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,16 +18,16 @@ use crate::nominate::evidence::{
     CHUNK, Counts, StoredSketch, chunk_keys, fingerprint_keys, piece_of,
 };
 use crate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
-use crate::nominate::frames;
+use crate::nominate::frames::{self, SampleHolders};
 use crate::nominate::levels::SignatureLevels;
 use crate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
 use crate::prove::many::PairProver;
 use crate::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 use resemble_core::cluster::UnionFind;
 use resemble_core::similarity::discount::FREE;
-use resemble_core::similarity::frame;
-use resemble_core::{ContentId, ContentKind, Fingerprint, Relation};
-use resemble_index::{PostingKind, Snapshot};
+use resemble_core::similarity::frame::{self, HeldSample};
+use resemble_core::{ContentId, ContentKind, Fingerprint, Relation, Signature};
+use resemble_index::{PostingKind, ReadError, Snapshot};
 
 use super::accounts::Accounts;
 use super::table::Table;
@@ -93,20 +93,37 @@ pub struct CommonPieces {
     pub samples: CommonSamples,
 }
 
+impl CommonPieces {
+    /// Returns the holders of the samples that frames may consist of.
+    pub const fn holders<'a>(&'a self, table: &'a Table) -> TableHolders<'a> {
+        TableHolders {
+            samples: &self.samples,
+            table,
+        }
+    }
+}
+
 /// The samples that at least a dozen contents have.
 #[derive(Debug)]
 pub struct CommonSamples {
     /// By place, the number of common samples that a content has.
     counts: Vec<u16>,
-    /// The samples that more than [`frames::MOST`] contents have.
-    pub of_many: HashSet<Fingerprint>,
+    /// The start and the length of each sample's run in `places`.
+    at: HashMap<Fingerprint, (usize, usize)>,
+    /// The places of the contents that have each sample, one sample after the other. Samples of too
+    /// many contents are left out.
+    places: Vec<u32>,
+    /// By place, the level of each content's samples.
+    levels: Vec<u8>,
 }
 
 impl CommonSamples {
-    fn among(all: u32) -> Self {
+    fn among(levels: Vec<u8>) -> Self {
         Self {
-            counts: vec![0; all as usize],
-            of_many: HashSet::new(),
+            counts: vec![0; levels.len()],
+            at: HashMap::new(),
+            places: Vec::new(),
+            levels,
         }
     }
 
@@ -115,14 +132,44 @@ impl CommonSamples {
             let count = &mut self.counts[place as usize];
             *count = count.saturating_add(1);
         }
-        if places.len() > frames::MOST {
-            self.of_many.insert(sample);
+        self.at.insert(sample, (self.places.len(), places.len()));
+        if places.len() <= frames::MOST {
+            self.places.extend_from_slice(places);
         }
     }
 
     /// Returns the number of common samples of a place.
     pub fn of(&self, place: u32) -> usize {
         usize::from(self.counts[place as usize])
+    }
+}
+
+/// Looks up the holders of samples among the pieces that were read.
+#[derive(Debug)]
+pub struct TableHolders<'a> {
+    samples: &'a CommonSamples,
+    table: &'a Table,
+}
+
+impl SampleHolders for TableHolders<'_> {
+    fn level(&self, content: ContentId) -> u8 {
+        let place = self.table.place(content);
+        place.map_or(0, |place| self.samples.levels[place as usize])
+    }
+
+    fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError> {
+        let mut held = Vec::with_capacity(samples.fingerprints.len());
+        for &sample in &samples.fingerprints {
+            let (at, len) = self.samples.at.get(&sample).copied().unwrap_or_default();
+            if len <= frames::MOST {
+                let places = self.samples.places[at..at + len].iter();
+                let mut holders: Vec<ContentId> = places.map(|&at| self.table.id(at)).collect();
+                holders.sort_unstable();
+                held.push(HeldSample { sample, holders });
+            }
+        }
+        held.sort_unstable_by_key(|held| held.sample);
+        Ok(held)
     }
 }
 
@@ -261,7 +308,12 @@ fn take_pieces(
         sets: Vec::new(),
         families,
         counts_smaller_families: smaller.is_some(),
-        samples: CommonSamples::among(table.all()),
+        samples: CommonSamples::among(
+            kept_levels
+                .iter()
+                .map(|level| level.map_or(0, |level| level.1))
+                .collect(),
+        ),
     };
     let mut sets = UnionFind::new(table.all());
     // A file and its renditions belong to one set.

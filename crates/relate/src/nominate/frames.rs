@@ -57,6 +57,9 @@ pub trait SampleHolders: Sync {
     /// Returns the samples that at most [`MOST`] contents have. Each has the list of these
     /// contents, if there are at least [`LEAST`](resemble_core::similarity::frame::LEAST) of them.
     fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError>;
+
+    /// Returns the level from which on [`Self::held`] knows the samples of a content.
+    fn level(&self, content: ContentId) -> u8;
 }
 
 /// Finds the contents that have a sample by the posting lists of the index.
@@ -66,9 +69,6 @@ pub struct ListedHolders<'a> {
     /// Returns whether a content is part of the question. If this is `None`, all contents of the
     /// index are part of it.
     pub is_here: Option<&'a IsHere<'a>>,
-    /// Samples of which it is known that more than [`MOST`] contents of the question have them.
-    /// Their lists are not read.
-    pub of_many: &'a HashSet<Fingerprint>,
 }
 
 /// The type of [`ListedHolders::is_here`]. It takes a content and the key of a sample.
@@ -81,12 +81,13 @@ impl fmt::Debug for ListedHolders<'_> {
 }
 
 impl SampleHolders for ListedHolders<'_> {
-    /// Signatures would not do: each has only the samples of its own level. A sample of a lower
-    /// level would seem to be in a part of the contents that have it.
+    /// Posting lists have samples of all levels.
+    fn level(&self, _content: ContentId) -> u8 {
+        0
+    }
+
     fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError> {
-        let samples = samples.fingerprints.iter();
-        let of_few = samples.filter(|sample| !self.of_many.contains(sample));
-        let mut keys: Vec<u64> = of_few.map(|sample| sample.0).collect();
+        let mut keys: Vec<u64> = samples.fingerprints.iter().map(|f| f.0).collect();
         keys.sort_unstable();
         let mut held: Vec<Vec<ContentId>> = vec![Vec::new(); keys.len()];
         let most_read = if self.is_here.is_some() {
@@ -212,9 +213,10 @@ impl<'a> Frames<'a> {
 
     fn alone(&self, signature: &Signature) -> Result<OwnFrame, AskError> {
         let mut samples = self.holders.held(signature)?;
-        let mut frame = Frame::of(&samples);
+        let level = |content| self.holders.level(content);
+        let mut frame = Frame::of(&samples, &level);
         if !frame.is_empty() && self.leave_one_of_each_text(&mut samples, &frame)? {
-            frame = Frame::of(&samples);
+            frame = Frame::of(&samples, &level);
         }
         let in_frame = samples.into_iter().filter(|held| frame.has(held.sample));
         let most = in_frame.max_by_key(|held| held.holders.len());

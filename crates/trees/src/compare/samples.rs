@@ -5,9 +5,10 @@
 //! dozen or more.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use resemble_core::similarity::frame::{HeldSample, LEAST};
-use resemble_core::{ContentDigest, ContentId, Signature};
+use resemble_core::{ContentDigest, ContentId, Fingerprint, Signature};
 use resemble_index::ReadError;
 use resemble_relate::AskError;
 use resemble_relate::nominate::evidence::CHUNK;
@@ -22,17 +23,26 @@ pub(crate) struct SideSamples<'a> {
     sides: &'a Sides,
     pieces: &'a dyn Pieces,
     holders: HashMap<u64, Vec<ContentId>>,
+    /// By number, the level of each content's samples.
+    levels: Vec<u8>,
 }
 
 impl<'a> SideSamples<'a> {
     pub(crate) fn of(sides: &'a Sides, pieces: &'a dyn Pieces) -> Result<Self, AskError> {
         let all = sides.contents.len();
         let buckets = Buckets::new(all, LEAST as u32 - 1);
+        let levels: Vec<AtomicU8> = (0..all).map(|_| AtomicU8::new(0)).collect();
         in_parallel(all, Vec::new, |content, samples| {
             samples_of(pieces, content as u32, samples)?;
             for &sample in samples.iter() {
                 buckets.count(sample);
             }
+            // At its own level a signature nearly always has a sample.
+            let least = samples
+                .iter()
+                .map(|&sample| Fingerprint(sample).level())
+                .min();
+            levels[content].store(least.unwrap_or_default(), Ordering::Relaxed);
             Ok::<_, AskError>(())
         })?;
         let mut holders: HashMap<u64, Vec<ContentId>> = HashMap::new();
@@ -57,6 +67,7 @@ impl<'a> SideSamples<'a> {
             sides,
             pieces,
             holders,
+            levels: levels.into_iter().map(AtomicU8::into_inner).collect(),
         })
     }
 }
@@ -86,6 +97,13 @@ impl SampledContents for SideSamples<'_> {
 }
 
 impl SampleHolders for SideSamples<'_> {
+    fn level(&self, content: ContentId) -> u8 {
+        self.levels
+            .get(content.0 as usize)
+            .copied()
+            .unwrap_or_default()
+    }
+
     fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError> {
         let held = samples.fingerprints.iter().map(|&sample| HeldSample {
             sample,

@@ -65,7 +65,6 @@ pub(super) fn rows(
     let holders = ListedHolders {
         snapshot,
         is_here: Some(&is_here),
-        of_many: &HashSet::new(),
     };
     let question = NearestQuestion {
         sides: &sides,

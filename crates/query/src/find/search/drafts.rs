@@ -4,8 +4,8 @@
 //! budget of the question lasts. The others keep their estimates, with the intervals.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::frame::{self, Frame};
@@ -105,7 +105,6 @@ impl Search<'_> {
         let holders = ListedHolders {
             snapshot,
             is_here: scoped.map(|_| &is_here as &_),
-            of_many: &HashSet::new(),
         };
         let frames = Frames::among(snapshot, &holders);
         let mut drafts = self.ordered_drafts();
