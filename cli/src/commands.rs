@@ -89,7 +89,10 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Sync(args) => sync::run(ui, env, global, &args),
         Command::Dump(args) => dump::run(ui, env, global, &args),
         Command::Catalogue(args) => catalogue::run(ui, env, global, &args.action),
-        Command::Lost(args) => sweeps::lost::run(ui, env, global, &args),
+        Command::Lost(args) => match &args.path {
+            Some(path) => sweeps::lost::run(ui, env, global, &args, path),
+            None => sweeps::links::run(ui, env, global, &args),
+        },
         Command::History(args) => sweeps::history::run(ui, env, global, &args),
         Command::Versions(args) => versions::run(ui, env, global, &args),
         Command::Lab(args) => lab::run(global, &args),

@@ -71,15 +71,14 @@ mod catalogues;
 mod file;
 mod notify;
 mod roots;
-mod starter;
 mod system;
 mod values;
 
 use crate::alerts::sinks::{Journal, SinkConfig, SinkKind, journal};
 pub use catalogues::{CatalogueFolder, NoFolder};
 use file::{FileConfig, FileConverter, left_out};
+pub(crate) use roots::real;
 pub use roots::{RootError, checked_root, not_nested};
-pub use starter::write as write_starter;
 pub use system::SystemConfig;
 pub(crate) use system::{held_fast, numbers};
 

@@ -44,6 +44,7 @@ pub mod alerts;
 pub mod coalesce;
 pub mod config;
 mod doors;
+mod first_config;
 mod index_file;
 pub mod indexer;
 pub mod journal;
@@ -59,6 +60,8 @@ pub mod state;
 mod state_file;
 pub mod system;
 pub mod watch;
+
+pub use first_config::write as write_first_config;
 
 use acks::AckStore;
 use alerts::log::AlertLog;

@@ -7,8 +7,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use resemble_daemon::config::{Args, Config, ConfigError, write_starter};
+use resemble_daemon::config::{Args, Config, ConfigError};
 use resemble_daemon::signals::SignalEvent;
+use resemble_daemon::write_first_config;
 use resemble_daemon::{Daemon, journal, service, system};
 use resemble_proto::places::Env;
 
@@ -62,7 +63,7 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let uid = rustix::process::geteuid().as_raw();
     let env = Env::gather(|name| std::env::var_os(name), uid);
     if args.write_config {
-        let path = write_starter(args, &env)?;
+        let path = write_first_config(args, &env)?;
         writeln!(std::io::stdout(), "{}", path.display())?;
         return Ok(ExitCode::SUCCESS);
     }

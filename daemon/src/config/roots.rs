@@ -132,7 +132,7 @@ pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, Root
 }
 
 /// Resolves the symbolic links of a path that must exist.
-pub(super) fn real(path: &Path) -> Result<PathBuf, RootError> {
+pub(crate) fn real(path: &Path) -> Result<PathBuf, RootError> {
     fs::canonicalize(path).map_err(|source| RootError::Missing {
         path: path.to_owned(),
         source,

@@ -3,6 +3,7 @@
 use resemble_testutil::TempTree;
 
 use super::*;
+use crate::write_first_config;
 
 struct Place {
     dir: TempTree,
@@ -271,7 +272,7 @@ fn the_file_to_start_with_is_one_that_can_be_read() {
         let options = ["resembled", "--write-config"].map(Into::into);
         Args::parse_from(options.into_iter().chain(roots))
     };
-    let path = write_starter(&args(&["docs", "mail"]), &place.env).unwrap();
+    let path = write_first_config(&args(&["docs", "mail"]), &place.env).unwrap();
     assert_eq!(path, place.path("home/settings/resemble/resembled.toml"));
     let config = place.load(&["--config", path.to_str().unwrap()]).unwrap();
     let paths: Vec<_> = config.roots.iter().map(|root| root.path.clone()).collect();
@@ -285,12 +286,12 @@ fn the_file_to_start_with_is_one_that_can_be_read() {
         );
     }
     // An existing file is not overwritten.
-    let again = write_starter(&args(&[]), &place.env)
+    let again = write_first_config(&args(&[]), &place.env)
         .unwrap_err()
         .to_string();
     assert!(again.contains("exists"), "{again}");
     fs::remove_file(&path).unwrap();
-    write_starter(&args(&[]), &place.env).unwrap();
+    write_first_config(&args(&[]), &place.env).unwrap();
     assert!(
         place
             .load(&["--config", path.to_str().unwrap()])
@@ -298,7 +299,7 @@ fn the_file_to_start_with_is_one_that_can_be_read() {
             .roots
             .is_empty()
     );
-    assert!(write_starter(&args(&["none"]), &place.env).is_err());
+    assert!(write_first_config(&args(&["none"]), &place.env).is_err());
 }
 
 #[test]

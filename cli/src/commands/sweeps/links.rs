@@ -24,13 +24,13 @@ use crate::names;
 use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
-pub(super) fn run(
+pub(in crate::commands) fn run(
     ui: &mut Ui,
     env: &Env,
     global: &Global,
     args: &LostArgs,
-    dir: &Path,
 ) -> CliResult {
+    let dir = args.links.as_deref().unwrap_or(Path::new("."));
     let named = names::required_dir(dir)?;
     let (asked, sweeps) = super::sweeps(env, global, &args.sweeps, None)?;
     let links = LinkSearch {

@@ -19,7 +19,7 @@ use resemble_report::human::day;
 use resemble_report::quote::quoted;
 use resemble_report::rows::LostRow;
 
-use super::{Search, Sweep, SweepParameters, catalogue_of, links, real_place};
+use super::{Search, Sweep, SweepParameters, catalogue_of, real_place};
 use crate::args::{Answering, Global, LostArgs};
 use crate::backend::Backend;
 use crate::error::CliResult;
@@ -37,19 +37,8 @@ pub(in crate::commands) fn run(
     env: &Env,
     global: &Global,
     args: &LostArgs,
+    path: &Path,
 ) -> CliResult {
-    let path = match (&args.path, &args.links) {
-        (Some(path), _) => path,
-        (None, links) => {
-            return links::run(
-                ui,
-                env,
-                global,
-                args,
-                links.as_deref().unwrap_or(Path::new(".")),
-            );
-        }
-    };
     let (asked, sweeps) = super::sweeps(env, global, &args.sweeps, catalogue_of(path))?;
     let lost = LostSearch {
         args,

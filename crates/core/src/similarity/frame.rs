@@ -18,8 +18,9 @@
 //! 4. A quarter of all samples, and at least six, must not be common. Otherwise too little is left
 //!    for a judgement, and the content has no frame.
 //!
-//! A signature has only the samples at or above its level. So a sample is judged by those neighbours
-//! whose levels are not above its own: the others lack it whether or not they have its text.
+//! A signature has only the samples at or above its level. So a sample is judged by those
+//! neighbours whose levels are not above its own: the others lack it whether or not they have its
+//! text.
 //!
 //! For a pair, only what is in the frames of both is discounted. A form and a filled-in copy of it
 //! stay related, because the form has no other text.

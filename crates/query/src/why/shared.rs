@@ -10,8 +10,8 @@ use resemble_proto::message::Layer;
 use super::order::Placing;
 
 /// A member of one archive, and its partner in the other. The partner is the free member that
-/// shares most, or else a member with another partner, if it is equal or related, or else one of the
-/// same name. One side is `None` if a member has no partner.
+/// shares most, or else a member with another partner, if it is equal or related, or else one of
+/// the same name. One side is `None` if a member has no partner.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemberMatch {
     /// The names that lead to the member of a, and its size. Without names: the text of a mail, or

@@ -17,7 +17,8 @@
 //! need not be near-copies of the subject, which may be an extract or text from a pipe. Some of
 //! their signatures are compared with the signature of the subject, and with the samples that most
 //! of them have. If at least half of these are near-copies in one of the two comparisons, every
-//! content that is in most of the lists counts as a copy. No content is read, so that a listing is not delayed.
+//! content that is in most of the lists counts as a copy. No content is read, so that a listing is
+//! not delayed.
 //!
 //! If copies share equally much with the subject, their digests decide which are chosen. Ids depend
 //! on the order of scans, so a choice by ids would, too.

@@ -112,8 +112,8 @@ impl Excluded {
     }
 }
 
-/// Returns the match of a path below the directory of the rules. If there is none, returns that of
-/// the deepest directory above it that has one. The directory of the rules has no name in them, but
+/// Returns the match of a path below the directory of the rules. Without one, returns that of the
+/// deepest directory above it that has one. The directory of the rules has no name in them, but
 /// `*/` would match it, and so every file in it.
 pub fn match_at_or_above<'r>(rules: &'r Gitignore, path: &Path, is_dir: bool) -> Match<&'r Glob> {
     let above = path.ancestors().skip(1);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use resemble_proto::places::{self, Env};
 
-use super::{Args, ConfigError};
 use crate::ROOTS_FILE;
+use crate::config::{Args, ConfigError, real};
 use crate::indexer::roots::restore_removed;
 
 /// Patterns of names that most people do not want to watch: caches of programs, outputs of builds,
@@ -38,7 +38,7 @@ pub fn write(args: &Args, env: &Env) -> Result<PathBuf, ConfigError> {
     let list = places::state_dir(env, state.as_deref())?.join(ROOTS_FILE);
     let mut roots = Vec::new();
     for root in &args.roots {
-        roots.push(super::roots::real(&here.join(root))?);
+        roots.push(real(&here.join(root))?);
     }
     let failed = |source| ConfigError::Write {
         path: path.clone(),
