@@ -10,7 +10,7 @@
 //!    are compared only with each other. Equal members count once.
 //! 2. **Nomination** by the index data of their contents ([`PostingBlock`]). A container without
 //!    related members is never opened.
-//! 3. **Proof.** The container is taken apart once for all its pairs ([`OpenedContainer`]). Members
+//! 3. **Proof.** The container is taken apart once for all its pairs (`OpenedContainer`). Members
 //!    that cannot be read keep their estimates, if both are compared by one content.
 //!
 //! No pair is reported twice, even if it occurs in two containers, or if both members are also
