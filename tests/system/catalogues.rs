@@ -252,7 +252,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
         .resemble(["compare", "disk:", "tree/work", "--local"])
         .exits(2);
     assert!(
-        gone.err.contains("no catalogue \"disk\" was imported"),
+        gone.err.contains("no catalogue \"disk\" is kept"),
         "{}",
         gone.err
     );

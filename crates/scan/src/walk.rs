@@ -20,7 +20,7 @@
 //! 5. Nothing here is recursive: the caller has the stack of directories.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -241,15 +241,7 @@ impl Anchor {
 fn open_below(start: BorrowedFd<'_>, below: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let bytes = below.as_os_str().as_bytes();
     if bytes.is_empty() {
-        return match open_piece(start, OsStr::new("."), flags) {
-            // The name "." may not be looked up in a directory that may only be listed.
-            Err(Errno::ACCESS) => {
-                let link = format!("/proc/self/fd/{}", start.as_raw_fd());
-                let opened = rustix::fs::open(&*link, flags - OFlags::NOFOLLOW, Mode::empty());
-                opened.map_err(|_| Errno::ACCESS)
-            }
-            other => other,
-        };
+        return open_piece(start, OsStr::new("."), flags);
     }
     let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut here: Option<OwnedFd> = None;

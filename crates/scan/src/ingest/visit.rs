@@ -14,7 +14,7 @@ use super::lister::{KnownEntry, KnownNames, Upcoming, known_names};
 use super::report::{IngestError, Listing};
 use super::rules::Rules;
 use super::run::{Place, Run, Why};
-use super::target::{Cause, IndexUse};
+use super::target::Cause;
 use crate::walk::{Found, Kind, OpenDir, Stat, means_absent, means_denied};
 
 /// A directory that the walk will compare.
@@ -121,9 +121,6 @@ impl Run<'_> {
             Ok,
         );
         let (found, known) = match listed {
-            Ok((found, _)) if self.is_closed_root(place, &visit, &found) => {
-                return self.unlisted(place, visit, Errno::ACCESS);
-            }
             Ok(listed) => listed,
             Err(errno) => return self.unlisted(place, visit, errno),
         };
@@ -141,17 +138,6 @@ impl Run<'_> {
             self.set_unlisted(&visit.path, visit.known, None)?;
         }
         self.compare(place, &visit, &dir, found, known, stack)
-    }
-
-    /// Returns whether this is the root of a daemon, and no name in it may be accessed. Such a root
-    /// is unavailable, so its entries stay.
-    fn is_closed_root(&self, place: &Place, visit: &Visit, found: &[Found]) -> bool {
-        self.options.index_use == IndexUse::Stays
-            && visit.path == place.root.path
-            && !found.is_empty()
-            && found
-                .iter()
-                .all(|found| found.stat.is_err_and(means_denied))
     }
 
     /// Opens a directory. If the process has no descriptors left, drops the listings that were made
