@@ -222,11 +222,11 @@ impl Verb for Grouping<'_> {
         if request.only == OnlyGroups::Identical {
             request.top = None;
         }
-        let all_sets = GroupsRequest {
+        let all_sets = top.map(|_| GroupsRequest {
             only: OnlyGroups::Identical,
             top: None,
             ..request.clone()
-        };
+        });
         let mut answer = if let Some(folder) = &self.args.links {
             let links = Links::open(folder, backend.params())?;
             backend.groups_of_pairs(ui, &request, &links)?
@@ -236,7 +236,9 @@ impl Verb for Grouping<'_> {
             backend.identical(ui, request)?
         };
         let body = &mut answer.body;
-        if (body.identical.len() as u64) < body.summary.sets {
+        if let Some(all_sets) = all_sets
+            && (body.identical.len() as u64) < body.summary.sets
+        {
             let sets = backend.ask(ui, "grouping", all_sets)?.body;
             body.identical = sets.identical;
             body.summary.sets = sets.summary.sets;

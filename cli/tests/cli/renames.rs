@@ -11,6 +11,9 @@ use resemble_testutil::{Environment, asked_for, finish};
 use super::environment;
 use super::plans::{Snapshot, name, run, set_time, snapshot};
 
+/// The arguments that write the plan for renaming on the side of `b`.
+const PLAN: &str = "compare a b --local --plan=rename -o plan.sh";
+
 /// Writes a file whose modification time is computed from its bytes. rsync compares size and time,
 /// so files with different bytes must have different times.
 fn write(path: &Path, text: &str) {
@@ -277,16 +280,7 @@ fn a_folder_that_keeps_something_goes_aside() {
         }
         let from = ["b/d/x/z", "b/z"][usize::from(case == "empty")];
         write(&env.path(from), &moved);
-        let plan = [
-            "compare",
-            "a",
-            "b",
-            "--local",
-            "--plan=rename",
-            "-o",
-            "plan.sh",
-        ];
-        env.run(plan).exits(1);
+        env.run(PLAN.split(' ')).exits(1);
         let dry = run(&env, "sh", &[]);
         assert_eq!(dry.code, 0, "{case} {dry:?}");
         assert!(
@@ -327,8 +321,7 @@ fn a_folder_is_renamed_before_another_goes_into_it() {
             }
         }
         let before = by_path(&b);
-        let plan = "compare a b --local --plan=rename -o plan.sh";
-        env.run(plan.split(' ')).exits(1);
+        env.run(PLAN.split(' ')).exits(1);
         let done = run(&env, "sh", &["--do-it"]);
         assert_eq!(done.code, 0, "{folders:?} {done:?}");
         assert_eq!(by_path(&a), by_path(&b), "{folders:?}");
@@ -344,16 +337,7 @@ fn a_name_that_was_taken_since_is_seen_by_the_dry_run() {
     let moved = text(&mut Random::new(1));
     write(&env.path("a/new"), &moved);
     write(&env.path("b/old"), &moved);
-    let plan = [
-        "compare",
-        "a",
-        "b",
-        "--local",
-        "--plan=rename",
-        "-o",
-        "plan.sh",
-    ];
-    env.run(plan).exits(1);
+    env.run(PLAN.split(' ')).exits(1);
     assert_eq!(run(&env, "sh", &[]).code, 0);
     write(&env.path("b/new"), "something else");
     for args in [&[][..], &["--do-it"]] {

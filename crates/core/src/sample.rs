@@ -45,6 +45,31 @@ pub struct Signature {
     pub repeats: Option<Repeats>,
 }
 
+/// The number of possible levels. Every level is less than this number.
+pub const LEVELS: usize = 64;
+
+/// For each level, the number of samples that have at least this level.
+#[derive(Clone, Copy, Debug)]
+pub struct SamplesFrom([u32; LEVELS]);
+
+impl SamplesFrom {
+    /// Counts these samples by their levels.
+    pub fn of(samples: impl IntoIterator<Item = Fingerprint>) -> Self {
+        let mut from = [0; LEVELS];
+        for sample in samples {
+            for count in &mut from[..=usize::from(sample.level()).min(LEVELS - 1)] {
+                *count += 1;
+            }
+        }
+        Self(from)
+    }
+
+    /// Returns the number of samples that have at least this level.
+    pub fn level(&self, level: u8) -> f64 {
+        f64::from(self.0[usize::from(level).min(LEVELS - 1)])
+    }
+}
+
 /// The share of a text's shingles that repeat an earlier one, in 255ths. Samples of distinct
 /// shingles do not reveal it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,14 +5,15 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::path::Component;
 
+use resemble_core::similarity::discount::FREE;
+use resemble_core::{ContentId, Relation, StopFlag};
+use resemble_index::Snapshot;
+
 use crate::AskError;
 use crate::nominate::evidence::StoredSketch;
 use crate::nominate::families::{Families, FamilyNames, NEIGHBOURS, NearCopies, are_near_copies};
 use crate::prove::many::PairProver;
 use crate::scope::ScopedFile;
-use resemble_core::similarity::discount::FREE;
-use resemble_core::{Relation, StopFlag};
-use resemble_index::Snapshot;
 
 /// Returns the families of contents by their indexed data. If that data does not decide about a
 /// pair, both contents are read, provided that there is a `prover`.
@@ -22,14 +23,24 @@ pub fn families(
     prover: Option<&PairProver<'_>>,
 ) -> Result<Families, AskError> {
     families_by(kept, snapshot.stop(), &|a, b| {
-        let row = |place: u32| snapshot.content(kept[place as usize].id);
-        // An unreadable content is no near-copy.
-        let (Some(prover), Some(a), Some(b)) = (prover, row(a)?, row(b)?) else {
-            return Ok(false);
-        };
-        let proven = prover.measure(&a, &b, Relation::MIN_SHARED)?;
-        Ok(proven.is_some_and(|proven| are_near_copies(&proven.measures)))
+        let id = |place: u32| kept[place as usize].id;
+        prover.map_or(Ok(false), |prover| are_near(prover, id(a), id(b)))
     })
+}
+
+/// Reads two contents and returns whether they are near-copies. An unreadable content is no
+/// near-copy.
+pub(crate) fn are_near(
+    prover: &PairProver<'_>,
+    a: ContentId,
+    b: ContentId,
+) -> Result<bool, AskError> {
+    let row = |content| prover.snapshot().content(content);
+    let (Some(a), Some(b)) = (row(a)?, row(b)?) else {
+        return Ok(false);
+    };
+    let proven = prover.measure(&a, &b, Relation::MIN_SHARED)?;
+    Ok(proven.is_some_and(|proven| are_near_copies(&proven.measures)))
 }
 
 /// Like [`families`], but `are_near` decides about the contents at two places of `kept`.
@@ -120,7 +131,7 @@ pub fn named_alike<'a>(files: &[&'a ScopedFile]) -> Option<(&'a ScopedFile, &'a 
 
 #[cfg(test)]
 mod tests {
-    use resemble_core::{ByteLen, ContentId, FileId};
+    use resemble_core::{ByteLen, FileId};
 
     use super::*;
 

@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::AskError;
-use crate::scope::Rules;
 use resemble_index::{DirGaps, Entry, Gap, LeftOutRule, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{LeftOut, LeftOutWord, Scope, SoftError};
 use resemble_proto::path::PathText;
+
+use crate::AskError;
+use crate::scope::Rules;
 
 /// The places that a question is about.
 #[derive(Clone, Debug, Default)]

@@ -18,7 +18,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::frame::HeldSample;
+use resemble_core::similarity::proof::unit_of;
+use resemble_core::similarity::{Unit, too_small};
+use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint, Measures, Relation, Signature};
+use resemble_index::{ContentRow, ReadError, Snapshot};
+use resemble_proto::message::Layer;
+use resemble_proto::path::PathText;
+use resemble_scan::parts::PartReader;
+
 use crate::AskError;
+use crate::copies;
 use crate::judge::estimate;
 use crate::judge::listing::is_listed;
 use crate::judge::matched::{Match, all_words};
@@ -32,17 +43,6 @@ use crate::prove::cost::{MOST_WORK, TAKEN_APART};
 use crate::renditions::owners::RenditionOwners;
 use crate::renditions::{Place, is_same_text, layer, names, same_words, shown};
 use crate::scope::{ScopedFile, ScopedFiles};
-use resemble_core::similarity::discount::Rarity;
-use resemble_core::similarity::frame::HeldSample;
-use resemble_core::similarity::proof::unit_of;
-use resemble_core::similarity::{Unit, too_small};
-use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint, Measures, Relation, Signature};
-use resemble_index::{ContentRow, ReadError, Snapshot};
-use resemble_proto::message::Layer;
-use resemble_proto::path::PathText;
-use resemble_scan::parts::PartReader;
-
-use crate::copies;
 
 mod layout;
 mod opened;

@@ -81,6 +81,17 @@ pub fn sentences(seed: u64, count: usize) -> String {
     text
 }
 
+/// Returns copies of a page of this many sentences. Each copy has another sentence in place of one.
+pub fn copies_of_a_page(seed: u64, lines: usize, copies: usize) -> impl Iterator<Item = String> {
+    let page = sentences(seed, lines);
+    (0..copies).map(move |at| {
+        let other = sentences(10_000 + at as u64, 1);
+        let mut copy: Vec<&str> = page.split_inclusive('\n').collect();
+        copy[at % lines] = &other;
+        copy.concat()
+    })
+}
+
 /// Returns unique lines of about fifty bytes.
 pub fn lines(seed: u64, count: usize) -> String {
     let mut random = Random::apart(seed);

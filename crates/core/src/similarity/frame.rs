@@ -28,7 +28,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::ids::{ContentId, Fingerprint};
-use crate::sample::Signature;
+use crate::sample::{LEVELS, SamplesFrom, Signature};
 use crate::similarity::discount::Rarity;
 
 /// The minimum number of contents that must have a sample for it to be common.
@@ -176,29 +176,21 @@ struct Neighbours {
     at_most: [usize; LEVELS],
 }
 
-/// No fingerprint has a level above 35.
-const LEVELS: usize = 36;
-
 impl Neighbours {
     fn of(samples: &[&HeldSample], level: &dyn Fn(ContentId) -> u8) -> Self {
-        let level_of = |content| usize::from(level(content)).min(LEVELS - 1);
-        let mut samples_from = [0usize; LEVELS];
-        for held in samples {
-            let upto = usize::from(held.sample.level()).min(LEVELS - 1);
-            samples_from[..=upto]
-                .iter_mut()
-                .for_each(|count| *count += 1);
-        }
+        let known = SamplesFrom::of(samples.iter().map(|held| held.sample));
         let mut had: HashMap<ContentId, usize> = HashMap::new();
         for &holder in samples.iter().flat_map(|held| &held.holders) {
             *had.entry(holder).or_default() += 1;
         }
         let mut at_most = [0usize; LEVELS];
         had.retain(|&holder, count| {
-            let level = level_of(holder);
-            let is_neighbour = *count as f64 >= (NEIGHBOURLY * samples_from[level] as f64).max(2.0);
+            let level = level(holder);
+            let is_neighbour = *count as f64 >= (NEIGHBOURLY * known.level(level)).max(2.0);
             if is_neighbour {
-                at_most[level..].iter_mut().for_each(|count| *count += 1);
+                at_most[index(level)..]
+                    .iter_mut()
+                    .for_each(|count| *count += 1);
             }
             is_neighbour
         });
@@ -210,7 +202,7 @@ impl Neighbours {
 
     /// Returns the number of neighbours that have this sample if they have its text.
     fn able(&self, sample: Fingerprint) -> usize {
-        self.at_most[usize::from(sample.level()).min(LEVELS - 1)]
+        self.at_most[index(sample.level())]
     }
 
     /// Returns the level from which on [`LEAST`] neighbours have samples.
@@ -227,6 +219,11 @@ impl Neighbours {
             .count();
         neighbours as f64 / self.able(held.sample).max(1) as f64
     }
+}
+
+/// Returns the place of a level in a table of all levels.
+fn index(level: u8) -> usize {
+    usize::from(level).min(LEVELS - 1)
 }
 
 #[cfg(test)]

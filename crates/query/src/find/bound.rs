@@ -1,6 +1,7 @@
 //! Computes a cheap upper bound on the measures of a nominee. Thousands of files share a phrase
 //! with a file, but few share most of it.
 
+use resemble_core::sample::SamplesFrom;
 use resemble_core::similarity::proof::are_text_and_data;
 use resemble_core::{ByteLen, ContentKind};
 use resemble_index::ContentRow;
@@ -8,7 +9,6 @@ use resemble_proto::message::FindOptions;
 use resemble_relate::judge::estimate::least_to_read;
 use resemble_relate::nominate::block::are_enough;
 use resemble_relate::nominate::evidence::Nominee;
-use resemble_relate::nominate::levels::SamplesFrom;
 
 use super::Payload;
 

@@ -89,8 +89,10 @@ pub(crate) fn near_links(
     let prover = PairProver::new(reader, room.part(3));
     // In a family, a member is compared with the leader only, but here copies in other directories
     // matter. So only families of more than `limit` near-copies are formed.
-    let family = limit;
-    let limits = PieceLimits { limit, family };
+    let limits = PieceLimits {
+        limit,
+        family: limit,
+    };
     let common = common_pieces((&table, &prover), limits, None, (room, dir))?;
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
     let holders = common.holders(&table);

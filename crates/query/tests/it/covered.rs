@@ -14,7 +14,7 @@ use resemble_trees::covered::covered;
 
 use crate::identical::index;
 use crate::scene::Scene;
-use resemble_testutil::prose::sentences;
+use resemble_testutil::prose::copies_of_a_page;
 use resemble_testutil::random::{letters as text, noise};
 use resemble_testutil::{Mounted, in_a_process_of_its_own, skipped};
 
@@ -592,14 +592,9 @@ fn what_lies_in_data_is_found_though_most_of_it_lies_at_its_own_path() {
 #[test]
 fn near_copies_of_one_page_are_near_however_many_they_are() {
     let mut scene = Scene::new();
-    let page = sentences(1, 40);
-    let lines: Vec<&str> = page.split_inclusive('\n').collect();
-    for at in 0..400 {
-        let line = sentences(10_000 + at as u64, 1);
-        let mut copy = lines.clone();
-        copy[at * 7 % 40] = &line;
+    for (at, copy) in copies_of_a_page(1, 40, 400).enumerate() {
         let side = if at % 2 == 0 { "old" } else { "new" };
-        scene.write(&format!("{side}/{at:03}"), copy.concat());
+        scene.write(&format!("{side}/{at:03}"), copy);
     }
     scene.scan();
     let body = coverage(&scene, "old", &["new"]);

@@ -16,7 +16,7 @@ use resemble_proto::number::Fraction;
 use resemble_query::dirs::{listing, relation};
 use resemble_scan::ingest::{RootOptions, Target};
 use resemble_testutil::in_a_process_of_its_own;
-use resemble_testutil::prose::{edited, prose, sentences};
+use resemble_testutil::prose::{copies_of_a_page, edited, prose};
 use resemble_testutil::random::letters as text;
 
 fn ask(scene: &Scene, request: DirsRequest) -> Answer<DirRow> {
@@ -242,14 +242,9 @@ fn near_files_count_with_their_share() {
 #[test]
 fn near_copies_of_one_page_count_however_many_they_are() {
     let mut scene = Scene::new();
-    let page = sentences(1, 40);
-    let lines: Vec<&str> = page.split_inclusive('\n').collect();
-    for at in 0..400 {
-        let line = sentences(10_000 + at as u64, 1);
-        let mut copy = lines.clone();
-        copy[at * 7 % 40] = &line;
+    for (at, copy) in copies_of_a_page(1, 40, 400).enumerate() {
         let side = if at % 2 == 0 { "a" } else { "b" };
-        scene.write(&format!("{side}/{at:03}"), copy.concat());
+        scene.write(&format!("{side}/{at:03}"), copy);
     }
     scene.scan();
     let rows = shown(&scene, &all(&scene));

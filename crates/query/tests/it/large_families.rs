@@ -10,7 +10,7 @@ use resemble_index::Snapshot;
 use resemble_proto::message::{Answer, FindOptions, GroupsRequest, PairRow, PairsRequest};
 use resemble_proto::path::PathText;
 use resemble_query::find;
-use resemble_testutil::prose::sentences;
+use resemble_testutil::prose::{copies_of_a_page, sentences};
 use resemble_testutil::random::noise;
 
 use crate::plain::{groups, pairs};
@@ -220,13 +220,8 @@ fn the_copies_that_are_found_do_not_depend_on_what_was_scanned_first() {
 fn copies_of_a_short_page_find_each_other_whichever_line_is_changed() {
     for seed in [3, 4, 6] {
         let mut scene = Scene::new();
-        let page = sentences(seed, 10);
-        let lines: Vec<&str> = page.split_inclusive('\n').collect();
-        for at in 0..400 {
-            let line = sentences(10_000 + at as u64, 1);
-            let mut copy = lines.clone();
-            copy[at % 10] = &line;
-            scene.write(&format!("{at:04}"), copy.concat());
+        for (at, copy) in copies_of_a_page(seed, 10, 400).enumerate() {
+            scene.write(&format!("{at:04}"), copy);
         }
         scene.scan();
         let snapshot: Snapshot = scene.index.snapshot().expect("a snapshot");

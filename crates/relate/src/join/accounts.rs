@@ -16,19 +16,19 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::AskError;
-use crate::given::{ExternalCommon, ExternalError, ExternalPairs};
-use crate::nominate::evidence::piece_of;
-use crate::nominate::families::Families;
-use crate::scope::ScopedFiles;
-use crate::sort::Sorter;
 use resemble_core::ContentId;
 use resemble_index::{PostingKind, Snapshot};
 
 use super::measured::{MeasuredPairs, MeasuredSorter};
 use super::pair_lists::{CandidatePair, PairLists};
 use super::table::Table;
+use crate::AskError;
+use crate::given::{ExternalCommon, ExternalError, ExternalPairs};
+use crate::nominate::evidence::piece_of;
+use crate::nominate::families::Families;
+use crate::scope::ScopedFiles;
 use crate::sort::MemoryBudget;
+use crate::sort::Sorter;
 
 /// The counts by which the given candidate pairs are checked.
 #[derive(Debug)]

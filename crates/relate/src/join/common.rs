@@ -13,25 +13,25 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::AskError;
-use crate::nominate::evidence::{
-    CHUNK, Counts, StoredSketch, chunk_keys, fingerprint_keys, piece_of,
-};
-use crate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
-use crate::nominate::frames::{self, SampleHolders};
-use crate::nominate::levels::SignatureLevels;
-use crate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
-use crate::prove::many::PairProver;
-use crate::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 use resemble_core::cluster::UnionFind;
 use resemble_core::similarity::discount::FREE;
 use resemble_core::similarity::frame::{self, HeldSample};
-use resemble_core::{ContentId, ContentKind, Fingerprint, Relation, Signature};
+use resemble_core::{ContentId, ContentKind, Fingerprint, Signature};
 use resemble_index::{PostingKind, ReadError, Snapshot};
 
 use super::accounts::Accounts;
 use super::table::Table;
-use crate::sort::MemoryBudget;
+use crate::AskError;
+use crate::copies::are_near;
+use crate::nominate::evidence::{
+    CHUNK, Counts, StoredSketch, chunk_keys, fingerprint_keys, piece_of,
+};
+use crate::nominate::families::{Families, FamilyNames, NearCopies};
+use crate::nominate::frames::{self, SampleHolders};
+use crate::nominate::levels::SignatureLevels;
+use crate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
+use crate::prove::many::PairProver;
+use crate::sort::{MemoryBudget, Merge, Record, SortedRun, Sorter, put_words, take_words};
 
 /// A piece of a content: the kind in the top bit, then the key, then the content's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -291,12 +291,12 @@ fn take_pieces(
     } = TakenPieces::of(snapshot, table, others, (room, dir))?;
     let all = Families::of(&names, family.min(FREE), &TableCopies { table, prover })?;
     drop(names);
-    let families = if family > FREE {
-        all.larger_than(family as usize)
+    let (families, smaller) = if family > FREE {
+        let large = all.larger_than(family as usize);
+        (large, Some(all).filter(|all| !all.is_empty()))
     } else {
-        all.clone()
+        (all, None)
     };
-    let smaller = Some(all).filter(|all| family > FREE && !all.is_empty());
     let placed = (0u32..).zip(&kept_levels);
     let placed = placed.filter_map(|(place, &level)| Some((place, level?)));
     let levels = SignatureLevels::of(&families, placed);
@@ -388,14 +388,8 @@ impl NearCopies for TableCopies<'_> {
         Ok(kept.map_or_else(HashSet::new, |kept| kept.pieces()))
     }
 
-    /// An unreadable content is no near-copy.
     fn are_near_copies(&self, a: u32, b: u32) -> Result<bool, AskError> {
-        let row = |place| self.prover.snapshot().content(self.table.id(place));
-        let (Some(a), Some(b)) = (row(a)?, row(b)?) else {
-            return Ok(false);
-        };
-        let proven = self.prover.measure(&a, &b, Relation::MIN_SHARED)?;
-        Ok(proven.is_some_and(|proven| are_near_copies(&proven.measures)))
+        are_near(self.prover, self.table.id(a), self.table.id(b))
     }
 }
 

@@ -5,14 +5,15 @@
 
 use std::path::Path;
 
-use crate::AskError;
-use crate::prove::many::KnownMeasures;
-use crate::sort::{Merge, Record, RunWriter, SortedRun, Sorter, put_words, take_words};
 use resemble_core::ContentId;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::Proven;
 
-use crate::sort::MemoryBudget;
+use crate::AskError;
+use crate::prove::many::KnownMeasures;
+use crate::sort::{
+    MemoryBudget, Merge, Record, RunWriter, SortedRun, Sorter, put_words, take_words,
+};
 
 /// The number of pairs in a block of the scratch file.
 const BLOCK: u64 = 256;

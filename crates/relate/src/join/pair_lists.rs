@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use crate::AskError;
-use crate::sort::{Merge, Record, RunWriter, SortedRun, put_words, take_words};
-
-use crate::sort::MemoryBudget;
+use crate::sort::{MemoryBudget, Merge, Record, RunWriter, SortedRun, put_words, take_words};
 
 /// A pair, the lesser place first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,14 +9,15 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::renditions::faces::Faces;
-use crate::renditions::owners::RenditionOwners;
-use crate::renditions::{Rendition, WholeDigest};
-use crate::scope::{ScopedFile, ScopedFiles};
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::varint::put;
 use resemble_index::{ContentRow, ReadError, Snapshot};
+
+use crate::renditions::faces::Faces;
+use crate::renditions::owners::RenditionOwners;
+use crate::renditions::{Rendition, WholeDigest};
+use crate::scope::{ScopedFile, ScopedFiles};
 
 /// All contents that can be compared. The empty content is the only one that cannot.
 #[derive(Debug, Default)]

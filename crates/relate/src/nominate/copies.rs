@@ -121,7 +121,7 @@ pub(crate) fn near_copies(
         copies.extend(row.map(|row| (copy, row.digest)));
     }
     copies.sort_unstable_by_key(|copy| copy.1.0);
-    let step = copies.len().div_ceil(LOOKED_AT);
+    let step = copies.len().div_ceil(LOOKED_AT).max(1);
     let looked_at = copies.iter().step_by(step);
     let looked_at: Vec<Signature> = looked_at
         .map(|copy| snapshot.signature(copy.0))

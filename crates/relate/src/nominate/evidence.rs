@@ -152,12 +152,15 @@ impl Counts {
     pub fn note(&mut self, kind: PostingKind, key: u64, contents: usize) {
         let contents = u32::try_from(contents).unwrap_or(u32::MAX);
         if contents > FREE.min(self.limit) {
-            let counts = match kind {
-                PostingKind::Chunk => &mut self.chunks,
-                PostingKind::Fingerprint => &mut self.fingerprints,
-            };
-            let known = counts.entry(key).or_default();
+            let known = self.of_kind(kind).entry(key).or_default();
             *known = contents.max(*known);
+        }
+    }
+
+    const fn of_kind(&mut self, kind: PostingKind) -> &mut HashMap<u64, u32> {
+        match kind {
+            PostingKind::Chunk => &mut self.chunks,
+            PostingKind::Fingerprint => &mut self.fingerprints,
         }
     }
 
@@ -172,11 +175,7 @@ impl Counts {
 
     /// Lowers the count of a key to this number of contents.
     pub fn lower(&mut self, kind: PostingKind, key: u64, contents: usize) {
-        let counts = match kind {
-            PostingKind::Chunk => &mut self.chunks,
-            PostingKind::Fingerprint => &mut self.fingerprints,
-        };
-        counts.remove(&key);
+        self.of_kind(kind).remove(&key);
         self.note(kind, key, contents);
     }
 

@@ -12,15 +12,13 @@
 //! which this increases a count.
 
 use resemble_core::Fingerprint;
+use resemble_core::sample::LEVELS;
 
 use crate::nominate::families::Families;
 
 /// The maximum factor by which a count is multiplied. If only few contents keep a sample, they say
 /// little about the others.
 const MOST: u64 = 16;
-
-/// The number of possible levels. Every level is less than this number.
-const LEVELS: usize = 64;
 
 /// The numbers of contents whose signatures have each level: first of contents that are not texts
 /// (sampled by windows), then of texts (sampled by shingles).
@@ -73,28 +71,6 @@ impl SignatureLevels {
         } else {
             kept
         }
-    }
-}
-
-/// For each level, the number of samples that have at least this level.
-#[derive(Clone, Copy, Debug)]
-pub struct SamplesFrom([u32; LEVELS]);
-
-impl SamplesFrom {
-    /// Counts these samples by their levels.
-    pub fn of(samples: impl IntoIterator<Item = Fingerprint>) -> Self {
-        let mut from = [0; LEVELS];
-        for sample in samples {
-            for count in &mut from[..=usize::from(sample.level()).min(LEVELS - 1)] {
-                *count += 1;
-            }
-        }
-        Self(from)
-    }
-
-    /// Returns the number of samples that have at least this level.
-    pub fn level(&self, level: u8) -> f64 {
-        f64::from(self.0[usize::from(level).min(LEVELS - 1)])
     }
 }
 

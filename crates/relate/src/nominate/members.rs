@@ -15,10 +15,10 @@ use crate::judge::archives::shown_of_archives;
 use crate::judge::matched::Match;
 use crate::judge::members::shown_of_members;
 use crate::nominate::evidence::{Counts, LOOKED_UP, hits};
-use crate::nominate::levels::SamplesFrom;
 use crate::renditions::faces::Faces;
 use crate::renditions::{MOST_MEMBERS, Place, faces_of, held_contents, renditions, wholes_of};
 use crate::scope::ScopedFiles;
+use resemble_core::sample::SamplesFrom;
 
 /// A content that shares something with the members of an archive.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::renditions::faces::Faces;
-use crate::renditions::{Rendition, WholeDigest};
 use resemble_core::{ContentDigest, ContentId};
 use resemble_index::{ContentRow, PartRole, ReadError, Snapshot};
+
+use crate::renditions::faces::Faces;
+use crate::renditions::{Rendition, WholeDigest};
 
 /// A member of a container.
 #[derive(Debug)]

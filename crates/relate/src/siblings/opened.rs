@@ -4,10 +4,6 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::prove::exact::{Proven, judged, provable};
-use crate::prove::members::{
-    AloneSide, ComparedSide, HeldContent, held_by, provable_members, unit_of,
-};
 use resemble_core::hash::content::digest;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::{Provable, ProvableMembers, unit_of as unit_of_kinds};
@@ -16,6 +12,10 @@ use resemble_index::{ContentRow, Snapshot};
 use resemble_scan::parts::PartReader;
 
 use super::layout::{MemberLayout, MemberSide};
+use crate::prove::exact::{Proven, judged, provable};
+use crate::prove::members::{
+    AloneSide, ComparedSide, HeldContent, held_by, provable_members, unit_of,
+};
 
 /// A file that holds members, read when a pair of them is first measured.
 #[derive(Debug)]

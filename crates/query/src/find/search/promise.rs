@@ -19,13 +19,13 @@
 //! The true share of samples may exceed the sampled one by as much as in an
 //! [estimate](similarity::interval).
 
+use resemble_core::sample::SamplesFrom;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{self, Boilerplate, too_small};
 use resemble_core::{ByteLen, ContentKind, Digest, Relation, Repeats, Score, Signature};
 use resemble_index::ContentRow;
 use resemble_relate::nominate::block::Common;
 use resemble_relate::nominate::evidence::{Counts, LOOKED_UP};
-use resemble_relate::nominate::levels::SamplesFrom;
 
 /// The samples of a subject, which is a text.
 pub(super) struct ListingPromise<'a> {
