@@ -25,8 +25,6 @@
 //! For a pair, only what is in the frames of both is discounted. A form and a filled-in copy of it
 //! stay related, because the form has no other text.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::ids::{ContentId, Fingerprint};
 use crate::sample::{LEVELS, SamplesFrom, Signature};
 use crate::similarity::discount::Rarity;
@@ -171,7 +169,8 @@ impl Frame {
 
 /// The neighbours of a content: the contents that share some of its common samples.
 struct Neighbours {
-    contents: HashSet<ContentId>,
+    /// In ascending order.
+    contents: Vec<ContentId>,
     /// The number of neighbours whose level is at most this one, by level.
     at_most: [usize; LEVELS],
 }
@@ -179,25 +178,22 @@ struct Neighbours {
 impl Neighbours {
     fn of(samples: &[&HeldSample], level: &dyn Fn(ContentId) -> u8) -> Self {
         let known = SamplesFrom::of(samples.iter().map(|held| held.sample));
-        let mut had: HashMap<ContentId, usize> = HashMap::new();
-        for &holder in samples.iter().flat_map(|held| &held.holders) {
-            *had.entry(holder).or_default() += 1;
-        }
-        let mut at_most = [0usize; LEVELS];
-        had.retain(|&holder, count| {
-            let level = level(holder);
-            let is_neighbour = *count as f64 >= (NEIGHBOURLY * known.level(level)).max(2.0);
-            if is_neighbour {
+        let holders = samples.iter().flat_map(|held| &held.holders);
+        let mut holders: Vec<ContentId> = holders.copied().collect();
+        holders.sort_unstable();
+        let (mut contents, mut at_most) = (Vec::new(), [0usize; LEVELS]);
+        // Most holders have one sample only, so their levels are not looked up.
+        let of_several = holders.chunk_by(|a, b| a == b).filter(|had| had.len() > 1);
+        for had in of_several {
+            let level = level(had[0]);
+            if had.len() as f64 >= NEIGHBOURLY * known.level(level) {
+                contents.push(had[0]);
                 at_most[index(level)..]
                     .iter_mut()
                     .for_each(|count| *count += 1);
             }
-            is_neighbour
-        });
-        Self {
-            contents: had.into_keys().collect(),
-            at_most,
         }
+        Self { contents, at_most }
     }
 
     /// Returns the number of neighbours that have this sample if they have its text.
@@ -215,7 +211,7 @@ impl Neighbours {
     fn share(&self, held: &HeldSample) -> f64 {
         let holders = held.holders.iter();
         let neighbours = holders
-            .filter(|&holder| self.contents.contains(holder))
+            .filter(|&holder| self.contents.binary_search(holder).is_ok())
             .count();
         neighbours as f64 / self.able(held.sample).max(1) as f64
     }
