@@ -134,7 +134,7 @@ fn add_owners(rows: &mut [AlertRow]) {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct AlertsParameters<'a> {
-    /// Whether alerts that come later follow.
+    /// Whether the output goes on with alerts that are raised later.
     follow: bool,
     /// Only later alerts: those after this number, or after this time.
     since: Option<&'a str>,

@@ -114,8 +114,8 @@ impl MarkArguments {
     }
 }
 
-/// Returns the argument if it looks like the id of a cluster. Every other argument is the name of a
-/// file. So a missing file is reported before any question is asked.
+/// Returns the argument if it looks like the id of a cluster. The caller takes every other argument
+/// for a path, and reports a missing path before any question is asked.
 fn cluster_id(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     is_cluster_id(text).then(|| text.to_owned())

@@ -14,9 +14,9 @@
 //!    any other root. The path of that tree ([`resemble_proto::catalogued`]) cannot exist in a file
 //!    system, so its files cannot be opened. If a question has to open such a file, it reports
 //!    `AskError::Elsewhere` (`resemble-relate`).
-//! 2. **The format is a stream of records** (`format`), written and read in one pass. A content
-//!    precedes the records that refer to it. At the end is a digest of all bytes, which is verified
-//!    before the first record is used.
+//! 2. **The format is a stream of records** (`format`), written in one pass. A content precedes the
+//!    records that refer to it. At the end is a digest of everything before it. A file is read
+//!    twice: the first pass verifies this digest, the second one reads the records.
 //! 3. **A catalogue may be malformed**: anyone can compute the digest at its end. So lengths are
 //!    checked before memory is allocated, names before they are joined, and numbers before they are
 //!    added. Digests, chunks and samples have to be trusted: the bytes that would prove them are
@@ -25,8 +25,9 @@
 //!    does not replace the data of that content. A catalogue that is loaded for one question is
 //!    removed after the answer. The data of a kept catalogue also serve later files with the same
 //!    contents.
-//! 5. **Samples are thinned to limit the size** ([`Samples`]). All samples of a thinner set are in
-//!    a denser one, so two sets can be compared. Chunks, which prove shared bytes, are all written.
+//! 5. **Samples are thinned to limit the size** ([`Samples`]). A denser set can be thinned further,
+//!    so two sets are compared at the level of the thinner one. Chunks, which prove shared bytes,
+//!    are all written.
 //! 6. **The same state of a tree gives the same bytes** on every machine. A catalogue has no ids,
 //!    inodes, device numbers, host names or times of reading. The time of writing is set by the
 //!    caller.

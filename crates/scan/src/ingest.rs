@@ -247,14 +247,13 @@ impl Ingest {
         self.assumed.len()
     }
 
-    /// Returns the targets of a reconcile that reads all parts of files that are assumed to be
-    /// unchanged.
+    /// Returns the targets of a reconcile that reads the files counted by [`Self::assumed`] whole.
     pub fn assumed_targets(&mut self) -> Result<Vec<Target>, IngestError> {
         Ok(self.assumed.targets(&self.index.snapshot()?)?)
     }
 
-    /// Reads all parts of files that are assumed to be unchanged. Afterwards the index has the true
-    /// state of these files.
+    /// Reads the files counted by [`Self::assumed`] whole. Afterwards the index has the true state
+    /// of these files.
     pub fn verify(&mut self, observer: &mut dyn Observer) -> Result<Report, IngestError> {
         let targets = self.assumed_targets()?;
         let turn = self.options.turn.take();

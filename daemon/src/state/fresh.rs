@@ -35,9 +35,13 @@ impl Shared {
         self.troubles.lock().keys().any(|(topic, _)| behind(*topic))
     }
 
-    /// Returns [`Self::fresh`] and [`Self::pending`] for these paths and everything below them.
-    /// Files elsewhere do not count. Files that the user of `sight` may not see do not count,
-    /// either. No paths mean everything.
+    /// Returns [`Self::fresh`] and [`Self::pending`] for these paths and everything below them. No
+    /// paths mean everything.
+    ///
+    /// A waiting file elsewhere, or one that the user of `sight` may not see, does not count. If
+    /// more than [`MOST_NAMED`] files wait, all of them count. After [`MOST_NAMED`] checks of
+    /// access, the further files count without a check. The files of a running scan count without a
+    /// check, too.
     pub fn freshness(&self, within: &[PathBuf], sight: Option<&dyn AccessCheck>) -> (bool, u64) {
         let is_within = |path: &Path| concerns(within, path);
         let looks = Cell::new(0);

@@ -360,8 +360,8 @@ pub struct Estimates {
     pub a_in_b: Option<Estimate>,
     /// The share of `b` that is in `a`; `None` for `MIN_s`.
     pub b_in_a: Option<Estimate>,
-    /// The number of shingles that are in both sketches, at the modulus by which these are
-    /// compared.
+    /// The number of sampled shingles that both documents have. `V_i`: at the modulus of the longer
+    /// document. `MIN_s`: among the *s* least values of both sketches together.
     pub common: u64,
 }
 

@@ -22,7 +22,7 @@ impl<K: Ord + Copy> Default for Tally<K> {
 }
 
 impl<K: Ord + Copy> Tally<K> {
-    /// The number of entries that may always be stored.
+    /// The least number of stored entries at which entries with equal keys are joined.
     const ROOM: usize = 1 << 12;
 
     /// Adds `count` to the count of `key`.

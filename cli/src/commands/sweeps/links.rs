@@ -139,8 +139,8 @@ impl Verb for LinkSearch<'_> {
 /// A dead link: its path, its target as written, and the absolute path that this target means.
 type Dangling = (PathBuf, Vec<u8>, PathBuf);
 
-/// Adds the dead links at and below a directory, sorted by path. Links are not followed. Returns
-/// the errors of folders that cannot be listed.
+/// Adds the dead links below a directory, and sorts all links by path. Links are not followed.
+/// Returns the errors of folders that cannot be listed.
 fn dangling(dir: &Path, links: &mut Vec<Dangling>) -> Vec<SoftError> {
     let mut errors = Vec::new();
     let mut waiting = vec![dir.to_owned()];

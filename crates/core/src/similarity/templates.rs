@@ -65,10 +65,10 @@ impl Template {
     /// Returns the chunks and fingerprints that at least the share `share` (0..=1) of these
     /// contents have, and at least one content.
     ///
-    /// A content cannot show a fingerprint below the level of its signature. So the share of a
-    /// fingerprint is that among the contents that can show it. Those contents must be at least
-    /// half of all, and at least two if there are two. So the dense samples of small contents are
-    /// used if most contents are small.
+    /// A content cannot show a fingerprint below the level of its signature. So only the contents
+    /// that can show a fingerprint count for its share. They must be at least half of all contents.
+    /// Of two contents or more, at least two must be able to show it. So the dense samples of small
+    /// contents are used if most contents are small.
     pub fn common(contents: &[Sketch<'_>], share: f64) -> Self {
         let enough = |having, among| is_enough(having, among, share);
         let mut chunks: BTreeMap<(ChunkHash, u32), usize> = BTreeMap::new();

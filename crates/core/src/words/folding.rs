@@ -1,4 +1,5 @@
-//! Folds letters to words and words to shingles: the whole state of a text in a stream.
+//! Folds letters to words, and words to shingles. [`Folding`] is all that is kept of a text while
+//! its bytes arrive.
 
 use crate::hash::shingles::{SHINGLE, ShingleChain, WordEnd, fold, hash, small};
 use crate::ids::WordsDigest;

@@ -60,8 +60,8 @@ pub(crate) use stretch::{ShinglerStanding, WordSums};
 pub(crate) use tokenizer::{Tokenizer, WrittenIn};
 
 /// A file is text if its words, each with a separator, are at least one in `TEXT_IN` of its
-/// characters. Otherwise it is data or a template. 95 % of 530 drawings (SVG) have fewer than one
-/// character in a hundred in words; 95 % of 921 HTML pages have more than eleven.
+/// characters. Otherwise it is data or nearly all markup. 95 % of 530 drawings (SVG) have fewer
+/// than one character in a hundred in words; 95 % of 921 HTML pages have more than eleven.
 const TEXT_IN: u64 = 10;
 
 /// HTML or XML is mostly markup if its words are less than one in `MARKUP_IN` of its characters.
@@ -100,7 +100,8 @@ pub struct Shingled {
     /// count. With fewer letters, unrelated files would count as the same text. For example, empty
     /// forms and pages that are all script have the same few words.
     pub words: Option<WordsDigest>,
-    /// True if the content is text, and not data or a template with few words.
+    /// True if the content is text. It is not text if its words are too small a part of it, as in
+    /// data or in a page that is nearly all markup.
     pub is_text: bool,
     /// True if the content is HTML or XML, and its words are less than a quarter of it.
     pub is_mostly_markup: bool,
@@ -552,8 +553,7 @@ pub fn sample(bytes: &[u8], params: &SamplingParams) -> (Option<Signature>, Vec<
     (shingled.is_text.then_some(shingles), besides)
 }
 
-/// Returns whether a content without NUL is text, and not data or a template with few words:
-/// [`Shingled::is_text`].
+/// Returns [`Shingled::is_text`] of a content without NUL.
 pub fn is_text(bytes: &[u8]) -> bool {
     let mut shingler = Shingler::new();
     shingler.update(&bytes[..bytes.len().min(Shingler::DECIDED)], &mut |_| ());

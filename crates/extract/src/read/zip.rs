@@ -2,7 +2,8 @@
 //!
 //! Entries are read in the order of the central directory, even if several have the same name. The
 //! content of an entry is checked against its length and check sum. Entries may overlap, and a
-//! large one may be listed many times. Only the limits of the whole file bound that.
+//! large entry may be listed many times. Only the limits of the whole archive bound the bytes that
+//! such entries give.
 
 use std::cell::Cell;
 use std::io::{self, Read};

@@ -42,8 +42,8 @@ const BULK: usize = 200_000;
 /// The number of postings that a pass reads in the time of one look-up.
 const LOOKUP: u64 = 100;
 
-/// The change in the number of contents that have each key, for chunks or for fingerprints. An
-/// unknown key has an entry only if contents gained it.
+/// By key, the change in the number of contents that have it. All keys are chunks, or all are
+/// fingerprints. A key that is not *known* (see above) has an entry only if contents gained it.
 type Gains = BTreeMap<u64, i64>;
 
 /// Counts runs of equal keys in sorted postings. Keeps the counts above a limit.

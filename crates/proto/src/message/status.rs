@@ -323,7 +323,7 @@ pub struct RootStatus {
     /// Documents and archives with a part that could not be read.
     #[serde(default)]
     pub unopened: u64,
-    /// Documents with text that was left out on purpose, and no other gaps.
+    /// Documents of which only hidden text was left out. Everything else in them was read.
     #[serde(default)]
     pub hidden_text: u64,
 }

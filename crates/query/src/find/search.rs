@@ -435,14 +435,13 @@ impl ComparedRendition {
     }
 }
 
-/// The way in which two places are compared.
+/// The way in which the subject is compared with a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
-    /// The places are compared by this pair of contents.
+    /// They are compared by this pair of contents.
     Contents,
-    /// The places are compared by all their contents, because the place holds members.
+    /// They are compared by all their contents, because the place holds members.
     Members,
-    /// The places are compared by all their contents, because the subject holds members. The place
-    /// holds none.
+    /// They are compared by all their contents. Only the subject holds members.
     OurMembers,
 }

@@ -1,9 +1,9 @@
 //! Decodes bytes of watched files as text that can be shown anywhere.
 //!
 //! A file may contain an escape sequence that repaints the screen or letters that reverse the line.
-//! Each control character becomes its picture (`␛`), so that it is shown and has no effect.
-//! Invisible characters, those that change the direction of writing, and invalid UTF-8 become
-//! `U+FFFD`. Tabs are kept: the layout expands them.
+//! Each ASCII control character except the tab becomes its picture (`␛`), so that it is shown and
+//! has no effect. Other control characters, invisible characters, those that change the direction
+//! of writing, and invalid UTF-8 become `U+FFFD`. Tabs are kept: the layout expands them.
 
 use resemble_core::printable::is_printable;
 

@@ -2,9 +2,10 @@
 //!
 //! Equal members are found by their digests, first under the same name. Other members are measured
 //! against each other, and the best pairs are matched. A member that is left is matched with a
-//! member that has a partner already, if the two are equal or have a relation. Nothing is measured
-//! beyond [`MOST_TRIED`] comparisons. The rest is matched by name. The measures of the whole pair
-//! do not depend on the matching: they are those of all members together.
+//! member that has a partner already, if the two are equal or have a relation. If one of these
+//! steps has more than [`MOST_TRIED`] pairs, it measures none of them. The rest is matched by name.
+//! The measures of the whole pair do not depend on the matching: they are those of all members
+//! together.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

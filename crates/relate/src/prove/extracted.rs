@@ -327,7 +327,8 @@ pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
 enum PartRelation<'n> {
     /// The part is the wanted member, or a rendition of what is wanted.
     Wanted,
-    /// The part contains the wanted member. These names remain after the name of the part.
+    /// The part is on the path to the wanted member. The value has the names of that path that lie
+    /// below the part.
     LeadsOn(&'n [u8]),
     /// The part is neither the wanted member nor a way to it.
     Unrelated,

@@ -1,8 +1,8 @@
 //! Finds, for each of several files, the file of a tree that contains most of it.
 //!
 //! `covered` asks this about files that are missing in the tree. The search is a comparison in
-//! which only one side is looked up, all its files in one scan. If the best known partner of a file
-//! is at its own path, another file is its partner only if it is better.
+//! which only one side is looked up, all its files in one scan. If most of a file lies in the file
+//! at its own path, another file is measured only if its estimate allows a larger share.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

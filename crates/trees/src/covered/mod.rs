@@ -119,7 +119,8 @@ struct Verdicts {
 }
 
 impl Verdicts {
-    /// Checks the files that exist now. `known` need not have the files of the directory.
+    /// Makes the verdicts on the files that the directory of the request has now. `known` may lack
+    /// these files.
     fn of(
         known: &dyn KnownFiles,
         request: &CoveredRequest,

@@ -81,8 +81,9 @@ pub(super) fn sorted_rows(mut rows: Vec<(PairScores, MethodFindRow)>) -> Vec<Met
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Returns a function that decides whether scores make a row. A row needs the least figure of the
-/// paper or, if requested, the least containment.
+/// Returns a function that decides whether a pair has a row. A pair has one if its figure of the
+/// paper reaches `limits.min`, or the paper's threshold if `limits.min` is absent. If `contained`
+/// is set, a pair whose larger containment reaches it has a row, too.
 pub(super) fn acceptance(
     params: &MethodParams,
     contained: Figure,

@@ -307,9 +307,9 @@ impl RunSpan {
     }
 }
 
-/// Drops the samples below the level at which all these stretches are complete. The first stretches
-/// were sampled at lower levels, because the content had few samples then. In a large text most of
-/// their samples are dropped.
+/// Drops the samples below the least level at which all these stretches have all their samples. The
+/// first stretches also have samples of lower levels, because the content had few samples then. In
+/// a large text, most samples of the first stretches are dropped.
 pub(super) fn thin(stretches: &mut [Arc<Stretch>]) {
     let levels = levels(stretches);
     for stretch in stretches {
