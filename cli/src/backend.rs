@@ -19,6 +19,7 @@ mod subject;
 use std::collections::HashMap;
 use std::path::Path;
 
+use resemble_arguments::{Answering, Global};
 use resemble_core::Params;
 use resemble_core::params::ChunkParams;
 use resemble_proto::catalogued::{self, Source};
@@ -37,7 +38,6 @@ use resemble_relate::unread;
 use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
 
-use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
 use crate::names::Named;
 use crate::ui::Ui;

@@ -46,6 +46,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
+use resemble_arguments::{Cli, Command, Global, GroupsArgs, Selection};
 use resemble_proto::documents::SavedBody;
 use resemble_proto::places::Env;
 use resemble_proto::remote;
@@ -54,7 +55,6 @@ use resemble_report::plan::Plan;
 use resemble_report::quote::quoted;
 use resemble_report::saved::{Picked, Saved, SavedError};
 
-use crate::args::{Cli, Command, Global, GroupsArgs, Selection};
 use crate::error::{CliError, CliResult};
 use crate::mcp;
 use crate::ui::Ui;

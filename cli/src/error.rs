@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use resemble_arguments::OutputError;
 use resemble_catalogue::CatalogueError;
 use resemble_proto::client::ClientError;
 use resemble_proto::message::{BadParams, reason};
@@ -113,6 +114,12 @@ pub enum CliError {
     /// The reply to a question of the command cannot be read.
     #[error("cannot read standard input: {}", reason(_0))]
     Input(#[source] io::Error),
+}
+
+impl From<OutputError> for CliError {
+    fn from(refused: OutputError) -> Self {
+        Self::Usage(refused.to_string())
+    }
 }
 
 impl CliError {

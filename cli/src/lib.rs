@@ -4,15 +4,16 @@
 //! that answers, and prints the result:
 //!
 //! ```text
-//! args ─► commands::VERB ─► names (real paths) ─► backend ─┬─► daemon (socket)
-//!                                                         └─► local (query, cache)
-//!       ui (quoting, colour, pager) ◄─┬─ lists (find, pairs …) ◄── the same proto answer
-//!                                     └─ print, plans ◄─────── document ◄───┘      ▲
+//! arguments ─► commands::VERB ─► names (real paths) ─► backend ─┬─► daemon (socket)
+//!                                                               └─► local (query, cache)
+//!       ui (quoting, colour, pager) ◄─┬─ lists (find, pairs …) ◄────── the same proto answer
+//!                                     └─ print, plans ◄────── document ◄────┘      ▲
 //!                                                          (compare, covered,     saved report
 //!                                                           dirs, groups)           (--from)
 //! ```
 //!
-//! * [`args`] has all options and their help texts; parsing touches nothing of the system.
+//! * `resemble_arguments` has all options and their help texts; parsing touches nothing of the
+//!   system.
 //! * [`commands`] has one file per verb; [`question`] has the common steps of all questions.
 //! * [`backend`] chooses the process that answers, and hides the choice.
 //! * [`lists`] prints answers that are lists. [`mod@print`] and [`plans`] print the documents of
@@ -21,12 +22,10 @@
 //! * [`mcp`] serves programs; it asks each question by starting this program again.
 //! * `blocks` finds the files that share their blocks.
 //! * `interrupt` removes temporary files when a signal ends the process.
-//! * [`local_time`] has the reader's time zone.
 //! * `screen` is `resemble ui`, behind the feature `ui`.
 //! * [`ui`] prints results and messages; [`error`] defines the exit codes.
 #![forbid(unsafe_code)]
 
-pub mod args;
 pub mod backend;
 mod blocks;
 mod columns;
@@ -36,7 +35,6 @@ pub mod evidence;
 mod interrupt;
 pub mod links;
 pub mod lists;
-pub mod local_time;
 pub mod mcp;
 pub mod names;
 mod new_file;
@@ -48,21 +46,21 @@ pub mod reference;
 #[cfg(feature = "ui")]
 mod screen;
 pub mod ui;
-pub mod values;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use resemble_arguments::Cli;
 use resemble_proto::places::Env;
 
 /// Runs the program with these arguments and returns the exit code. The first argument is the name
 /// of the program.
 pub fn run(args: impl IntoIterator<Item = OsString>, env: &Env) -> ExitCode {
-    let cli = match args::Cli::of(args) {
+    let cli = match Cli::of(args) {
         Ok(cli) => cli,
         // clap prints help, version and errors itself. Help and version are answers (exit code 0).
         // All other errors are wrong usage (exit code 2).
-        Err(error) => return ui::print_usage(&args::advised(error)),
+        Err(error) => return ui::print_usage(&resemble_arguments::advised(error)),
     };
     let mut ui = ui::Ui::of_process(&cli.global);
     let outcome = commands::run(&mut ui, env, cli);

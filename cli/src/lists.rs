@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use resemble_arguments::{ListAs, RowFormat, RowOutput};
 use resemble_proto::documents::{Document, ListBody};
 use resemble_proto::message::{Header, SoftError};
 use resemble_proto::report::{self, Head, RowsName, json_line};
@@ -16,7 +17,6 @@ use resemble_report::rows::{self, Row};
 use resemble_report::table::{Style, write_header, write_rows, write_table};
 use serde::Serialize;
 
-use crate::args::{ListAs, RowFormat, RowOutput};
 use crate::error::CliResult;
 use crate::print;
 use crate::ui::{Cell, Tint, Ui};

@@ -21,11 +21,11 @@ mod tools;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use resemble_arguments::{Global, McpArgs};
 use rmcp::ServiceExt;
 use rmcp::transport::stdio;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::{Global, McpArgs};
 use crate::error::{CliError, CliResult, Outcome};
 
 use places::Roots;

@@ -7,11 +7,10 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use resemble_arguments::Global;
 use resemble_proto::path::PathText;
 use resemble_proto::remote::is_remote;
 use resemble_relate::renditions::ways_into;
-
-use crate::args::Global;
 
 /// Returns whether rows show owners. They do in JSON and with `-v`, unless the daemon of another
 /// machine answers.

@@ -11,7 +11,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use clap::builder::TypedValueParser;
 use resemble_core::similarity::Templates;
 use resemble_core::{Params, Relation};
 use resemble_proto::clock::latest_date;
@@ -37,41 +36,6 @@ use resemble_scan::walk::{Anchor, Kind};
 use crate::blocks;
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named, ShownNames};
-use crate::values;
-
-/// The values of `--plan` of `groups`.
-const OF_COPIES: [&str; 6] = [
-    "symlink", "hardlink", "reflink", "trash", "remove", "move=DIR",
-];
-
-/// Parses a value of `--plan` of `groups`.
-pub fn of_copies() -> impl TypedValueParser<Value = Treatment> {
-    values::of_os_string(|text| among(text, &OF_COPIES))
-}
-
-/// Parses a value of `--plan` of `covered`.
-pub fn of_covered_copies() -> impl TypedValueParser<Value = Treatment> {
-    values::of_os_string(|text| among(text, &[&OF_COPIES[..], &["copy=DIR"]].concat()))
-}
-
-/// Parses a value of `--plan` of `compare`.
-pub fn of_trees() -> impl TypedValueParser<Value = Treatment> {
-    values::of_os_string(|text| among(text, &["rename"]))
-}
-
-fn among(text: &OsStr, known: &[&str]) -> Result<Treatment, String> {
-    let form = |kind: &Treatment| {
-        let dir = kind.target().map_or("", |_| "=DIR");
-        format!("{}{dir}", kind.word())
-    };
-    let kind = Treatment::of_text(text).filter(|kind| known.contains(&&*form(kind)));
-    kind.ok_or_else(|| format!("possible values: {}", known.join(", ")))
-}
-
-/// Parses a rule of `--keep`.
-pub fn keep_rule() -> impl TypedValueParser<Value = KeepRule> {
-    values::of_os_string(KeepRule::of_text)
-}
 
 /// Makes the plan for the sets of identical files. With `near`, near copies are removed, too.
 /// `near` has the least share of a near copy that must be in the file that stays, and the reader of

@@ -4,13 +4,13 @@
 //! Both are then printed in the same way. [`resemble_report::text`] makes the text for people, and
 //! [`resemble_report`] makes pages and workbooks.
 
+use resemble_arguments::ReportFormat;
 use resemble_proto::clock;
 use resemble_report::document::{Extras, Report};
 use resemble_report::table::Style;
 use resemble_report::tables;
 use resemble_report::{html, xlsx};
 
-use crate::args::ReportFormat;
 use crate::error::CliResult;
 use crate::ui::Ui;
 

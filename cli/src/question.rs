@@ -18,6 +18,7 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{Answering, Global};
 use resemble_core::Params;
 use resemble_proto::documents::{Body, Document};
 use resemble_proto::message::{Header, Looked, SoftError, SoftErrorKind, Whole};
@@ -28,7 +29,6 @@ use resemble_report::human::human_count;
 use resemble_report::quote::quoted;
 use resemble_report::saved::Saved;
 
-use crate::args::{Answering, Global};
 use crate::backend::{self, Backend};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists::{self, NOTHING};

@@ -6,8 +6,7 @@
 use std::fmt::Write as _;
 
 use clap::CommandFactory;
-
-use crate::args::Cli;
+use resemble_arguments::Cli;
 
 /// Returns the page of `resemble`.
 pub fn page() -> String {

@@ -22,6 +22,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use resemble_arguments::local_time;
+use resemble_arguments::{ColorWhen, Global};
 use resemble_proto::message::{SoftError, SoftErrorKind};
 use resemble_proto::path::PathText;
 use resemble_report::human::counted;
@@ -37,9 +39,7 @@ pub use resemble_report::lines::{Cell, Tint};
 use pager::Pager;
 use spelled::Spelled;
 
-use crate::args::{ColorWhen, Global};
 use crate::error::{CliError, CliResult, Outcome};
-use crate::local_time;
 use crate::new_file::NewFile;
 
 /// The maximum number of partly read documents that are listed by name.

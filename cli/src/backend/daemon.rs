@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::Global;
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{FailureKind, StatusAnswer};
 use resemble_proto::places::{self, Env};
 use resemble_proto::remote::is_remote;
 use resemble_report::quote::quoted;
 
-use crate::args::Global;
 use crate::error::{CliError, CliResult};
 use crate::names::ShownNames;
 

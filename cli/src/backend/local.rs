@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use resemble_arguments::{Answering, Global};
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_proto::message::{
@@ -37,7 +38,6 @@ use resemble_scan::parts::{PartReader, RecentParts};
 use rustix::fs::{Access, access};
 
 use super::formats;
-use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
 use crate::names::Named;
 use crate::ui::{Progress, Ui};

@@ -7,6 +7,8 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use resemble_arguments::values::Since;
+use resemble_arguments::{AlertsAction, AlertsArgs, Global, RowFormat};
 use resemble_proto::client::{Client, ClientError};
 use resemble_proto::clock;
 use resemble_proto::message::{AlertRow, Answer, FailureKind, PairRelation};
@@ -15,13 +17,11 @@ use resemble_proto::report::Head;
 use resemble_report::quote::quoted;
 use serde::Serialize;
 
-use crate::args::{AlertsAction, AlertsArgs, Global, RowFormat};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::owners::{self, FileOwners};
 use crate::ui::Ui;
-use crate::values::Since;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) -> CliResult {
     if let Some(AlertsAction::Ack(args)) = &args.action {

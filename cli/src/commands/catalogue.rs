@@ -5,11 +5,11 @@ mod join;
 pub(super) mod kept;
 pub(super) mod write;
 
+use resemble_arguments::{CatalogueAction, Global, RowOutput};
 use resemble_proto::message::{Answer, WatchOrigin};
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
 
-use crate::args::{CatalogueAction, Global, RowOutput};
 use crate::backend::is_socket_named;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{Answering, CheckArgs, CheckFormat, Global};
 use resemble_core::Params;
 use resemble_proto::documents::Document;
 use resemble_proto::message::{
@@ -34,7 +35,6 @@ use resemble_scan::parts::PartReader;
 use self::baseline::{Baseline, pair_of};
 use self::git::WorkTree;
 use self::subjects::CheckedFiles;
-use crate::args::{Answering, CheckArgs, CheckFormat, Global};
 use crate::backend::{Backend, FindSubject, formats, subject_error};
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};

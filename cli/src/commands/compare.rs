@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use resemble_arguments::{Answering, CompareArgs, Global, ReportFormat};
 use resemble_core::Params;
 use resemble_proto::documents::{CompareDocument, CompareParameters};
 use resemble_proto::message::{
@@ -18,7 +19,6 @@ use resemble_report::quote::quoted;
 use resemble_report::saved::{self, Picked, Saved};
 use resemble_report::text;
 
-use crate::args::{Answering, CompareArgs, Global, ReportFormat};
 use crate::backend::Backend;
 use crate::commands::{common_parameters, picked, print_plan, read_saved};
 use crate::error::{CliError, CliResult};

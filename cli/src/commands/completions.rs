@@ -1,8 +1,8 @@
 //! `resemble completions`: prints a completion script for a shell.
 
 use clap_complete::Shell as Generator;
+use resemble_arguments::Shell;
 
-use crate::args::Shell;
 use crate::error::{CliResult, Outcome};
 use crate::ui::Ui;
 

@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{Global, GroupsArgs};
 use resemble_core::Params;
 use resemble_core::conflict::{ConflictName, SyncProgram};
 use resemble_proto::documents::{Document, GroupsParameters};
@@ -26,7 +27,6 @@ use resemble_scan::parts::PartReader;
 
 use super::groups::parameters;
 use super::why::totals;
-use crate::args::{Global, GroupsArgs};
 use crate::backend::{formats, templates};
 use crate::commands::print_plan;
 use crate::error::{CliError, CliResult, Outcome};

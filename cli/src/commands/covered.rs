@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use resemble_arguments::{Answering, CoveredArgs, Global, ReportFormat};
 use resemble_core::Params;
 use resemble_proto::documents::{CoveredDocument, CoveredFilter, CoveredParameters};
 use resemble_proto::message::{Coverage, CoveredRequest, Whole};
@@ -12,7 +13,6 @@ use resemble_report::quote::quoted;
 use resemble_report::saved::{self, Picked};
 use resemble_report::text;
 
-use crate::args::{Answering, CoveredArgs, Global, ReportFormat};
 use crate::backend::Backend;
 use crate::commands::{print_plan, read_saved};
 use crate::error::{CliError, CliResult};

@@ -4,11 +4,11 @@
 //! The digest is the one that names a content everywhere ([`resemble_core::hash::content`]). A
 //! symbolic link is not followed, because a plan means the file at the path itself.
 
+use resemble_arguments::DigestArgs;
 use resemble_relate::prove::read::digest_of;
 use resemble_report::plan::spelled;
 
 use super::why::as_named;
-use crate::args::DigestArgs;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::ui::Ui;
 

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{
+    Answering, DirsArgs, Global, GroupsArgs, MemoryBound, ReportFormat, Selection,
+};
 use resemble_core::Params;
 use resemble_proto::documents::{DirsDocument, DirsParameters, SimilarDirs};
 use resemble_proto::message::{DirsRequest, Whole};
@@ -11,7 +14,6 @@ use resemble_report::document::{Extras, Report};
 use resemble_report::saved;
 use resemble_report::text;
 
-use crate::args::{Answering, DirsArgs, Global, GroupsArgs, MemoryBound, ReportFormat, Selection};
 use crate::backend::Backend;
 use crate::commands::{common_parameters, picked, read_saved};
 use crate::error::CliResult;

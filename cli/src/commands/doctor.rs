@@ -8,6 +8,7 @@ mod places;
 
 use std::path::Path;
 
+use resemble_arguments::{DoctorArgs, DocumentFormat, Global};
 use resemble_proto::VERSION;
 use resemble_proto::message::{RootState, StatusAnswer};
 use resemble_proto::places::Env;
@@ -16,7 +17,6 @@ use resemble_report::human::{counted, human_count, human_size};
 use resemble_report::quote::{harmless, quoted};
 use serde::Serialize;
 
-use crate::args::{DoctorArgs, DocumentFormat, Global};
 use crate::backend;
 use crate::error::{CliResult, Outcome};
 use crate::ui::{Cell, Tint, Ui};

@@ -3,9 +3,9 @@
 //! Paths in a dump are real paths. So the dump of a daemon and that of a fresh scan
 //! (`--local --no-cache`) are equal, byte for byte.
 
+use resemble_arguments::{DumpArgs, Global};
 use resemble_proto::places::Env;
 
-use crate::args::{DumpArgs, Global};
 use crate::error::{CliResult, Outcome};
 use crate::lists;
 use crate::question::QuestionPaths;

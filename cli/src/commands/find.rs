@@ -7,6 +7,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{Answering, FindArgs, Global, ListAs, RowFormat};
 use resemble_core::{Params, Relation};
 use resemble_proto::clock::is_past;
 use resemble_proto::documents::{FindDocument, SimilarFiles};
@@ -19,7 +20,6 @@ use resemble_relate::parallel::watched;
 use resemble_report::document::{Extras, Report};
 use resemble_report::rows::DatedRow;
 
-use crate::args::{Answering, FindArgs, Global, ListAs, RowFormat};
 use crate::backend::{Backend, FindSubject, digest_stdin};
 use crate::commands::{common_parameters, holders};
 use crate::error::{CliError, CliResult};

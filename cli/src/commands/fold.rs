@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{Answering, Global, GroupsArgs, RowFormat, RowOutput};
 use resemble_core::Params;
 use resemble_core::cluster::UnionFind;
 use resemble_proto::documents::{Document, GroupsParameters};
@@ -19,7 +20,6 @@ use resemble_report::quote::quoted;
 use resemble_report::rows::FoldRow;
 
 use super::groups::{parameters, request};
-use crate::args::{Answering, Global, GroupsArgs, RowFormat, RowOutput};
 use crate::backend::{Backend, inode_of};
 use crate::error::{CliError, CliResult};
 use crate::lists;

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use resemble_arguments::{Answering, Global, GroupsArgs, ReportFormat};
 use resemble_core::Params;
 use resemble_proto::documents::{GroupsDocument, GroupsParameters};
 use resemble_proto::message::{
@@ -19,7 +20,6 @@ use resemble_report::saved::{Picked, Saved, SavedError, SavedMarks};
 use resemble_report::text;
 use resemble_scan::parts::PartReader;
 
-use crate::args::{Answering, Global, GroupsArgs, ReportFormat};
 use crate::backend::{Backend, formats};
 use crate::blocks;
 use crate::commands::{common_parameters, parse_saved, picked, print_plan};

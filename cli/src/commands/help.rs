@@ -1,8 +1,8 @@
 //! `resemble help`: prints the list of the verbs, or the help of one verb.
 
 use clap::CommandFactory;
+use resemble_arguments::{Cli, HelpArgs};
 
-use crate::args::{Cli, HelpArgs};
 use crate::error::{CliError, CliResult, Outcome};
 
 pub(super) fn run(args: &HelpArgs) -> CliResult {

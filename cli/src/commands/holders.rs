@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
+use resemble_arguments::{Answering, FindArgs, Global, ListAs, RowOutput};
 use resemble_core::Params;
 use resemble_proto::documents::Document;
 use resemble_proto::list_body;
@@ -19,7 +20,6 @@ use resemble_report::document::Extras;
 use resemble_scan::ingest::Amount;
 use resemble_scan::parts::PartReader;
 
-use crate::args::{Answering, FindArgs, Global, ListAs, RowOutput};
 use crate::backend::{Backend, formats, subject_error};
 use crate::commands::common_parameters;
 use crate::error::{CliError, CliResult, Outcome};

@@ -9,7 +9,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::args::{ColorWhen, Global, LabArgs};
+use resemble_arguments::{ColorWhen, Global, LabArgs};
+
 use crate::error::{CliError, CliResult};
 
 const PROGRAM: &str = "resemble-lab";

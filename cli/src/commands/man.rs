@@ -261,7 +261,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::args::Cli;
+    use resemble_arguments::Cli;
 
     /// Every option and argument of every page has a text.
     #[test]

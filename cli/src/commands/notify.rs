@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use resemble_arguments::{Global, NotifyArgs};
 use resemble_core::Relation;
 use resemble_notify::{
     Filter, Input, Mail, News, Now, Outlet, Pace, Places, Program, Sent, Sink, sentence,
@@ -21,7 +22,6 @@ use resemble_report::human::counted;
 use resemble_report::quote::quoted;
 
 use super::alerts::Follower;
-use crate::args::{Global, NotifyArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::ui::Ui;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use resemble_arguments::{Answering, Global, GroupsArgs, RowOutput};
 use resemble_core::Params;
 use resemble_proto::documents::{Document, GroupsParameters};
 use resemble_proto::list_body;
@@ -11,7 +12,6 @@ use resemble_proto::question::OrderRequest;
 use resemble_report::document::Extras;
 
 use super::groups::{parameters, request};
-use crate::args::{Answering, Global, GroupsArgs, RowOutput};
 use crate::backend::Backend;
 use crate::error::CliResult;
 use crate::lists;

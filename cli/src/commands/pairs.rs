@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{Answering, Global, ListAs, PairsArgs, TextWanted};
 use resemble_core::Params;
 use resemble_proto::documents::{PairsDocument, SimilarPairs};
 use resemble_proto::message::{PairOrder, PairScore, PairsRequest, Whole};
@@ -12,7 +13,6 @@ use resemble_proto::places::Env;
 use resemble_proto::report::PairsParameters;
 use resemble_report::document::{Extras, Report};
 
-use crate::args::{Answering, Global, ListAs, PairsArgs, TextWanted};
 use crate::backend::Backend;
 use crate::commands::common_parameters;
 use crate::error::{CliError, CliResult};

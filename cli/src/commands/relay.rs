@@ -6,9 +6,9 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use resemble_arguments::Global;
 use resemble_proto::places::Env;
 
-use crate::args::Global;
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 

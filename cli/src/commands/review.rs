@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::io::{self, BufRead};
 
+use resemble_arguments::{Global, GroupsArgs, RowOutput};
 use resemble_proto::documents::GroupsDocument;
 use resemble_proto::message::{
     Cluster, Groups, GroupsRequest, Header, MarkRequest, OnlyGroups, TemplateRow,
@@ -16,7 +17,6 @@ use resemble_proto::places::Env;
 use resemble_report::text;
 
 use super::groups::{Grouping, parameters, question, request};
-use crate::args::{Global, GroupsArgs, RowOutput};
 use crate::backend::Backend;
 use crate::commands::templates;
 use crate::error::{CliError, CliResult, Outcome};

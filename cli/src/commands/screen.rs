@@ -1,8 +1,8 @@
 //! `resemble ui`: shows a report on the whole screen.
 
+use resemble_arguments::{Global, ScreenArgs};
 use resemble_proto::places::Env;
 
-use crate::args::{Global, ScreenArgs};
 use crate::error::{CliError, CliResult};
 use crate::ui::Ui;
 
@@ -23,15 +23,15 @@ mod with_screen {
     use std::io::IsTerminal as _;
     use std::path::Path;
 
+    use resemble_arguments::{
+        CompareArgs, GroupsArgs, MemoryBound, RelationFilter, ReportFormat, ReportOutput,
+    };
     use resemble_proto::documents::Body as _;
     use resemble_proto::message::{Comparison, Groups};
     use resemble_report::quote::quoted;
     use resemble_report::saved;
 
     use super::{CliError, CliResult, Env, Global, ScreenArgs, Ui};
-    use crate::args::{
-        CompareArgs, GroupsArgs, MemoryBound, RelationFilter, ReportFormat, ReportOutput,
-    };
     use crate::commands::{compare, groups, picked, review};
     use crate::error::Outcome;
     use crate::plans;

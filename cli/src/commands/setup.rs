@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use resemble_arguments::{Global, SetupArgs};
 use resemble_proto::client::Client;
 use resemble_proto::message::{AlertRules, MountStatus, RootRules};
 use resemble_proto::places::{self, Env};
@@ -30,7 +31,6 @@ use resemble_report::quote::quoted;
 
 use self::record::Record;
 use self::service::Unit;
-use crate::args::{Global, SetupArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::ui::Ui;

@@ -14,10 +14,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{Global, Shell, ShellInitArgs};
 use resemble_proto::message::{MountStatus, MountView};
 use resemble_proto::places::Env;
 
-use crate::args::{Global, Shell, ShellInitArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::ui::Ui;

@@ -1,5 +1,6 @@
 //! `resemble status`: prints what the daemon watches and whether its answers are up to date.
 
+use resemble_arguments::{Global, StatusArgs, StatusFormat};
 use resemble_proto::message::{RootState, RootStatus, SinkStatus, StatusAnswer};
 use resemble_proto::places::Env;
 use resemble_proto::report::json_line;
@@ -8,7 +9,6 @@ use resemble_report::quote::harmless;
 use resemble_report::rows::{alerts_in_words, rules_in_words};
 use serde::Serialize;
 
-use crate::args::{Global, StatusArgs, StatusFormat};
 use crate::backend;
 use crate::error::{CliResult, Outcome};
 use crate::ui::{Cell, Tint, Ui};

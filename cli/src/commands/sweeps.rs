@@ -13,6 +13,7 @@ pub use summary::write_files;
 
 use std::path::{Component, Path, PathBuf};
 
+use resemble_arguments::{Global, InSweeps};
 use resemble_catalogue as catalogue;
 use resemble_proto::catalogued;
 use resemble_proto::message::{
@@ -24,7 +25,6 @@ use resemble_proto::places::Env;
 use resemble_report::quote::quoted;
 use serde::Serialize;
 
-use crate::args::{Global, InSweeps};
 use crate::backend::{self, Backend, FindSubject};
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};

@@ -1,9 +1,9 @@
 //! `resemble sync`: waits until every change made so far is in the daemon's index.
 
+use resemble_arguments::{Global, SyncArgs};
 use resemble_proto::message::FailureKind;
 use resemble_proto::places::Env;
 
-use crate::args::{Global, SyncArgs};
 use crate::backend;
 use crate::error::{CliResult, Outcome};
 use crate::ui::Ui;

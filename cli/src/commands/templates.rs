@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{Global, MarkArgs, RowOutput, TemplatesAction, TemplatesArgs};
 use resemble_core::Params;
 use resemble_proto::client::Client;
 use resemble_proto::message::{Answer, MarkRequest, Scope, TemplateRow};
@@ -14,7 +15,6 @@ use resemble_proto::report::Head;
 use resemble_query::groups::is_cluster_id;
 use resemble_query::templates::Store;
 
-use crate::args::{Global, MarkArgs, RowOutput, TemplatesAction, TemplatesArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use resemble_arguments::TextArgs;
 use resemble_core::ContentKind;
 use resemble_proto::message::SoftError;
 use resemble_relate::AskError;
@@ -19,7 +20,6 @@ use resemble_report::quote::{quoted, quoted_bytes};
 use resemble_scan::parts::{PartReader, RecentParts};
 
 use super::why::{as_named, subject};
-use crate::args::TextArgs;
 use crate::backend::formats;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::ui::Ui;

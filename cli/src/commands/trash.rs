@@ -12,12 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::TrashArgs;
 use resemble_proto::message::reason;
 use resemble_report::plan::spelled;
 use resemble_report::quote::quoted;
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
-use crate::args::TrashArgs;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::ui::Ui;
 

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use resemble_arguments::{Answering, Global, VersionsArgs};
 use resemble_core::Params;
 use resemble_proto::clock::newest_of;
 use resemble_proto::documents::Document;
@@ -18,7 +19,6 @@ use resemble_report::document::Extras;
 use resemble_report::rows::DatedVersion;
 use serde::{Deserialize, Serialize};
 
-use crate::args::{Answering, Global, VersionsArgs};
 use crate::backend::Backend;
 use crate::error::{CliError, CliResult};
 use crate::lists;

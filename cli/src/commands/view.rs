@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use resemble_arguments::{Global, OnArgs, ViewAction};
 use resemble_proto::message::MountRow;
 use resemble_proto::places::Env;
 use resemble_report::quote::quoted;
 
-use crate::args::{Global, OnArgs, ViewAction};
 use crate::backend;
 use crate::commands::watch::absolute;
 use crate::error::{CliResult, Outcome};

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{Global, WatchAction, WatchArgs};
 use resemble_proto::catalogued;
 use resemble_proto::message::{Answer, RootRules};
 use resemble_proto::path::PathText;
@@ -9,7 +10,6 @@ use resemble_proto::places::Env;
 use resemble_proto::report::Head;
 
 use super::catalogue::kept;
-use crate::args::{Global, WatchAction, WatchArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;

@@ -7,6 +7,7 @@
 
 mod diff;
 
+use resemble_arguments::{Global, RowFormat, WhyArgs};
 use resemble_core::similarity::Unit;
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -34,7 +35,6 @@ use resemble_report::quote::quoted;
 use resemble_report::table::{Style, write_table};
 use resemble_scan::parts::{PartReader, RecentParts};
 
-use crate::args::{Global, RowFormat, WhyArgs};
 use crate::backend::{self, formats};
 use crate::columns;
 use crate::error::{CliError, CliResult, Outcome};

@@ -1,12 +1,12 @@
 //! `resemble alerts ack`: marks pairs of files as seen, lists the marks, or removes marks. A marked
 //! pair causes no more alerts.
 
+use resemble_arguments::{AckArgs, Global};
 use resemble_proto::message::{AckRow, Answer};
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
 use serde::Serialize;
 
-use crate::args::{AckArgs, Global};
 use crate::backend;
 use crate::commands::watch::absolute;
 use crate::error::{CliResult, Outcome};

@@ -8,6 +8,7 @@
 
 use std::path::Path;
 
+use resemble_arguments::{AddArgs, Global};
 use resemble_catalogue as catalogue;
 use resemble_catalogue::delta::{self, Delta};
 use resemble_proto::catalogued::is_label;
@@ -19,7 +20,6 @@ use resemble_report::quote::quoted;
 
 use super::kept::folder;
 use super::write::bad_label;
-use crate::args::{AddArgs, Global};
 use crate::backend;
 use crate::commands::destination::Destination;
 use crate::error::{CliError, CliResult, Outcome};

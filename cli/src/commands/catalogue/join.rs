@@ -1,11 +1,11 @@
 //! `resemble catalogue join`: joins an old catalogue and later deltas to a new catalogue.
 
+use resemble_arguments::JoinArgs;
 use resemble_catalogue::delta::{self, Delta};
 use resemble_catalogue::{self as catalogue, Totals};
 use resemble_report::human::human_size;
 
 use super::write::contents;
-use crate::args::JoinArgs;
 use crate::commands::destination::Destination;
 use crate::error::{CliResult, Outcome};
 use crate::new_file::NewFile;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use resemble_arguments::Global;
 use resemble_catalogue::{self as catalogue, CatalogueError};
 use resemble_proto::catalogued;
 use resemble_proto::message::{AlertRules, RootRules, WatchOrigin, WatchRow};
 use resemble_proto::places::{self, Env};
 
-use crate::args::Global;
 use crate::backend;
 use crate::error::{CliResult, Outcome};
 

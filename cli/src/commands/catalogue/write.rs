@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use resemble_arguments::{CatalogueFormat, Global, WriteArgs};
 use resemble_catalogue::delta::{self, Delta};
 use resemble_catalogue::{self as catalogue, Details, Samples, Totals};
 use resemble_core::Params;
@@ -22,7 +23,6 @@ use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
 use resemble_tables::Written;
 
-use crate::args::{CatalogueFormat, Global, WriteArgs};
 use crate::commands::destination::Destination;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;

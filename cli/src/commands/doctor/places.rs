@@ -4,13 +4,13 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
+use resemble_arguments::Global;
 use resemble_proto::message::StatusAnswer;
 use resemble_proto::places::{self, Env};
 use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
 
 use super::Check;
-use crate::args::Global;
 
 /// The least acceptable free space, in bytes. With less, a large batch of changes may not fit.
 const LEAST_FREE: u64 = 256 << 20;

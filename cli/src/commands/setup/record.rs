@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::Global;
 use resemble_proto::places::{self, Env};
 use serde::{Deserialize, Serialize};
 
-use crate::args::Global;
 use crate::error::{CliError, CliResult};
 use crate::new_file::NewFile;
 

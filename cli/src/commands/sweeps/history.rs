@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{Answering, Global, HistoryArgs};
 use resemble_core::Params;
 use resemble_proto::documents::Document;
 use resemble_proto::list_body;
@@ -14,7 +15,6 @@ use resemble_report::quote::quoted;
 use resemble_report::rows::{Became, VersionRow};
 
 use super::{Followed, Search, Sweep, SweepParameters, catalogue_of, summary};
-use crate::args::{Answering, Global, HistoryArgs};
 use crate::backend::Backend;
 use crate::error::{CliError, CliResult};
 use crate::lists;

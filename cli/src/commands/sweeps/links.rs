@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{Answering, Global, LostArgs};
 use resemble_core::{Params, Relation};
 use resemble_proto::documents::Document;
 use resemble_proto::list_body;
@@ -16,7 +17,6 @@ use resemble_report::rows::{LinkRow, LostRow};
 use resemble_scan::walk::{Anchor, Kind};
 
 use super::{Search, Sweep, SweepParameters, lost, real_place};
-use crate::args::{Answering, Global, LostArgs};
 use crate::backend::Backend;
 use crate::error::CliResult;
 use crate::lists;

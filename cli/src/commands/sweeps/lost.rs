@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
+use resemble_arguments::{Answering, Global, LostArgs};
 use resemble_core::{Params, Relation};
 use resemble_proto::documents::Document;
 use resemble_proto::list_body;
@@ -20,7 +21,6 @@ use resemble_report::quote::quoted;
 use resemble_report::rows::LostRow;
 
 use super::{Search, Sweep, SweepParameters, catalogue_of, real_place};
-use crate::args::{Answering, Global, LostArgs};
 use crate::backend::Backend;
 use crate::error::CliResult;
 use crate::lists::{self, NOTHING};

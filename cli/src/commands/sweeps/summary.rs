@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use resemble_arguments::{Global, HistoryArgs, RowFormat};
 use resemble_proto::clock;
 use resemble_proto::message::{CompareOptions, CompareRequest, SoftError};
 use resemble_proto::path::PathText;
@@ -13,7 +14,6 @@ use resemble_report::quote::quoted;
 use resemble_report::sweeps::{Summary, SweepName};
 
 use super::Sweep;
-use crate::args::{Global, HistoryArgs, RowFormat};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::new_file::NewFile;
 use crate::ui::Ui;

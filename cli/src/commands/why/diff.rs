@@ -12,10 +12,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use resemble_arguments::WhyArgs;
 use resemble_report::quote::quoted;
 use rustix::process::Signal;
 
-use crate::args::WhyArgs;
 use crate::error::{CliError, CliResult};
 use crate::ui::Ui;
 

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 use crate::question::MethodScore;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use resemble_cli::args::{
+use resemble_arguments::values;
+use resemble_arguments::{
     Answering, ColorWhen, CompletionsArgs, Global as CommandGlobal, RowOutput, STYLES, Selection,
 };
-use resemble_cli::values;
 use resemble_proto::message::Degree;
 use resemble_proto::number::Fraction;
 

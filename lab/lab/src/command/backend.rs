@@ -36,7 +36,7 @@ impl Backend {
     pub(super) fn open(
         ui: &mut Ui,
         env: &Env,
-        global: &resemble_cli::args::Global,
+        global: &resemble_arguments::Global,
         cache: CacheArgs,
         named: &[Named],
     ) -> CliResult<Self> {

@@ -11,7 +11,7 @@ use crate::question::{
     MethodCommonRow, MethodLimits, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
     MethodScore,
 };
-use resemble_cli::args::{Global, Selection};
+use resemble_arguments::{Global, Selection};
 use resemble_cli::commands::common_parameters;
 use resemble_cli::error::{CliError, CliResult};
 use resemble_cli::lists;

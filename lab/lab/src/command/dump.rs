@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::question::{MethodQuestion, MethodRow, SignatureForm};
-use resemble_cli::args::Global;
+use resemble_arguments::Global;
 use resemble_cli::error::{CliError, CliResult, Outcome};
 use resemble_cli::names::{self, Named, ShownNames};
 use resemble_cli::ui::Ui;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::figure::Figure;
 use crate::method::{self, SignedFile, Signing, features};
 use crate::question::{MethodFind, MethodLimits, MethodQuestion, MethodRow, MethodScore};
-use resemble_cli::args::Global;
+use resemble_arguments::Global;
 use resemble_cli::error::{CliError, CliResult};
 use resemble_cli::lists;
 use resemble_cli::names::{self, ShownNames};

@@ -20,7 +20,7 @@ use crate::method::features;
 use crate::method::rules::{FileFacts, PairRules};
 use crate::method::sets::GroupsAnswer;
 use crate::question::{MethodClusters, MethodFileRow, MethodLimits, MethodQuestion};
-use resemble_cli::args::Global;
+use resemble_arguments::Global;
 use resemble_cli::error::{CliError, CliResult};
 use resemble_cli::names::{self, Named, ShownNames};
 use resemble_cli::ui::Ui;

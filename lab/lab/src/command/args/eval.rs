@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 
 use crate::eval;
-use resemble_cli::values;
+use resemble_arguments::values;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::method::MOST_SHARDS;
 use crate::method::rules::WhereRule;
 use clap::{Args, ValueEnum, ValueHint};
-use resemble_cli::values;
+use resemble_arguments::values;
 use resemble_methods::Method;
 use resemble_methods::canonical::Canonical;
 use resemble_methods::sorted5::ChunkHashing;

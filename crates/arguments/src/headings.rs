@@ -72,7 +72,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::args::Cli;
+    use crate::Cli;
 
     fn help(all: bool) -> String {
         let help = Cli::listed(all).term_width(80).render_help();

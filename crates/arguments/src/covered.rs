@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use resemble_report::plan::Treatment;
 
 use super::{Answering, MemoryBound, ReportOutput};
-use crate::{plans, values};
+use crate::{plan, values};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -65,7 +65,7 @@ pub struct CoveredArgs {
     ///
     /// The script does nothing without --do-it. With --undo it reverses what can be reversed.
     #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null", "all"])]
-    #[arg(value_parser = plans::of_covered_copies())]
+    #[arg(value_parser = plan::of_covered_copies())]
     pub plan: Option<Treatment>,
     /// The output options.
     #[command(flatten)]

@@ -9,7 +9,6 @@ use resemble_proto::message::SoftError;
 use strum::IntoStaticStr;
 
 use super::{RowFormat, RowOutput};
-use crate::error::{CliError, CliResult};
 
 /// The output options of a report.
 #[derive(Clone, Debug, Args)]
@@ -102,46 +101,60 @@ impl ReportFormat {
     }
 }
 
-fn no_sets(verb: &str) -> CliError {
-    CliError::Usage(format!(
-        "--format fdupes is for sets of identical files; `{verb}` has none"
-    ))
+/// The reason why output options are refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OutputError {
+    /// The format is for sets of identical files, and this verb has none.
+    #[error("--format fdupes is for sets of identical files; `{0}` has none")]
+    NoSets(String),
+    /// `-0` is given, and this format has no lines that NUL could end.
+    #[error("-0 ends lines with NUL; --format {} has no such lines", .0.word())]
+    NoLines(ReportFormat),
+    /// `-0` is given for text. The value describes the output that `-0` is for.
+    #[error("-0 is for {0}; a line of text can have several names")]
+    SeveralNames(String),
+    /// The output is a list of names, which this format cannot print.
+    #[error("{list} prints names; --format {} is for whole reports", .format.word())]
+    NoNames {
+        /// A description of the list.
+        list: String,
+        /// The format.
+        format: ReportFormat,
+    },
+    /// A workbook would go to a terminal.
+    #[error("a workbook cannot be shown on a terminal: name a file with -o")]
+    Workbook,
 }
 
 impl ReportOutput {
     /// Refuses options that contradict each other, before any file is read. `fdupes` is true if the
     /// verb has sets of identical files.
-    pub fn check(&self, verb: &str, fdupes: bool) -> CliResult<()> {
+    pub fn check(&self, verb: &str, fdupes: bool) -> Result<(), OutputError> {
         match self.format {
-            ReportFormat::Fdupes if !fdupes => Err(no_sets(verb)),
+            ReportFormat::Fdupes if !fdupes => Err(OutputError::NoSets(verb.to_owned())),
             ReportFormat::Xlsx if !self.null => not_for_a_terminal(self.output.as_deref()),
-            format if self.null && !format.ends_with_null() => Err(CliError::Usage(format!(
-                "-0 ends lines with NUL; --format {} has no such lines",
-                format.word()
-            ))),
+            format if self.null && !format.ends_with_null() => Err(OutputError::NoLines(format)),
             _ => Ok(()),
         }
     }
 
     /// Refuses `-0` for text, whose lines can have several names. `names` describes the output that
     /// `-0` is for.
-    pub fn check_null(&self, names: &str) -> CliResult<()> {
+    pub fn check_null(&self, names: &str) -> Result<(), OutputError> {
         if self.null && self.format == ReportFormat::Text {
-            return Err(CliError::Usage(format!(
-                "-0 is for {names}; a line of text can have several names"
-            )));
+            return Err(OutputError::SeveralNames(names.to_owned()));
         }
         Ok(())
     }
 
-    /// Returns these options for an output that is a list of names. `what` describes the list in
+    /// Returns these options for an output that is a list of names. `list` describes the list in
     /// the error about a format that cannot print rows.
-    pub fn as_rows(&self, what: &str) -> CliResult<RowOutput> {
+    pub fn as_rows(&self, list: &str) -> Result<RowOutput, OutputError> {
         let Some(format) = self.format.for_rows() else {
-            return Err(CliError::Usage(format!(
-                "{what} prints names; --format {} is for whole reports",
-                self.format.word()
-            )));
+            return Err(OutputError::NoNames {
+                list: list.to_owned(),
+                format: self.format,
+            });
         };
         Ok(RowOutput {
             format,
@@ -192,9 +205,9 @@ impl ListAs {
 impl ListOutput {
     /// Returns the form of the list of this verb. Refuses options that contradict each other,
     /// before any file is read.
-    pub fn checked(&self, verb: &str) -> CliResult<ListAs> {
+    pub fn checked(&self, verb: &str) -> Result<ListAs, OutputError> {
         match (self.format, self.format.for_rows()) {
-            (ReportFormat::Fdupes, _) => return Err(no_sets(verb)),
+            (ReportFormat::Fdupes, _) => return Err(OutputError::NoSets(verb.to_owned())),
             (ReportFormat::Xlsx, _) => not_for_a_terminal(self.output.as_deref())?,
             (_, Some(format)) => {
                 return Ok(ListAs::Rows(RowOutput {
@@ -209,10 +222,9 @@ impl ListOutput {
     }
 }
 
-fn not_for_a_terminal(output: Option<&Path>) -> CliResult<()> {
+fn not_for_a_terminal(output: Option<&Path>) -> Result<(), OutputError> {
     if output.is_none() && is_terminal() {
-        let why = "a workbook cannot be shown on a terminal: name a file with -o";
-        return Err(CliError::Usage(why.to_owned()));
+        return Err(OutputError::Workbook);
     }
     Ok(())
 }

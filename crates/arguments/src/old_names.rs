@@ -51,7 +51,7 @@ fn verb_after(args: &[OsString], mut at: usize, root: &clap::Command) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Cli;
+    use crate::Cli;
 
     #[test]
     fn only_the_verb_is_renamed() {

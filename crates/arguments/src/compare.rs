@@ -8,7 +8,7 @@ use resemble_proto::number::Fraction;
 use resemble_report::plan::Treatment;
 
 use super::{Answering, MemoryBound, ReportOutput, Selection, TextLayer};
-use crate::{plans, values};
+use crate::{plan, values};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -60,7 +60,7 @@ pub struct CompareArgs {
     ///
     /// The script does nothing without --do-it, and reverses it with --undo. The next rsync from A
     /// to B then copies only what has changed.
-    #[arg(long, value_name = "HOW", value_parser = plans::of_trees())]
+    #[arg(long, value_name = "HOW", value_parser = plan::of_trees())]
     #[arg(conflicts_with_all = ["format", "null", "class", "new_only", "all", "top", "min"])]
     #[arg(hide_short_help = true)]
     pub plan: Option<Treatment>,

@@ -10,7 +10,7 @@ use resemble_report::plan::{KeepRule, Treatment};
 use super::{
     Answering, MemoryBound, RelationFilter, ReportFormat, ReportOutput, Selection, TextLayer,
 };
-use crate::{plans, values};
+use crate::{plan, values};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -110,11 +110,11 @@ pub struct GroupsArgs {
     /// The script does nothing without --do-it. With --undo it reverses what can be reversed. Of
     /// marks that a page has saved (--from marks.json) it is about these files alone.
     #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null"])]
-    #[arg(value_parser = plans::of_copies())]
+    #[arg(value_parser = plan::of_copies())]
     pub plan: Option<Treatment>,
     /// With --plan: which copy stays; several RULEs count in this order. They are newest, oldest,
     /// shortest, longest, in:DIR, not-in:DIR, name:GLOB, not-name:GLOB, most-links
-    #[arg(long, value_name = "RULE", requires = "plan", value_parser = plans::keep_rule())]
+    #[arg(long, value_name = "RULE", requires = "plan", value_parser = plan::keep_rule())]
     #[arg(hide_short_help = true)]
     pub keep: Vec<KeepRule>,
     /// With --plan trash or move: near copies go too, if at least SHARE of one lies in the file

@@ -1,7 +1,12 @@
-//! Defines every command line option. The doc comments are the help texts. The manual pages, the
-//! completions and `docs/cli-reference.md` are generated from them.
+//! The command line of `resemble`: all verbs and options. The doc comments are the help texts. The
+//! manual pages, the completions and `docs/cli-reference.md` are generated from them.
 //!
 //! Parsing only checks what can be checked without looking at the system.
+//!
+//! * [`Cli`] is the whole command line, and [`Command`] has the verbs. The options of each verb are
+//!   in a module of its own; options of several verbs are here, in `layer`, `output` and `report`.
+//! * [`values`] and `plan` parse the values of options. [`local_time`] has the reader's time zone.
+#![forbid(unsafe_code)]
 
 mod advice;
 mod catalogue;
@@ -18,10 +23,12 @@ mod headings;
 mod help;
 mod lab;
 mod layer;
+pub mod local_time;
 mod mcp;
 mod old_names;
 mod output;
 mod pairs;
+mod plan;
 mod report;
 mod screen;
 mod setup;
@@ -30,6 +37,7 @@ mod sweeps;
 mod templates;
 mod text;
 mod trash;
+pub mod values;
 mod versions;
 mod why;
 
@@ -42,7 +50,6 @@ use resemble_proto::message::{PairRelation, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
-use crate::values;
 use layer::with_values;
 use old_names::renamed;
 
@@ -68,7 +75,7 @@ pub use layer::{TextLayer, TextWanted};
 pub use mcp::McpArgs;
 pub use output::{DocumentFormat, DocumentOutput, RowFormat, RowOutput};
 pub use pairs::PairsArgs;
-pub use report::{ListAs, ListOutput, ReportFormat, ReportOutput};
+pub use report::{ListAs, ListOutput, OutputError, ReportFormat, ReportOutput};
 pub use screen::ScreenArgs;
 pub use setup::SetupArgs;
 pub use shell::ShellInitArgs;
