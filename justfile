@@ -11,7 +11,7 @@ fmt:
 
 lint:
     cargo clippy --workspace --all-targets -- -D warnings
-    cargo clippy -p resemble-cli --features ui --all-targets -- -D warnings
+    cargo clippy -p resemble-cli -p resemble-screen --features resemble-cli/ui --all-targets -- -D warnings
 
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
@@ -20,6 +20,7 @@ doc:
 test:
     RESEMBLE_REQUIRE_FUSE=1 RESEMBLE_REQUIRE_BROWSER=0 cargo test
     cargo test -p resemble-cli --features ui --lib --test cli -- screen
+    cargo test -p resemble-screen --features ui
     cargo test -p resemble-cli --features schema --lib -- schemas
 
 # Reports in a browser and in a spreadsheet program, which must be there.

@@ -22,13 +22,12 @@
 //! * [`mcp`] serves programs; it asks each question by starting this program again.
 //! * `blocks` finds the files that share their blocks.
 //! * `interrupt` removes temporary files when a signal ends the process.
-//! * `screen` is `resemble ui`, behind the feature `ui`.
-//! * [`ui`] prints results and messages; [`error`] defines the exit codes.
+//! * [`ui`] prints results and messages. `resemble_screen` lays out two files in two columns and,
+//!   behind the feature `ui`, draws the screen of `resemble ui`. [`error`] defines the exit codes.
 #![forbid(unsafe_code)]
 
 pub mod backend;
 mod blocks;
-mod columns;
 pub mod commands;
 pub mod error;
 pub mod evidence;
@@ -43,8 +42,6 @@ pub mod plans;
 pub mod print;
 pub mod question;
 pub mod reference;
-#[cfg(feature = "ui")]
-mod screen;
 pub mod ui;
 
 use std::ffi::OsString;

@@ -42,6 +42,9 @@ use spelled::Spelled;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::new_file::NewFile;
 
+/// The width that is assumed if neither `COLUMNS` nor the terminal gives one.
+const WIDTH: usize = 80;
+
 /// The maximum number of partly read documents that are listed by name.
 const UNREAD: usize = 10;
 
@@ -429,6 +432,18 @@ impl Ui {
 fn columns(stream: impl AsFd) -> Option<usize> {
     let columns = rustix::termios::tcgetwinsize(stream).ok()?.ws_col;
     (columns > 0).then(|| usize::from(columns))
+}
+
+/// Returns the width for two columns: `COLUMNS`, or that of the terminal, or 80. It is at least 40
+/// and at most 1,000.
+pub(crate) fn width() -> usize {
+    let variable = std::env::var("COLUMNS").ok();
+    let variable = variable.and_then(|value| value.parse().ok());
+    variable
+        .or_else(|| columns(io::stdout()))
+        .filter(|&columns| columns > 0)
+        .unwrap_or(WIDTH)
+        .clamp(40, 1000)
 }
 
 /// Prints a message of clap, and returns the exit code. Help and version go to standard output

@@ -22,20 +22,28 @@ pub(super) use with_screen::run;
 mod with_screen {
     use std::io::IsTerminal as _;
     use std::path::Path;
+    use std::sync::Arc;
 
     use resemble_arguments::{
         CompareArgs, GroupsArgs, MemoryBound, RelationFilter, ReportFormat, ReportOutput,
     };
+    use resemble_core::Params;
+    use resemble_core::similarity::Templates;
     use resemble_proto::documents::Body as _;
-    use resemble_proto::message::{Comparison, Groups};
+    use resemble_proto::message::{Comparison, Groups, reason};
+    use resemble_proto::path::PathText;
+    use resemble_query::why::{self, ViewOptions};
     use resemble_report::quote::quoted;
     use resemble_report::saved;
+    use resemble_scan::parts::{PartReader, RecentParts};
+    use resemble_screen::{Collection, Look, PairFindings, PlanOrder, ScreenError, Session};
 
     use super::{CliError, CliResult, Env, Global, ScreenArgs, Ui};
+    use crate::backend::formats;
     use crate::commands::{compare, groups, picked, review};
     use crate::error::Outcome;
+    use crate::new_file::NewFile;
     use crate::plans;
-    use crate::screen::{self, Ask, Collection, Look};
     use crate::ui::ProgressBoard;
 
     pub(in crate::commands) fn run(
@@ -57,15 +65,24 @@ mod with_screen {
             ascii: !is_utf8(&|name| std::env::var(name).ok()),
             style: ui.style(),
         };
-        let board = ProgressBoard::default();
         let (title, doing) = if let Some(path) = &args.from {
             (quoted(path), "reading the report")
         } else {
             let roots: Vec<String> = args.roots.iter().map(quoted).collect();
             (roots.join(" "), "looking for who answers")
         };
-        let ask = asking(env, global, args, &board);
-        let found = screen::run((title, doing), &look, &board, ask)?;
+        let session = ScreenSession {
+            env: env.clone(),
+            global: global.clone(),
+            args: args.clone(),
+            parts: formats(true).map(|formats| RecentParts::new(Arc::new(formats))),
+            board: ProgressBoard::default(),
+        };
+        let found = resemble_screen::run((title, doing), &look, session);
+        let found = found.map_err(|error| match error {
+            ScreenError::Terminal(error) => CliError::Output(error),
+            ScreenError::Question(error) => error,
+        })?;
         Ok(Outcome::of(found))
     }
 
@@ -79,12 +96,22 @@ mod with_screen {
         locale.contains("utf-8") || locale.contains("utf8")
     }
 
-    /// Returns the function that asks the question, for a thread other than that of the screen.
-    fn asking(env: &Env, global: &Global, args: &ScreenArgs, board: &ProgressBoard) -> impl Ask {
-        let (env, global, board) = (env.clone(), global.clone(), board.clone());
-        let args = args.clone();
-        move |template| {
-            let ui = &mut Ui::of_screen(board.clone());
+    /// The work for the screen. It is done in threads other than that of the screen.
+    struct ScreenSession {
+        env: Env,
+        global: Global,
+        args: ScreenArgs,
+        /// Keeps the parts that it unpacked last, for the next comparison.
+        parts: Option<RecentParts>,
+        board: ProgressBoard,
+    }
+
+    impl Session for ScreenSession {
+        type Error = CliError;
+
+        fn ask(&self, template: Option<&[PathText]>) -> CliResult<(Collection, String)> {
+            let (env, global, args) = (&self.env, &self.global, &self.args);
+            let ui = &mut Ui::of_screen(self.board.clone());
             if let Some(path) = &args.from {
                 if template.is_some() {
                     let again =
@@ -95,22 +122,70 @@ mod with_screen {
                 return Ok((collection, String::new()));
             }
             if args.compare {
-                let args = compare_args(&args);
-                let answered = compare::answer(ui, &env, &global, &args)?;
+                let args = compare_args(args);
+                let answered = compare::answer(ui, env, global, &args)?;
                 let collection = Collection::of_compare(&answered.report.document, None);
                 answered.close(ui);
                 return Ok((collection, String::new()));
             }
-            let args = groups_args(&args);
+            let args = groups_args(args);
             let mut note = String::new();
             if let Some(files) = template {
-                note = review::mark_shared(ui, &env, &global, &args, &files)?;
+                note = review::mark_shared(ui, env, global, &args, files)?;
             }
-            let answered = groups::answer(ui, &env, &global, &args)?;
+            let answered = groups::answer(ui, env, global, &args)?;
             let collection = Collection::of_groups(&answered.report.document, None);
             answered.close(ui);
             Ok((collection, note))
         }
+
+        fn side_by_side(&self, a: &PathText, b: &PathText) -> Result<PairFindings, String> {
+            let terms = (&Params::default(), &Templates::default());
+            let parts = self.parts.as_ref().map(|parts| parts as &dyn PartReader);
+            let real = |path: &PathText| std::path::absolute(path.as_path());
+            let compared = match (real(a), real(b)) {
+                (Ok(a), Ok(b)) => why::compare_with_parts(&a, &b, terms, parts),
+                (Err(error), _) | (_, Err(error)) => return Err(reason(&error)),
+            };
+            let compared = compared.map_err(|error| reason(&std::io::Error::other(error)))?;
+            let summary = compared.shared.summary();
+            let is_shown = |name: &str| matches!(name, "relation" | "a in b" | "b in a");
+            let figures = summary.iter().filter(|(name, _)| is_shown(name));
+            let figures = figures.map(|(name, value)| format!("{name}: {value}"));
+            Ok(PairFindings {
+                summary: figures.collect::<Vec<_>>().join("; "),
+                view: compared.view(&ViewOptions::default()),
+            })
+        }
+
+        fn write_plan(&self, order: &PlanOrder) -> Result<String, String> {
+            write_plan(order).map_err(|why| why.to_string())
+        }
+
+        fn progress(&self) -> Option<String> {
+            self.board.line()
+        }
+    }
+
+    fn write_plan(order: &PlanOrder) -> CliResult<String> {
+        let path = &order.file;
+        if Path::symlink_metadata(path).is_ok() {
+            return Err(CliError::Usage(format!(
+                "{} is there already; nothing is overwritten: take another name",
+                quoted(path)
+            )));
+        }
+        let plan = plans::of_screen(&order.pairs, order.kind.clone());
+        let mut file = NewFile::next_to(path)?;
+        plan.write(file.writer())
+            .map_err(CliError::file("write", path))?;
+        file.complete()?;
+        file.keep()?;
+        Ok(format!(
+            "{}: {}; read it, then run it with sh",
+            quoted(path),
+            plan.summary()
+        ))
     }
 
     const OUTPUT: ReportOutput = ReportOutput {

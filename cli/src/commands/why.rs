@@ -2,7 +2,7 @@
 //!
 //! A comparison of two files needs no statistics and no index. So no daemon is asked: this process
 //! reads both files. On a terminal, the answer is printed in two columns with colours
-//! ([`crate::columns`]); in a pipe, as a list of ranges. Formats for programs have every range.
+//! ([`resemble_screen::columns`]); in a pipe, as a list of ranges. Formats for programs have every range.
 //! Text for people has a bounded number of lines.
 
 mod diff;
@@ -34,12 +34,12 @@ use resemble_report::human::human_count;
 use resemble_report::quote::quoted;
 use resemble_report::table::{Style, write_table};
 use resemble_scan::parts::{PartReader, RecentParts};
+use resemble_screen::columns;
 
 use crate::backend::{self, formats};
-use crate::columns;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
-use crate::ui::{Cell, Tint, Ui};
+use crate::ui::{self, Cell, Tint, Ui};
 
 /// The maximum number of lines of the list for people. Any further lines are only counted.
 const LISTED: usize = 1000;
@@ -233,7 +233,9 @@ fn print_text(ui: &mut Ui, args: &WhyArgs, comparison: &Comparison) -> CliResult
             ..ViewOptions::default()
         };
         if comparison.bytes().is_some() {
-            return columns::print_matches(ui, &comparison.matches(&options));
+            let view = comparison.matches(&options);
+            let color = ui.has_color();
+            return ui.write(|out| columns::print_matches(out, &view, color));
         }
         ui.note(
             "the files are too large to show their text; these are the ranges of common chunks",
@@ -249,14 +251,16 @@ fn print_text(ui: &mut Ui, args: &WhyArgs, comparison: &Comparison) -> CliResult
         };
         ui.write(|out| writeln!(out, "\n{nothing}"))
     } else if in_columns && comparison.bytes().is_some() {
-        let width = columns::width();
+        let width = ui::width();
         let options = ViewOptions {
             context: args.context.unwrap_or(ViewOptions::default().context),
             hex: columns::hex_bytes(width),
             ..ViewOptions::default()
         };
         ui.write(|out| writeln!(out))?;
-        columns::print(ui, &comparison.view(&options), width)
+        let view = comparison.view(&options);
+        let color = ui.has_color();
+        ui.write(|out| columns::print(out, &view, width, color))
     } else {
         ui.write(|out| writeln!(out))?;
         print_list(ui, comparison, false)

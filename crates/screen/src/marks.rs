@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use resemble_proto::clock::is_past;
 use resemble_proto::path::PathText;
 
-use super::collection::{Collection, GroupFile, GroupKind};
+use crate::collection::{Collection, GroupFile, GroupKind};
 
 /// The message to a user who tries to mark a near copy.
 pub(super) const ONLY_EQUAL: &str =

@@ -14,9 +14,9 @@ use std::path::PathBuf;
 use resemble_proto::path::PathText;
 use resemble_query::why::View;
 
-use super::collection::{Collection, FolderRow, GroupKind, as_path};
-use super::marks::{FileMarks, KeepChoice};
-use super::regions::{ListCursor, Regions};
+use crate::collection::{Collection, FolderRow, GroupKind, as_path};
+use crate::marks::{FileMarks, KeepChoice};
+use crate::regions::{ListCursor, Regions};
 use resemble_report::plan::Treatment;
 
 /// An input of the user.
@@ -53,12 +53,14 @@ pub(crate) enum Effect {
 
 /// An order to write the script of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PlanOrder {
-    pub(crate) kind: Treatment,
-    pub(crate) file: PathBuf,
+pub struct PlanOrder {
+    /// The treatment of the files that are removed.
+    pub kind: Treatment,
+    /// The file of the script.
+    pub file: PathBuf,
     /// Pairs of files. The first file of each pair stays, and the second, which is identical, is
     /// removed.
-    pub(crate) pairs: Vec<(PathText, PathText)>,
+    pub pairs: Vec<(PathText, PathText)>,
 }
 
 /// News for the screen: the answer to the question, or the result of an [`Effect`].
@@ -75,10 +77,11 @@ pub(crate) enum News {
 
 /// Two files side by side.
 #[derive(Clone, Debug)]
-pub(crate) struct PairFindings {
+pub struct PairFindings {
     /// The figures, in words.
-    pub(crate) summary: String,
-    pub(crate) view: View,
+    pub summary: String,
+    /// The lines of both files.
+    pub view: View,
 }
 
 /// The list that is shown.

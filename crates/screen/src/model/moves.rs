@@ -5,8 +5,8 @@ use std::path::Path;
 use resemble_proto::path::PathText;
 
 use super::{Effect, Place, Screen};
-use crate::screen::collection::{Collection, FolderRow, has};
-use crate::screen::regions::{ListCursor, tab_at};
+use crate::collection::{Collection, FolderRow, has};
+use crate::regions::{ListCursor, tab_at};
 
 impl Screen {
     pub(super) fn filter_by(&mut self, text: &str) -> Effect {

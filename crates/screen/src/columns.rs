@@ -16,21 +16,16 @@
 //!    goes to the next multiple of eight. Lines are wrapped, never cut.
 
 use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Write};
 
 use anstyle::{Ansi256Color, Style};
 use resemble_query::why::{Folded, Line, Placing, Row, RowSide, Run, View};
 use resemble_report::human::human_count;
+use resemble_report::lines::Tint;
 use unicode_width::UnicodeWidthChar as _;
-
-use crate::error::CliResult;
-use crate::ui::{Tint, Ui};
 
 /// Blue, orange, green, pink, olive, purple, from the colour cube of 6 × 6 × 6.
 const PALETTE: [u8; 6] = [33, 166, 29, 162, 100, 134];
-
-/// The width that is assumed if neither `COLUMNS` nor the terminal gives one.
-const WIDTH: usize = 80;
 
 /// The minimum width of the text of one side, in columns, even on a narrow terminal.
 const LEAST_TEXT: usize = 10;
@@ -40,22 +35,8 @@ const TAB: usize = 8;
 /// The maximum number of moved runs that are named above the columns.
 const NAMED: usize = 8;
 
-/// Returns the width of the terminal: `COLUMNS`, or the terminal's own, or 80. It is at least 40
-/// and at most 1,000.
-pub(crate) fn width() -> usize {
-    let variable = std::env::var("COLUMNS")
-        .ok()
-        .and_then(|value| value.parse().ok());
-    let size = || rustix::termios::tcgetwinsize(io::stdout()).ok();
-    variable
-        .or_else(|| size().map(|size| usize::from(size.ws_col)))
-        .filter(|&columns| columns > 0)
-        .unwrap_or(WIDTH)
-        .clamp(40, 1000)
-}
-
-/// Returns how many bytes a row of the hex dump has on each side.
-pub(crate) fn hex_bytes(width: usize) -> usize {
+/// Returns how many bytes a row of the hex dump has on each side of a screen of `width` columns.
+pub fn hex_bytes(width: usize) -> usize {
     // Each of the two sides has an offset, the number of a run, and 3.25 characters per byte.
     if width >= 140 {
         16
@@ -66,65 +47,47 @@ pub(crate) fn hex_bytes(width: usize) -> usize {
     }
 }
 
-/// Prints both files in two columns.
-pub(crate) fn print(ui: &mut Ui, view: &View, width: usize) -> CliResult<()> {
-    let paper = Paper::of(view, ui.has_color());
+/// Prints both files in two columns, for a screen of `width` columns.
+pub fn print(out: &mut dyn Write, view: &View, width: usize, color: bool) -> io::Result<()> {
+    let paper = Paper::of(view, color);
     let text = paper.text_width(width);
-    let notes = paper.moved(view);
-    ui.write(|out| {
-        out.write_all(notes.as_bytes())?;
-        for row in &view.rows {
-            out.write_all(paper.row(row, text).as_bytes())?;
-        }
-        match &view.rest {
-            Some(rest) => writeln!(out, "{}", paper.faint(&rest.to_string())),
-            None => Ok(()),
-        }
-    })
+    out.write_all(paper.moved(view).as_bytes())?;
+    for row in &view.rows {
+        out.write_all(paper.row(row, text).as_bytes())?;
+    }
+    match &view.rest {
+        Some(rest) => writeln!(out, "{}", paper.faint(&rest.to_string())),
+        None => Ok(()),
+    }
 }
 
 /// Prints the lines that both files have, each with its number in both files.
-pub(crate) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
-    let paper = Paper::of(view, ui.has_color());
-    ui.write(|out| {
-        for row in &view.rows {
-            let Some(left) = &row.left else { continue };
-            let other = match &row.right {
-                Some(RowSide::Line(line)) => paper.numbered(line.number),
-                _ => String::new(),
-            };
-            let (number, run, text) = match left {
-                RowSide::Line(line) => (
-                    paper.numbered(line.number),
-                    run_of(line),
-                    paper.painted(&pieces(line)),
-                ),
-                RowSide::Fold(fold) => (String::new(), None, paper.faint(&fold.to_string())),
-            };
-            let (gutter, run) = (paper.number, paper.run_mark(run));
-            let numbers = paper.faint(&format!("{number:>gutter$} {other:>gutter$}"));
-            writeln!(out, "{numbers} {run}│{text}")?;
-        }
-        match &view.rest {
-            Some(rest) if view.text => {
-                let lines = human_count(rest.lines_a);
-                writeln!(
-                    out,
-                    "{}",
-                    paper.faint(&format!("… {lines} more shared lines"))
-                )
-            }
-            Some(rest) => {
-                let bytes = human_count(rest.bytes_a);
-                writeln!(
-                    out,
-                    "{}",
-                    paper.faint(&format!("… {bytes} more shared bytes"))
-                )
-            }
-            None => Ok(()),
-        }
-    })
+pub fn print_matches(out: &mut dyn Write, view: &View, color: bool) -> io::Result<()> {
+    let paper = Paper::of(view, color);
+    for row in &view.rows {
+        let Some(left) = &row.left else { continue };
+        let other = match &row.right {
+            Some(RowSide::Line(line)) => paper.numbered(line.number),
+            _ => String::new(),
+        };
+        let (number, run, text) = match left {
+            RowSide::Line(line) => (
+                paper.numbered(line.number),
+                run_of(line),
+                paper.painted(&pieces(line)),
+            ),
+            RowSide::Fold(fold) => (String::new(), None, paper.faint(&fold.to_string())),
+        };
+        let (gutter, run) = (paper.number, paper.run_mark(run));
+        let numbers = paper.faint(&format!("{number:>gutter$} {other:>gutter$}"));
+        writeln!(out, "{numbers} {run}│{text}")?;
+    }
+    let more = match &view.rest {
+        Some(rest) if view.text => format!("… {} more shared lines", human_count(rest.lines_a)),
+        Some(rest) => format!("… {} more shared bytes", human_count(rest.bytes_a)),
+        None => return Ok(()),
+    };
+    writeln!(out, "{}", paper.faint(&more))
 }
 
 /// Brackets that enclose the words of only one file, in a line that is printed without colours.

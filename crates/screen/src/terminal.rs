@@ -5,7 +5,8 @@
 //! one channel. All pending messages are handled before the screen is drawn. So on a slow
 //! connection the screen is drawn less often, but not later.
 
-use std::path::Path;
+use std::fmt::Display;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -16,22 +17,11 @@ use ratatui::crossterm::event::{
     KeyModifiers, MouseButton, MouseEventKind,
 };
 use ratatui::crossterm::execute;
-use resemble_core::Params;
-use resemble_core::similarity::Templates;
-use resemble_proto::message::reason;
 use resemble_proto::path::PathText;
-use resemble_query::why::{self, ViewOptions};
-use resemble_report::quote::quoted;
-use resemble_scan::parts::{PartReader, RecentParts};
 
-use super::collection::Collection;
-use super::draw::{self, Look};
-use super::model::{Effect, Key, News, PairFindings, PlanOrder, Screen};
-use crate::backend::formats;
-use crate::error::{CliError, CliResult};
-use crate::new_file::NewFile;
-use crate::plans;
-use crate::ui::ProgressBoard;
+use crate::collection::Collection;
+use crate::draw::{self, Look};
+use crate::model::{Effect, Key, News, PairFindings, PlanOrder, Screen};
 
 /// Time between two updates of the question's progress.
 const PACE: Duration = Duration::from_millis(250);
@@ -40,64 +30,81 @@ const PACE: Duration = Duration::from_millis(250);
 const WHEEL: isize = 3;
 
 /// A message to the thread that draws.
-enum Arrival {
+enum Arrival<E> {
     Input(Event),
-    Asked(CliResult<Collection>),
+    Asked(Result<Collection, E>),
     Done(News),
 }
 
-/// Answers the question of the screen. If files are given, it first marks the text that they share
-/// as a template. Returns the answer, and the command that removes the mark.
-pub(crate) trait Ask:
-    Fn(Option<Vec<PathText>>) -> CliResult<(Collection, String)> + Send + Sync + 'static
-{
+/// The work that the screen orders. Each call is made in a thread other than that of the screen.
+pub trait Session: Send + Sync + 'static {
+    /// The error of the question.
+    type Error: Display + Send + 'static;
+
+    /// Answers the question of the screen. If files are given, it first marks the text that they
+    /// share as a template. Returns the answer, and the command that removes the mark.
+    fn ask(&self, template: Option<&[PathText]>) -> Result<(Collection, String), Self::Error>;
+
+    /// Compares two files. The error is a sentence for the screen.
+    fn side_by_side(&self, a: &PathText, b: &PathText) -> Result<PairFindings, String>;
+
+    /// Writes a plan into a new file, and returns a sentence that says what the plan will do. The
+    /// error is a sentence, too.
+    fn write_plan(&self, order: &PlanOrder) -> Result<String, String>;
+
+    /// Returns a line about the progress of the question; `None` if no work is under way.
+    fn progress(&self) -> Option<String>;
 }
 
-impl<F> Ask for F where
-    F: Fn(Option<Vec<PathText>>) -> CliResult<(Collection, String)> + Send + Sync + 'static
-{
+/// The reason why the screen ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum ScreenError<E> {
+    /// The terminal cannot be used.
+    #[error(transparent)]
+    Terminal(io::Error),
+    /// The question has no answer.
+    #[error("{0}")]
+    Question(E),
 }
 
-/// Shows a screen until the user leaves it. `ask` computes its content and reports the progress on
-/// `board`. Returns whether there was anything to show.
-pub(crate) fn run(
+/// Shows a screen until the user leaves it. `session` computes its content. Returns whether there
+/// was anything to show.
+pub fn run<S: Session>(
     (title, doing): (String, &str),
     look: &Look,
-    board: &ProgressBoard,
-    ask: impl Ask,
-) -> CliResult<bool> {
-    let mut terminal = ratatui::try_init().map_err(CliError::Output)?;
-    let shown = execute!(std::io::stdout(), EnableMouseCapture).map_err(CliError::Output);
+    session: S,
+) -> Result<bool, ScreenError<S::Error>> {
+    let mut terminal = ratatui::try_init().map_err(ScreenError::Terminal)?;
+    let shown = execute!(io::stdout(), EnableMouseCapture).map_err(ScreenError::Terminal);
     let shown = shown.and_then(|()| {
-        let size = terminal.size().map_err(CliError::Output)?;
+        let size = terminal.size().map_err(ScreenError::Terminal)?;
         let screen = Screen::new(title, doing, (size.width, size.height));
-        show(&mut terminal, screen, look, board, ask)
+        show(&mut terminal, screen, look, session)
     });
     // If the terminal is gone, this call fails. The error does not matter.
-    execute!(std::io::stdout(), DisableMouseCapture).unwrap_or_default();
+    execute!(io::stdout(), DisableMouseCapture).unwrap_or_default();
     ratatui::restore();
     shown
 }
 
-fn show(
+fn show<S: Session>(
     terminal: &mut ratatui::DefaultTerminal,
     mut screen: Screen,
     look: &Look,
-    board: &ProgressBoard,
-    ask: impl Ask,
-) -> CliResult<bool> {
+    session: S,
+) -> Result<bool, ScreenError<S::Error>> {
     let (send, arrivals) = mpsc::channel();
     let (order, orders) = mpsc::channel();
     // When the screen ends, no more messages are read. Threads that are still running end with the
     // process.
-    let ask = Arc::new(ask);
-    let (first, asking) = (Arc::clone(&ask), send.clone());
+    let session = Arc::new(session);
+    let (first, asking) = (Arc::clone(&session), send.clone());
     thread::spawn(move || {
-        let answer = first(None).map(|(collection, _)| collection);
+        let answer = first.ask(None).map(|(collection, _)| collection);
         asking.send(Arrival::Asked(answer)).unwrap_or_default();
     });
-    let doing = send.clone();
-    thread::spawn(move || compare(&orders, &doing));
+    let (comparing, doing) = (Arc::clone(&session), send.clone());
+    thread::spawn(move || compare(&*comparing, &orders, &doing));
     let writing = send.clone();
     thread::spawn(move || {
         while let Ok(input) = event::read() {
@@ -108,7 +115,7 @@ fn show(
     });
     loop {
         let draw = |frame: &mut ratatui::Frame<'_>| draw::draw(&screen, look, frame);
-        terminal.draw(draw).map_err(CliError::Output)?;
+        terminal.draw(draw).map_err(ScreenError::Terminal)?;
         let first = match (arrivals.recv_timeout(PACE), &screen.collection) {
             (Ok(first), _) => Some(first),
             (Err(RecvTimeoutError::Timeout), None) => None,
@@ -118,7 +125,10 @@ fn show(
         };
         for arrival in first.into_iter().chain(arrivals.try_iter()) {
             match arrival {
-                Arrival::Asked(answer) => screen.hear(News::Answer(answer?)),
+                Arrival::Asked(answer) => {
+                    let answer = answer.map_err(ScreenError::Question)?;
+                    screen.hear(News::Answer(answer));
+                }
                 Arrival::Done(news) => screen.hear(news),
                 Arrival::Input(input) => {
                     let Some(key) = key_of(&input) else {
@@ -134,18 +144,17 @@ fn show(
                         // receives this message.
                         Effect::Compare(a, b) => order.send((a, b)).unwrap_or_default(),
                         Effect::Write(order) => {
-                            let writing = writing.clone();
+                            let (session, writing) = (Arc::clone(&session), writing.clone());
                             thread::spawn(move || {
-                                let written = write_plan(&order).map_err(|why| why.to_string());
-                                let news = News::Written(written);
+                                let news = News::Written(session.write_plan(&order));
                                 writing.send(Arrival::Done(news)).unwrap_or_default();
                             });
                         }
                         Effect::MarkTemplate(files) => {
-                            let (ask, asking) = (Arc::clone(&ask), writing.clone());
+                            let (session, asking) = (Arc::clone(&session), writing.clone());
                             thread::spawn(move || {
-                                let answer = ask(Some(files)).map_err(|why| why.to_string());
-                                let news = News::Reviewed(answer);
+                                let answer = session.ask(Some(&files));
+                                let news = News::Reviewed(answer.map_err(|why| why.to_string()));
                                 asking.send(Arrival::Done(news)).unwrap_or_default();
                             });
                         }
@@ -153,7 +162,7 @@ fn show(
                 }
             }
         }
-        if let Some(line) = board.line() {
+        if let Some(line) = session.progress() {
             screen.doing = line;
         }
     }
@@ -194,58 +203,15 @@ fn of_keyboard(key: KeyEvent) -> Option<Key> {
 }
 
 /// Compares files side by side. If several pairs are waiting, only the last one is compared.
-fn compare(orders: &Receiver<(PathText, PathText)>, done: &Sender<Arrival>) {
-    let reader = formats(true).map(|formats| RecentParts::new(Arc::new(formats)));
-    let reader = reader.as_ref().map(|formats| formats as &dyn PartReader);
+fn compare<S: Session>(
+    session: &S,
+    orders: &Receiver<(PathText, PathText)>,
+    done: &Sender<Arrival<S::Error>>,
+) {
     while let Ok(first) = orders.recv() {
         let (a, b) = orders.try_iter().last().unwrap_or(first);
-        let found = findings(&a, &b, reader);
+        let found = session.side_by_side(&a, &b);
         done.send(Arrival::Done(News::Evidence(a, b, found)))
             .unwrap_or_default();
     }
-}
-
-/// Returns the lines that `resemble why` shows for two files.
-fn findings(
-    a: &PathText,
-    b: &PathText,
-    reader: Option<&dyn PartReader>,
-) -> Result<PairFindings, String> {
-    let terms = (&Params::default(), &Templates::default());
-    let real = |path: &PathText| std::path::absolute(path.as_path());
-    let compared = match (real(a), real(b)) {
-        (Ok(a), Ok(b)) => why::compare_with_parts(&a, &b, terms, reader),
-        (Err(error), _) | (_, Err(error)) => return Err(reason(&error)),
-    };
-    let compared = compared.map_err(|error| reason(&std::io::Error::other(error)))?;
-    let summary = compared.shared.summary();
-    let is_shown = |name: &str| matches!(name, "relation" | "a in b" | "b in a");
-    let figures = summary.iter().filter(|(name, _)| is_shown(name));
-    let figures = figures.map(|(name, value)| format!("{name}: {value}"));
-    Ok(PairFindings {
-        summary: figures.collect::<Vec<_>>().join("; "),
-        view: compared.view(&ViewOptions::default()),
-    })
-}
-
-/// Writes a plan into a new file, and returns a sentence that says what the plan will do.
-fn write_plan(order: &PlanOrder) -> CliResult<String> {
-    let path = &order.file;
-    if Path::symlink_metadata(path).is_ok() {
-        return Err(CliError::Usage(format!(
-            "{} is there already; nothing is overwritten: take another name",
-            quoted(path)
-        )));
-    }
-    let plan = plans::of_screen(&order.pairs, order.kind.clone());
-    let mut file = NewFile::next_to(path)?;
-    plan.write(file.writer())
-        .map_err(CliError::file("write", path))?;
-    file.complete()?;
-    file.keep()?;
-    Ok(format!(
-        "{}: {}; read it, then run it with sh",
-        quoted(path),
-        plan.summary()
-    ))
 }

@@ -94,7 +94,7 @@ pub(crate) struct GroupFile {
 
 /// The groups of a report. Those with the most bytes are first.
 #[derive(Debug, Default)]
-pub(crate) struct Collection {
+pub struct Collection {
     pub(crate) groups: Vec<FileGroup>,
     pub(crate) files: Vec<GroupFile>,
     /// The kinds that occur.
@@ -119,7 +119,7 @@ pub(crate) struct FolderRow {
 
 impl Collection {
     /// Makes a collection of the sets and clusters of a report. Relative names start from `base`.
-    pub(crate) fn of_groups(document: &GroupsDocument, base: Option<&PathText>) -> Self {
+    pub fn of_groups(document: &GroupsDocument, base: Option<&PathText>) -> Self {
         let mut all = Vec::new();
         for set in &document.body.identical {
             let times = set.mtimes.iter().copied().map(Some);
@@ -154,7 +154,7 @@ impl Collection {
     }
 
     /// Makes a collection of the rows of a comparison.
-    pub(crate) fn of_compare(document: &CompareDocument, base: Option<&PathText>) -> Self {
+    pub fn of_compare(document: &CompareDocument, base: Option<&PathText>) -> Self {
         let parameters = &document.parameters;
         let (a, b) = (based(base, &parameters.a), based(base, &parameters.b));
         let rows = document.body.entries.iter().map(|row| {

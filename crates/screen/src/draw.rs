@@ -16,19 +16,20 @@ use resemble_report::lines::TextStyle;
 use resemble_report::quote::{harmless, quoted_bytes};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::collection::{Collection, FolderRow, GroupFile};
-use super::model::{PairFindings, Place, Prompt, Screen};
-use super::regions::Regions;
+use crate::collection::{Collection, FolderRow, GroupFile};
 use crate::columns::{Paper, RowLine, SideLine, color_of};
+use crate::model::{PairFindings, Place, Prompt, Screen};
+use crate::regions::Regions;
 
 /// The properties of the terminal.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Look {
-    pub(crate) color: bool,
+pub struct Look {
+    /// True if colours are used.
+    pub color: bool,
     /// True if the terminal shows only ASCII letters.
-    pub(crate) ascii: bool,
+    pub ascii: bool,
     /// The style of times.
-    pub(crate) style: TextStyle,
+    pub style: TextStyle,
 }
 
 /// The minimum size of a screen in columns and rows. On a smaller screen nothing is shown.

@@ -4,8 +4,8 @@ use resemble_report::human::{counted, human_size};
 use resemble_report::quote::quoted;
 
 use super::{Effect, Key, Place, PlanOrder, Prompt, Screen};
-use crate::screen::collection::{GroupKind, as_path, has};
-use crate::screen::marks::{KeepChoice, ONLY_EQUAL};
+use crate::collection::{GroupKind, as_path, has};
+use crate::marks::{KeepChoice, ONLY_EQUAL};
 use resemble_report::plan::Treatment;
 
 impl Screen {
