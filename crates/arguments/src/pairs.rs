@@ -32,9 +32,9 @@ pub struct PairsArgs {
     /// The score that sorts the pairs, and that --min is about [default: containment; with --top
     /// and without --score the pairs most worth reading come first]
     ///
-    /// Worth reading is what is alike and differs: first pairs that have a relation, then those
-    /// with the same bytes or words, then the others; of each those with most bytes in common that
-    /// are not in many other files, too.
+    /// Pairs that have a relation and differ are most worth reading and come first. Pairs with the
+    /// same bytes or words follow. Pairs without a relation are last. Among pairs of one kind,
+    /// those with more common bytes that are rare in other files come first.
     #[arg(long, value_name = "SCORE")]
     #[arg(hide_short_help = true)]
     pub score: Option<PairScore>,
