@@ -298,10 +298,7 @@ impl Neighbours for IndexNeighbours {
     fn similar_dirs(&self, dir: &Path) -> Listing {
         self.listing(dir, |snapshot| {
             let part_reader = self.part_reader().map(|reader| &**reader);
-            let (mut rows, mut total) = dirs::listing(snapshot, dir, part_reader)?;
-            let before = rows.len();
-            rows.retain(|row| !catalogued::is_catalogued(row.b.as_path()));
-            total -= before - rows.len();
+            let (rows, total) = dirs::listing(snapshot, dir, part_reader)?;
             Ok(Listing {
                 neighbours: rows.iter().map(neighbouring).collect(),
                 total,

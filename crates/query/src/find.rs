@@ -174,7 +174,8 @@ pub fn find(
 
 /// Returns the listing of the overlay: the best of the listed files, at most [`LISTED`], and the
 /// number of all listed files. Copies of one content inside archives and mails count as one file,
-/// the best. With `text`, texts and members of archives are compared, too.
+/// the best. Files of catalogues are left out, because a link to them would lead nowhere. With
+/// `text`, texts and members of archives are compared, too.
 pub fn listing(
     snapshot: &Snapshot,
     subject: &Subject,
@@ -199,7 +200,8 @@ pub fn listing(
 enum Wanted {
     /// Rows with all their fields.
     Everything,
-    /// Rows without discounts, and only as many as a listing of the overlay has.
+    /// Rows without discounts, only as many as a listing of the overlay has, and none of files that
+    /// only catalogues have.
     Listed,
 }
 

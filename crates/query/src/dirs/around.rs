@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
 use resemble_index::{Entry, ReadError, Snapshot};
+use resemble_proto::catalogued::is_catalogued;
 use resemble_relate::AskError;
 
 use crate::find::{self, Subject};
@@ -209,14 +210,15 @@ fn paths_of(snapshot: &Snapshot, content: ContentId) -> Result<Vec<PathBuf>, Rea
 }
 
 /// Calls `count` for each directory that is above `file` and does not contain `dir`. Returns
-/// whether there was one. Does nothing if `file` is below `dir`.
+/// whether there was one. Does nothing if `file` is below `dir` or in a catalogue: no link can lead
+/// to a directory of a catalogue.
 fn climb(
     dir: &Path,
     file: &Path,
     common: &mut HashMap<PathBuf, DirCommon>,
     count: &mut dyn FnMut(&mut DirCommon),
 ) -> bool {
-    if file.starts_with(dir) {
+    if file.starts_with(dir) || is_catalogued(file) {
         return false;
     }
     let mut any = false;

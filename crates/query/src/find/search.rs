@@ -4,14 +4,15 @@
 //! scanned image matches by its bytes, a letter by its text. The row shows the best pair. A subject
 //! or place that holds members is compared by them ([`super::held`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use resemble_core::similarity::{Boilerplate, NoBoilerplate, Prepared};
 use resemble_core::{
-    ByteLen, ChunkList, ContentId, ContentKind, Digest, Relation, Signature, words,
+    ByteLen, ChunkList, ContentId, ContentKind, Digest, FileId, Relation, Signature, words,
 };
 use resemble_index::{ContentRow, Snapshot};
+use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{FindOptions, SoftError};
 use resemble_relate::AskError;
 use resemble_relate::judge::matched::Match;
@@ -202,6 +203,7 @@ impl Search<'_> {
             Wanted::Everything => usize::MAX,
             Wanted::Listed => COPIES_LISTED,
         };
+        self.leave_out_unplaced(rendition, &counts, &mut nominees)?;
         for copy in counts.cut_copies(&mut nominees, most) {
             self.note_further(rendition, copy)?;
         }
@@ -363,12 +365,58 @@ impl Search<'_> {
                 && self.own_content != Some(place.content)
                 && !self.is_of_subject(place)?
                 && !is_packed_again(self.snapshot, &occurrence)?
+                && self.has_shown_file(place.content)?
                 && let Some(meeting) = self.meeting(rendition, &occurrence, row, is_equal)?
             {
                 kept.push((occurrence, meeting));
             }
         }
         Ok(kept)
+    }
+
+    /// Leaves out near-copies that no row can be about. [`COPIES_LISTED`] then counts the others.
+    fn leave_out_unplaced(
+        &self,
+        rendition: Rendition,
+        counts: &Counts,
+        nominees: &mut Vec<Nominee>,
+    ) -> Result<(), AskError> {
+        if self.wanted == Wanted::Everything {
+            return Ok(());
+        }
+        let mut unplaced = HashSet::new();
+        for content in nominees.iter().map(|nominee| nominee.content) {
+            if counts.is_copy(content)
+                && let Some(row) = self.snapshot.content(content)?
+                && self.occurrences(rendition, &row, false)?.is_empty()
+            {
+                unplaced.insert(content);
+            }
+        }
+        nominees.retain(|nominee| !unplaced.contains(&nominee.content));
+        Ok(())
+    }
+
+    /// Returns whether the answer can have a row about a file with this content.
+    fn has_shown_file(&self, content: ContentId) -> Result<bool, AskError> {
+        if self.wanted == Wanted::Everything {
+            return Ok(true);
+        }
+        for file in self.snapshot.files_of(content)? {
+            if self.is_shown(file)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns whether the answer can have a row about this file.
+    fn is_shown(&self, file: FileId) -> Result<bool, AskError> {
+        if self.wanted == Wanted::Everything {
+            return Ok(true);
+        }
+        let paths = self.snapshot.paths(file)?;
+        Ok(paths.iter().any(|path| !is_catalogued(path)))
     }
 
     /// Returns whether a place is a part of the subject or of a copy of the subject, or contains

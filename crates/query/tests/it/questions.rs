@@ -7,9 +7,11 @@ use resemble_core::similarity::proof::Provable;
 use resemble_core::similarity::{Unit, runs};
 use resemble_core::{ByteLen, ContentKind, Digest, Params, Relation, Score};
 use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, Timestamp};
+use resemble_proto::catalogued::of_label;
 use resemble_proto::message::{Answer, Discount, FindOptions, FindRow, PairsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_query::dirs;
 use resemble_query::find::{Subject, find, listing};
 use resemble_relate::AskError;
 use resemble_testutil::prose::overwritten as edited;
@@ -326,6 +328,48 @@ fn near_copies_are_listed_however_many_they_are() {
             shown.len()
         );
     }
+}
+
+/// However many files of catalogues are more similar, a listing has the watched files, because no
+/// link can lead to the others.
+#[test]
+fn files_of_catalogues_take_no_place_in_a_listing() {
+    let page = noise(3, 6_000);
+    let disk = of_label("disk");
+    let copy = |n: u64, more: usize| [&page[..3_000], &noise(n, more), &page[3_000..]].concat();
+    for copies in [150, 400] {
+        let mut files: Vec<(PathBuf, Vec<u8>)> = vec![("/page.txt".into(), page.clone())];
+        files.extend((0..copies).map(|n| (disk.join(n.to_string()), copy(100 + n, 60))));
+        files.extend((0..5).map(|n| (format!("/{n}.txt").into(), copy(9_000 + n, 600))));
+        // Of one content a file is watched, too.
+        files.extend(["/\0disk/both.txt", "/both.txt"].map(|path| (path.into(), copy(7, 300))));
+        let collection = Collection::new(files);
+        collection.index.finish_bulk().expect("counted");
+        let snapshot = collection.index.snapshot().expect("a snapshot");
+        let subject = Subject::remembered(&snapshot, Path::new("/page.txt"));
+        let subject = subject.expect("readable").expect("indexed");
+        let (shown, total) = listing(&snapshot, &subject, true).expect("an answer");
+        let mut shown: Vec<PathBuf> = shown.into_iter().map(|row| row.path).collect();
+        shown.sort();
+        let names = ["0.txt", "1.txt", "2.txt", "3.txt", "4.txt", "both.txt"];
+        assert_eq!(shown, names.map(|name| Path::new("/").join(name)));
+        assert_eq!(total, names.len());
+    }
+}
+
+#[test]
+fn directories_of_catalogues_take_no_place_in_a_listing() {
+    let (a, b) = (noise(1, 9_000), noise(2, 9_000));
+    let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
+    let disk = (0..120).map(|n| of_label("disk").join(n.to_string()));
+    for dir in disk.chain([PathBuf::from("/own")]) {
+        files.extend([(dir.join("a"), a.clone()), (dir.join("b"), b.clone())]);
+    }
+    files.push(("/other/a".into(), a.clone()));
+    let snapshot = Collection::new(files).index.snapshot().expect("a snapshot");
+    let (rows, total) = dirs::listing(&snapshot, Path::new("/own"), None).expect("an answer");
+    let rows: Vec<&Path> = rows.iter().map(|row| row.b.as_path()).collect();
+    assert_eq!((rows, total), (vec![Path::new("/other")], 1));
 }
 
 #[test]

@@ -86,8 +86,11 @@ impl Search<'_> {
             let files = scoped.holders(content);
             return Ok(files.filter(|holder| is_other(holder.file)).count());
         }
-        let files = self.snapshot.files_of(content)?;
-        Ok(files.into_iter().filter(|&file| is_other(file)).count())
+        let mut count = 0;
+        for file in self.snapshot.files_of(content)? {
+            count += usize::from(is_other(file) && self.is_shown(file)?);
+        }
+        Ok(count)
     }
 
     /// Returns the further copies, except contents that have a row by another rendition.

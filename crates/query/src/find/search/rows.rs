@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use resemble_core::{ByteLen, Relation, rank};
+use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{FindOptions, PairRelation};
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::enough_shared;
@@ -11,7 +12,7 @@ use resemble_relate::judge::matched::{CommonPart, Match};
 use resemble_relate::renditions::{Place, names, shown};
 
 use super::{FoundRows, Search};
-use crate::find::{Similar, holders};
+use crate::find::{Similar, Wanted, holders};
 
 impl Search<'_> {
     /// Keeps a result for a place if it is better than the earlier one.
@@ -79,7 +80,10 @@ impl Search<'_> {
                     .content(place.content)?
                     .and_then(|row| row.date),
             };
-            let files = holders(self.snapshot, place.content, self.scoped, leave_out)?;
+            let mut files = holders(self.snapshot, place.content, self.scoped, leave_out)?;
+            if self.wanted == Wanted::Listed {
+                files.retain(|(path, _)| !is_catalogued(path));
+            }
             similar.extend(files.into_iter().map(|(path, changed)| Similar {
                 shown: shown(&path, &names),
                 path,
