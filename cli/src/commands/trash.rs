@@ -1,12 +1,13 @@
 //! `resemble trash`: moves files to the trash of their file system, and prints their new paths.
 //!
-//! The scripts of plans run it. The trash is the one that freedesktop.org specifies. A file is not
-//! moved if it would have to be copied to another file system. Paths are printed as in plans.
+//! The scripts of plans run it, and their steps are about regular files, so nothing else is moved.
+//! The trash is the one that freedesktop.org specifies. A file is not moved if it would have to be
+//! copied to another file system. Paths are printed as in plans.
 
 use std::collections::HashSet;
 use std::env;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
@@ -22,6 +23,10 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, args: &TrashArgs) -> CliResult {
+    if args.r#where.is_none() {
+        // Nothing is moved if one of the names is refused.
+        args.files.iter().try_for_each(|file| regular(file).map(drop))?;
+    }
     for file in &args.files {
         let place = match &args.r#where {
             Some(wanted) => found(file, wanted)?,
@@ -34,9 +39,8 @@ pub(super) fn run(ui: &mut Ui, args: &TrashArgs) -> CliResult {
 
 /// Moves a file, and returns its new path.
 fn moved(file: &Path) -> CliResult<PathBuf> {
-    let failed = CliError::file("look at", file);
     let file = absolute(file)?;
-    let meta = fs::symlink_metadata(&file).map_err(failed)?;
+    let meta = regular(&file)?;
     let folder = trash_of(&file);
     let there = folder.ancestors().find_map(|path| fs::metadata(path).ok());
     if there.is_none_or(|there| there.dev() != meta.dev()) {
@@ -60,6 +64,21 @@ fn moved(file: &Path) -> CliResult<PathBuf> {
     after
         .find(|place| !before.contains(place))
         .ok_or_else(|| lost(&file))
+}
+
+/// Returns the metadata of a regular file, and refuses everything else. A link is not followed.
+fn regular(file: &Path) -> CliResult<Metadata> {
+    let meta = fs::symlink_metadata(file).map_err(CliError::file("look at", file))?;
+    let what = match meta.file_type() {
+        kind if kind.is_file() => return Ok(meta),
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_symlink() => "a symbolic link",
+        _ => "a special file",
+    };
+    Err(CliError::Usage(format!(
+        "cannot move {} to the trash: it is {what}, and `resemble trash` moves only files",
+        quoted(file)
+    )))
 }
 
 /// Finds a moved file in the trash. The first two numbers of `wanted` are its device and inode.

@@ -477,6 +477,27 @@ fn rules_choose_what_stays() {
     );
 }
 
+/// Steps of plans are about regular files. `trash` refuses everything else, and then moves nothing.
+#[test]
+fn only_files_go_to_the_trash() {
+    let env = environment();
+    env.write("d/a", "a");
+    env.write("b", "b");
+    symlink("b", env.path("link")).unwrap();
+    let before = snapshot(&env.path("."));
+    for name in ["d", "d/", "d/.", ".", "..", "link"] {
+        let ran = env.run(["trash", "b", name]);
+        assert_eq!((ran.code, ran.text()), (2, ""), "{name}: {ran:?}");
+        assert_eq!(ran.err.lines().count(), 1, "{name}: {ran:?}");
+        let said = "`resemble trash` moves only files\n";
+        assert!(ran.err.ends_with(said), "{name}: {ran:?}");
+        assert_eq!(snapshot(&env.path(".")), before, "{name}");
+    }
+    let ran = env.run(["trash", "b"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(!env.path("b").exists() && env.path("d/a").exists());
+}
+
 /// A plan ignores files in a trash: such a file is neither kept as the copy that stays nor removed.
 #[test]
 fn what_lies_in_a_trash_keeps_nothing() {
