@@ -55,11 +55,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Parser, ValueEnum};
+use resemble_core::Params;
 use resemble_core::params::ChunkParams;
-use resemble_core::{ByteLen, Params};
 use resemble_fs::{Show, SimilarName, View};
 use resemble_notify::{Filter, Pace};
-use resemble_proto::message::{AlertRules, reason};
+use resemble_proto::message::{AlertRules, RootRules, reason};
 use resemble_proto::number::size;
 use resemble_proto::pattern::{self, BadPattern};
 use resemble_proto::places::{self, Env, PlaceError};
@@ -75,8 +75,9 @@ mod system;
 mod values;
 
 use crate::alerts::sinks::{Journal, SinkConfig, SinkKind, journal};
+use crate::root_rules::{RuleSet, root_with};
 pub use catalogues::{CatalogueFolder, NoFolder};
-use file::{FileConfig, FileConverter, left_out};
+use file::{FileConfig, FileConverter};
 pub(crate) use roots::real;
 pub use roots::{RootError, checked_root, not_nested};
 pub use system::SystemConfig;
@@ -228,8 +229,10 @@ pub enum TextArg {
 pub struct Config {
     /// The roots: first those of the file, then those of the command line, each in the given order.
     pub roots: Vec<RootOptions>,
-    /// The alert rules of each root.
+    /// The alert rules of each root, in the order of `roots`.
     pub alert_rules: Vec<(PathBuf, AlertRules)>,
+    /// The rules of roots that the configuration and the command line do not name.
+    pub rules_of_all: RuleSet,
     /// The number of roots from the file, which are the first ones in `roots`. `watch remove` can
     /// remove such a root, too. Later starts then do not watch it, although the file names it.
     pub roots_of_file: usize,
@@ -359,7 +362,8 @@ impl Config {
         let here = std::env::current_dir().map_err(ConfigError::WorkingDirectory)?;
         let (file, folder) = file_of(args, &here)?;
         let in_file = |path: &Path| in_folder(&folder, env.home.as_deref(), path);
-        let roots = roots_asked(args, &file, &here, &in_file);
+        let rules_of_all = file.rules_of_all();
+        let roots = roots_asked((args, &here), (&file, &in_file), &rules_of_all);
         let of_both = |line: &Option<PathBuf>, in_the_file: &Option<PathBuf>| {
             line.as_ref()
                 .map(|path| here.join(path))
@@ -395,6 +399,7 @@ impl Config {
         let mut config = Self {
             roots: Vec::new(),
             alert_rules: Vec::new(),
+            rules_of_all,
             roots_of_file: file.root.len(),
             link: link.filter(|_| mount.is_some()),
             must_mount: must_mount && mount.is_some(),
@@ -499,40 +504,33 @@ fn file_of(args: &Args, here: &Path) -> Result<(FileConfig, PathBuf), ConfigErro
 /// Returns the roots of the file, then those of the command line. The options of the command line
 /// apply only to the roots of the command line.
 fn roots_asked(
-    args: &Args,
-    file: &FileConfig,
-    here: &Path,
-    in_file: &dyn Fn(&Path) -> PathBuf,
+    (args, here): (&Args, &Path),
+    (file, in_file): (&FileConfig, &dyn Fn(&Path) -> PathBuf),
+    of_all: &RuleSet,
 ) -> Vec<(RootOptions, AlertRules)> {
-    let ignores = file.ignore.unwrap_or(false);
-    let stays = file.one_file_system.unwrap_or(false);
-    let reads_text = file.text.unwrap_or(true);
-    let of_file = file.root.iter().map(|root| {
-        let (exclude, max_size) = left_out((root.exclude.as_ref(), root.max_size), file);
-        let options = RootOptions {
-            exclude,
-            max_size,
-            path: in_file(&root.path),
-            ignore: root.ignore.unwrap_or(ignores),
-            one_file_system: root.one_file_system.unwrap_or(stays),
-            text: root.text.unwrap_or(reads_text),
-        };
-        (options, root.alert_rules(file))
-    });
+    let of_file = (file.root.iter()).map(|root| (in_file(&root.path), root.rules(of_all)));
     let of_line = args.roots.iter().map(|root| {
-        let (exclude, max_size) = left_out((None, None), file);
-        let given = args.exclude.clone();
-        let options = RootOptions {
-            exclude: if given.is_empty() { exclude } else { given },
-            max_size: args.max_size.map(ByteLen).or(max_size),
-            path: here.join(root),
-            ignore: args.ignore || ignores,
-            one_file_system: args.one_file_system || stays,
-            text: args.text.map_or(reads_text, |text| text == TextArg::On),
+        let given = RuleSet {
+            scan: RootRules {
+                ignore: args.ignore,
+                one_file_system: args.one_file_system,
+                exclude: args.exclude.clone(),
+                max_size: args.max_size,
+                ..RootRules::default()
+            },
+            ..RuleSet::default()
         };
-        (options, file.alert_rules())
+        let mut rules = given.or(of_all);
+        if let Some(text) = args.text {
+            rules.scan.text = text == TextArg::On;
+        }
+        (here.join(root), rules)
     });
-    of_file.chain(of_line).collect()
+    let with_options = |(path, rules): (PathBuf, RuleSet)| {
+        let options = root_with(path, rules.scan);
+        (options, rules.alerts)
+    };
+    of_file.chain(of_line).map(with_options).collect()
 }
 
 /// Returns the default mount point, which is in the runtime folder. If there is no runtime folder,

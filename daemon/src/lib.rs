@@ -53,6 +53,7 @@ pub mod neighbours;
 pub mod overlays;
 pub(crate) mod questions;
 mod reload;
+pub mod root_rules;
 pub mod server;
 pub mod service;
 pub mod signals;
@@ -70,6 +71,7 @@ use config::{Config, RootError, not_nested};
 use index_file::{open_index, opener};
 use indexer::{Command, Indexer, roots};
 use overlays::{Overlays, ShowError};
+use root_rules::RuleBook;
 use server::{Context, socket};
 use signals::{SignalEvent, signals};
 use state::{Root, Shared};
@@ -208,7 +210,7 @@ impl Daemon {
             cache_bytes: INDEX_CACHE,
             boilerplate_limit: config.boilerplate,
         };
-        let (index, roots) = open_with_roots(config, &path, &options)?;
+        let (index, (roots, rules)) = open_with_roots(config, &path, &options)?;
         let source = NotifySource::new(&config.state.join(COOKIES))?;
         let runtime = runtime().map_err(StartError::Thread)?;
         // From here on a signal ends the daemon cleanly, even while it starts.
@@ -221,7 +223,7 @@ impl Daemon {
             None => Formats::new(config.limits, config.converters.clone()),
         };
         let part_reader: Arc<dyn PartReader> = Arc::new(formats);
-        let shared = shared_state(config, index, &part_reader)?;
+        let shared = shared_state(config, index, rules, &part_reader);
         shared.set_roots(roots);
         shared.set_rebuilding(roots::rebuilding(&shared));
         let log = Arc::new(Mutex::new(AlertLog::open(&places::alerts_file(
@@ -309,22 +311,16 @@ impl Daemon {
 fn shared_state(
     config: &Config,
     index: Arc<Index>,
+    rules: RuleBook,
     part_reader: &Arc<dyn PartReader>,
-) -> Result<Arc<Shared>, StartError> {
-    let kept_rules = roots::kept_alert_rules(&index.snapshot()?);
+) -> Arc<Shared> {
     let shared = Shared::new(index)
+        .with_rules(rules)
         .with_templates(Store::new(&config.state, &config.params))
         .with_acks(AckStore::open(&config.state.join(ACKS_FILE)))
         .with_roots_file(config.state.join(ROOTS_FILE))
         .with_part_reader(Arc::new(RecentParts::new(Arc::clone(part_reader))));
-    // The alert rules in the configuration replace those that the index has.
-    for (root, rules) in kept_rules {
-        shared.set_alert_rules(&root, rules);
-    }
-    for (root, rules) in &config.alert_rules {
-        shared.set_alert_rules(root, rules.clone());
-    }
-    Ok(Arc::new(shared))
+    Arc::new(shared)
 }
 
 /// Returns the options of the indexer. `own` has the folders that [`own_folders`] returns.
@@ -361,12 +357,12 @@ fn runtime() -> io::Result<Runtime> {
         .build()
 }
 
-/// Opens the index, and returns it with the roots of this start.
+/// Opens the index, and returns it with the roots of this start and their rules.
 fn open_with_roots(
     config: &Config,
     path: &Path,
     options: &IndexOptions,
-) -> Result<(Arc<Index>, Vec<Root>), StartError> {
+) -> Result<(Arc<Index>, (Vec<Root>, RuleBook)), StartError> {
     let roots_file = config.state.join(ROOTS_FILE);
     let index = open_index(config, path, options)?;
     roots::restore(&index, &roots_file);
@@ -535,21 +531,25 @@ fn prepare_state(state: &Path) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Returns the roots of the configuration and the command line, and those of `watch add`. A root of
-/// the configuration file that `watch remove` has removed is left out.
-fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
-    let scanning = |options: RootOptions, origin| Root {
-        options,
-        origin,
-        state: RootState::Scanning,
-    };
+/// Returns the roots of the configuration and the command line, and those of `watch add`, with the
+/// rules of all roots. A root of the configuration file that `watch remove` has removed is left
+/// out.
+fn all_roots(config: &Config, index: &Index) -> Result<(Vec<Root>, RuleBook), StartError> {
     let snapshot = index.snapshot()?;
     let roots_file = config.state.join(ROOTS_FILE);
     let (kept, removed) = (
         roots::kept(&snapshot),
         roots::removed(&snapshot, Some(&roots_file)),
     );
-    let is_kept = |root: &RootOptions| kept.iter().any(|kept| kept.path == root.path);
+    let alert_rules = config.alert_rules.iter().map(|(_, rules)| rules);
+    let configured = config.roots.iter().zip(alert_rules);
+    let rules = RuleBook::new(&config.rules_of_all, configured, kept.iter().cloned());
+    let scanning = |path: &Path, origin| Root {
+        options: rules.root(path),
+        origin,
+        state: RootState::Scanning,
+    };
+    let is_kept = |root: &RootOptions| kept.iter().any(|(kept, _)| *kept == root.path);
     let (of_file, of_line) = config.roots.split_at(config.roots_of_file);
     for root in of_file.iter().filter(|root| removed.contains(&root.path)) {
         tracing::info!(root = ?root.path, "removed by `resemble watch remove`, and not watched");
@@ -564,19 +564,19 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
             } else {
                 WatchOrigin::Start
             };
-            scanning(root.clone(), origin)
+            scanning(&root.path, origin)
         })
         .collect();
-    for root in kept {
-        if all.iter().any(|other| other.options.path == root.path) {
+    for (root, _) in &kept {
+        if all.iter().any(|other| other.options.path == *root) {
             continue;
         }
         if let Some(outer) = config
             .roots
             .iter()
-            .find(|other| root.path.starts_with(&other.path))
+            .find(|other| root.starts_with(&other.path))
         {
-            let (root, outer) = (&root.path, &outer.path);
+            let outer = &outer.path;
             tracing::warn!(
                 ?root,
                 ?outer,
@@ -584,10 +584,7 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
             );
             continue;
         }
-        not_nested(
-            &root.path,
-            all.iter().map(|other| other.options.path.as_path()),
-        )?;
+        not_nested(root, all.iter().map(|other| other.options.path.as_path()))?;
         all.push(scanning(root, WatchOrigin::Kept));
     }
     // No roots are needed if there are folders of catalogues: the daemon then serves the catalogues
@@ -598,7 +595,7 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
             None => StartError::NoRoots,
         });
     }
-    Ok(all)
+    Ok((all, rules))
 }
 
 #[cfg(test)]

@@ -73,12 +73,9 @@ impl Handle {
     /// Applies the keys that can be changed. Returns the names of the other keys that differ.
     fn take_over(&mut self, new: &Config) -> Result<Vec<&'static str>, String> {
         let index = self.shared.index().ok_or("the index is closed just now")?;
-        let roots = all_roots(new, &index).map_err(|error| error.to_string())?;
+        let (roots, rules) = all_roots(new, &index).map_err(|error| error.to_string())?;
         drop(index);
-        // The alert rules are set first, because the indexer stores them together with the roots.
-        for (root, rules) in &new.alert_rules {
-            self.shared.set_alert_rules(root, rules.clone());
-        }
+        self.shared.reconfigure(rules);
         self.set_roots(roots)?;
         let folders = Command::FollowCatalogues(new.catalogues.clone());
         self.commands.send(folders).map_err(|_| ENDING)?;

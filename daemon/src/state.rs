@@ -28,6 +28,7 @@ use resemble_scan::parts::PartReader;
 
 use crate::acks::AckStore;
 use crate::coalesce::LongWait;
+use crate::root_rules::{RuleBook, RuleSet};
 
 /// A root and its state.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,8 +75,7 @@ pub struct Shared {
     /// The documents that wait for extraction.
     documents: Mutex<Option<WaitingDocuments>>,
     roots: Mutex<Vec<Root>>,
-    /// The alert rules of roots that have their own, by the path of the root.
-    alert_rules: Mutex<BTreeMap<PathBuf, AlertRules>>,
+    rules: Mutex<RuleBook>,
     sinks: Mutex<Vec<SinkStatus>>,
     /// The roots that were in an index which became unusable, and that the new index has not
     /// scanned yet.
@@ -165,7 +165,7 @@ impl Shared {
             part_reader: None,
             documents: Mutex::default(),
             roots: Mutex::default(),
-            alert_rules: Mutex::default(),
+            rules: Mutex::default(),
             sinks: Mutex::default(),
             acks: AckStore::default(),
             rebuilding: Mutex::default(),
@@ -217,6 +217,13 @@ impl Shared {
     /// Returns the store of acknowledged contents.
     pub const fn acks(&self) -> &AckStore {
         &self.acks
+    }
+
+    /// Sets the rules of the roots.
+    #[must_use]
+    pub fn with_rules(mut self, rules: RuleBook) -> Self {
+        self.rules = Mutex::new(rules);
+        self
     }
 
     /// Sets the store of templates, whose text is excluded from comparisons.
@@ -336,22 +343,41 @@ impl Shared {
         roots.iter().map(|root| root.options.path.clone()).collect()
     }
 
-    /// Returns the alert rules of the root at this path.
+    /// Returns the alert rules of the root at this path. A catalogue has the default ones.
     pub fn alert_rules(&self, root: &Path) -> AlertRules {
-        self.alert_rules
-            .lock()
-            .get(root)
-            .cloned()
-            .unwrap_or_default()
+        if is_catalogued(root) {
+            return AlertRules::default();
+        }
+        self.rules.lock().of(root).alerts
     }
 
-    /// Returns the alert rules of all roots that have their own, by path.
+    /// Returns the alert rules of all roots, by path.
     pub(crate) fn all_alert_rules(&self) -> BTreeMap<PathBuf, AlertRules> {
-        self.alert_rules.lock().clone()
+        let roots = self.root_paths().into_iter();
+        let with_rules = roots.map(|root| {
+            let rules = self.alert_rules(&root);
+            (root, rules)
+        });
+        with_rules.collect()
     }
 
-    pub(crate) fn set_alert_rules(&self, root: &Path, rules: AlertRules) {
-        self.alert_rules.lock().insert(root.to_path_buf(), rules);
+    /// Returns the root at this path with the rules of its scan.
+    pub(crate) fn root_with_rules(&self, path: &Path) -> RootOptions {
+        self.rules.lock().root(path)
+    }
+
+    /// Returns the rules that `watch add` set for this root; the default ones if it set none.
+    pub(crate) fn order_of(&self, root: &Path) -> RuleSet {
+        self.rules.lock().order(root).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn set_order(&self, root: &Path, order: Option<RuleSet>) {
+        self.rules.lock().set_order(root, order);
+    }
+
+    /// Replaces the configured rules. The orders of `watch add` stay.
+    pub(crate) fn reconfigure(&self, rules: RuleBook) {
+        self.rules.lock().reconfigure(rules);
     }
 
     /// Returns the status of each sink of alerts.

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use resemble_core::ByteLen;
-use resemble_proto::message::AlertRules;
+use resemble_proto::message::{AlertRules, RootRules};
 use resemble_scan::parts::{Converter, Limits};
 use serde::Deserialize;
 
 use super::notify::FileNotify;
 use super::values::{Name, Pattern, Share, Size, Word, words};
 use super::{ConfigError, ShowArg, ViewArg};
+use crate::root_rules::RuleSet;
 
 /// The configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -124,39 +124,54 @@ pub(super) struct FileCatalogue {
 }
 
 impl FileRoot {
-    /// Returns the alert rules of a root. Rules that the root does not set are those for all roots.
-    pub(super) fn alert_rules(&self, file: &FileConfig) -> AlertRules {
-        let of_all = file.alert_rules();
-        let kinds = self.alert_kinds.as_deref().map(words);
-        AlertRules {
-            min: self.alert_min.map(|share| share.0).or(of_all.min),
-            min_size: self.alert_min_size.map(|size| size.0).or(of_all.min_size),
-            kinds: kinds.or(of_all.kinds),
+    /// Returns the rules of a root. Rules that the root does not set are those for all roots.
+    pub(super) fn rules(&self, of_all: &RuleSet) -> RuleSet {
+        let own = RuleSet {
+            scan: RootRules {
+                exclude: patterns(self.exclude.as_ref()),
+                max_size: self.max_size.map(|size| size.0),
+                ..RootRules::default()
+            },
+            alerts: AlertRules {
+                min: self.alert_min.map(|share| share.0),
+                min_size: self.alert_min_size.map(|size| size.0),
+                kinds: self.alert_kinds.as_deref().map(words),
+            },
+        };
+        let mut rules = own.or(of_all);
+        // A table can also set a rule back to its default value.
+        rules.scan.ignore = self.ignore.unwrap_or(of_all.scan.ignore);
+        rules.scan.one_file_system = self.one_file_system.unwrap_or(of_all.scan.one_file_system);
+        rules.scan.text = self.text.unwrap_or(of_all.scan.text);
+        if self.exclude.is_some() {
+            rules.scan.exclude = own.scan.exclude;
         }
-        .spelt_short()
+        rules
     }
 }
 
 impl FileConfig {
-    /// Returns the alert rules for all roots, which apply if a root has none of its own.
-    pub(super) fn alert_rules(&self) -> AlertRules {
-        AlertRules {
+    /// Returns the rules for all roots, which apply if a root has none of its own.
+    pub(super) fn rules_of_all(&self) -> RuleSet {
+        let alerts = AlertRules {
             min: self.alert_min.map(|share| share.0),
             min_size: self.alert_min_size.map(|size| size.0),
             kinds: self.alert_kinds.as_deref().map(words),
+        };
+        RuleSet {
+            scan: RootRules {
+                ignore: self.ignore.unwrap_or(false),
+                one_file_system: self.one_file_system.unwrap_or(false),
+                text: self.text.unwrap_or(true),
+                exclude: patterns(self.exclude.as_ref()),
+                max_size: self.max_size.map(|size| size.0),
+            },
+            alerts: alerts.spelt_short(),
         }
-        .spelt_short()
     }
 }
 
-/// Returns the patterns and the maximum size that exclude files of a root. Each is the root's own
-/// or, if it has none, the one for all roots.
-pub(super) fn left_out<'a>(
-    (exclude, max_size): (Option<&'a Vec<Pattern>>, Option<Size>),
-    file: &'a FileConfig,
-) -> (Vec<String>, Option<ByteLen>) {
-    let patterns = exclude.or(file.exclude.as_ref()).into_iter().flatten();
-    let exclude = patterns.map(|pattern| pattern.0.clone()).collect();
-    let max_size = max_size.or(file.max_size);
-    (exclude, max_size.map(|size| ByteLen(size.0)))
+fn patterns(list: Option<&Vec<Pattern>>) -> Vec<String> {
+    let list = list.into_iter().flatten();
+    list.map(|pattern| pattern.0.clone()).collect()
 }

@@ -1,5 +1,6 @@
 //! Tests of the command line and the configuration file, each alone and both together.
 
+use resemble_core::ByteLen;
 use resemble_testutil::TempTree;
 
 use super::*;

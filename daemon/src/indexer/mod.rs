@@ -58,6 +58,7 @@ use tokio::sync::oneshot;
 use crate::alerts;
 use crate::coalesce::{Coalescer, Kind, Timing};
 use crate::config::CatalogueFolder;
+use crate::root_rules::RuleSet;
 use crate::state::{Reopened, Root, Shared};
 use crate::watch::dirty::MOST_HINTS;
 use crate::watch::{Batch, Cookie, Hint, Marks, Source};
@@ -117,7 +118,7 @@ pub enum Command {
     /// Reply when every earlier change is in the index and its alerts are raised.
     Sync(oneshot::Sender<Result<(), Failure>>),
     /// Watch one more root, and keep it over restarts.
-    AddRoot(RootOptions, oneshot::Sender<Result<(), Failure>>),
+    AddRoot(PathBuf, RuleSet, oneshot::Sender<Result<(), Failure>>),
     /// Stop watching a root, and remove its files from the index.
     RemoveRoot(PathBuf, oneshot::Sender<Result<(), Failure>>),
     /// Watch exactly these roots from now on, by their rules.

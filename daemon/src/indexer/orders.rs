@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{Failure, FailureKind, RootState, WatchOrigin};
-use resemble_scan::ingest::{Ingest, RootOptions};
+use resemble_scan::ingest::Ingest;
 
 use super::{Command, Indexer, PendingSync, internal, reply, roots, watches};
 use crate::alerts;
 use crate::config::{RootError, not_nested};
+use crate::root_rules::RuleSet;
 use crate::state::Root;
 
 impl Indexer {
@@ -25,7 +26,7 @@ impl Indexer {
                 self.issue_cookie(&mut sync);
                 self.syncs.push(sync);
             }
-            Command::AddRoot(root, answer) => reply(answer, self.add_root(root)),
+            Command::AddRoot(path, rules, answer) => reply(answer, self.add_root(path, rules)),
             Command::RemoveRoot(path, answer) => reply(answer, self.remove_root(&path)),
             Command::SetRoots(roots, answer) => reply(answer, self.set_roots(roots)),
             Command::Import(file, label, answer) => reply(answer, self.import(&file, &label)),
@@ -61,25 +62,29 @@ impl Indexer {
         }
     }
 
-    pub(super) fn add_root(&mut self, root: RootOptions) -> Result<(), Failure> {
+    pub(super) fn add_root(&mut self, path: PathBuf, rules: RuleSet) -> Result<(), Failure> {
         if self.ingest.is_none() {
             return Err(closed());
         }
         let mut roots = self.shared.roots();
         not_nested(
-            &root.path,
+            &path,
             roots.iter().map(|other| other.options.path.as_path()),
         )
         .map_err(|error: RootError| Failure::new(FailureKind::Refused, error.to_string()))?;
-        let path = root.path.clone();
+        // The record of the roots has the order, too.
+        self.shared.set_order(&path, Some(rules));
         roots.push(Root {
-            options: root,
+            options: self.shared.root_with_rules(&path),
             origin: WatchOrigin::Kept,
             state: RootState::Scanning,
         });
         let mut removed = self.removed.clone();
         removed.remove(&path);
-        self.change_roots(roots, removed)?;
+        if let Err(failure) = self.change_roots(roots, removed) {
+            self.shared.set_order(&path, None);
+            return Err(failure);
+        }
         let options = self.root_options();
         if let Some(ingest) = &mut self.ingest {
             ingest.set_roots(options);
@@ -109,6 +114,7 @@ impl Indexer {
         let mut removed = self.removed.clone();
         removed.insert(path.to_path_buf());
         self.change_roots(roots, removed)?;
+        self.shared.set_order(path, None);
         self.let_go(path)
     }
 

@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use resemble_core::ByteLen;
 use resemble_index::{ApplyError, Index, Snapshot};
 use resemble_proto::message::{AlertRules, RootRules, WatchOrigin};
 use resemble_proto::path::PathText;
-use resemble_scan::ingest::{Cause, RootOptions, Target};
+use resemble_scan::ingest::{Cause, Target};
 use serde::{Deserialize, Serialize};
 
+use crate::root_rules::RuleSet;
 use crate::state::{Root, Shared};
 use crate::state_file;
 
@@ -29,6 +29,7 @@ const RECORD: &str = "daemon/roots";
 #[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 struct KeptRoot {
     path: PathText,
+    /// The rules that `watch add` set.
     #[serde(flatten)]
     rules: RootRules,
     #[serde(flatten)]
@@ -45,29 +46,6 @@ struct KeptRoot {
     /// True if `watch remove` took the root away.
     #[serde(default)]
     removed: bool,
-}
-
-/// Returns the rules of a root in the form of the protocol.
-pub(crate) fn rules_of(root: &RootOptions) -> RootRules {
-    RootRules {
-        ignore: root.ignore,
-        one_file_system: root.one_file_system,
-        text: root.text,
-        exclude: root.exclude.clone(),
-        max_size: root.max_size.map(|size| size.0),
-    }
-}
-
-/// Returns a root with rules that are given in the form of the protocol.
-pub(crate) fn root_with(path: PathBuf, rules: RootRules) -> RootOptions {
-    RootOptions {
-        path,
-        ignore: rules.ignore,
-        one_file_system: rules.one_file_system,
-        text: rules.text,
-        exclude: rules.exclude,
-        max_size: rules.max_size.map(ByteLen),
-    }
 }
 
 fn read(snapshot: &Snapshot) -> Vec<KeptRoot> {
@@ -91,19 +69,16 @@ fn recorded(shared: &Shared) -> Vec<KeptRoot> {
         .unwrap_or_default()
 }
 
-/// Returns the roots that `watch add` requested, except those that were removed later.
-pub(crate) fn kept(snapshot: &Snapshot) -> Vec<RootOptions> {
-    read(snapshot)
-        .into_iter()
-        .filter(|root| root.kept && !root.removed)
-        .map(|root| root_with(root.path.into(), root.rules))
-        .collect()
-}
-
-/// Returns the alert rules of the roots that `watch add` requested.
-pub(crate) fn kept_alert_rules(snapshot: &Snapshot) -> Vec<(PathBuf, AlertRules)> {
-    let kept = read(snapshot).into_iter().filter(|root| root.kept);
-    kept.map(|root| (root.path.into(), root.alerts)).collect()
+/// Returns the roots that `watch add` requested, with the rules that it set. Those that were
+/// removed later are left out.
+pub(crate) fn kept(snapshot: &Snapshot) -> Vec<(PathBuf, RuleSet)> {
+    let ordered = |root: KeptRoot| {
+        let (scan, alerts) = (root.rules, root.alerts);
+        (root.path.into(), RuleSet { scan, alerts })
+    };
+    let kept = read(snapshot).into_iter();
+    let kept = kept.filter(|root| root.kept && !root.removed);
+    kept.map(ordered).collect()
 }
 
 /// Returns the roots that `watch remove` took away. Those that [`restore_removed`] has taken out of
@@ -204,14 +179,17 @@ pub(super) fn keep(
     };
     let mut list: Vec<KeptRoot> = roots
         .iter()
-        .map(|root| KeptRoot {
-            path: root.options.path.as_path().into(),
-            rules: rules_of(&root.options),
-            alerts: shared.alert_rules(&root.options.path),
-            kept: root.origin == WatchOrigin::Kept,
-            complete: complete.contains(&root.options.path),
-            rebuilding: shared.is_rebuilding(&root.options.path),
-            removed: false,
+        .map(|root| {
+            let order = shared.order_of(&root.options.path);
+            KeptRoot {
+                path: root.options.path.as_path().into(),
+                rules: order.scan,
+                alerts: order.alerts,
+                kept: root.origin == WatchOrigin::Kept,
+                complete: complete.contains(&root.options.path),
+                rebuilding: shared.is_rebuilding(&root.options.path),
+                removed: false,
+            }
         })
         .collect();
     let is_root = |path: &Path| roots.iter().any(|root| root.options.path == path);

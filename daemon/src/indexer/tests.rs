@@ -496,13 +496,13 @@ fn roots_come_and_go() {
     text(&other.join("o"), "in the other root");
     let running = start(&root);
     running
-        .order(|answer| Command::AddRoot(RootOptions::new(&other), answer))
+        .order(|answer| Command::AddRoot(other.clone(), RuleSet::default(), answer))
         .unwrap();
     running.assert_converged();
     assert!(running.dump().contains("/other/o\tf"));
-    let nested = RootOptions::new(root.join("d"));
+    let nested = root.join("d");
     let refused = running
-        .order(|answer| Command::AddRoot(nested, answer))
+        .order(|answer| Command::AddRoot(nested, RuleSet::default(), answer))
         .unwrap_err();
     assert_eq!(refused.kind, FailureKind::Refused);
     running

@@ -30,7 +30,7 @@ use super::room::{NoRoom, Place};
 use super::turns::{FairShare, Turn};
 use super::{Limits, handlers, question};
 use crate::indexer::Command;
-use crate::indexer::roots::root_with;
+use crate::root_rules::RuleSet;
 
 /// Serves a connection to its end. A failure that can be sent to the client is only logged for
 /// debugging.
@@ -130,15 +130,14 @@ impl Connection {
                 rules,
                 alerts,
             } => {
-                let root = root_with(path.into(), rules);
-                let root = aside(&context, |context| handlers::new_root(context, root)).await?;
-                // The alert rules are set first, because the indexer stores them together with the
-                // root.
-                context.shared.set_alert_rules(&root.path, alerts);
-                let row = handlers::watch_row(&context, &root);
-                self.order(&context, |reply| Command::AddRoot(root, reply), None, None)
-                    .await?;
-                self.rows(vec![row]).await
+                let path = path.into();
+                let path = aside(&context, |context| handlers::new_root(context, path)).await?;
+                let scan = rules;
+                let command =
+                    |reply| Command::AddRoot(path.clone(), RuleSet { scan, alerts }, reply);
+                self.order(&context, command, None, None).await?;
+                let root = context.shared.root_with_rules(&path);
+                self.rows(vec![handlers::watch_row(&context, &root)]).await
             }
             Request::Import { path, label } => {
                 let row = handlers::catalogue_row(&context, &catalogued::of_label(&label));

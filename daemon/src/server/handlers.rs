@@ -22,9 +22,9 @@ use super::context::Context;
 use super::out::{ClientGone, Out};
 use super::status;
 use crate::config::{checked_root, not_nested};
-use crate::indexer::roots::rules_of;
 use crate::neighbours::IndexNeighbours;
 use crate::overlays::Mount;
+use crate::root_rules::rules_of;
 use crate::state::Root;
 
 /// Answers a request that is neither a question nor an order to the indexer.
@@ -176,18 +176,18 @@ fn covers(
 // ---- orders: checks before the indexer gets them ----------------------------------------------
 
 /// Checks a root that is to be added, and returns it with its real path.
-pub(super) fn new_root(context: &Context, root: RootOptions) -> Result<RootOptions, Failure> {
+pub(super) fn new_root(context: &Context, path: PathBuf) -> Result<PathBuf, Failure> {
     let refused =
         |error: crate::config::RootError| Failure::new(FailureKind::Refused, error.to_string());
-    absolute(&PathText::from(root.path.as_path()))?;
-    let root = checked_root(root, &context.state).map_err(refused)?;
+    absolute(&PathText::from(path.as_path()))?;
+    let root = checked_root(RootOptions::new(path), &context.state).map_err(refused)?;
     let roots = context.shared.roots();
     not_nested(
         &root.path,
         roots.iter().map(|other| other.options.path.as_path()),
     )
     .map_err(refused)?;
-    Ok(root)
+    Ok(root.path)
 }
 
 /// Returns the root or the catalogue that a path names. The path may be a link that leads to a

@@ -25,8 +25,8 @@ use super::asker::Asker;
 use super::context::{Context, Figures};
 use super::process;
 use crate::coalesce::LongWait;
-use crate::indexer::roots::rules_of;
 use crate::overlays::Overlays;
+use crate::root_rules::rules_of;
 use crate::state::{NoSnapshot, Root, Shared};
 
 /// Returns the present state of the daemon, even if the index cannot be read. The figures are then

@@ -1,9 +1,11 @@
 //! Tests starts and ends of the daemon, two daemons at the same time, and roots that requests add
 //! and remove.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 
 use resemble_proto::client::ClientError;
 use resemble_proto::message::{AlertRules, FailureKind, RootRules, RootState};
@@ -257,6 +259,56 @@ fn added_roots_are_kept_and_removed_ones_forgotten() {
     drop(daemon);
     let (status, _) = place.fails(&[]);
     assert_eq!(status.code(), Some(2));
+}
+
+/// `watch add` sets some rules of a root, and the configuration the others, before and after a
+/// restart.
+#[test]
+fn an_added_root_has_the_rules_of_the_configuration_where_it_sets_none() {
+    let place = Place::new();
+    let other = place.path("other");
+    fs::create_dir(&other).unwrap();
+    let root = place.root.display();
+    let text = format!(
+        "exclude = [\"*.tmp\"]\nalert-min = \"90%\"\n\
+         [[root]]\npath = \"{root}\"\nexclude = [\"*.bak\"]\nmax-size = 9000\n"
+    );
+    fs::write(place.path("config.toml"), text).unwrap();
+    let args = ["--config", "config.toml"];
+    let mut daemon = place.start_with(&args);
+    let rules = |daemon: &Daemon<'_>| {
+        let rows = daemon.client().watch_list().unwrap().into_iter();
+        let rules = rows.map(|row| (row.path.into(), (row.rules, row.alerts)));
+        rules.collect::<BTreeMap<PathBuf, _>>()
+    };
+    let configured = rules(&daemon)[&place.root].clone();
+    let add = |daemon: &Daemon<'_>, path: &Path, order: RootRules| {
+        let client = daemon.client();
+        let row = client.watch_add(wire(path), order, AlertRules::default());
+        row.map(|row| (row.rules, row.alerts)).unwrap()
+    };
+    let added = add(&daemon, &other, RootRules::default());
+    assert_eq!(added.0.exclude, ["*.tmp"]);
+    assert!(added.1.min.is_some());
+    daemon.client().watch_remove(wire(&place.root)).unwrap();
+    assert_eq!(add(&daemon, &place.root, RootRules::default()), configured);
+    let exclude = vec!["*.iso".to_owned()];
+    for order in [
+        RootRules::default(),
+        RootRules {
+            exclude: exclude.clone(),
+            ..RootRules::default()
+        },
+    ] {
+        daemon.client().watch_remove(wire(&place.root)).unwrap();
+        add(&daemon, &place.root, order);
+        let before = rules(&daemon);
+        drop(daemon);
+        daemon = place.start_with(&args);
+        assert_eq!(rules(&daemon), before);
+    }
+    let ordered = &rules(&daemon)[&place.root].0;
+    assert_eq!((&ordered.exclude, ordered.max_size), (&exclude, Some(9000)));
 }
 
 #[test]

@@ -75,7 +75,8 @@ pub enum Request {
         /// The form of the dump.
         form: DumpForm,
     },
-    /// Adds a root that is also watched after a restart. One row: [`crate::message::WatchRow`].
+    /// Adds a root that is also watched after a restart. The configuration of the daemon decides
+    /// the rules that have their default value. One row: [`crate::message::WatchRow`].
     WatchAdd {
         /// The absolute path of the directory.
         path: PathText,
