@@ -2,8 +2,8 @@
 //! alert any more.
 //!
 //! The contents are identified by their digests and not by paths. So acknowledgements survive
-//! renames, restarts and a rebuilt index. A changed file has another content, so its resemblances
-//! raise alerts again. The acknowledgements are stored in `acks.json` in the state folder, with the
+//! renames, restarts and a rebuilt index. A changed file has another content, to which they do not
+//! apply. The acknowledgements are stored in `acks.json` in the state folder, with the
 //! paths of the files for display.
 
 use std::fs;
@@ -75,11 +75,6 @@ impl Acks {
     /// Returns whether a person has seen these two contents together.
     pub fn is_seen(&self, a: ContentDigest, b: ContentDigest) -> bool {
         self.0.iter().any(|ack| ack.is_about(a, b))
-    }
-
-    /// Returns whether a mark is about this content.
-    pub fn has(&self, digest: ContentDigest) -> bool {
-        self.0.iter().any(|ack| ack.has(digest))
     }
 
     /// Returns the rows for display, oldest first.
@@ -202,6 +197,7 @@ mod tests {
                 .len(),
             3
         );
-        assert!(!AckStore::open(&path).current().has(digest(1)));
+        let acks = AckStore::open(&path).current();
+        assert!(!acks.is_seen(digest(1), digest(2)) && acks.is_seen(digest(6), digest(6)));
     }
 }

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use resemble_core::{ContentDigest, ContentId};
+use resemble_core::ContentId;
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::number::Fraction;
 use resemble_relate::AskError;
@@ -24,7 +24,6 @@ use resemble_relate::AskError;
 use super::partners::{self, ChangedFile, content_at};
 use super::rules::Rules;
 use super::{new_bytes, unshared};
-use crate::acks::Acks;
 
 /// The state of a path before its change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,15 +31,11 @@ pub struct Baseline {
     /// The content of the file; `None` if there was no readable file.
     pub was: Option<ContentId>,
     /// Contents that resembled the file enough for an alert, and the contents of its members if it
-    /// is an archive. Those that were acknowledged together with the file are left out. Empty if
-    /// `was` is `None`.
+    /// is an archive. Empty if `was` is `None`.
     pub neighbours: Arc<[ContentId]>,
     /// The depth of the tree above the path before the change. It is the number of components in
     /// the path of the deepest existing directory.
     pub depth: usize,
-    /// True if a person has acknowledged the file together with an identical copy. If the two
-    /// differ later, that deserves an alert.
-    pub is_seen: bool,
 }
 
 impl Baseline {
@@ -55,7 +50,6 @@ impl Baseline {
 pub struct Baselines {
     before: Snapshot,
     rules: Rules,
-    acks: Arc<Acks>,
     /// The neighbours found so far, by content and least share. Files with the same content share
     /// them if their roots have the same least share.
     neighbours: HashMap<(ContentId, Fraction), Arc<[ContentId]>>,
@@ -67,7 +61,6 @@ impl Baselines {
         Self {
             before,
             rules: Rules::default(),
-            acks: Arc::default(),
             neighbours: HashMap::new(),
         }
     }
@@ -78,23 +71,14 @@ impl Baselines {
         Self { rules, ..self }
     }
 
-    /// Sets the pairs and groups that a person has acknowledged.
-    #[must_use]
-    pub fn with_acks(self, acks: Arc<Acks>) -> Self {
-        Self { acks, ..self }
-    }
-
     /// Returns whether the change of a file may deserve an alert: `new_bytes` and `unshared`
-    /// decide. Returns true if one of them fails, if a mark is about the old content, or if the
-    /// file has no content in one of the two snapshots.
+    /// decide. Returns true if one of them fails, or if the file has no content in one of the two
+    /// snapshots.
     pub fn may_be_news(&self, after: &Snapshot, path: &Path) -> bool {
         let may_be = || {
             let Some(changed) = ChangedFile::at(&self.before, after, path)? else {
                 return Ok::<_, AskError>(true);
             };
-            if self.acks.has(changed.was.digest) {
-                return Ok(true);
-            }
             let least = self.rules.least_share(path);
             Ok(new_bytes::may_be_news(&changed, least)? && unshared::may_be_news(&changed)?)
         };
@@ -111,13 +95,10 @@ impl Baselines {
             Some(content) => self.neighbours_of(content, path)?,
             None => Arc::default(),
         };
-        let digest = was.map(|was| self.digest(was)).transpose()?.flatten();
-        let is_seen = digest.is_some_and(|digest| self.acks.is_seen(digest, digest));
         Ok(Baseline {
             was,
             neighbours,
             depth: self.depth_above(path)?,
-            is_seen,
         })
     }
 
@@ -138,29 +119,9 @@ impl Baselines {
         found.extend(members.into_iter().map(|(member, _)| member));
         found.sort_unstable();
         found.dedup();
-        if let Some(digest) = self
-            .digest(content)?
-            .filter(|digest| self.acks.has(*digest))
-        {
-            // Neighbours that were acknowledged together with this content are left out of the
-            // baseline. So a resemblance to them counts as new after the change.
-            let mut unseen = Vec::new();
-            for other in found {
-                let other_digest = self.digest(other)?;
-                if !other_digest.is_some_and(|other| self.acks.is_seen(digest, other)) {
-                    unseen.push(other);
-                }
-            }
-            found = unseen;
-        }
         let found: Arc<[ContentId]> = found.into();
         self.neighbours.insert((content, least), Arc::clone(&found));
         Ok(found)
-    }
-
-    fn digest(&self, content: ContentId) -> Result<Option<ContentDigest>, ReadError> {
-        let row = self.before.content(content)?;
-        Ok(row.map(|row| row.digest))
     }
 
     fn depth_above(&self, path: &Path) -> Result<usize, ReadError> {

@@ -203,9 +203,7 @@ impl<'a> Raiser<'a> {
         let before = before.with_templates(self.shared.templates());
         self.unread.push_back(Unread {
             paths: paths.into_iter(),
-            before: Baselines::new(before)
-                .with_rules(self.rules())
-                .with_acks(self.shared.acks().current()),
+            before: Baselines::new(before).with_rules(self.rules()),
             at: now,
         });
     }

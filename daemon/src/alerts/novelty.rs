@@ -17,8 +17,8 @@
 //!    files arrive at once, only resemblance to files that did not change with them is news.
 //! 6. **Unpacking.** A file that comes out of an archive is also in that archive, which is no news.
 //!    It is news that a mail or an archive holds a file of the tree.
-//! 7. **Acknowledged pairs** ([`crate::acks`]). If one of the two contents changes, the pair is
-//!    news again.
+//! 7. **Acknowledged pairs** ([`crate::acks`]). A mark is about two contents, so it says nothing
+//!    about a changed one. By rule 1, an edit of a marked file is no news for the other file.
 //! 8. **Small files** (under 1 KiB, or the size that the root sets). They count only as identical
 //!    files of a copied tree.
 //!
@@ -290,9 +290,7 @@ impl Novelty {
     ) -> Result<bool, ReadError> {
         let there = content_at(&self.after, &partner.path)?;
         let there_before = burst.content_before(&partner.path, there);
-        let itself = before.was.is_some()
-            && !before.is_seen
-            && (there == before.was || there_before == before.was);
+        let itself = before.was.is_some() && (there == before.was || there_before == before.was);
         let resembled = there_before.is_some_and(|other| before.neighbours.contains(&other));
         let together =
             burst.len() >= IN_NUMBERS && (there_before.is_none() || burst.contains(&partner.path));
