@@ -248,8 +248,7 @@ impl Batching {
     }
 
     /// Returns whether no file waits and no finding is held back.
-    #[cfg(test)]
-    fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.held.is_empty()
     }
 

@@ -32,6 +32,11 @@ impl Documents {
         self.waiting.insert(Arc::clone(&due.path), (content, due));
     }
 
+    /// Returns whether no document waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// Removes and returns the documents whose texts are known by now.
     pub(super) fn take_known(&mut self, is_known: &dyn Fn(ContentId) -> bool) -> Vec<Due> {
         let known = self.waiting.iter();

@@ -345,8 +345,13 @@ impl<'a> Raiser<'a> {
             self.log.lock().push(row(&alert));
         }
         // If a crash lost the index changes that caused these alerts, the next start would raise
-        // the alerts again. So the index is written to disk.
-        if let Some(index) = self.shared.index()
+        // the alerts again. So the index is written to disk. But after a crash, a change that is on
+        // disk is no news any more. So the index is not written while other changes have no verdict
+        // or their alerts are held back.
+        if self.unread.is_empty()
+            && self.batching.is_idle()
+            && self.documents.is_empty()
+            && let Some(index) = self.shared.index()
             && let Err(error) = index.persist(Duration::ZERO)
         {
             tracing::debug!(%error, "the index is not written");
@@ -468,11 +473,25 @@ mod tests {
     use std::fs;
 
     use resemble_core::{ByteLen, Params, Score};
-    use resemble_index::{Index, Options};
+    use resemble_index::{Change, Index, Options};
     use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 
+    use resemble_testutil::TempTree;
+
+    use super::baselines::Baseline;
+    use super::partners::Partner;
     use super::*;
     use crate::journal;
+
+    fn partner(path: &str, a_in_b: Option<Score>) -> Partner {
+        Partner {
+            path: path.into(),
+            relation: Relation::Contains,
+            a_in_b,
+            b_in_a: Some(Score::ONE),
+            shared_bytes: ByteLen(5000),
+        }
+    }
 
     /// Rewrites one file 150 times. Returns the largest size of the index file in the first 20
     /// rounds, and in the later ones. With `keep` the snapshot of the first round is kept until the
@@ -524,17 +543,46 @@ mod tests {
         );
     }
 
+    /// After a kill, a change raises an alert only if the index on disk does not have it.
+    #[test]
+    fn the_index_is_not_made_durable_while_a_change_has_no_verdict() {
+        let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
+        let shared = Shared::new(Arc::clone(&index));
+        let dir = TempTree::new();
+        let log = Mutex::new(AlertLog::open(&dir.path("alerts.jsonl")));
+        let mut raiser = Raiser::new(&shared, &log);
+        raiser.prints = false;
+        let now = Instant::now();
+        for (path, others) in [("/r/a", true), ("/r/b", false)] {
+            index.apply_for_now(vec![Change::Dir(path.into())]).unwrap();
+            raiser
+                .batching
+                .read(Path::new(path), Baseline::default(), now);
+            for due in raiser.batching.due(now, true, 1) {
+                let verdict = Verdict::Resembles {
+                    partners: vec![partner("/r/old", Some(Score::ONE))],
+                    only_in_tree: false,
+                };
+                raiser.batching.assessed(due, verdict, now);
+            }
+            let other = Path::new("/s/c");
+            if others {
+                raiser.batching.read(other, Baseline::default(), now);
+            } else {
+                let due = raiser.batching.due(now, true, 1);
+                assert_eq!(due.len(), 1, "{due:?}");
+            }
+            raiser.publish(true);
+            assert_eq!(index.persist(Duration::ZERO).unwrap(), others, "{path}");
+        }
+        assert_eq!(log.lock().after(0).len(), 2);
+    }
+
     #[test]
     fn a_line_of_the_journal_has_no_field_without_a_value() {
         let alert = |a_in_b| Alert::File {
             path: "/r/mail.eml".into(),
-            partner: partners::Partner {
-                path: "/r/report".into(),
-                relation: Relation::Contains,
-                a_in_b,
-                b_in_a: Some(Score::ONE),
-                shared_bytes: ByteLen(5000),
-            },
+            partner: partner("/r/report", a_in_b),
             others: 0,
         };
         let said = journal::tests::heard(|| write_journal(&alert(None)));
