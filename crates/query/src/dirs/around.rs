@@ -183,15 +183,23 @@ fn common(
             }
             let share = similar.measures.a_in_b.unwrap_or(Score::ZERO);
             let bytes = (share.get() * of.size as f64) as u64;
-            climb(dir, &similar.path, &mut common, &mut |common| {
-                // The files come best first. Further files with the same content add no new bytes
-                // of the given directory.
-                if common.last.0 != Some(content) {
-                    common.last = (Some(content), None);
-                    common.to += bytes;
-                }
-                common.from += bytes;
-            });
+            // A listing names a file once, but each of its hard links is in a directory.
+            let file = snapshot.file_at(&similar.path)?.map(|row| row.id);
+            let paths = file.map(|file| snapshot.paths(file)).transpose()?;
+            for path in paths.unwrap_or_default() {
+                climb(dir, &path, &mut common, &mut |common| {
+                    // The files come best first. Further files with the same content add no new
+                    // bytes of the given directory.
+                    if common.last.0 != Some(content) {
+                        common.last = (Some(content), None);
+                        common.to += bytes;
+                    }
+                    if common.last.1 != file {
+                        common.last.1 = file;
+                        common.from += bytes;
+                    }
+                });
+            }
         }
     }
     Ok(common)

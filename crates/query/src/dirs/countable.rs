@@ -21,11 +21,12 @@ pub(super) type LeastCommon = (Share, u64);
 
 impl Countable<'_> {
     /// Returns whether files of two contents lie in directories that are not nested. Only such a
-    /// link can count. Most similar files share a directory, so most links are left out.
+    /// link can count. Most similar files share a directory, so most links are left out. If the same
+    /// directories hold both contents, these count there as equal, so their link adds nothing.
     pub(super) fn are_apart(&self, a: u32, b: u32) -> bool {
         let [of_a, of_b] = [a, b].map(|content| &self.holders[content as usize]);
         let is_apart = |a: &Node| of_b.iter().any(|b| !self.forest.nested(*a, *b));
-        of_a.iter().any(is_apart)
+        of_a != of_b && of_a.iter().any(is_apart)
     }
 
     /// Returns for each link whether its directories would reach the thresholds if each content

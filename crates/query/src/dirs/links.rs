@@ -33,15 +33,15 @@ pub(super) enum WhichSide {
     Inside,
     /// The content is only elsewhere. It may be linked with contents below the directory.
     Outside,
-    /// The content is in both places, so it counts as equal. It may still be linked with contents
-    /// that are only elsewhere. If there are too many contents, those in both places are dropped
-    /// first.
+    /// The content is in both places, so it counts as equal in some directories elsewhere. It may
+    /// still be linked with any other content, for the other directories. If there are too many
+    /// contents, those in both places are dropped first.
     Both,
 }
 
 impl WhichSide {
     fn links_with(self, other: Self) -> bool {
-        self == Self::Any || (self == Self::Outside) != (other == Self::Outside)
+        self != other || matches!(self, Self::Any | Self::Both)
     }
 }
 
