@@ -117,7 +117,8 @@ fn compare_in_every_format() {
     assert_eq!(rows[0]["class"], entries[0]["class"]);
 
     let csv = ask(&["--format", "csv"]).text();
-    let header = "class,a,b,a_in_b,b_in_a,shared_bytes,size_a,size_b,copy,discounted,reason";
+    let header =
+        "class,a,b,a_in_b,b_in_a,shared_bytes,size_a,size_b,copy,discounted,reason,estimate";
     assert_eq!(csv.lines().next(), Some(header));
     assert_eq!(csv.lines().count(), 8);
     let tsv = ask(&["--format", "tsv"]).text();

@@ -213,18 +213,21 @@ fn places_and_versions_are_shown_by_containment() {
         figure(0, "resemblance") < figure(1, "resemblance"),
         "{json}"
     );
+    // The catalogue has only samples of the plan.
+    assert_eq!(places[0]["estimate"], true, "{json}");
     let text = ask(&["lost", "docs/plan.txt"]).text();
-    let shown = |share: f64| format!("  {}%  ", (share * 100.0) as u32);
+    let shown = |share: f64| format!("  ~{}%  ", (share * 100.0) as u32);
     assert!(text.contains(&shown(figure(0, "a_in_b"))), "{text}");
     let csv = ask(&["lost", "docs/plan.txt", "--format", "csv"]).text();
     assert!(
-        csv.starts_with("date,path,relation,resemblance,a_in_b,b_in_a\n"),
+        csv.starts_with("date,path,relation,resemblance,a_in_b,b_in_a,estimate\n"),
         "{csv}"
     );
 
     fs::remove_file(env.path("docs/edited.txt")).unwrap();
     let json = ask(&["history", "docs/book.txt", "--format", "json"]).json();
     let version = &json["versions"][1];
+    assert_eq!(version["estimate"], true, "{json}");
     let share = version["b_in_a"].as_f64().unwrap();
     assert!(
         share > 0.95 && version["resemblance"].as_f64().unwrap() < 0.75,

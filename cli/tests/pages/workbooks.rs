@@ -114,7 +114,7 @@ fn a_spreadsheet_opens_the_workbook() {
     );
     // A sheet without folded rows has filters.
     assert!(
-        book.contains("table:target-range-address=\"Links.A2:Links.H6\""),
+        book.contains("table:target-range-address=\"Links.A2:Links.I6\""),
         "{}",
         &book[book.len() - 2000..]
     );

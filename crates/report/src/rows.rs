@@ -200,7 +200,7 @@ columns! { FindRow: row =>
     "relation" ["Relation", 12] text(row.relation.map(Relation::word));
     "unit" text(row.unit.word());
     "layer" text(row.layer.word());
-    "estimate" yes(row.estimate);
+    "estimate" ["Estimate", 9] flag(row.estimate, "estimate");
     "a_in_b" ["File in similar", 14] share_of(row.a_in_b, row.is_identical());
     "b_in_a" ["Similar in file", 14] share_of(row.b_in_a, row.is_identical());
     "resemblance" ["Resemblance", 12] share_of(row.resemblance, row.is_identical());
@@ -277,7 +277,7 @@ columns! { PairRow: row =>
     "reason" @later ["Reason", 40] text(row.discount.reason.as_deref());
     "relation" @later text(row.told.relation.map(Relation::word));
     "unit" @later text(row.told.unit.word());
-    "estimate" @later yes(row.told.estimate);
+    "estimate" @later ["Estimate", 9] flag(row.told.estimate, "estimate");
     "copies" @later count(row.copies);
     "newer" @later ["Newer", 7] text(word_of(row.age.newer));
     "newer_by" @later ["Newer by", 10] text(word_of(row.age.newer_by));

@@ -33,6 +33,7 @@ columns! { CompareRow: row =>
     "copy" ["Mark", 16] flag(row.copy, "surplus copy");
     "discounted" share(row.discount.discounted);
     "reason" text(row.discount.reason.as_deref());
+    "estimate" ["Estimate", 9] flag(row.told.estimate, "estimate");
 }
 
 columns! { OtherRow: row =>
@@ -52,7 +53,7 @@ columns! { DirRow: row =>
     "bytes_a" ["Bytes first", 14] count(row.bytes_a);
     "bytes_b" ["Bytes second", 14] count(row.bytes_b);
     "identical" ["Identical", 10] flag(row.identical, "identical");
-    "estimate" yes(row.estimate);
+    "estimate" ["Estimate", 9] flag(row.estimate, "estimate");
 }
 
 columns! { MissingRow: row =>
@@ -67,7 +68,7 @@ columns! { NearRow: row =>
     "a_in_b" ["Of it elsewhere", 15] share(row.a_in_b);
     "b_in_a" ["Of the other in it", 17] share(row.b_in_a);
     "shared_bytes" ["Bytes in both", 14] count(row.shared_bytes);
-    "estimate" yes(row.told.estimate);
+    "estimate" ["Estimate", 9] flag(row.told.estimate, "estimate");
 }
 
 columns! { CoverPair: row =>
@@ -161,7 +162,7 @@ columns! { ClusterMember<'_>: row =>
     ["Id", 18] text("");
     "a" ["File", 90] name(&row.member.path);
     "b" name(&row.cluster.center);
-    "estimate" yes(row.member.estimate);
+    "estimate" ["Estimate", 9] flag(row.member.estimate, "estimate");
 }
 
 /// Two similar members of a cluster.
@@ -183,7 +184,7 @@ columns! { ClusterLink<'_>: row =>
     "shared_bytes" ["Bytes in both", 14] count(row.link.shared_bytes);
     "discounted" ["Without common text", 19] share(row.link.discount.discounted);
     "reason" ["Reason", 40] text(row.link.discount.reason.as_deref());
-    "estimate" yes(row.link.estimate);
+    "estimate" ["Estimate", 9] flag(row.link.estimate, "estimate");
 }
 
 columns! { SoftError: error =>

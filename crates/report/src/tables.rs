@@ -14,7 +14,7 @@ use crate::schema::{ClusterLink, ClusterMember, SetFile, set_files};
 use crate::table::{Columns, Field, Style, write_row, write_table};
 
 /// The header rows of those tables that have several lists.
-const COVERED: &str = "row,path,by,size,a_in_b,b_in_a,shared_bytes,reason";
+const COVERED: &str = "row,path,by,size,a_in_b,b_in_a,shared_bytes,reason,estimate";
 const GROUPS: &str = "row,id,kind,a,b,size,mtime,a_in_b,b_in_a,shared_bytes,discounted,reason,\
                       estimate";
 

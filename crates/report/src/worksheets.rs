@@ -16,7 +16,9 @@ use resemble_proto::path::PathText;
 
 use crate::document::{Extras, Report};
 use crate::schema::{ClusterLink, ClusterMember, SetFile, set_files};
-use crate::table::{Align, Column, Columns, Field, count, name, share, text, time, values_of};
+use crate::table::{
+    Align, Column, Columns, Field, count, flag, name, share, text, time, values_of,
+};
 
 /// A sheet without its rows.
 #[derive(Clone, Copy, Debug)]
@@ -182,6 +184,7 @@ fn put_head(number: u64, cluster: &Cluster, sink: Sink<'_>) -> io::Result<()> {
         ("Mark", text("cluster")),
         ("Id", text(cluster.id.as_str())),
         ("File", name(&cluster.center)),
+        ("Estimate", flag(cluster.estimate, "estimate")),
     ];
     put_some::<ClusterMember<'_>>(0, &head, sink)
 }
@@ -276,6 +279,7 @@ fn put_file(row: &CompareRow, sink: Sink<'_>) -> io::Result<()> {
             ("Second in first", share(other.b_in_a)),
             ("Bytes in both", count(other.shared_bytes)),
             ("Mark", text("further partner")),
+            ("Estimate", flag(other.told.estimate, "estimate")),
         ];
         put_some::<CompareRow>(2, &cells, sink)
     })

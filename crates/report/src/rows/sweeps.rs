@@ -7,7 +7,7 @@ use resemble_proto::path::{PathText, fields};
 use serde::Serialize;
 use strum::IntoStaticStr;
 
-use super::{Row, first_seen, percent, tint, word};
+use super::{Row, first_seen, score, tint, word};
 use crate::columns;
 use crate::human::day;
 use crate::lines::{Cell, TextStyle, Tint};
@@ -25,6 +25,8 @@ pub struct LostRow {
     /// if it was renamed and its former content is unknown.
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
+    /// True if the figures are estimates.
+    pub estimate: bool,
     /// The share of the lost file that is in it; `null` if only other members resemble it.
     pub a_in_b: Fraction,
     /// The share of it that is in the lost file; `null` in the same case.
@@ -117,6 +119,8 @@ pub struct VersionRow {
     /// Its path; `null` if it is gone.
     #[serde(flatten, with = "fields::opt_path")]
     pub path: Option<PathText>,
+    /// True if the figures are estimates.
+    pub estimate: bool,
     /// The share of this version that was in the previous one.
     pub a_in_b: Fraction,
     /// The share of the previous version that is in this one.
@@ -141,22 +145,23 @@ columns! { LostRow: row =>
     "resemblance" share_of(row.resemblance, row.relation == Some(Relation::Identical));
     "a_in_b" @later share_of(row.a_in_b, row.relation == Some(Relation::Identical));
     "b_in_a" @later share_of(row.b_in_a, row.relation == Some(Relation::Identical));
+    "estimate" @later yes(row.estimate);
 }
 
 impl Row for LostRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let tint = tint(self.relation);
         let identical = self.relation == Some(Relation::Identical);
-        let score = self.score();
+        let share = self.score();
         vec![
             date_cell(self.date),
-            if score.is_none() {
+            if share.is_none() {
                 Cell::right("-", Tint::Faint)
             } else {
-                percent(score, identical, tint)
+                score(share, identical, self.estimate, tint)
             },
             Cell::left(
-                if score.is_none() {
+                if share.is_none() {
                     "by others"
                 } else {
                     word(self.relation)
@@ -176,18 +181,19 @@ columns! { VersionRow: row =>
     "b_in_a" share(row.b_in_a);
     "resemblance" share(row.resemblance);
     "shared_bytes" count(row.shared_bytes);
+    "estimate" @later yes(row.estimate);
 }
 
 impl Row for VersionRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let identical = matches!(self.became, Became::Same | Became::Moved);
-        let score = self.a_in_b.max(self.b_in_a);
+        let share = self.a_in_b.max(self.b_in_a);
         let mut cells = vec![
             date_cell(self.date),
-            if score.is_none() {
+            if share.is_none() {
                 Cell::right("", Tint::Faint)
             } else {
-                percent(score, identical, Tint::Plain)
+                score(share, identical, self.estimate, Tint::Plain)
             },
             Cell::left(self.became.word(), Tint::Notable),
         ];

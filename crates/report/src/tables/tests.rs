@@ -8,7 +8,7 @@ use resemble_proto::documents::{
 };
 use resemble_proto::message::{
     Cluster, ClusterKind, CompareClass, CompareRow, Comparison, Coverage, Degree, Discount, Groups,
-    Header, IdenticalSet, Link, MissingRow, OnlyGroups,
+    Header, IdenticalSet, Link, MissingRow, NearRow, OnlyGroups, PairFigures,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -18,6 +18,13 @@ fn table(style: Style, report: Report<'_>, end: u8) -> String {
     let mut out = Vec::new();
     write(&mut out, style, report, end).unwrap();
     String::from_utf8_lossy(&out).into_owned()
+}
+
+fn estimate() -> PairFigures {
+    PairFigures {
+        estimate: true,
+        ..PairFigures::default()
+    }
 }
 
 fn groups() -> GroupsDocument {
@@ -93,7 +100,7 @@ fn nothing_stands_for_nothing() {
         a_in_b: Fraction::NONE,
         b_in_a: Fraction::ZERO,
         shared_bytes: 0,
-        told: resemble_proto::message::PairFigures::default(),
+        told: estimate(),
         size_a: Some(7),
         size_b: None,
         copy: false,
@@ -116,7 +123,7 @@ fn nothing_stands_for_nothing() {
     let document = CompareDocument::new(parameters, Header::default(), body, Vec::new());
     assert_eq!(
         table(Style::Tsv, Report::Compare(&document), b'\n'),
-        "only-a\tx\t\t\t0.000000\t0\t7\t\tfalse\t\t\n"
+        "only-a\tx\t\t\t0.000000\t0\t7\t\tfalse\t\t\ttrue\n"
     );
 }
 
@@ -161,12 +168,20 @@ fn discounts_have_columns() {
 }
 
 #[test]
-fn reasons_are_escaped() {
+fn reasons_are_escaped_and_estimates_are_marked() {
     let body = Coverage {
         missing: vec![MissingRow {
             path: "p".into(),
             size: 1,
             reason: "cannot be read:\n\"x\"".into(),
+        }],
+        near: vec![NearRow {
+            path: "p".into(),
+            by: "q".into(),
+            a_in_b: Fraction::ONE,
+            b_in_a: Fraction::ZERO,
+            shared_bytes: 0,
+            told: estimate(),
         }],
         ..Coverage::default()
     };
@@ -179,7 +194,8 @@ fn reasons_are_escaped() {
     let document = CoveredDocument::new(parameters, Header::default(), body, Vec::new());
     assert_eq!(
         table(Style::Csv, Report::Covered(&document), b'\n'),
-        "row,path,by,size,a_in_b,b_in_a,shared_bytes,reason\n\
-         missing,p,,1,,,,\"cannot be read:\n\"\"x\"\"\"\n"
+        "row,path,by,size,a_in_b,b_in_a,shared_bytes,reason,estimate\n\
+         missing,p,,1,,,,\"cannot be read:\n\"\"x\"\"\",\n\
+         near,p,q,,1.000000,0.000000,0,,true\n"
     );
 }

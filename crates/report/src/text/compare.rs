@@ -21,6 +21,7 @@ use super::fold::{Line, fold};
 use super::{LARGER_SHARE, SCREENFUL, percent, percentages, sentence, share_of};
 use crate::human::{counted, files_and_bytes, human_count, human_size};
 use crate::lines::{Cell, TextStyle, TextWriter, Tint};
+use crate::rows::{marked, score};
 
 /// The parts of a comparison to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -437,9 +438,9 @@ fn entry(
 ) {
     let tint = tint(row.class);
     let equal = matches!(row.class, CompareClass::Same | CompareClass::Moved);
-    let score = match row.class {
+    let share = match row.class {
         CompareClass::OnlyA | CompareClass::OnlyB => Cell::right("", Tint::Plain),
-        _ => percent(row.a_in_b.max(row.b_in_a), equal, tint),
+        _ => score(row.a_in_b.max(row.b_in_a), equal, row.told.estimate, tint),
     };
     let mut more = Vec::new();
     if row.told.relation == Some(Relation::SameText) {
@@ -456,7 +457,7 @@ fn entry(
     }
     let mut line = vec![
         Cell::left(format!("{:2}", sign(row.class)), tint),
-        score,
+        share,
         Cell::right(human_size(weight(row)), Tint::Plain),
         names(style, document, row),
     ];
@@ -468,7 +469,11 @@ fn entry(
         for other in &row.others {
             lines.push(vec![
                 Cell::left("  ", Tint::Plain),
-                percent(other.a_in_b.max(other.b_in_a), false, Tint::Faint),
+                marked(
+                    other.a_in_b.max(other.b_in_a),
+                    other.told.estimate,
+                    Tint::Faint,
+                ),
                 Cell::right("", Tint::Plain),
                 Cell::left("also ", Tint::Faint).joined("", &style.name(&other.path, Tint::Faint)),
             ]);

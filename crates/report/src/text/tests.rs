@@ -12,7 +12,7 @@ use resemble_proto::documents::{
 use resemble_proto::message::{
     Cluster, ClusterKind, CompareClass, CompareRow, CompareSummary, Comparison, CoverPair,
     Coverage, Degree, DirRow, Discount, Groups, GroupsSummary, Header, IdenticalSet, Link, Member,
-    MissingRow, NearRow, OnlyGroups, OtherRow, OtherSummary, Partner, TreeRow,
+    MissingRow, NearRow, OnlyGroups, OtherRow, OtherSummary, PairFigures, Partner, TreeRow,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::report::CommonParameters;
@@ -35,6 +35,13 @@ fn common() -> CommonParameters {
 
 fn share(percent: u32) -> Fraction {
     Fraction::from_millionths(percent * 10_000)
+}
+
+fn estimate() -> PairFigures {
+    PairFigures {
+        estimate: true,
+        ..PairFigures::default()
+    }
 }
 
 fn row(class: CompareClass, a: &str, b: &str, size: u64) -> CompareRow {
@@ -112,8 +119,9 @@ fn a_short_comparison_is_whole() {
         a_in_b: share(33),
         b_in_a: share(99),
         shared_bytes: 2,
-        told: resemble_proto::message::PairFigures::default(),
+        told: estimate(),
     }];
+    split.told = estimate();
     let mut copy = row(CompareClass::Moved, "m", "m2", 1);
     copy.copy = true;
     let mut document = comparison(
@@ -153,14 +161,14 @@ in  A  B
 ";
     let text = compared(&document, FOLDED);
     let tail = "\
->*  90%  4.9 KiB  s -> t/s1  (and 1 more)
+>*  ~90%  4.9 KiB  s -> t/s1  (and 1 more)
 >   100%  1 B  m -> m2  (another copy)
 !       link  link, only in A
 ";
     assert_eq!(text, format!("{head}{tail}"));
     let tail = "\
->*  90%  4.9 KiB  s -> t/s1
-    99%    also t/s2
+>*  ~90%  4.9 KiB  s -> t/s1
+    ~99%    also t/s2
 >   100%  1 B  m -> m2  (another copy)
 !       link  link, only in A
 ";
