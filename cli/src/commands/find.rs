@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 
 use resemble_arguments::{Answering, FindArgs, Global, ListAs, RowFormat};
 use resemble_core::{Params, Relation};
-use resemble_proto::clock::is_past;
+use resemble_proto::clock::newest_of;
 use resemble_proto::documents::{FindDocument, SimilarFiles};
-use resemble_proto::message::{FindOptions, FindRow, Scope, SoftError, Whole};
+use resemble_proto::message::{
+    DatedBy, FindOptions, FindRow, PairSide, Scope, SoftError, StatedDate, Whole, times_of,
+};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::remote::is_remote;
@@ -101,6 +103,7 @@ impl Find<'_> {
                 row,
                 file: self.file_at(&row.path),
                 newest: false,
+                by_stated: false,
             }));
             if for_terminal {
                 let of_one = &mut dated[first..];
@@ -238,16 +241,31 @@ fn place(row: &FindRow) -> u8 {
     }
 }
 
-/// Marks the newest of the versions, unless FILE itself is as new or newer. A date in the future
-/// counts as unknown.
+/// Marks the newest of the versions and FILE, unless that is FILE: see [`times_of`] and
+/// [`newest_of`].
 fn mark_newest(rows: &mut [DatedRow<'_>], subject: Option<(u64, i64)>) {
-    let date = |file: Option<(u64, i64)>| file.map(|(_, date)| date).filter(is_past);
-    let of_version = |row: &DatedRow<'_>| date(row.file).filter(|_| place(row.row) == 0);
-    let newest = rows.iter().filter_map(of_version).max();
-    let of_subject = date(subject);
-    for row in rows {
-        let date = of_version(row);
-        row.newest = date.is_some() && date == newest && date > of_subject;
+    let is_version = |row: &&mut DatedRow<'_>| row.file.is_some() && place(row.row) == 0;
+    let mut versions: Vec<_> = rows.iter_mut().filter(is_version).collect();
+    // The rows do not have the date that FILE states. If FILE states none, the times of the files
+    // decide which of FILE and a row is newer.
+    let is_stated = |row: &FindRow| {
+        let stated = row.document_date.as_ref();
+        stated.is_some_and(StatedDate::is_past) && row.age.newer_by != Some(DatedBy::File)
+    };
+    let by_stated = versions.iter().all(|dated| is_stated(dated.row));
+    let mut times = times_of(versions.iter_mut().map(|dated| {
+        dated.by_stated = by_stated;
+        let changed = dated.file.map_or(i64::MIN, |(_, changed)| changed);
+        (
+            changed,
+            dated.row.document_date.as_ref().filter(|_| by_stated),
+        )
+    }));
+    // A row whose stated date is the latest is compared with FILE by its `age`.
+    let changed = subject.filter(|_| !by_stated);
+    times.push(changed.map_or(i64::MIN, |(_, changed)| changed));
+    if let Some(newest) = newest_of(&times).and_then(|at| versions.get_mut(at)) {
+        newest.newest = !by_stated || newest.row.age.newer == Some(PairSide::B);
     }
 }
 

@@ -517,7 +517,7 @@ fn sizes_say_what_they_mean() {
 
 /// If all documents of a group state a date, the latest of these dates marks the newest version,
 /// whatever the times of the files. If one document states no date, the times of the files decide.
-/// This holds in groups, families, versions and catalogues.
+/// This holds in groups, families, versions, catalogues and the rows of `find` on a terminal.
 #[test]
 fn the_newest_document_is_told_by_the_dates_that_documents_state() {
     let env = environment();
@@ -571,10 +571,21 @@ fn the_newest_document_is_told_by_the_dates_that_documents_state() {
         line.ends_with("dcterms:modified 2020-01-01  older by stated date"),
         "{said}"
     );
+    let marked = |file: &str| {
+        let (_, text) = on_terminal(&env, &["find", file, "--in", "docs"], "dumb");
+        let lines = text.lines().filter(|line| line.contains("newest"));
+        let words: Vec<&str> = lines.flat_map(str::split_whitespace).skip(4).collect();
+        words.join(" ")
+    };
+    let by_stated = "2020-01-03 docs/a.docx newest by dcterms:modified";
+    assert_eq!(marked("docs/b.docx"), by_stated);
+    assert_eq!(marked("docs/a.docx"), "");
     assert_eq!(env.run(["export", "docs", "-o", "docs.cat"]).code, 0);
     assert_eq!(newest(&["groups", "docs.cat"]), "a.docx dcterms:modified");
     env.write("docs/d.docx", office::docx(&text(9)));
     assert_eq!(newest(&["groups", "docs"]), "d.docx -");
+    assert!(marked("docs/b.docx").ends_with(" docs/d.docx newest"));
+    assert_eq!(marked("docs/d.docx"), "");
 }
 
 /// `find` with an archive looks for files that resemble the archive as a whole. To look for files

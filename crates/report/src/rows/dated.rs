@@ -1,9 +1,9 @@
 //! Rows of `find` with further details of each file.
 
-use resemble_proto::message::FindRow;
+use resemble_proto::message::{FindRow, StatedDate};
 use serde::Serialize;
 
-use super::Row;
+use super::{Row, newest_mark};
 use crate::human::human_size;
 use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::{Column, Columns, Field};
@@ -21,6 +21,16 @@ pub struct DatedRow<'a> {
     /// True if the file is the newest version of the file in question.
     #[serde(skip)]
     pub newest: bool,
+    /// True if all versions of the file in question state a date, which then decides.
+    #[serde(skip)]
+    pub by_stated: bool,
+}
+
+impl DatedRow<'_> {
+    /// Returns the stated date of the file, if it decides.
+    fn stated(&self) -> Option<&StatedDate> {
+        self.row.document_date.as_ref().filter(|_| self.by_stated)
+    }
 }
 
 impl Columns for DatedRow<'_> {
@@ -35,7 +45,10 @@ impl Row for DatedRow<'_> {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let mut cells = self.row.cells(style);
         let (size, date) = match self.file {
-            Some((size, time)) => (human_size(size), style.day(time)),
+            Some((size, time)) => {
+                let time = self.stated().map_or(time, |date| date.time);
+                (human_size(size), style.day(time))
+            }
             None if style.terminal => (String::new(), String::new()),
             None => ("-".to_owned(), "-".to_owned()),
         };
@@ -47,7 +60,7 @@ impl Row for DatedRow<'_> {
         ];
         cells.splice(at..at, file);
         if self.newest {
-            cells.push(Cell::left("newest", Tint::Notable));
+            cells.push(Cell::left(newest_mark(self.stated()), Tint::Notable));
         }
         cells
     }
