@@ -16,9 +16,10 @@ pub(super) struct PairDraft<'a> {
     a: &'a ScopedFile,
     b: &'a ScopedFile,
     matched: &'a Match,
-    score: Score,
-    /// The least possible score, by which rows are ranked.
-    rank: Score,
+    /// `None` if a file is too small to judge.
+    score: Option<Score>,
+    /// The least possible score, by which rows are ranked. Rows without one are last.
+    rank: Option<Score>,
     /// True if `b` is the first of the two files that `matched` compares.
     is_swapped: bool,
     /// The number of files with these bytes, if the row represents a set of identical files.
@@ -67,17 +68,15 @@ impl PairDraft<'_> {
             measures,
             rare,
             rarity,
-            read,
             ..
         } = self.matched;
-        let Some(rarity) = rarity else {
-            return Discount::default();
-        };
         let raw = if rare.is_some() {
-            let read = read.map(|(containment, _)| containment);
-            measures.containment().or(read).unwrap_or(self.score)
+            measures.containment()
         } else {
             self.score
+        };
+        let (Some(raw), Some(rarity)) = (raw, rarity) else {
+            return Discount::default();
         };
         let (raw, left) = (Fraction::from(raw), Fraction::from(rarity.discounted(raw)));
         Counts::discount(raw, left, || {
@@ -93,11 +92,12 @@ impl PairDraft<'_> {
         // Most rows differ in their rank, so the rest of the key is computed only for equal ranks.
         let by_rank = other.rank.cmp(&self.rank);
         by_rank.then_with(|| {
+            let rank_of = |row: &Self| row.rank.unwrap_or(Score::ZERO);
             let least = |row: &Self| row.seen(row.matched.least());
             let (ours, theirs) = (least(self), least(other));
             let order = rank::compare(
-                (self.rank, &ours, self.a.path.as_bytes()),
-                (other.rank, &theirs, other.a.path.as_bytes()),
+                (rank_of(self), &ours, self.a.path.as_bytes()),
+                (rank_of(other), &theirs, other.a.path.as_bytes()),
             );
             order.then_with(|| self.b.path.cmp(&other.b.path))
         })
@@ -108,10 +108,11 @@ impl PairDraft<'_> {
         let class = match self.matched.relation {
             Some(Relation::Identical | Relation::SameText) => 1,
             Some(_) => 0,
-            None => 2,
+            None if self.rank.is_some() => 2,
+            None => 3,
         };
         let measures = self.matched.least();
-        let raw = measures.containment().unwrap_or(self.rank);
+        let raw = measures.containment().unwrap_or(Score::ZERO);
         let rarity = self.matched.rarity.as_ref();
         let left = rarity.map_or(raw, |rarity| rarity.discounted(raw));
         let share = if raw.get() > 0.0 {
@@ -176,7 +177,7 @@ impl PairDraft<'_> {
 /// Returns the row of two files. `matched` has the measures of the pair (one, other).
 pub(super) fn row<'a>(
     (one, other): (&'a ScopedFile, &'a ScopedFile),
-    (score, rank): (Score, Score),
+    (score, rank): (Option<Score>, Option<Score>),
     matched: &'a Match,
 ) -> PairDraft<'a> {
     let is_swapped = one.path > other.path;

@@ -142,7 +142,7 @@ impl<'a> Question<'a> {
         estimate_in(asked, (&one, a.kind), (&other, b.kind), self.counts)
     }
 
-    /// Returns the score of a row, if it is known.
+    /// Returns the score of a row; `None` if a file is too small to judge.
     pub(super) fn score(&self, matched: &Match) -> Option<Score> {
         self.score_by(&matched.measures, matched)
     }
@@ -153,19 +153,12 @@ impl<'a> Question<'a> {
     }
 
     pub(super) fn score_by(&self, measures: &Measures, matched: &Match) -> Option<Score> {
-        let told = match self.request.score {
-            PairScore::Containment => measures.containment(),
+        let containment = measures.containment();
+        match self.request.score {
+            PairScore::Containment => containment,
             PairScore::Resemblance => measures.resemblance,
-            PairScore::Discounted => matched.rare.or(measures.containment()),
-        };
-        // A file that is too small for a sample can still be judged if it was read.
-        told.or_else(|| {
-            let (containment, resemblance) = matched.read?;
-            Some(match self.request.score {
-                PairScore::Resemblance => resemblance,
-                PairScore::Containment | PairScore::Discounted => containment,
-            })
-        })
+            PairScore::Discounted => containment.map(|raw| matched.rare.unwrap_or(raw)),
+        }
     }
 
     /// Returns whether the answer shows a pair.
@@ -174,14 +167,19 @@ impl<'a> Question<'a> {
             matched.relation,
             Some(Relation::Identical | Relation::SameText)
         );
-        let score = self.score(matched);
+        let min = self.request.min;
+        // Texts that are too small to judge have no score. They are shown if no `min` is requested.
+        let has_score = match self.score(matched) {
+            Some(score) => min.accepts(score),
+            None => matched.are_read_texts && min.is_none(),
+        };
         let filter = &self.request.relation;
         let measures = (&matched.measures, matched.is_estimate);
         matched.common != CommonPart::Repetition
-            && score.is_some_and(|score| self.request.min.accepts(score))
+            && has_score
             && PairRelation::accept_either(filter, matched.relation)
             && (equal
-                || (matched.read.is_some() && self.request.min_shared.is_none())
+                || (matched.are_read_texts && self.request.min_shared.is_none())
                 || enough_shared(matched.sizes, measures, self.min_shared()))
     }
 
@@ -242,9 +240,7 @@ impl<'a> Question<'a> {
     ) where
         'a: 'm,
     {
-        let Some(scores) = self.score(matched).zip(self.rank(matched)) else {
-            return;
-        };
+        let scores = (self.score(matched), self.rank(matched));
         let scoped: &'m ScopedFiles = self.scoped;
         if a != b {
             for one in scoped.holders(a) {
@@ -308,9 +304,9 @@ impl<'a> Question<'a> {
         rows: &mut Vec<PairDraft<'m>>,
     ) {
         let shown = |files: (&'m ScopedFile, &'m ScopedFile), matched: &'m Match| {
-            let scores = self.score(matched).zip(self.rank(matched));
-            let scores = scores.filter(|_| self.passes(matched));
-            scores.map(|scores| row(files, scores, matched))
+            let scores = (self.score(matched), self.rank(matched));
+            let is_shown = self.passes(matched);
+            is_shown.then(|| row(files, scores, matched))
         };
         for pair in container.pairs.iter().filter(|pair| pair.is_listed()) {
             let [a, b] = [pair.a, pair.b].map(|at| &container.members[at as usize].file);

@@ -38,10 +38,9 @@ impl WorkerPairs {
         let sizes = (a.size, b.size);
         let proven = Proven::of_common(&proof.common, sizes);
         let found = judged(proven, sizes, question.min_shared());
-        let below = |share| Score::new(share).min(Score::ALL_BUT_IDENTICAL);
         let is_rare = question.request.score == PairScore::Discounted;
         let matched = Match {
-            read: Some((below(proof.containment()), below(proof.resemblance()))),
+            are_read_texts: true,
             rare: is_rare.then(|| Score::new(proof.kinship)),
             rarity,
             ..found.matched(layer)

@@ -312,8 +312,8 @@ fn related_texts_are_found_and_strangers_are_not() {
             );
         }
     }
-    // The scrap has no figures of its own, because it is too small to be judged. But it was read,
-    // so the score says that it lies in the other file.
+    // The scrap is too small to be judged. It was read, so it has a row, which is last. The row has
+    // no score, so it passes no minimum.
     let scrap = rows
         .iter()
         .find(|row| asked.file(&row.b).0 == "scrap.txt" && asked.file(&row.a).0 == "1-base.txt");
@@ -323,10 +323,18 @@ fn related_texts_are_found_and_strangers_are_not() {
         (value(scrap.b_in_a), value(scrap.resemblance)),
         (None, None)
     );
-    assert!(
-        value(scrap.score).is_some_and(|score| score > 0.9),
-        "{scrap:?}"
-    );
+    let judged = rows.iter().take_while(|row| value(row.score).is_some());
+    let judged = judged.count();
+    assert!(rows[judged..].iter().all(|row| row.score.is_none()));
+    assert!(rows[judged..].contains(scrap), "{scrap:?}");
+    for score in [PairScore::Discounted, PairScore::Resemblance] {
+        let rows = asked.pairs(|options| options.score = score).rows;
+        let scrap = rows.iter().find(|row| row.b == scrap.b && row.a == scrap.a);
+        assert!(scrap.is_some_and(|row| row.score.is_none()), "{scrap:?}");
+    }
+    let with_min = asked.pairs(|options| options.min = Fraction::from_millionths(1));
+    let is_judged = |row: &PairRow| !row.score.is_none();
+    assert!(with_min.rows.iter().all(is_judged));
 }
 
 /// Identical files share one row, however many; each file that resembles them has a row with each.

@@ -41,9 +41,8 @@ pub struct Match {
     pub sizes: (ByteLen, ByteLen),
     /// The score after the discount for pieces that many files have.
     pub discount: Discount,
-    /// The larger containment and the resemblance of two texts that were read. It is set even if
-    /// the texts are too small to judge.
-    pub read: Option<(Score, Score)>,
+    /// True for two texts of which every word was read. They may be too small to judge.
+    pub are_read_texts: bool,
     /// The intervals of the measures, if these are estimates of two contents.
     pub interval: Option<Box<Interval>>,
     /// The number of numbers that differ, if the two texts differ in nothing else. `None` also if
@@ -75,7 +74,7 @@ impl Match {
             measures,
             sizes,
             discount: Discount::default(),
-            read: None,
+            are_read_texts: false,
             interval: None,
             numbers: None,
             rare: None,
