@@ -60,8 +60,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
     };
     let mut checked = match &tree {
         Some(tree) if args.staged => CheckedFiles::staged(tree)?,
-        _ => CheckedFiles::given(&files, args.name.as_deref())?,
+        _ => CheckedFiles::given(&files, args.name.as_deref(), tree.as_ref())?,
     };
+    let root = tree.as_ref().map(|tree| tree.0.clone());
     let tree = tree.filter(|_| args.within.is_empty());
     let mut asked = match &tree {
         Some(tree) => QuestionPaths::among(std::slice::from_ref(&tree.0)),
@@ -86,6 +87,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
         global,
         files,
         tree,
+        root,
         checked,
         baseline,
     };
@@ -99,6 +101,8 @@ struct NearCopyQuestion<'a> {
     files: Vec<PathBuf>,
     /// The work tree of git in which copies are searched for.
     tree: Option<WorkTree>,
+    /// The root of the work tree. Names in rows are relative to it, if the files lie in it.
+    root: Option<PathBuf>,
     checked: CheckedFiles,
     baseline: Option<Baseline>,
 }
@@ -413,8 +417,8 @@ impl NearCopyQuestion<'_> {
                 [checked.shown.as_bytes(), rest.unwrap_or_default()].concat(),
             );
         }
-        let tree = self.tree.as_ref();
-        let below = tree.and_then(|tree| real.as_path().strip_prefix(&tree.0).ok());
+        let root = self.root.as_ref();
+        let below = root.and_then(|root| real.as_path().strip_prefix(root).ok());
         below.map_or_else(|| asked.shown(real), PathText::from)
     }
 }

@@ -321,6 +321,45 @@ fn what_is_to_be_written_is_no_copy_of_what_is_there() {
     assert_eq!(built.text(), "-: identical to built; reuse that file\n");
 }
 
+/// Both names of a row are relative to the root of the work tree, however the files were named.
+#[test]
+fn names_are_relative_to_the_work_tree() {
+    let files = [("sub/a.txt", &text(1)[..]), ("lib/b.txt", &text(2))];
+    let Some(it) = Repository::with(&files) else {
+        return;
+    };
+    it.0.write("sub/new.txt", near(1));
+    it.0.write("sub/other.txt", near(2));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let below = |args: &[&str]| {
+        let mut command = it.0.command([&["check"], args].concat());
+        command.env("PATH", &path).current_dir(it.0.path("sub"));
+        finish(&mut command, near(1).as_bytes()).exits(1)
+    };
+    let full = it.0.path("sub/new.txt");
+    for args in [
+        &["new.txt"][..],
+        &[full.to_str().unwrap()],
+        &["-", "--name", "new.txt"],
+    ] {
+        let line = below(args).text();
+        assert!(line.starts_with("sub/new.txt: "), "{args:?}: {line}");
+        assert!(line.contains(" in sub/a.txt"), "{args:?}: {line}");
+        let github = below(&[args, &["--format", "github"]].concat()).text();
+        assert!(
+            github.starts_with("::warning file=sub/new.txt,"),
+            "{args:?}: {github}"
+        );
+        let log = below(&[args, &["--format", "sarif"]].concat()).json();
+        let result = &log["runs"][0]["results"][0];
+        let uri = &result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+        assert_eq!(uri, "sub/new.txt", "{args:?}");
+    }
+    let within = below(&["other.txt", "--in", "../lib"]).text();
+    assert!(within.starts_with("sub/other.txt: "), "{within}");
+    assert!(within.contains(" in lib/b.txt"), "{within}");
+}
+
 /// A symbolic link leads to the checked file, so that file is not its copy.
 #[test]
 fn a_link_to_a_file_is_that_file() {

@@ -63,7 +63,11 @@ impl CheckedFiles {
 
     /// Copies the named files or standard input. `name` is the path to which the content will be
     /// written, if only one file is checked.
-    pub(super) fn given(files: &[PathBuf], name: Option<&Path>) -> CliResult<Self> {
+    pub(super) fn given(
+        files: &[PathBuf],
+        name: Option<&Path>,
+        tree: Option<&WorkTree>,
+    ) -> CliResult<Self> {
         let mut all = Self::new()?;
         for file in files {
             let own = name.unwrap_or(file);
@@ -74,7 +78,7 @@ impl CheckedFiles {
                 Ok(to)
             });
             match copied {
-                Ok(to) => all.push(PathText::from(own), place.into_iter().collect(), to),
+                Ok(to) => all.push(shown(own, tree)?, place.into_iter().collect(), to),
                 Err(error) => {
                     let error = SoftError::of_io(file.as_path().into(), &error);
                     all.errors.push(error);
@@ -151,6 +155,17 @@ impl CheckedFiles {
 fn place_of(own: &Path) -> CliResult<PathBuf> {
     let real = fs::canonicalize(own);
     real.or_else(|_| Ok(absolute(own)?.as_path().to_owned()))
+}
+
+/// Returns the name of a checked file in rows: its path below the root of the work tree, or the
+/// name as given if the file lies elsewhere.
+fn shown(own: &Path, tree: Option<&WorkTree>) -> CliResult<PathText> {
+    let Some(tree) = tree.filter(|_| own != Path::new("-")) else {
+        return Ok(own.into());
+    };
+    let full = absolute(own)?;
+    let below = full.as_path().strip_prefix(&tree.0);
+    Ok(below.unwrap_or(own).into())
 }
 
 fn inode(path: &Path) -> Option<(u64, u64)> {
