@@ -76,7 +76,11 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
     if checked.files.is_empty() {
         asked.anything = false;
         if args.staged {
-            ui.note("nothing is staged");
+            ui.note(if checked.replaced.is_empty() {
+                "nothing is staged"
+            } else {
+                "no regular file is staged; only regular files are checked"
+            });
         }
     } else {
         asked = asked.or_here(ui, env, global);

@@ -71,6 +71,12 @@ fn a_staged_near_copy_is_a_row_and_its_own_version_is_none() {
     let nothing = it.staged();
     assert_eq!((nothing.code, nothing.text()), (0, String::new()));
     assert_eq!(nothing.err, "resemble: nothing is staged\n");
+    symlink("a.txt", it.0.path("link.txt")).unwrap();
+    it.git(&["add", "link.txt"]);
+    let link = it.staged().exits(0);
+    let said = "resemble: no regular file is staged; only regular files are checked\n";
+    assert_eq!((link.text(), &link.err[..]), (String::new(), said));
+    it.git(&["reset", "-q", "--hard"]);
     // HEAD, the index of git and the work tree have different versions of `a.txt`. They do not
     // count as copies of each other.
     it.0.write("a.txt", near(1));

@@ -36,8 +36,8 @@ pub(super) struct CheckedFiles {
     /// The errors of files that cannot be checked.
     pub(super) errors: Vec<SoftError>,
     /// Paths whose present content in the work tree is ignored, because the commit replaces or
-    /// removes it.
-    replaced: Vec<PathBuf>,
+    /// removes it. These are the paths of all staged changes.
+    pub(super) replaced: Vec<PathBuf>,
     /// The folder of the copies. Only this user can enter it, because a checked file may be
     /// private.
     folder: Leftover,
