@@ -29,15 +29,21 @@ use crate::ui::Ui;
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &VersionsArgs) -> CliResult {
     let mut missing = args.output.format.errors();
     let of = names::needed(&args.file, names::required, &mut missing)?;
-    if of.is_dir() {
+    if of.real.is_dir() {
         return Err(CliError::Usage(format!(
             "{} is a directory; `resemble dirs` finds what resembles a directory",
             resemble_report::quote::quoted(&args.file)
         )));
     }
     let mut asked = QuestionPaths::within(&args.within).unless(missing);
+    asked.looked_at.push(of.real.as_path().into());
+    let mut asked = asked.or_here(ui, env, global).only_about(0);
+    // A family is formed within the scope, so FILE is added if it lies elsewhere.
+    let mut roots = asked.named.iter();
+    if !asked.named.is_empty() && !roots.any(|root| of.real.starts_with(&root.real)) {
+        asked.named.push(of.clone());
+    }
     asked.also.push(of.clone());
-    let asked = asked.or_here(ui, env, global);
     question::run(ui, env, global, &asked, Family { args, of })
 }
 

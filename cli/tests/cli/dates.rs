@@ -1,5 +1,8 @@
-//! Tests the dates that pictures and web pages state.
+//! Tests the dates that pictures and web pages state, and where versions of a file are found.
 
+use std::fs;
+
+use resemble_testutil::pack;
 use resemble_testutil::picture::{MODIFIED, jpeg, tiff};
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::random::noise;
@@ -42,7 +45,7 @@ fn pictures_and_pages_state_their_dates() {
         let expected = [("a.html", Some("date")), ("a.jpg", Some("DateTime"))];
         assert_eq!(newest, expected, "{scope}: {json}");
     }
-    let picture = std::fs::read(env.path("docs/b.jpg")).unwrap();
+    let picture = fs::read(env.path("docs/b.jpg")).unwrap();
     let found = env
         .feed(["find", "-", "--in", "docs", "-v"], &picture)
         .text();
@@ -105,4 +108,36 @@ fn no_version_of_the_future_is_the_newest() {
     let rows = env.run(["find", "docs/c.txt", "--in", "docs", "--format", "json"]);
     let rows = rows.json();
     assert!(rows["results"][0]["relation"] == "near" && rows["results"][0]["newer"].is_null());
+}
+
+/// FILE may lie outside the directories of --in, and in a catalogue. As in `find`, a file below them
+/// that cannot be read in full does not change the exit code.
+#[test]
+fn versions_are_found_in_another_directory() {
+    let env = environment();
+    let text = |edit: u64| [paragraphs(1, 40), paragraphs(100 + edit, 1)].concat();
+    env.write("old/v1.txt", text(1));
+    env.write("old/v2.txt", text(2));
+    env.write("new/v3.txt", text(3));
+    env.write("new/other.txt", text(4));
+    let versions = |file: &str, within: &str| {
+        let ran = env.run(["versions", file, "--in", within, "--format", "json"]);
+        let json = ran.exits(0).json();
+        let rows = json["versions"].as_array().expect("rows").iter();
+        let mut paths: Vec<_> = rows
+            .map(|row| row["path"].as_str().unwrap().to_owned())
+            .collect();
+        paths.sort_unstable();
+        paths
+    };
+    let expected = ["new/v3.txt", "old/v1.txt", "old/v2.txt"];
+    assert_eq!(versions("new/v3.txt", "old"), expected);
+    let zip = pack::zip(&[("member.txt", text(5).as_bytes())]);
+    env.write("old/broken.zip", &zip[..zip.len() / 2]);
+    assert_eq!(versions("new/v3.txt", "old"), expected);
+    fs::remove_file(env.path("old/broken.zip")).unwrap();
+    env.run(["catalogue", "write", "old", "-o", "old.cat"])
+        .exits(0);
+    let expected = ["old.cat:/v1.txt", "old.cat:/v2.txt"];
+    assert_eq!(versions("old.cat:/v1.txt", "old.cat"), expected);
 }
