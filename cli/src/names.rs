@@ -61,7 +61,7 @@ impl Named {
     /// tree. A path in the tree follows a colon: `disk.cat:/letters`, `disk:/letters`.
     fn of(shown: &Path) -> io::Result<Self> {
         let named = |shown: PathBuf, real| Self { shown, real };
-        match fs::canonicalize(shown) {
+        match real_path(shown) {
             Ok(real) if catalogue::is_catalogue(&real) => {
                 Ok(named(with_colon(shown), catalogued::of_file(&real)))
             }
@@ -86,6 +86,17 @@ impl Named {
             }
         }
     }
+}
+
+/// Resolves the symbolic links of a path. Refuses a path in a view of resemble: there, each watched
+/// file would count as a copy of itself.
+fn real_path(shown: &Path) -> io::Result<PathBuf> {
+    let real = fs::canonicalize(shown)?;
+    if resemble_mounts::is_in_overlay(&real)? {
+        let text = "it lies in a view of resemble: name the real path";
+        return Err(io::Error::other(text));
+    }
+    Ok(real)
 }
 
 /// Returns the name of a catalogue with a colon. A path in the catalogue begins with it.
@@ -135,7 +146,7 @@ pub fn needed(
 /// Like [`required`], but for a file on this machine: the file is not opened to check whether it is
 /// a catalogue.
 pub fn required_here(shown: &Path) -> CliResult<Named> {
-    let real = fs::canonicalize(shown).map_err(CliError::file("look at", shown))?;
+    let real = real_path(shown).map_err(CliError::file("look at", shown))?;
     Ok(Named {
         shown: shown.to_owned(),
         real,

@@ -343,6 +343,51 @@ fn programs_that_walk_do_not_enter_the_view() {
     }
 }
 
+/// A path in a view is no place to look in: each file there is a watched file itself, so it would
+/// count as its own copy.
+#[test]
+fn a_view_is_no_place_to_look_in() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = home();
+    let _daemon = linked(&sandbox);
+    let (files, link) = (sandbox.path("home"), sandbox.path("home/Similar"));
+    let [files, link] = [&files, &link].map(|path| path.to_str().expect("text"));
+    let mount = view_of(&sandbox);
+    let archive = mount.join("archive");
+    let [mount, archive] = [&mount, &archive].map(|path| path.to_str().expect("text"));
+    let minutes = format!("{files}/minutes.txt");
+    for way in [&[][..], &["--local"]] {
+        for view in [link, mount, archive] {
+            for question in [
+                &["covered", files, "--by", view][..],
+                &["covered", view, "--by", files],
+                &["compare", files, view],
+                &["pairs", files, view],
+                &["groups", files, view],
+                &["dirs", files, view],
+                &["find", &minutes, "--in", view],
+            ] {
+                let ran = sandbox.resemble(question.iter().chain(way));
+                assert_eq!(ran.code, 2, "{question:?}: {ran:?}");
+                let reason = "it lies in a view of resemble: name the real path";
+                assert!(ran.err.contains(reason), "{question:?}: {ran:?}");
+                for below in ["Similar/", "resemble/view"] {
+                    assert!(!ran.text().contains(below), "{question:?}: {ran:?}");
+                }
+            }
+        }
+    }
+    // The links of a listing lead to real files, and a FILE may be any bytes.
+    let listed = listing(format!("{link}/report.txt"));
+    let copy = format!("{link}/report.txt/.similar/{}", listed[1]);
+    let bytes = format!("{link}/report.txt/report.txt");
+    for file in [&copy, &bytes] {
+        sandbox.resemble(["find", file.as_str()]).success();
+    }
+}
+
 /// Neither the index nor `covered` nor `compare` follows the link: nothing in the view counts as a
 /// copy.
 #[test]

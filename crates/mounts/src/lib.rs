@@ -107,6 +107,19 @@ pub fn at_or_enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(ours.filter(|point| path.starts_with(point)).min())
 }
 
+/// Returns whether a real path, which is absolute and without symbolic links, lies in an overlay of
+/// any user. The mount table is read only for a path in FUSE, so many other paths cost one system
+/// call each.
+///
+/// # Errors
+///
+/// Fails if the mount table is needed and cannot be read.
+pub fn is_in_overlay(real: &Path) -> io::Result<bool> {
+    let is_other = rustix::fs::statfs(real)
+        .is_ok_and(|fs| kinds::class_of_magic(fs.f_type as u32) != FsClass::Fuse);
+    Ok(!is_other && at_or_enclosing(real)?.is_some())
+}
+
 /// Parses the mount table. Lines that cannot be parsed are left out: the kernel writes no such
 /// lines.
 fn parse(text: &[u8]) -> Vec<Mount> {

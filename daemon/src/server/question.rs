@@ -172,6 +172,12 @@ fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failu
     let is_whole = matches!(request, Request::Compare(_) | Request::Covered(_));
     let refused = |text: String| Err(Failure::new(FailureKind::NotWatched, text));
     let failure = |error: AskError| failure(&error);
+    // These questions read the disk, where another user's view may be mounted below a root.
+    let is_in_view = |path: &PathBuf| resemble_fs::is_inside_resemble_mount(path);
+    if is_whole && within(request).iter().any(is_in_view) {
+        let text = "a view of resemble has no files of its own; name the real path";
+        return refused(text.to_owned());
+    }
     if !places.are_known(&from.snapshot).map_err(failure)? {
         let text = "what is asked about could not be listed, or is left out; --local looks without \
                     the daemon";

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use resemble_proto::client::ClientError;
-use resemble_proto::message::{AlertRules, FailureKind, MountView, RootRules};
+use resemble_proto::message::{AlertRules, CoveredRequest, FailureKind, MountView, RootRules};
 use resemble_testutil::{Mounted, fuse_works};
 use rustix::process::Signal;
 
@@ -197,6 +197,37 @@ fn a_mount_point_in_a_watched_root_is_left_out() {
         AlertRules::default(),
     );
     assert!(matches!(inside, Err(ClientError::Failed(f)) if f.kind == FailureKind::Refused));
+}
+
+/// The view of another daemon may be mounted below a root. A file there is a watched file itself, so
+/// nothing in it covers a file.
+#[test]
+fn the_view_of_another_daemon_covers_nothing() {
+    if !fuse_works() {
+        return;
+    }
+    let (place, other) = (place(), Place::new());
+    let (old, point) = (place.in_tree("old"), place.in_tree("Similar"));
+    let _unmount = Mounted(point.clone());
+    let [watched, mount] = [&old, &point].map(|path| path.to_str().unwrap());
+    let _shows = other.start_with(&["--mount", mount, watched]);
+    let daemon = place.start();
+    daemon.sync();
+    let question = CoveredRequest {
+        dir: wire(&old),
+        by: vec![wire(&point)],
+        by_digest: false,
+        memory: None,
+    };
+    let refused = daemon.client().ask(question, &mut |_| ());
+    let Err(ClientError::Failed(failure)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(failure.kind, FailureKind::NotWatched, "{failure:?}");
+    assert!(
+        failure.message.contains("a view of resemble"),
+        "{failure:?}"
+    );
 }
 
 #[test]
