@@ -21,6 +21,8 @@ use resemble_proto::message::{SoftError, reason};
 use resemble_proto::path::PathText;
 use resemble_relate::renditions::{self, INTO};
 use resemble_scan::parts::{HEAD, may_hold_files};
+use rustix::fs::Access;
+use rustix::io::Errno;
 
 use crate::error::{CliError, CliResult};
 
@@ -161,6 +163,24 @@ pub fn required_dir(shown: &Path) -> CliResult<Named> {
     }
     let error = io::ErrorKind::NotADirectory.into();
     Err(CliError::file("look into", shown)(error))
+}
+
+/// Returns an error for each file that this user may not read, and each directory that they may not
+/// enter. A daemon of all users finds nothing at such a path, and reports nothing.
+pub fn denied(named: &[Named]) -> Vec<SoftError> {
+    let is_denied = |one: &&Named| {
+        let is_dir = one.real.is_dir();
+        let access = if is_dir {
+            Access::EXEC_OK
+        } else {
+            Access::READ_OK
+        };
+        rustix::fs::access(&one.real, access) == Err(Errno::ACCESS)
+    };
+    let own = named.iter().filter(|one| !one.is_catalogued());
+    let error =
+        |one: &Named| SoftError::of_io(PathText::from(one.real.as_path()), &Errno::ACCESS.into());
+    own.filter(is_denied).map(error).collect()
 }
 
 /// Returns the paths as the user gave them, for documents.

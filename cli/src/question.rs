@@ -367,6 +367,9 @@ pub fn answer<V: Verb>(
             asked.choose(ui, env, global, &answering)?
         });
         answer = verb.ask(ui, chosen, asked)?;
+        if chosen.is_daemon() && !chosen.is_elsewhere() {
+            answer.errors.extend(names::denied(&asked.all()));
+        }
     }
     let looked = answer.header.looked;
     if backend

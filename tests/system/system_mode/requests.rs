@@ -102,6 +102,59 @@ fn the_command_asks_the_daemon_of_the_system() {
     drop(server);
 }
 
+/// A named path that the user may not read is an error, as with `--local`. Files that a question
+/// only meets below a named folder are passed over.
+#[test]
+fn a_named_path_that_may_not_be_read_is_an_error() {
+    const NAME: &str = "system_mode::requests::a_named_path_that_may_not_be_read_is_an_error";
+    let Some(disks) = disks_of(NAME) else {
+        return;
+    };
+    let share = Path::new(SHARES);
+    let text = resemble_testutil::prose::prose(3, 6_000);
+    fs::create_dir(share.join("closed")).expect("a folder");
+    for name in ["mine.txt", "other.txt", "closed/x.txt"] {
+        fs::write(share.join(name), &text).expect("a file");
+    }
+    for (name, mode) in [("other.txt", 0o600), ("closed", 0o700)] {
+        let mode = Permissions::from_mode(mode);
+        fs::set_permissions(share.join(name), mode).expect("a mode");
+    }
+    let server = Server::start(disks, &["--no-mount"]);
+    let user = USERS[0];
+    let [mine, other, closed] =
+        ["mine.txt", "other.txt", "closed"].map(|name| format!("{SHARES}/{name}"));
+    let questions: [(&[&str], &String); 6] = [
+        (&["pairs", &other, &mine], &other),
+        (&["pairs", &closed, &mine], &closed),
+        (&["groups", &closed], &closed),
+        (&["dirs", &closed], &closed),
+        (&["find", &mine, "--in", &closed], &closed),
+        (&["find", &mine, "--in", &other], &other),
+    ];
+    for (question, path) in questions {
+        let local = [question, &["--local"]].concat();
+        for question in [question, &local] {
+            let ran = resemble(user, question);
+            assert_eq!(ran.code, 2, "{question:?}: {ran:?}");
+            let denied = format!("{path}: Permission denied");
+            assert!(ran.err.contains(&denied), "{question:?}: {ran:?}");
+        }
+    }
+    // Nothing shows whether a path below a closed folder exists.
+    let said = ["x.txt", "none.txt"].map(|name| {
+        let path = format!("{closed}/{name}");
+        let ran = resemble(user, &["pairs", &path, &mine]);
+        (ran.code, ran.err.replace(name, "NAME"))
+    });
+    assert_eq!(said[0], said[1]);
+    assert_eq!(said[0].0, 2, "{said:?}");
+    let all = resemble(user, &["pairs", SHARES]);
+    assert_eq!(all.code, 1, "{all:?}");
+    assert!(!all.err.contains("denied"), "{all:?}");
+    drop(server);
+}
+
 /// A removed or renamed file is reported to users who can list its old folder. They must also be
 /// able to open a remaining file with its content.
 #[test]
