@@ -91,7 +91,7 @@ impl Answer {
     }
 
     /// Returns the best neighbour, if there is any: an identical one, else the one with the highest
-    /// share. If several are equal, it is the one with the least path.
+    /// share. If several are equal, [`rank`] decides.
     pub(crate) fn best(&self) -> Option<&Neighbour> {
         self.named
             .iter()
@@ -100,12 +100,14 @@ impl Answer {
     }
 }
 
-/// Compares two neighbours. The better one is less.
+/// Compares two neighbours. The better one is less. Among equals, a file precedes the members of
+/// archives.
 pub(crate) fn rank(a: &Neighbour, b: &Neighbour) -> std::cmp::Ordering {
     let path = |n: &Neighbour| n.path().into_os_string().into_encoded_bytes();
+    let key = |n: &Neighbour| (!n.member.is_empty(), path(n));
     (b.identical, b.a_in_b)
         .cmp(&(a.identical, a.a_in_b))
-        .then_with(|| path(a).cmp(&path(b)))
+        .then_with(|| key(a).cmp(&key(b)))
 }
 
 /// The error if a text cannot be the name of a file.
@@ -300,6 +302,21 @@ mod tests {
             relation: "identical",
             ..neighbour(path, 1.0)
         }
+    }
+
+    #[test]
+    fn a_file_is_better_than_an_equal_member() {
+        let file = neighbour(b"/b/report.txt", 0.9);
+        let member = Neighbour {
+            member: b"report.txt".to_vec(),
+            ..neighbour(b"/a/backup.zip", 0.9)
+        };
+        assert!(rank(&file, &member).is_lt());
+        let better = Neighbour {
+            a_in_b: Score::new(0.95),
+            ..member
+        };
+        assert!(rank(&better, &file).is_lt());
     }
 
     fn names(neighbours: Vec<Neighbour>) -> Vec<Vec<u8>> {

@@ -205,6 +205,6 @@ pub(crate) fn order<N: Ord>(
     a: (Score, &Figures, N),
     b: (Score, &Figures, N),
 ) -> std::cmp::Ordering {
-    let by_figures = rank::compare((a.0, &a.1.measures, &[]), (b.0, &b.1.measures, &[]));
+    let by_figures = rank::compare((a.0, &a.1.measures, ()), (b.0, &b.1.measures, ()));
     by_figures.then_with(|| a.2.cmp(&b.2))
 }

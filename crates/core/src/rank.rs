@@ -2,21 +2,22 @@
 //!
 //! Lists have the same order on every machine, in whatever order the index returned them. They are
 //! sorted by score, by the share of the queried file, and by resemblance, all descending. Then the
-//! raw bytes of the path decide, independent of the locale. So rows of different paths never tie.
+//! caller's own key decides. It ends with the raw bytes of the path, independent of the locale. So
+//! rows of different paths never tie.
 
 use std::cmp::Ordering;
 
 use crate::ids::Score;
 use crate::similarity::Measures;
 
-/// Compares two rows (score, measures, raw path bytes); `Less` sorts first.
+/// Compares two rows (score, measures, the caller's own key); `Less` sorts first.
 ///
 /// Among equal scores, rows without a containment (too small to judge) sort last.
-pub fn compare(a: (Score, &Measures, &[u8]), b: (Score, &Measures, &[u8])) -> Ordering {
+pub fn compare<K: Ord>(a: (Score, &Measures, K), b: (Score, &Measures, K)) -> Ordering {
     b.0.cmp(&a.0)
         .then_with(|| b.1.a_in_b.cmp(&a.1.a_in_b))
         .then_with(|| b.1.resemblance.cmp(&a.1.resemblance))
-        .then_with(|| a.2.cmp(b.2))
+        .then_with(|| a.2.cmp(&b.2))
 }
 
 #[cfg(test)]

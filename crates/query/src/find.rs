@@ -108,12 +108,16 @@ impl Similar {
         }
     }
 
-    /// Returns the key by which the rows of an answer are sorted: score, measures, path.
-    fn place(&self) -> (Score, &Measures, &[u8]) {
+    /// Returns the key by which the rows of an answer are sorted: score, measures, path. With equal
+    /// measures, a file precedes the members of archives: these may be copies of it.
+    fn place(&self) -> (Score, &Measures, (bool, &[u8])) {
         (
             self.least().containment().unwrap_or(Score::ZERO),
             &self.measures,
-            self.shown.as_os_str().as_encoded_bytes(),
+            (
+                !self.names.is_empty(),
+                self.shown.as_os_str().as_encoded_bytes(),
+            ),
         )
     }
 

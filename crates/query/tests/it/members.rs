@@ -114,10 +114,10 @@ fn clusters(scene: &Scene) -> Vec<Cluster> {
     answer.expect("an answer").body.clusters
 }
 
-/// Returns the rows of `find` for the archive.
-fn rows_of_archive(scene: &Scene) -> Vec<FindRow> {
+/// Returns the rows of `find` for an indexed file.
+fn rows_of(scene: &Scene, file: &str) -> Vec<FindRow> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let path = scene.path("a/all.zip");
+    let path = scene.path(file);
     let subject = Subject::indexed(&snapshot, &path, &Params::default());
     let subject = subject.expect("readable").expect("indexed");
     let subject = subject.with_part_reader(Some(Arc::new(Fake)));
@@ -152,6 +152,21 @@ fn trees_meet_by_the_members_of_an_archive() {
 }
 
 #[test]
+fn a_file_precedes_a_member_with_the_same_text() {
+    let mut scene = scene();
+    scene.write("c/quotation.txt", &held(17)[..1500]);
+    scene.scan();
+    let rows = rows_of(&scene, "c/quotation.txt");
+    let root = scene.path("");
+    let shown: Vec<_> = rows
+        .iter()
+        .filter_map(|row| row.path.as_path().strip_prefix(&root).ok()?.to_str())
+        .collect();
+    assert_eq!(shown, ["b/equal.txt", "a/all.zip!17.txt"]);
+    assert_eq!(rows[0].a_in_b, rows[1].a_in_b);
+}
+
+#[test]
 fn a_cluster_has_the_files_of_an_archive() {
     let scene = scene();
     let clusters = clusters(&scene);
@@ -167,7 +182,7 @@ fn a_cluster_has_the_files_of_an_archive() {
     assert_eq!(found, compared(&scene, false).1, "the figures of compare");
     // `find` shows the same figures. It lists at least the two files that have the text of a
     // member.
-    let rows = rows_of_archive(&scene);
+    let rows = rows_of(&scene, "a/all.zip");
     let related = rows.iter().filter(|row| row.relation.is_some());
     for row in related {
         assert_eq!(row.relation, Some(Relation::Contains), "{row:?}");
@@ -210,7 +225,7 @@ fn members_beyond_the_first_thousand_are_not_lost_silently() {
     scene.write("b/1003.doc", fake(2, &[text_of(text(1003))]));
     scene.scan();
     let held = ["1002.txt", "1003.doc", "3.txt"];
-    let found: BTreeSet<String> = rows_of_archive(&scene)
+    let found: BTreeSet<String> = rows_of(&scene, "a/all.zip")
         .iter()
         .map(|row| name(&row.path))
         .collect();

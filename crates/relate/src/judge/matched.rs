@@ -121,7 +121,7 @@ impl Match {
         let (a, b) = (self.rank(), other.rank());
         let order = (a.0, a.1).cmp(&(b.0, b.1));
         // Next, the better measures count. If these are equal, the match of the bytes is better.
-        let order = order.then_with(|| rank::compare((b.2, b.3, &[]), (a.2, a.3, &[])));
+        let order = order.then_with(|| rank::compare((b.2, b.3, ()), (a.2, a.3, ())));
         let order = order.then_with(|| a.4.cmp(&b.4));
         // The sizes are compared last, so that the result does not depend on the order of the
         // matches.
