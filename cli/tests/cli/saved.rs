@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::documents::{compare, covered, dirs, groups, printed, saved};
 use crate::environment;
 use crate::reports::{collection, two_trees};
+use resemble_testutil::Environment;
 use resemble_testutil::prose::{lines, paragraphs};
 
 #[test]
@@ -362,4 +363,41 @@ fn a_question_counts_the_shared_bytes_that_a_row_shows() {
     let shared = pairs(1)["pairs"][0]["shared_bytes"].as_u64().unwrap();
     assert_eq!(pairs(shared)["total"], 1);
     assert_eq!(pairs(shared + 1)["total"], 0);
+}
+
+/// Writes a text, and the same words with other bytes: a pair of the relation `same-text`.
+fn same_text() -> Environment {
+    let env = environment();
+    let text = paragraphs(1, 60);
+    env.write("t/a/x.txt", &text);
+    env.write("t/b/y.txt", text.replace(' ', "  "));
+    env
+}
+
+/// Of all shares only 1.000000 is 100 %, and only identical files have it: in every verb, and with
+/// a saved report.
+#[test]
+fn a_least_score_of_all_keeps_only_what_is_identical() {
+    let env = same_text();
+    env.write("t/b/x.txt", paragraphs(1, 60));
+    env.run(["groups", "t", "--format=json", "--output=groups.json"]);
+    env.run(["dirs", "t", "--format=json", "--output=dirs.json"]);
+    let ask = |args: &[&str]| env.run([args, &["--format=json"]].concat()).json();
+    for (min, similar, dirs) in [("99.9%", 2, 1), ("100%", 1, 0)] {
+        let min = format!("--min={min}");
+        let found = ask(&["find", "t/a/x.txt", "--in=t", &min]);
+        assert_eq!(found["total"], similar, "{found}");
+        let found = ask(&["pairs", "t", &min]);
+        assert_eq!(found["total"], similar, "{found}");
+        for from in ["t", "--from=groups.json"] {
+            let found = ask(&["groups", from, &min]);
+            let clusters = found["clusters"].as_array().unwrap();
+            assert_eq!(clusters.len(), similar - 1, "{found}");
+            assert_eq!(found["summary"]["sets"], 1, "{found}");
+        }
+        for from in ["t", "--from=dirs.json"] {
+            let found = ask(&["dirs", from, &min]);
+            assert_eq!(found["total"], dirs, "{from} {found}");
+        }
+    }
 }

@@ -97,7 +97,9 @@ pub fn dirs_with_parts(
     };
     pairs.retain(|pair| {
         let is_identical = || trees.identical(pair.a, pair.b);
-        pair.passes(min, min_shared) || pair.passes(min, least_identical) && is_identical()
+        // Equal texts in other bytes may add up to all of a directory. A row shows less.
+        let is_similar = min < Share::ALL && pair.passes(min, min_shared);
+        is_similar || pair.passes(min, least_identical) && is_identical()
     });
     let mut rows = rows(&trees, &pairs, of.flatten());
     rows.sort_unstable_by(by_saving);

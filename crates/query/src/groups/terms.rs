@@ -167,14 +167,14 @@ impl LinkTerms {
         let by_figures = similarity::relation(false, sizes.0, sizes.1, measures, self.min_shared);
         // Two files that repeat one phrase share much of their bytes, but have no relation.
         let is_phrase = !is_estimate && relation.is_none() && by_figures.is_some();
-        let is_link = found.is_same_text()
-            || !is_phrase
-                && if self.min == Fraction::NONE {
-                    by_figures.is_some()
-                } else {
-                    Fraction::from(raw) >= self.min
-                        && enough_shared(*sizes, (measures, *is_estimate), self.min_shared)
-                };
+        let is_link = Fraction::from(raw) >= self.min
+            && (found.is_same_text()
+                || !is_phrase
+                    && if self.min == Fraction::NONE {
+                        by_figures.is_some()
+                    } else {
+                        enough_shared(*sizes, (measures, *is_estimate), self.min_shared)
+                    });
         if !is_link {
             return None;
         }
