@@ -401,3 +401,24 @@ fn a_least_score_of_all_keeps_only_what_is_identical() {
         }
     }
 }
+
+/// Like identical files, those with the same text need no number of shared bytes.
+#[test]
+fn the_same_text_is_kept_whatever_its_shared_bytes() {
+    let env = same_text();
+    env.run(["groups", "t", "--format=json", "--output=groups.json"]);
+    let compare = ["compare", "t/a", "t/b", "--format=json"];
+    env.run([&compare[..], &["--output=compare.json"]].concat());
+    for from in ["t", "--from=groups.json"] {
+        let found = env.run(["groups", from, "--min-shared=1M", "--format=json"]);
+        let links = &found.json()["clusters"][0]["links"];
+        assert_eq!(links[0]["same_text"], true, "{found:?}");
+    }
+    let rows = |args: &[&str]| {
+        let options = ["--min-shared=1M", "--format=json"];
+        env.run([args, &options].concat()).json()["entries"].clone()
+    };
+    let direct = rows(&["compare", "t/a", "t/b"]);
+    assert_eq!(direct[0]["relation"], "same-text");
+    assert_eq!(rows(&["compare", "--from=compare.json"]), direct);
+}

@@ -457,8 +457,8 @@ pub struct Selection {
     /// Only rows with this score or more: 70%, 70 or .7
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     pub min: Option<Fraction>,
-    /// Only rows with at least BYTES in common chunks; identical files are always listed [default:
-    /// 256]
+    /// Only rows with at least BYTES in common; identical files and those with the same text need
+    /// none [default: 256]
     #[arg(long, value_name = "BYTES", value_parser = values::size)]
     #[arg(hide_short_help = true)]
     pub min_shared: Option<u64>,

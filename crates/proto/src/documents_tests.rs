@@ -230,6 +230,7 @@ fn groups() -> GroupsDocument {
                 a_in_b: half(),
                 b_in_a: half(),
                 shared_bytes: 4,
+                same_text: false,
                 discount: Discount::default(),
             }],
         }],

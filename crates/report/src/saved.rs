@@ -23,6 +23,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
+use resemble_core::Relation;
 use resemble_proto::documents::{Body, DirsDocument, Document, SavedBody, SimilarDirs};
 use resemble_proto::message::{
     Cluster, CompareClass, Comparison, Coverage, Groups, GroupsSummary, IdenticalSet, OnlyGroups,
@@ -66,7 +67,8 @@ pub struct Picked {
     pub exclude: Vec<String>,
     /// The least score of a row, which is its larger containment.
     pub min: Option<Fraction>,
-    /// The least number of shared bytes of a row. Identical files are always kept.
+    /// The least number of shared bytes of a row. Identical files and the same text are always
+    /// kept.
     pub min_shared: Option<u64>,
     /// The least size of a file.
     pub min_size: Option<u64>,
@@ -324,9 +326,12 @@ fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     }
 }
 
-fn has_enough(picked: &Picked, a_in_b: Fraction, b_in_a: Fraction, shared: u64) -> bool {
+/// Returns whether the shares of a row, and its shared bytes, are enough. As in an answer, the same
+/// text needs no number of shared bytes (`None`).
+fn has_enough(picked: &Picked, a_in_b: Fraction, b_in_a: Fraction, shared: Option<u64>) -> bool {
+    let least = picked.min_shared.zip(shared);
     picked.min.is_none_or(|min| a_in_b.max(b_in_a) >= min)
-        && picked.min_shared.is_none_or(|least| shared >= least)
+        && least.is_none_or(|(least, shared)| shared >= least)
 }
 
 fn cut<T>(rows: &mut Vec<T>, top: Option<u64>) {
@@ -473,10 +478,12 @@ pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> Result<()
         let equal = matches!(row.class, CompareClass::Same | CompareClass::Moved);
         let both = row.a.is_some() && row.b.is_some();
         let size = row.size_a.max(row.size_b).unwrap_or(0);
+        let is_same_text = row.told.relation == Some(Relation::SameText);
+        let shared = (!is_same_text).then_some(row.shared_bytes);
         (picked.classes.is_empty() || picked.classes.contains(&row.class))
             && admit(row.a.as_ref(), row.b.as_ref())
             && size >= picked.min_size.unwrap_or(0)
-            && (!both || equal || has_enough(picked, row.a_in_b, row.b_in_a, row.shared_bytes))
+            && (!both || equal || has_enough(picked, row.a_in_b, row.b_in_a, shared))
     });
     body.trees.retain(|tree| {
         (names.admit_folder(&tree.a) || names.admit_folder(&tree.b))
@@ -558,9 +565,10 @@ fn pick_pairs(document: &mut DirsDocument, picked: &Picked, names: &Names) {
     pick_errors(&mut document.errors, names);
     let pairs = &mut document.body.pairs;
     pairs.retain(|row| {
+        let shared = Some(row.shared_bytes);
         names.admit_folder(&row.a)
             && names.admit_folder(&row.b)
-            && (row.identical || has_enough(picked, row.a_in_b, row.b_in_a, row.shared_bytes))
+            && (row.identical || has_enough(picked, row.a_in_b, row.b_in_a, shared))
     });
     if picked.is_filter() {
         document.header.total = pairs.len() as u64;

@@ -379,6 +379,9 @@ pub struct Link {
     pub b_in_a: Fraction,
     /// Bytes of the smaller file in common runs; for an estimate those that common chunks prove.
     pub shared_bytes: u64,
+    /// Both have the same words in the same order. In JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub same_text: bool,
     /// True if the figures are estimates, not measured. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
@@ -574,6 +577,7 @@ mod tests {
             a_in_b: Fraction::ONE,
             b_in_a: Fraction::ONE,
             shared_bytes: u64::MAX,
+            same_text: false,
             layer: Layer::Text,
             discount: Discount::default(),
         };

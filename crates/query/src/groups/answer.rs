@@ -379,6 +379,7 @@ fn row(shown: &Shown<'_>, link: &HalfLink) -> Result<Link, AskError> {
         a_in_b: shares.there,
         b_in_a: shares.back,
         shared_bytes: link.shared(),
+        same_text: link.is_same_text(),
         estimate: shares.is_estimate,
         interval: shares.interval,
         layer: match link.matched_by() {

@@ -133,13 +133,18 @@ impl HalfLink {
         }
     }
 
+    /// Returns whether the link is one between files of the same text.
+    pub(super) const fn is_same_text(&self) -> bool {
+        self.contents & Self::SAME_TEXT != 0
+    }
+
     /// Returns the relation of the two ends, seen from the first. Returns `None` if they share too
     /// little for any relation.
     pub(super) fn relation(&self) -> Option<Relation> {
         let tie = self.tie();
         let is_mostly = |share: Option<u32>| share >= Some(Tie::MOSTLY);
         Some(match (is_mostly(tie.there), is_mostly(tie.back)) {
-            _ if self.contents & Self::SAME_TEXT != 0 => Relation::SameText,
+            _ if self.is_same_text() => Relation::SameText,
             (true, true) => Relation::Near,
             (true, false) => Relation::Contained,
             (false, true) => Relation::Contains,

@@ -260,6 +260,7 @@ impl<'c> MemberNetwork<'c> {
             a_in_b,
             b_in_a,
             shared_bytes: link.shared(),
+            same_text: link.is_same_text(),
             estimate: link.is_estimate(),
             interval: None,
             layer: match link.matched_by() {

@@ -88,9 +88,10 @@ pub(super) fn pick(
     }
     let stays: HashSet<&PathText> = cluster.members.iter().map(|member| &member.path).collect();
     cluster.links.retain(|link| {
+        let shared = (!link.same_text).then_some(link.shared_bytes);
         stays.contains(&link.a)
             && stays.contains(&link.b)
-            && has_enough(picked, link.a_in_b, link.b_in_a, link.shared_bytes)
+            && has_enough(picked, link.a_in_b, link.b_in_a, shared)
     });
     if is_same && (members, links) == (cluster.members.len(), cluster.links.len()) {
         return vec![cluster];

@@ -60,6 +60,7 @@ fn link(a: &str, b: &str, percent: u32) -> Link {
         a_in_b: share(percent),
         b_in_a: share(percent / 2),
         shared_bytes: u64::from(percent),
+        same_text: false,
         discount: Discount::default(),
     }
 }

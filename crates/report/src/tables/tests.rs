@@ -143,6 +143,7 @@ fn discounts_have_columns() {
         a_in_b: Fraction::from_millionths(610_000),
         b_in_a: Fraction::ZERO,
         shared_bytes: 300,
+        same_text: false,
         discount: discount.clone(),
     };
     let mut document = groups();

@@ -449,6 +449,7 @@ fn the_steps_of_a_family() {
         a_in_b: share(score),
         b_in_a: share(score - 1),
         shared_bytes: 1024,
+        same_text: false,
         discount: Discount::default(),
     };
     let family = Cluster {
@@ -529,6 +530,7 @@ fn sets_and_clusters() {
             a_in_b: share(91),
             b_in_a: share(88),
             shared_bytes: 1024,
+            same_text: false,
             discount: Discount::default(),
         }],
     };

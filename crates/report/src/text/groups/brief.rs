@@ -265,6 +265,7 @@ mod tests {
                 a_in_b: share,
                 b_in_a: share,
                 shared_bytes: shared,
+                same_text: false,
                 estimate: false,
                 interval: None,
                 layer: Layer::Bytes,
