@@ -422,3 +422,33 @@ fn the_same_text_is_kept_whatever_its_shared_bytes() {
     assert_eq!(direct[0]["relation"], "same-text");
     assert_eq!(rows(&["compare", "--from=compare.json"]), direct);
 }
+
+/// The total of links is the number of links within the clusters, whether they are shown or not.
+#[test]
+fn the_total_of_links_is_that_of_the_clusters() {
+    let env = environment();
+    let texts: Vec<String> = (1..4).map(|seed| paragraphs(seed, 40)).collect();
+    for (name, text) in [("a", &texts[0]), ("b", &texts[1])] {
+        env.write(&format!("t/{name}1.txt"), text);
+        for (n, word) in [(2, "brook"), (3, "creek")] {
+            let edited = text.replacen("river", word, 2);
+            env.write(&format!("t/{name}{n}.txt"), edited);
+        }
+    }
+    // This file is linked with those of both clusters.
+    env.write("t/both.txt", texts.concat());
+    let ask = |more: &[&str]| {
+        let groups = ["groups", "--format=json"];
+        env.run([&groups[..], more].concat()).json()
+    };
+    env.run(["groups", "t", "--format=json", "--output=groups.json"]);
+    let all = ask(&["--from=groups.json"]);
+    let clusters = all["clusters"].as_array().unwrap();
+    assert_eq!(clusters.len(), 2, "{all}");
+    let links = |cluster: &serde_json::Value| cluster["links"].as_array().unwrap().len();
+    let listed: usize = clusters.iter().map(links).sum();
+    assert_eq!(all["summary"]["links"], listed);
+    assert_eq!(ask(&["t", "--top=1"])["summary"]["links"], listed);
+    let filtered = ask(&["--from=groups.json", "--exclude=no-such"]);
+    assert_eq!(filtered["summary"]["links"], listed);
+}

@@ -102,7 +102,7 @@ pub struct GroupsSummary {
     pub cluster_files: u64,
     /// Bytes of these files.
     pub cluster_bytes: u64,
-    /// Links between similar files, including those from one cluster to another.
+    /// Links within these clusters.
     pub links: u64,
     /// Files that resemble members of clusters, but none of the centres. They are in no cluster.
     #[serde(default)]

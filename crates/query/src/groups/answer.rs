@@ -95,6 +95,10 @@ pub(super) fn clusters(
         .map(|group| (group.to - group.from) as u64)
         .sum();
     summary.cluster_bytes = groups.iter().map(|group| group.bytes).sum();
+    for group in &groups {
+        let of_one = &members[group.from..group.to];
+        links_within(collection, of_one, |_| summary.links += 1)?;
+    }
     if collection.about == About::Everything {
         summary.loose = stars.loose;
     }
@@ -113,9 +117,6 @@ pub(super) fn clusters(
     }
     let in_words = |at: usize, (): &mut ()| cluster(shown, groups[at], &members);
     let clusters: Vec<Cluster> = ordered(groups.len(), || (), in_words)?;
-    if let About::Content(_) = collection.about {
-        summary.links = clusters.iter().map(|one| one.links.len() as u64).sum();
-    }
     Ok(Groups {
         summary,
         identical: Vec::new(),
@@ -137,7 +138,6 @@ pub(super) fn totals(collection: &Collection) -> GroupsSummary {
     GroupsSummary {
         files: collection.scoped.files.len() as u64,
         bytes: collection.table.bytes,
-        links: collection.links.count(),
         components: several.count() as u64,
         ignored: collection.ignored,
         notes: collection.notes.clone(),
@@ -157,21 +157,32 @@ fn with_neighbours(collection: &Collection, place: u32) -> Result<Vec<u32>, AskE
     Ok(members)
 }
 
+/// Calls `take` with every link between two of these members, seen from the lesser one. `members` is
+/// in ascending order.
+fn links_within(
+    collection: &Collection,
+    members: &[u32],
+    mut take: impl FnMut(HalfLink),
+) -> Result<(), AskError> {
+    let mut halves = Vec::new();
+    for &member in members {
+        collection.links.read(member, &mut halves)?;
+        let later = halves.iter().filter(|half| half.to > member);
+        let within = later.filter(|half| members.binary_search(&half.to).is_ok());
+        within.copied().for_each(&mut take);
+    }
+    Ok(())
+}
+
 /// Formats one group. `members` has the members of all groups, ascending within each.
 fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, AskError> {
     let (snapshot, collection) = (shown.snapshot, shown.collection);
     let members = &members[group.from..group.to];
     let mut links = Vec::new();
+    links_within(collection, members, |link| links.push(link))?;
     let mut of_center: Vec<HalfLink> = Vec::new();
-    let mut halves = Vec::new();
-    for &member in members {
-        collection.links.read(member, &mut halves)?;
-        let within = |half: &&HalfLink| members.binary_search(&half.to).is_ok();
-        if member == group.center {
-            of_center = halves.iter().filter(within).copied().collect();
-        }
-        links.extend(halves.iter().filter(within).filter(|half| half.to > member));
-    }
+    collection.links.read(group.center, &mut of_center)?;
+    of_center.retain(|half| members.binary_search(&half.to).is_ok());
     let to_center = |member: u32| {
         let at = of_center.binary_search_by_key(&member, |half| half.to);
         at.ok().map(|at| of_center[at])

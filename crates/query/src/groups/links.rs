@@ -405,11 +405,6 @@ impl Links {
         Ok(kin.into_least())
     }
 
-    /// Returns the number of links.
-    pub(super) fn count(&self) -> u64 {
-        self.starts.last().map_or(0, |&halves| halves / 2)
-    }
-
     /// Returns the number of links of a content.
     pub(super) fn degree(&self, place: u32) -> u64 {
         self.starts[place as usize + 1] - self.starts[place as usize]

@@ -169,7 +169,7 @@ fn what_no_centre_takes_is_counted_and_found_by_name() {
     let summary = &all.summary;
     assert_eq!(
         (summary.loose, summary.links, summary.components),
-        (1, 4, 1)
+        (1, 3, 1)
     );
     let one = asked.groups(&asked.about("d", false));
     assert_eq!(asked.names(&one.clusters[0]), ["d", "b"]);

@@ -148,10 +148,11 @@ fn every_link_has_the_figures_of_find_and_pairs() {
             assert_eq!(shares, (row.b_in_a, row.a_in_b, false));
         }
     }
-    // Groups have a link for every pair that `find` reports as related.
+    // A cluster has a link for every pair of its members that `find` reports as related.
     let files = &asked.snapshot.totals().expect("totals").files;
     let all = pairs.iter().filter(|row| !row.identical);
-    let related = all.filter(|pair| {
+    let within = all.filter(|pair| are_in_one(&answer, &pair.a, &pair.b));
+    let related = within.filter(|pair| {
         let rows = found(&asked, &pair.a);
         rows.iter()
             .any(|row| row.path == pair.b && row.relation.is_some())
@@ -230,12 +231,13 @@ fn no_link_fails_the_definition() {
         seen += 1;
     }
     assert!(seen > 0);
-    // A pair that is related by its measure has a link, even if its estimate was low.
+    // Two members that are related by their measure have a link, even if their estimate was low.
     let paths: Vec<PathText> = (0..11)
         .map(|n| PathText::from(asked.scene.path(&format!("driver-{n:02}.c"))))
         .collect();
     let pairs = (0..11).flat_map(|a| (a + 1..11).map(move |b| (a, b)));
-    let related = pairs.filter(|&(a, b)| {
+    let within = pairs.filter(|&(a, b)| are_in_one(&answer, &paths[a], &paths[b]));
+    let related = within.filter(|&(a, b)| {
         let (proven, sizes) = exact(&paths[a], &paths[b]);
         let least = Relation::MIN_SHARED;
         similarity::relation(false, sizes.0, sizes.1, &proven.measures, least).is_some()
@@ -272,4 +274,12 @@ fn what_cannot_be_read_is_an_estimate_and_says_so() {
     let json = serde_json::to_string(&cluster.links).expect("JSON");
     assert_eq!(json.matches("\"estimate\":true").count(), 2);
     assert!(!json.contains("\"estimate\":false"));
+}
+
+/// Returns whether a cluster has both files.
+fn are_in_one(answer: &Groups, a: &PathText, b: &PathText) -> bool {
+    answer.clusters.iter().any(|cluster| {
+        let has = |path| cluster.members.iter().any(|member| member.path == *path);
+        has(a) && has(b)
+    })
 }
