@@ -5,11 +5,11 @@
 //! So the rest of the program and its output do not depend on the choice.
 //!
 //! 1. With `--local` no daemon is asked. If a daemon is named, by `--socket`, `--state` or one of
-//!    their environment variables, it must answer.
+//!    their environment variables, no other is asked. That of `--socket` must answer.
 //! 2. A question that names no place to look in is about the daemon's roots. Without a daemon it
 //!    has no answer here. A verb about a file (`find FILE`) then asks about the current directory
 //!    (`QuestionPaths::or_here`).
-//! 3. A daemon with another protocol counts as absent, unless a daemon was named. A daemon whose
+//! 3. A daemon with another protocol counts as absent, unless `--socket` names it. A daemon whose
 //!    index has another chunk size than `--chunk-size` counts as absent, too. `-v` reports both.
 
 mod daemon;
@@ -46,7 +46,7 @@ use daemon::own_socket;
 #[cfg(test)]
 pub(crate) use daemon::with_labels;
 pub use daemon::{
-    daemon, is_busy, is_daemon_named, is_socket_named, own_daemon, status, whose, whose_daemon,
+    daemon, is_busy, is_daemon_named, is_daemon_required, own_daemon, status, whose, whose_daemon,
 };
 use local::Local;
 pub(crate) use local::templates;
@@ -112,7 +112,10 @@ impl Backend {
                 Ok(None) => {}
                 // If the daemon is busy, this process does not answer in its place. To read all
                 // files here would slow the daemon even more.
-                Err(error) if is_daemon_named(env, global) || is_busy(&error) => return Err(error),
+                Err(error) if global.socket.is_some() || is_busy(&error) => return Err(error),
+                Err(error) if named.is_empty() && is_daemon_named(env, global) => {
+                    return Err(error);
+                }
                 Err(error) => ui.detail(&error.to_string()),
             }
         }

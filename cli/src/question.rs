@@ -133,8 +133,8 @@ impl QuestionPaths {
             Err(error) => backend::is_busy(&error),
         };
         let asks_daemon = || !global.local && is_there();
-        let is_named = !global.local && backend::is_daemon_named(env, global);
-        if !self.anything || !self.named.is_empty() || is_named || asks_daemon() {
+        let is_required = !global.local && backend::is_daemon_required(env, global);
+        if !self.anything || !self.named.is_empty() || is_required || asks_daemon() {
             return self;
         }
         ui.note("no daemon is asked: these are the files below the current directory");

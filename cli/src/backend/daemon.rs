@@ -22,15 +22,17 @@ pub fn own_daemon(env: &Env, global: &Global) -> CliResult<Client> {
     own_socket(env, global).and_then(|socket| connect_to_own(env, global, &socket))
 }
 
-/// Returns whether a socket was named, by its option or its variable.
-pub fn is_socket_named(env: &Env, global: &Global) -> bool {
-    global.socket.is_some() || env.resemble_socket.is_some()
+/// Returns whether a daemon must answer: the one of `--socket`, or one of another machine. For any
+/// other daemon this process can answer.
+pub fn is_daemon_required(env: &Env, global: &Global) -> bool {
+    global.socket.is_some() || env.resemble_socket.as_deref().is_some_and(is_remote)
 }
 
 /// Returns whether a daemon was named, by its socket or its state folder. Then no other daemon may
 /// answer.
 pub fn is_daemon_named(env: &Env, global: &Global) -> bool {
-    is_socket_named(env, global) || global.state.is_some() || env.resemble_state.is_some()
+    let is_socket_named = global.socket.is_some() || env.resemble_socket.is_some();
+    is_socket_named || global.state.is_some() || env.resemble_state.is_some()
 }
 
 /// Connects to the user's daemon, or else to the system's daemon. Also returns whether it is the

@@ -146,10 +146,10 @@ pub(super) struct AlertsParameters<'a> {
 }
 
 /// Returns the path of the log in the state folder, and its alerts. Like the daemon, it skips lines
-/// that are no alerts. Returns `None` if a socket was named, or if the log cannot be found or
+/// that are no alerts. Returns `None` if a daemon is required, or if the log cannot be found or
 /// opened.
 fn logged(env: &Env, global: &Global) -> Option<(PathBuf, Vec<AlertRow>)> {
-    if backend::is_socket_named(env, global) {
+    if backend::is_daemon_required(env, global) {
         return None;
     }
     let state = places::state_dir(env, global.state.as_deref()).ok()?;

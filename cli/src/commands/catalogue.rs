@@ -10,7 +10,7 @@ use resemble_proto::message::{Answer, WatchOrigin};
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
 
-use crate::backend::is_socket_named;
+use crate::backend::is_daemon_required;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::names::ShownNames;
@@ -29,7 +29,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, action: &CatalogueAct
 /// Lists the kept catalogues in the format of `watch list`.
 fn list(ui: &mut Ui, env: &Env, global: &Global, output: &RowOutput) -> CliResult {
     let mut rows = match kept::watched(env, global) {
-        Err(CliError::NobodyAnswers(_)) if !is_socket_named(env, global) => Vec::new(),
+        Err(CliError::NobodyAnswers(_)) if !is_daemon_required(env, global) => Vec::new(),
         rows => rows?,
     };
     rows.retain(|row| row.origin == WatchOrigin::Catalogue);

@@ -128,7 +128,7 @@ fn daemon(ui: &mut Ui, env: &Env, global: &Global) -> CliResult<Option<Client>> 
     }
     match backend::daemon(env, global) {
         Ok(client) => Ok(Some(client)),
-        Err(error) if backend::is_socket_named(env, global) => Err(error),
+        Err(error) if backend::is_daemon_required(env, global) => Err(error),
         Err(error) => {
             ui.detail(&error.to_string());
             Ok(None)

@@ -175,14 +175,14 @@ pub struct Global {
     #[arg(help_heading = EXPERT)]
     #[arg(
         help = "The daemon's socket [env: RESEMBLE_SOCKET], or ssh://[USER@]HOST[:PORT] for that \
-                of another machine; if either is given, a daemon must answer there"
+                of another machine; with --socket, a daemon must answer there"
     )]
     #[arg(hide_short_help = true)]
     pub socket: Option<PathBuf>,
     /// `--state`.
     #[arg(
         help = "The state folder [env: RESEMBLE_STATE]: index, templates and catalogues; if either \
-                is given, only the daemon that keeps its state there answers"
+                is given, only the daemon that keeps its state there is asked"
     )]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(help_heading = EXPERT)]

@@ -88,7 +88,7 @@ fn keep(ui: &mut Ui, env: &Env, global: &Global, file: &Path, label: &str) -> Cl
                 daemon.import(PathText::from(real), label.to_owned())?;
                 return Ok(());
             }
-            Err(error) if backend::is_socket_named(env, global) => return Err(error),
+            Err(error) if backend::is_daemon_required(env, global) => return Err(error),
             Err(error) => ui.detail(&error.to_string()),
         }
     }

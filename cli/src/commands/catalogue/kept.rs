@@ -12,7 +12,7 @@ use crate::backend;
 use crate::error::{CliResult, Outcome};
 
 /// Returns what the daemon watches. Without a daemon it returns the catalogues in the state folder.
-/// If there are none or a socket was named, it returns the error about the daemon. With `--local`
+/// If there are none or a daemon is required, it returns the error about the daemon. With `--local`
 /// no daemon is asked.
 pub(in crate::commands) fn watched(env: &Env, global: &Global) -> CliResult<Vec<WatchRow>> {
     if global.local {
@@ -21,7 +21,7 @@ pub(in crate::commands) fn watched(env: &Env, global: &Global) -> CliResult<Vec<
     match backend::daemon(env, global) {
         Ok(daemon) => Ok(daemon.watch_list()?),
         Err(error) => match kept(env, global) {
-            rows if rows.is_empty() || backend::is_socket_named(env, global) => Err(error),
+            rows if rows.is_empty() || backend::is_daemon_required(env, global) => Err(error),
             rows => Ok(rows),
         },
     }
@@ -36,7 +36,7 @@ pub(in crate::commands) fn forget(env: &Env, global: &Global, label: &str) -> Cl
                 daemon.watch_remove(catalogued::of_label(label).into())?;
                 return Ok(Outcome::Holds);
             }
-            Err(error) if backend::is_socket_named(env, global) => return Err(error),
+            Err(error) if backend::is_daemon_required(env, global) => return Err(error),
             Err(_) => {}
         }
     }
