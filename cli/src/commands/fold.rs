@@ -4,7 +4,8 @@
 //! represents all of them. The list keeps its order, so a ranking stays a ranking. (Broder et al.
 //! 1997, section 6, fold search results in the same way.)
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use resemble_arguments::{Answering, Global, GroupsArgs, RowFormat, RowOutput};
@@ -12,16 +13,17 @@ use resemble_core::Params;
 use resemble_core::cluster::UnionFind;
 use resemble_proto::documents::{Document, GroupsParameters};
 use resemble_proto::list_body;
-use resemble_proto::message::{Groups, Header, Whole};
+use resemble_proto::message::{Groups, Header, SoftError, Whole};
 use resemble_proto::path::PathText;
+use resemble_proto::pattern::Patterns;
 use resemble_proto::places::Env;
 use resemble_report::document::Extras;
-use resemble_report::quote::quoted;
 use resemble_report::rows::FoldRow;
+use rustix::io::Errno;
 
 use super::groups::{parameters, request};
 use crate::backend::{Backend, inode_of};
-use crate::error::{CliError, CliResult};
+use crate::error::CliResult;
 use crate::lists;
 use crate::names::{self, Named};
 use crate::question::{self, QuestionPaths, Verb};
@@ -35,13 +37,23 @@ pub(super) fn run(
     list: &Path,
 ) -> CliResult {
     let output = args.output.as_rows("--files-from")?;
-    let asked = QuestionPaths::among(&names::read_list(list, args.output.null)?);
-    if let Some(dir) = asked.named.iter().find(|one| one.is_dir()) {
-        return Err(CliError::Usage(format!(
-            "--files-from takes files: {} is a directory",
-            quoted(&dir.shown)
-        )));
-    }
+    let mut asked = QuestionPaths::among(&names::read_list(list, args.output.null)?);
+    let (folders, mut files): (Vec<Named>, _) = asked.named.into_iter().partition(Named::is_dir);
+    let is_folder = io::Error::from(Errno::ISDIR);
+    let error = |dir: Named| SoftError::of_io(dir.shown.as_path().into(), &is_folder);
+    asked.missing.extend(folders.into_iter().map(error));
+    // The answer does not list the files that the filters leave out, so they are left out here.
+    let (filter, mut seen) = (&args.selection, HashSet::new());
+    let patterns = Patterns::new(&filter.include, &filter.exclude)?;
+    files.retain(|one| {
+        let name = one.real.file_name().unwrap_or_default();
+        let size = || one.real.metadata().map_or(0, |meta| meta.len());
+        patterns.admit(Path::new(name))
+            && (filter.min_size == 0 || size() >= filter.min_size)
+            && seen.insert(one.real.clone())
+    });
+    (asked.about, asked.anything) = (files.len(), !files.is_empty());
+    asked.named = files;
     question::run(ui, env, global, &asked, Folding { args, output })
 }
 
@@ -116,11 +128,11 @@ fn folded(listed: &[Named], groups: &Groups) -> Vec<FoldRow> {
     let mut first: Vec<u32> = Vec::with_capacity(listed.len());
     let mut inodes = HashMap::new();
     for (number, one) in (0u32..).zip(listed) {
+        numbers.insert(one.real.clone(), number);
         // An answer names only one of several hard links. So files with the same inode get the same
         // number here, and are in one cluster.
-        let same = *numbers.entry(one.real.clone()).or_insert(number);
-        let linked = inode_of(&one.real).map_or(same, |inode| *inodes.entry(inode).or_insert(same));
-        first.push(linked);
+        let inode = inode_of(&one.real);
+        first.push(inode.map_or(number, |inode| *inodes.entry(inode).or_insert(number)));
     }
     let mut clusters = UnionFind::new(listed.len() as u32);
     for (number, &same) in (0u32..).zip(&first) {

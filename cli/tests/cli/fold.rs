@@ -78,12 +78,31 @@ fn what_is_no_file_is_said() {
     let gone = env.feed(["groups", "--files-from", "-"], b"d/original.txt\nd/gone\n");
     assert_eq!((gone.code, gone.text().as_str()), (2, "d/original.txt\n"));
     assert!(gone.err.contains("d/gone: No such file"), "{}", gone.err);
-    let dir = env.feed(["groups", "--files-from", "-"], b"d\n");
-    assert!(
-        dir.code == 2 && dir.err.contains("d is a directory"),
-        "{}",
-        dir.err
-    );
+    let dir = env.feed(["groups", "--files-from", "-"], b"d\nd/original.txt\n");
+    assert_eq!((dir.code, dir.text().as_str()), (2, "d/original.txt\n"));
+    assert!(dir.err.contains("d: Is a directory"), "{}", dir.err);
     let nothing = env.feed(["groups", "--files-from", "-"], b"");
     assert_eq!((nothing.code, nothing.text().as_str()), (1, ""));
+}
+
+#[test]
+fn a_file_that_a_filter_leaves_out_has_no_line() {
+    let env = hits();
+    let ask = |more: &[&str]| {
+        let list = ["groups", "--files-from", "-"];
+        env.feed([&list[..], more].concat(), LIST.as_bytes())
+    };
+    let large = ask(&["--min-size=1K", "--exclude=edited*"]);
+    large.is(0, "d/original.txt  +1\nd/linked.txt  +1\n", "");
+    ask(&["--include=short"]).is(0, "d/short\n", "");
+    let none = ask(&["--include=no-such"]);
+    assert_eq!((none.code, none.text().as_str()), (1, ""));
+}
+
+#[test]
+fn a_name_that_is_listed_again_counts_once() {
+    let env = hits();
+    let list = b"d/edited.txt\nd/edited.txt\nd/../d/edited.txt\nd/a-copy.txt\n";
+    let text = env.feed(["groups", "--files-from", "-"], list);
+    text.is(0, "d/edited.txt  +1\n", "");
 }
