@@ -374,14 +374,20 @@ fn same_text() -> Environment {
     env
 }
 
+/// Saves the report of a question in the working directory.
+fn save(env: &Environment, question: &[&str], name: &str) {
+    let ran = env.run([question, &["--format=json", "--output", name]].concat());
+    assert!(ran.code < 2, "{ran:?}");
+}
+
 /// Of all shares only 1.000000 is 100 %, and only identical files have it: in every verb, and with
 /// a saved report.
 #[test]
 fn a_least_score_of_all_keeps_only_what_is_identical() {
     let env = same_text();
     env.write("t/b/x.txt", paragraphs(1, 60));
-    env.run(["groups", "t", "--format=json", "--output=groups.json"]);
-    env.run(["dirs", "t", "--format=json", "--output=dirs.json"]);
+    save(&env, &["groups", "t"], "groups.json");
+    save(&env, &["dirs", "t"], "dirs.json");
     let ask = |args: &[&str]| env.run([args, &["--format=json"]].concat()).json();
     for (min, similar, dirs) in [("99.9%", 2, 1), ("100%", 1, 0)] {
         let min = format!("--min={min}");
@@ -406,9 +412,8 @@ fn a_least_score_of_all_keeps_only_what_is_identical() {
 #[test]
 fn the_same_text_is_kept_whatever_its_shared_bytes() {
     let env = same_text();
-    env.run(["groups", "t", "--format=json", "--output=groups.json"]);
-    let compare = ["compare", "t/a", "t/b", "--format=json"];
-    env.run([&compare[..], &["--output=compare.json"]].concat());
+    save(&env, &["groups", "t"], "groups.json");
+    save(&env, &["compare", "t/a", "t/b"], "compare.json");
     for from in ["t", "--from=groups.json"] {
         let found = env.run(["groups", from, "--min-shared=1M", "--format=json"]);
         let links = &found.json()["clusters"][0]["links"];
@@ -441,7 +446,7 @@ fn the_total_of_links_is_that_of_the_clusters() {
         let groups = ["groups", "--format=json"];
         env.run([&groups[..], more].concat()).json()
     };
-    env.run(["groups", "t", "--format=json", "--output=groups.json"]);
+    save(&env, &["groups", "t"], "groups.json");
     let all = ask(&["--from=groups.json"]);
     let clusters = all["clusters"].as_array().unwrap();
     assert_eq!(clusters.len(), 2, "{all}");

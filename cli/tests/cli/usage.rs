@@ -556,3 +556,35 @@ fn the_unit_of_bytes_is_text_off() {
     assert!(found("words").contains("a.zip!a.txt"));
     assert!(!found("bytes").contains('!'));
 }
+
+/// The examples of pipes and rules in the help do what they say, in any shell.
+#[test]
+fn examples_of_the_help_run() {
+    let env = environment();
+    let home = env.home();
+    for folder in ["Photos/phone", "Documents"] {
+        std::fs::create_dir_all(home.join(folder)).unwrap();
+        std::fs::write(home.join(folder).join("a"), paragraphs(1, 20)).unwrap();
+        std::fs::write(home.join(folder).join("../b"), paragraphs(1, 20)).unwrap();
+        std::fs::write(home.join(folder).join("c"), paragraphs(1, 20)).unwrap();
+    }
+    env.write("../old/a.c", paragraphs(1, 20));
+    env.write("b.c", paragraphs(1, 20));
+    let programs = std::path::Path::new(env!("CARGO_BIN_EXE_resemble")).parent();
+    let path = format!("{}:/usr/bin:/bin", programs.unwrap().display());
+    for (verb, part, expected) in [
+        ("groups", "--format fdupes", "/Documents/c"),
+        ("groups", "--keep not-in:", ""),
+        ("find", "--format tsv", "b.c\t../old/a.c\t1.000000"),
+    ] {
+        let help = env.run([verb, "--help"]).text();
+        let mut lines = help.lines().map(str::trim);
+        let example = lines.find(|line| line.starts_with("resemble") && line.contains(part));
+        let mut shell = env.foreign("sh");
+        shell.args(["-c", example.unwrap()]).env("PATH", &path);
+        let ran = resemble_testutil::finish(&mut shell, b"");
+        assert_eq!(ran.code, 0, "{example:?} {ran:?}");
+        assert!(ran.text().contains(expected), "{example:?} {ran:?}");
+    }
+    assert!(env.path("plan.sh").exists());
+}

@@ -22,7 +22,7 @@ Examples:
       All earlier and later versions of one file, step by step.
   resemble groups ~/Documents --format html -o groups.html
       The report as one page for a browser.
-  resemble groups ~/Documents --format fdupes -0 | xargs -0 ls -l
+  resemble groups ~/Documents --format fdupes -0 | tr -s '\\0' | xargs -0r ls -l
       Identical files for another program.
   grep -rl invoice ~/Documents | resemble groups --files-from -
       The hits, one line for all versions of one text.
@@ -30,7 +30,7 @@ Examples:
       A smaller archive: similar files stand side by side.
   resemble groups ~/Documents --plan reflink -o plan.sh
       A script for review: identical files share their blocks.
-  resemble groups ~/Photos --plan trash --keep not-in:~/Photos/phone --keep oldest -o plan.sh
+  resemble groups ~/Photos --plan trash --keep not-in:$HOME/Photos/phone --keep oldest -o plan.sh
       A script that moves copies to the trash; those outside of one folder stay.
   resemble groups ~/Documents --plan trash --superseded 95% --keep newest -o plan.sh
       The same for earlier versions too, each with what would be lost.

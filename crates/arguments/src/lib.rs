@@ -115,7 +115,7 @@ Examples:
       Where is that text, or most of it?
   resemble find secret.txt --holders --in /srv --min-shared 100
       Every file that holds a part of it, where, and whose it is: to purge a text.
-  resemble find *.c --in ../old --format tsv | sort -k5,5
+  resemble find *.c --in ../old --format tsv | cut -f 1,2,7
       For another program: tab-separated, fractions instead of percents.
   resemble find report.txt --socket ssh://nas
       Which machine has it, or a version of it? The file stays here, and the figures are
