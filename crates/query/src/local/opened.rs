@@ -78,6 +78,10 @@ impl OpenedIndex {
     }
 }
 
+/// The message about a cache that another command has locked. That is no fault: this command answers
+/// without a cache.
+const IN_USE: &str = "it is in use by another question; this one reads the files itself";
+
 /// The reason why a cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum Unusable {
@@ -94,7 +98,8 @@ enum Unusable {
 fn usable(path: &Path, params: &Params) -> Result<(Index, Option<String>), Unusable> {
     let opened = Index::open(path, params, &Options::default());
     let (index, aside) = opened.map_err(|error| match error {
-        OpenError::InUse { .. } | OpenError::DiskFull { .. } => Unusable::Now(error.to_string()),
+        OpenError::InUse { .. } => Unusable::Now(IN_USE.to_owned()),
+        OpenError::DiskFull { .. } => Unusable::Now(error.to_string()),
         error => Unusable::AsItIs(error.to_string()),
     })?;
     match catalogue::unload_stray(&index, &[]) {
