@@ -199,9 +199,9 @@ impl Ui {
     }
 
     /// Sends results to the file, if one is given. The file is created when the first byte is
-    /// written.
+    /// written. `-` is standard output.
     pub fn redirect(&mut self, output: Option<&Path>) {
-        if let Some(path) = output {
+        if let Some(path) = output.filter(|path| *path != Path::new("-")) {
             self.out = Target::File {
                 path: path.to_owned(),
                 file: None,

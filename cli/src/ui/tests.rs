@@ -202,6 +202,17 @@ fn quiet_is_quiet_but_errors_are_said() {
 }
 
 #[test]
+fn a_dash_as_the_output_file_is_standard_output() {
+    let (mut ui, out, _) = ui(true);
+    ui.redirect(Some(Path::new("-")));
+    let name = ui.name(&"a b".into(), Tint::Plain);
+    ui.lines(&[vec![name]], b'\n').unwrap();
+    ui.finish(Ok(Outcome::Holds));
+    assert_eq!(out.text(), "'a b'\n");
+    assert!(!Path::new("-").exists());
+}
+
+#[test]
 fn the_output_file_is_made_with_the_first_byte() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("out");

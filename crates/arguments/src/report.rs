@@ -223,7 +223,7 @@ impl ListOutput {
 }
 
 fn not_for_a_terminal(output: Option<&Path>) -> Result<(), OutputError> {
-    if output.is_none() && is_terminal() {
+    if output.is_none_or(|path| path == Path::new("-")) && is_terminal() {
         return Err(OutputError::Workbook);
     }
     Ok(())
