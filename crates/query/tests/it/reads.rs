@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::scene::Scene;
+use resemble_core::ByteLen;
 use resemble_index::{FileState, Snapshot};
 use resemble_scan::ingest::{
     Cause, Committed, Listing, Observer, Report, Scope, Target, Unobserved,
@@ -430,6 +431,55 @@ fn ignore_files_that_come_change_and_go_rule_at_once() {
         .map(|name| Target::entry(scene.path(name), Cause::Modified));
     scene.look(&targets);
     assert_eq!(scene.state("sub/deep/c.log"), None);
+}
+
+/// Each ignore file here is left out itself, so the index has no stat of it.
+#[test]
+fn ignore_files_that_are_left_out_rule_at_once() {
+    let mut scene = Scene::with(|mut options| {
+        options.roots[0].ignore = true;
+        options.roots[0].exclude = vec![".ignore".to_owned()];
+        options.roots[0].max_size = Some(ByteLen(600));
+        options
+    });
+    scene.write("sub/deep/a.log", text(1, 500));
+    scene.write("sub/deep/b.txt", text(2, 500));
+    scene.scan();
+    let long = "*.log\n".repeat(200);
+    for (name, rule, a, b) in [
+        (".gitignore", "*\n", false, false),
+        (".gitignore", ".gitignore\n*.txt\n", true, false),
+        (".gitignore", "*\n!deep/\n!*.txt\n", false, true),
+        (".gitignore", "", true, true),
+        (".gitignore", long.as_str(), false, true),
+        (".gitignore", "", true, true),
+        (".ignore", "*.log\n", false, true),
+        (".ignore", "*.txt\n", true, false),
+    ] {
+        scene.write(&format!("sub/{name}"), rule);
+        let path = scene.path(&format!("sub/{name}"));
+        scene.look(&[Target::entry(path, Cause::Modified)]);
+        let there = |name: &str| scene.state(name).is_some();
+        let now = (there("sub/deep/a.log"), there("sub/deep/b.txt"));
+        assert_eq!(now, (a, b), "{name} {rule:?}");
+        scene.assert_as_fresh("after a rule changed");
+    }
+    // A listing of their directory alone finds what appeared, and what is no file any more.
+    let listing = [Target::entry(scene.path("sub"), Cause::Unknown)];
+    for name in [".ignore", ".gitignore"] {
+        fs::remove_file(scene.path(&format!("sub/{name}"))).expect("removed");
+    }
+    scene.look(&listing);
+    for (rule, there) in [("*\n", false), ("", true), ("*.log\n", false)] {
+        scene.write("sub/.gitignore", rule);
+        scene.look(&listing);
+        assert_eq!(scene.state("sub/deep/a.log").is_some(), there, "{rule:?}");
+    }
+    fs::remove_file(scene.path("sub/.gitignore")).expect("removed");
+    scene.write("sub/.gitignore/x", "a file in a directory");
+    scene.look(&listing);
+    assert!(scene.state("sub/deep/a.log").is_some());
+    scene.assert_as_fresh("a directory has the name of an ignore file");
 }
 
 /// An event for a file below the new name is handled before the rename of its directory. So the

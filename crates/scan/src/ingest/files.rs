@@ -62,10 +62,6 @@ impl Run<'_> {
         if let Some(other) = there.as_ref().filter(|there| !is_same_file(there, &row)) {
             self.look_at_names.insert(other.id);
         }
-        if let Some(most) = place.root.max_size.filter(|most| row.size > *most) {
-            self.too_large(path, row, there.as_ref(), most);
-            return Ok(());
-        }
         let seen = Sighting {
             place,
             path,
@@ -75,6 +71,10 @@ impl Run<'_> {
             read_now,
             all_below: listed.is_some_and(|(_, below)| below),
         };
+        if let Some(most) = place.root.max_size.filter(|most| seen.row.size > *most) {
+            self.too_large(seen, there.as_ref(), most);
+            return Ok(());
+        }
         match there {
             Some(known) if is_same_file(&known, &seen.row) => self.known_file(&seen, &known),
             there => self.other_file(&seen, there),
@@ -275,7 +275,8 @@ impl Run<'_> {
 
     /// Records a file that its root leaves out because of its size, unless the index has that
     /// already.
-    fn too_large(&mut self, path: &Path, stat: FileStat, known: Option<&FileRow>, most: ByteLen) {
+    fn too_large(&mut self, seen: Sighting<'_>, known: Option<&FileRow>, most: ByteLen) {
+        let (path, stat) = (seen.path, seen.row);
         self.assumed.note(&stat, None);
         let reason = format!("larger than {} bytes, the most of its root", most.0);
         let is_known = |row: &FileRow| {
@@ -283,6 +284,7 @@ impl Run<'_> {
             row.stat == stat && matches!(state, FileState::Skipped(known) if *known == reason)
         };
         if !known.is_some_and(is_known) {
+            self.rules_changed(seen.place, path, seen.all_below);
             self.push(Change::File {
                 path: path.to_owned(),
                 stat,

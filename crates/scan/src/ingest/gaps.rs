@@ -127,10 +127,11 @@ impl Run<'_> {
             let path = visit.path.join(name);
             let at = known.binary_search_by(|(known, _)| known.cmp(name));
             let known = at.ok().map(|at| &known[at].1.entry);
-            if matches!(known, Some(Entry::File(_))) {
+            let gap = Gap::LeftOut(*rule);
+            if known != Some(&Entry::Gap(gap)) {
                 self.rules_changed(place, &path, visit.below);
             }
-            self.leave(&path, known, Gap::LeftOut(*rule))?;
+            self.leave(&path, known, gap)?;
         }
         Ok(())
     }
@@ -156,7 +157,15 @@ impl Run<'_> {
 
     /// Like [`Self::leave`], for a name in an event. If the directory of the name is not in the
     /// index, nothing is stored, because listing that directory will find the name.
-    pub(super) fn leave_named(&mut self, path: &Path, gap: Gap) -> Result<(), IngestError> {
+    pub(super) fn leave_named(
+        &mut self,
+        place: &Place,
+        path: &Path,
+        gap: Gap,
+    ) -> Result<(), IngestError> {
+        // The rules of an ignore file apply even if it is left out itself. The index has no stat of
+        // it, so each event counts as a change.
+        self.rules_changed(place, path, false);
         let known = self.snapshot.entry(path)?;
         let above = match path.parent() {
             Some(above) => self.snapshot.entry(above)?,

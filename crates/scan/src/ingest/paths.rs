@@ -194,7 +194,7 @@ impl Run<'_> {
         let is_dir = stat.kind == Kind::Dir;
         if path != place.root.path && place.excluded.holds(path, is_dir) {
             self.report.ignored += 1;
-            return self.leave_named(path, Gap::LeftOut(LeftOutRule::Exclude));
+            return self.leave_named(&place, path, Gap::LeftOut(LeftOutRule::Exclude));
         }
         let mut rules = None;
         if place.root.ignore && path != place.root.path {
@@ -203,7 +203,7 @@ impl Run<'_> {
             };
             if Rules::ignore(above.as_ref(), path, is_dir) {
                 self.report.ignored += 1;
-                return self.leave_named(path, Gap::LeftOut(LeftOutRule::Ignore));
+                return self.leave_named(&place, path, Gap::LeftOut(LeftOutRule::Ignore));
             }
             rules = above;
         }

@@ -132,6 +132,7 @@ impl Run<'_> {
         self.report.progress.dirs += 1;
         self.denied.remove(&visit.path);
         if visit.known.is_none() {
+            self.rules_changed(place, &visit.path, false);
             self.push(Change::Dir(visit.path.clone()));
             self.entered_new(visit.path.clone());
         } else {
@@ -323,6 +324,7 @@ impl Run<'_> {
         if let Some(Entry::File(file)) = known
             && stat.kind != Kind::File
         {
+            self.rules_changed(place, path, listed.is_some_and(|(_, below)| below));
             self.look_at_names.insert(file);
         }
         match stat.kind {
