@@ -64,6 +64,9 @@ pub struct NewPart {
 /// The result of searching a content for parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewLook {
+    /// The content counts as not searched: [`crate::Look::Unseen`]. Parts from an earlier search
+    /// are dropped.
+    Unseen,
     /// The content cannot be taken apart. Parts from an earlier search are kept.
     Plain,
     /// The content was taken apart. The parts replace those of an earlier search.

@@ -37,6 +37,7 @@ impl Batch<'_, '_> {
             // stay.
             NewLook::Plain if self.contents.seen(container)?.look == Look::Apart => return Ok(()),
             NewLook::Plain => (Vec::new(), Vec::new(), None, Look::Plain),
+            NewLook::Unseen => (Vec::new(), Vec::new(), None, Look::Unseen),
             NewLook::Apart {
                 parts,
                 skipped,

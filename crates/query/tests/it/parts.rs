@@ -12,7 +12,7 @@ use resemble_proto::message::{
 };
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
-use resemble_scan::ingest::{Cause, Ingest, Target, Unobserved};
+use resemble_scan::ingest::{Cause, Ingest, RootOptions, Target, Unobserved};
 
 use crate::plain;
 use crate::plain::pairs_with_parts;

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::Path;
 use std::time::Duration;
 
+use resemble_core::ContentId;
 use resemble_index::{Change, Look, NewLook};
 
 use super::documents::{Outcome, Owner, TakenApart};
@@ -73,6 +74,19 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Returns whether a file with this content is in a root whose documents are taken apart. A
+    /// file in no root is one of a catalogue, which has its parts from there.
+    pub(super) fn is_with_text(&self, content: ContentId) -> Result<bool, IngestError> {
+        for file in self.snapshot.files_of(content)? {
+            let paths = self.snapshot.paths(file)?;
+            let mut roots = paths.iter().map(|path| self.area.root_of(path));
+            if roots.any(|root| root.is_none_or(|root| root.text)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Adds the results of finished documents to the batch.
     pub(super) fn take_documents(&mut self) -> Result<(), IngestError> {
         while let Some(taken) = self.documents.take_ready() {
@@ -133,6 +147,11 @@ impl Run<'_> {
                         self.look_again(path);
                     }
                 }
+                return Ok(());
+            }
+            Outcome::Apart(_) if !self.is_with_text(content)? => {
+                // The option was switched off while the content waited.
+                self.documents.settle(content);
                 return Ok(());
             }
             Outcome::Plain => NewLook::Plain,

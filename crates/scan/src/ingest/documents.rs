@@ -17,6 +17,7 @@
 
 mod queue;
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -76,6 +77,8 @@ pub(super) struct DocumentBatch {
     pub(super) due: Vec<(PathBuf, Owner)>,
     /// Contents that were taken apart. The batch has the result of each.
     pub(super) looked: Vec<ContentId>,
+    /// Contents in roots without text whose files were looked up in this reconcile.
+    pub(super) looked_up: HashSet<ContentId>,
     /// True if one of these results took long, so that the batch should be made durable at once.
     pub(super) is_dear: bool,
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use resemble_core::{ByteLen, ContentId};
-use resemble_index::{Change, FileRow, FileStat, FileState, Look, NewState};
+use resemble_index::{Change, FileRow, FileStat, FileState, Look, NewLook, NewState};
 
 use super::batch::Link;
 use super::pool::Job;
@@ -85,6 +85,9 @@ impl Run<'_> {
     fn known_file(&mut self, seen: &Sighting<'_>, known: &FileRow) -> Result<(), IngestError> {
         let Sighting { path, row, .. } = seen;
         let unsettled = matches!(known.state, FileState::Unsettled(_));
+        if let Some(content) = known.state.content().filter(|_| !seen.place.root.text) {
+            self.drop_parts(path, content)?;
+        }
         if known.stat.nlink != row.nlink {
             self.look_at_names.insert(known.id);
         }
@@ -301,6 +304,28 @@ impl Run<'_> {
         let row = self.snapshot.content(content)?;
         let is_unseen = row.is_some_and(|row| row.look == Look::Unseen);
         Ok(is_unseen && !self.documents.has(content))
+    }
+
+    /// Drops the parts of a content, if `text` was switched off for all roots of its files.
+    fn drop_parts(&mut self, path: &Path, content: ContentId) -> Result<(), IngestError> {
+        let row = match &self.options.part_reader {
+            Some(_) => self.snapshot.content(content)?,
+            // A question that takes nothing apart leaves the parts to the next one that does.
+            None => None,
+        };
+        let Some(row) = row.filter(|row| row.look == Look::Apart || row.parts > 0) else {
+            return Ok(());
+        };
+        // A content of many files is looked up once in a reconcile.
+        if self.apart.looked_up.insert(content) && !self.is_with_text(content)? {
+            let look = Change::Look {
+                path: path.to_owned(),
+                content: row.digest,
+                look: NewLook::Unseen,
+            };
+            self.batch.extend(self.pool.given(), Some(look));
+        }
+        Ok(())
     }
 
     /// Returns whether a file can be taken apart under its new name, but could not be under its old

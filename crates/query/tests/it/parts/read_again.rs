@@ -55,6 +55,53 @@ fn the_layer_can_be_switched_on_later() {
     scene.ingest = off;
 }
 
+/// Two roots have equal documents. The parts stay until the option is off for both.
+#[test]
+fn the_layer_can_be_switched_off_later() {
+    let scene = Scene::with_parts();
+    let text = sentences(1, 30);
+    for root in ["a", "b"] {
+        scene.write(&format!("{root}/{root}.docx"), fake(1, &[text_of(&text)]));
+        scene.write(&format!("{root}/{root}.txt"), &text);
+    }
+    // The files have settled, so only the switched option has an effect.
+    let mut ingest = scene.later();
+    let roots = [scene.path("a"), scene.path("b")];
+    for (texts, expected) in [
+        ([true, true], Look::Apart),
+        ([false, true], Look::Apart),
+        ([false, false], Look::Unseen),
+        ([false, true], Look::Apart),
+        ([true, false], Look::Apart),
+        ([false, false], Look::Unseen),
+    ] {
+        let options = texts.into_iter().zip(&roots);
+        let options = options.map(|(text, root)| RootOptions {
+            text,
+            ..RootOptions::new(root)
+        });
+        ingest.set_roots(options.collect());
+        let targets = roots.each_ref().map(Target::subtree);
+        let scanned = ingest.reconcile(&targets, &mut Unobserved);
+        scanned.expect("scanned");
+        assert_eq!(look(&scene, "a/a.docx"), expected, "{texts:?}");
+        let by_text = found_by(&scene, "a/a.txt");
+        let has_text = by_text.iter().any(|(path, ..)| path.ends_with("docx"));
+        assert_eq!(has_text, expected == Look::Apart, "{texts:?}");
+    }
+    // A question that takes nothing apart leaves the parts to the next one.
+    let mut options = ingest.options().clone();
+    options.roots[0].text = true;
+    let targets = roots.each_ref().map(Target::subtree);
+    let mut on = Ingest::new(Arc::clone(&scene.index), options.clone());
+    on.reconcile(&targets, &mut Unobserved).expect("scanned");
+    options.roots[0].text = false;
+    options.part_reader = None;
+    let mut off = Ingest::new(Arc::clone(&scene.index), options);
+    off.reconcile(&targets, &mut Unobserved).expect("scanned");
+    assert_eq!(look(&scene, "a/a.docx"), Look::Apart);
+}
+
 /// A reader that differs from [`Fake`]: it does not take apart files called `*.conv`.
 #[derive(Debug)]
 struct Other(Fake);
