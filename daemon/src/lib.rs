@@ -210,7 +210,7 @@ impl Daemon {
             cache_bytes: INDEX_CACHE,
             boilerplate_limit: config.boilerplate,
         };
-        let (index, (roots, rules)) = open_with_roots(config, &path, &options)?;
+        let (index, RuledRoots(roots, rules)) = open_with_roots(config, &path, &options)?;
         let source = NotifySource::new(&config.state.join(COOKIES))?;
         let runtime = runtime().map_err(StartError::Thread)?;
         // From here on a signal ends the daemon cleanly, even while it starts.
@@ -357,12 +357,15 @@ fn runtime() -> io::Result<Runtime> {
         .build()
 }
 
+/// The roots of a start, and the rules of all roots.
+struct RuledRoots(Vec<Root>, RuleBook);
+
 /// Opens the index, and returns it with the roots of this start and their rules.
 fn open_with_roots(
     config: &Config,
     path: &Path,
     options: &IndexOptions,
-) -> Result<(Arc<Index>, (Vec<Root>, RuleBook)), StartError> {
+) -> Result<(Arc<Index>, RuledRoots), StartError> {
     let roots_file = config.state.join(ROOTS_FILE);
     let index = open_index(config, path, options)?;
     roots::restore(&index, &roots_file);
@@ -534,7 +537,7 @@ fn prepare_state(state: &Path) -> Result<(), StartError> {
 /// Returns the roots of the configuration and the command line, and those of `watch add`, with the
 /// rules of all roots. A root of the configuration file that `watch remove` has removed is left
 /// out.
-fn all_roots(config: &Config, index: &Index) -> Result<(Vec<Root>, RuleBook), StartError> {
+fn all_roots(config: &Config, index: &Index) -> Result<RuledRoots, StartError> {
     let snapshot = index.snapshot()?;
     let roots_file = config.state.join(ROOTS_FILE);
     let (kept, removed) = (
@@ -595,7 +598,7 @@ fn all_roots(config: &Config, index: &Index) -> Result<(Vec<Root>, RuleBook), St
             None => StartError::NoRoots,
         });
     }
-    Ok((all, rules))
+    Ok(RuledRoots(all, rules))
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ pub struct RuleSet {
 impl RuleSet {
     /// Returns these rules, with those of `base` where these set none. A rule of the scan that has
     /// its default value counts as not set.
+    #[must_use]
     pub fn or(&self, base: &Self) -> Self {
         let (scan, alerts) = (&self.scan, self.alerts.clone());
         let exclude = if scan.exclude.is_empty() {

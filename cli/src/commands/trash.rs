@@ -25,7 +25,9 @@ use crate::ui::Ui;
 pub(super) fn run(ui: &mut Ui, args: &TrashArgs) -> CliResult {
     if args.r#where.is_none() {
         // Nothing is moved if one of the names is refused.
-        args.files.iter().try_for_each(|file| regular(file).map(drop))?;
+        args.files
+            .iter()
+            .try_for_each(|file| regular(file).map(drop))?;
     }
     for file in &args.files {
         let place = match &args.r#where {

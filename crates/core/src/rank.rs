@@ -13,7 +13,7 @@ use crate::similarity::Measures;
 /// Compares two rows (score, measures, the caller's own key); `Less` sorts first.
 ///
 /// Among equal scores, rows without a containment (too small to judge) sort last.
-pub fn compare<K: Ord>(a: (Score, &Measures, K), b: (Score, &Measures, K)) -> Ordering {
+pub fn compare<K: Ord + Copy>(a: (Score, &Measures, K), b: (Score, &Measures, K)) -> Ordering {
     b.0.cmp(&a.0)
         .then_with(|| b.1.a_in_b.cmp(&a.1.a_in_b))
         .then_with(|| b.1.resemblance.cmp(&a.1.resemblance))
