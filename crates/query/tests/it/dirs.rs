@@ -28,7 +28,7 @@ fn ask(scene: &Scene, request: DirsRequest) -> Answer<DirRow> {
     dirs(&snapshot, &request, scene.temp.root()).expect("an answer")
 }
 
-fn all(scene: &Scene) -> Vec<DirRow> {
+pub(crate) fn all(scene: &Scene) -> Vec<DirRow> {
     let answer = ask(scene, DirsRequest::default());
     assert_eq!(answer.errors, []);
     for row in &answer.rows {
@@ -38,7 +38,7 @@ fn all(scene: &Scene) -> Vec<DirRow> {
     answer.rows
 }
 
-fn listed(scene: &Scene, dir: &str) -> Vec<DirRow> {
+pub(crate) fn listed(scene: &Scene, dir: &str) -> Vec<DirRow> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let (rows, total) = listing(&snapshot, &scene.path(dir), None).expect("a listing");
     assert_eq!(rows.len(), total.min(100));
@@ -46,7 +46,7 @@ fn listed(scene: &Scene, dir: &str) -> Vec<DirRow> {
 }
 
 /// Returns, for each row, both names below the root and both shares in percent.
-fn shown(scene: &Scene, rows: &[DirRow]) -> Vec<(String, String, u32, u32)> {
+pub(crate) fn shown(scene: &Scene, rows: &[DirRow]) -> Vec<(String, String, u32, u32)> {
     let name = |path: &Path| {
         let below = path.strip_prefix(scene.root()).expect("in the tree");
         below.display().to_string()
@@ -424,45 +424,6 @@ fn a_listing_says_what_the_question_about_one_directory_says() {
         shown(&scene, &listed(&scene, "one")),
         [one("one", "three/a/b", 100, 100), one("one", "two", 99, 76)]
     );
-}
-
-/// A directory that has versions of a file resembles another that has one of these versions, and
-/// each directory that has a hard link of a similar file.
-#[test]
-fn a_listing_counts_versions_in_the_directory_itself_and_all_hard_links() {
-    let mut scene = Scene::new();
-    let page = prose(1, 8000);
-    let version = |n: u64| edited(&page, n, 6);
-    for n in 0..5 {
-        scene.write(&format!("work/report-{n}"), version(n));
-    }
-    scene.write("last/report", version(4));
-    scene.write("first/report", version(0));
-    let other = prose(2, 8000);
-    scene.write("x/f", &other);
-    fs::create_dir(scene.path("y")).expect("a folder");
-    fs::hard_link(scene.path("x/f"), scene.path("y/f")).expect("a link");
-    scene.write("z/g", edited(&other, 1, 6));
-    scene.scan();
-    let pairs = all(&scene);
-    for dir in ["work", "last", "first", "x", "y", "z"] {
-        let names = |rows: &[DirRow]| {
-            let rows = shown(&scene, rows).into_iter();
-            let with_first = rows.map(|(a, b, a_in_b, b_in_a)| {
-                if a == dir {
-                    (a, b, a_in_b, b_in_a)
-                } else {
-                    (b, a, b_in_a, a_in_b)
-                }
-            });
-            let mut of_dir: Vec<_> = with_first.filter(|row| row.0 == dir).collect();
-            of_dir.sort();
-            of_dir
-        };
-        let expected = names(&pairs);
-        assert_eq!(expected.len(), 2, "{dir}: {pairs:?}");
-        assert_eq!(names(&listed(&scene, dir)), expected, "{dir}");
-    }
 }
 
 #[test]

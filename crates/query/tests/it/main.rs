@@ -7,6 +7,7 @@ mod catalogues;
 mod compare;
 mod convergence;
 mod covered;
+mod dir_listings;
 mod dirs;
 mod edited;
 mod estimates;
