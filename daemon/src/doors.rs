@@ -20,7 +20,7 @@ impl Handle {
         device: Option<OwnedFd>,
     ) -> Result<(), StartError> {
         let (listener, socket) = socket::bind(&config.socket, config.system.is_some())?;
-        self.socket = Some(socket);
+        self.sockets.push(socket);
         if let Some(point) = &config.mount {
             let mount = Mount {
                 point,

@@ -186,7 +186,8 @@ pub struct Handle {
     ending: signal::Sender<bool>,
     runtime: Option<Runtime>,
     server: Option<tokio::task::JoinHandle<()>>,
-    socket: Option<socket::Socket>,
+    /// The socket of the daemon, and those of the helpers that it has started.
+    sockets: Vec<socket::Socket>,
     ended: signal::Receiver<bool>,
     /// Changes with every SIGHUP.
     hung_up: signal::Receiver<()>,
@@ -260,7 +261,7 @@ impl Daemon {
             ending: signal::Sender::new(false),
             runtime: Some(runtime),
             server: None,
-            socket: None,
+            sockets: Vec::new(),
             ended,
             hung_up,
             indexer_gone: Some(indexer_gone),
@@ -293,7 +294,11 @@ impl Daemon {
             config.state.clone(),
         );
         let (context, device) = match entered {
-            Some(Entered { system, device, .. }) => (context.for_all(Arc::new(system)), device),
+            Some(entered) => {
+                let sockets = entered.sockets.into_iter().map(socket::Socket::of);
+                handle.sockets.extend(sockets.flatten());
+                (context.for_all(Arc::new(entered.system)), entered.device)
+            }
             None => (context, None),
         };
         match handle.open_doors(config, context, device) {
@@ -496,7 +501,7 @@ impl Handle {
         if let Some(index) = self.shared.close_index() {
             index_file::close(index);
         }
-        drop(self.socket.take());
+        self.sockets.clear();
         tracing::info!(seconds = began.elapsed().as_secs_f32(), "ended");
     }
 }

@@ -35,7 +35,7 @@ pub mod view;
 
 pub use mount::{
     MountError, MountedOverlay, Overlay, OverlayConfig, is_inside_resemble_mount, mount_for_all,
-    receive_device, send_device,
+    receive_device, send_device, unmount_root,
 };
 pub use names::{BadName, SimilarName};
 pub use neighbours::{Audience, Listing, Member, Neighbour, Neighbours, Party};

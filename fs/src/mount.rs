@@ -31,7 +31,7 @@ mod point;
 mod transport;
 
 use point::MountPoint;
-pub use transport::{mount_for_all, receive_device, send_device};
+pub use transport::{mount_for_all, receive_device, send_device, unmount_root};
 
 /// The longest wait for the end of a mount's threads. After it they are left running, with a
 /// warning.

@@ -64,7 +64,7 @@ pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
 
 /// Returns the id of the mount that a descriptor is in (it may be `O_PATH`). The id is read from
 /// `/proc/self/fdinfo`, so no request is sent to the file system.
-fn mount_id(fd: impl AsFd) -> Option<u64> {
+pub fn mount_id(fd: impl AsFd) -> Option<u64> {
     let raw = fd.as_fd().as_raw_fd();
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{raw}")).ok()?;
     let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;

@@ -100,12 +100,17 @@ pub fn bind(path: &Path, for_all: bool) -> Result<(UnixListener, Socket), Socket
     })?;
     let mode = if for_all { 0o666 } else { 0o600 };
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(io)?;
-    let made = fs::symlink_metadata(path).map_err(io)?;
-    let socket = Socket {
-        path: path.to_path_buf(),
-        identity: (made.dev(), made.ino()),
-    };
+    let socket = Socket::of(path.to_path_buf()).map_err(io)?;
     Ok((listener, socket))
+}
+
+impl Socket {
+    /// Takes over the socket file at a path, where the daemon or its launch has made one.
+    pub(crate) fn of(path: PathBuf) -> io::Result<Self> {
+        let made = fs::symlink_metadata(&path)?;
+        let identity = (made.dev(), made.ino());
+        Ok(Self { path, identity })
+    }
 }
 
 impl Drop for Socket {

@@ -6,12 +6,16 @@
 //! the starter and the mount helper are then units of their own, and it connects to their sockets.
 //! The resulting process is the same: it has one capability, no way to get another, and both
 //! restrictions of `fences`. All of this happens before a second thread is started.
+//!
+//! The indexer may not unmount the view. A unit of the service manager does so when the daemon has
+//! ended. Started as root, the process starts another helper for this, the unmounter.
 
 use std::fs::{self, DirBuilder, Permissions};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -20,6 +24,7 @@ use resemble_callers::helper::serve_each;
 use resemble_callers::{rights, serve};
 use resemble_fs::MountError;
 use resemble_scan::parts::{MOST_WORKERS, refuse_worker, start_worker};
+use rustix::fs::{Mode, OFlags};
 use rustix::thread::CapabilitySet;
 
 use super::{System, fences, starter_fence};
@@ -30,7 +35,10 @@ const CHECKER: &str = "--checker";
 /// The first argument of a process that is to be a starter of readers. If root starts it, it
 /// becomes the user that is named after [`WHILE_HELD`].
 const STARTER: &str = "--starter";
-/// The second argument of a checker or starter that must end when the other end of its standard
+/// The first argument of a process that is to unmount the view when the daemon ends. Its standard
+/// input is the root of the view.
+const UNMOUNTER: &str = "--unmounter";
+/// The second argument of a helper that must end when the other end of its standard
 /// output is closed. (The daemon could not kill it: by then the daemon is another user.)
 const WHILE_HELD: &str = "--while-held";
 /// The first argument of a process that is to be a mount helper. The second one is the mount point.
@@ -84,6 +92,8 @@ pub struct Entered {
     pub device: Option<OwnedFd>,
     /// The socket at which the workers that read documents are started.
     pub starter: PathBuf,
+    /// The sockets of helpers that this process has started. The daemon removes them at its end.
+    pub sockets: Vec<PathBuf>,
 }
 
 /// Acquires the resources of the indexer, and then drops all rights that it does not need.
@@ -95,7 +105,7 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
     let runtime = config.socket.parent().unwrap_or(Path::new("/run/resemble"));
     let is_root = rustix::process::geteuid().is_root();
     let (checker, starter, device);
-    let mut held = Vec::new();
+    let (mut held, mut sockets) = (Vec::new(), Vec::new());
     if is_root {
         // This check comes first, because the following steps replace the sockets of a running
         // daemon.
@@ -111,9 +121,14 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
         held.push(start_helper(CHECKER, &checker, system)?);
         starter = runtime.join("starter");
         held.push(start_helper(STARTER, &starter, system)?);
+        sockets.extend([checker.clone(), starter.clone()]);
         folder(runtime, 0o755, system, system.user)?;
         device = match &config.mount {
-            Some(point) => Some(mount(point, system.user)?),
+            Some(point) => {
+                let device = mount(point, system.user)?;
+                held.push(start_unmounter(point, system)?);
+                Some(device)
+            }
             None => None,
         };
         let (uid, gid) = system.user;
@@ -141,6 +156,7 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
         system: system.holding(held),
         device,
         starter,
+        sockets,
     })
 }
 
@@ -198,17 +214,37 @@ fn start_helper(
         let (uid, gid) = system.user;
         chown(socket, Some(uid), Some(gid))?;
         fs::set_permissions(socket, Permissions::from_mode(0o600))?;
-        let (ours, theirs) = UnixStream::pair()?;
-        Command::new("/proc/self/exe")
-            .args([what, WHILE_HELD, &format!("{uid}:{gid}")])
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::from(OwnedFd::from(listener)))
-            .stdout(Stdio::from(OwnedFd::from(theirs)))
-            .spawn()?;
-        Ok(ours)
+        start_held(what, OwnedFd::from(listener), system)
     };
     start().map_err(|source| SystemError::Helper { what, source })
+}
+
+/// Starts the helper that unmounts the view. It does so when the returned stream is closed, however
+/// this process ends.
+fn start_unmounter(point: &Path, system: &SystemConfig) -> Result<UnixStream, SystemError> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let root = rustix::fs::open(point, flags, Mode::empty()).map_err(io::Error::from);
+    let started = root.and_then(|root| start_held(UNMOUNTER, root, system));
+    started.map_err(|source| SystemError::Helper {
+        what: UNMOUNTER,
+        source,
+    })
+}
+
+/// Starts a helper with this standard input. It has a process group of its own, so a Ctrl-C of the
+/// terminal ends the daemon, and only then the helper.
+fn start_held(what: &str, stdin: OwnedFd, system: &SystemConfig) -> io::Result<UnixStream> {
+    let (uid, gid) = system.user;
+    let (ours, theirs) = UnixStream::pair()?;
+    Command::new("/proc/self/exe")
+        .args([what, WHILE_HELD, &format!("{uid}:{gid}")])
+        .env_clear()
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::from(stdin))
+        .stdout(Stdio::from(OwnedFd::from(theirs)))
+        .spawn()?;
+    Ok(ours)
 }
 
 /// Mounts the view for all users. A view that an earlier daemon left behind is replaced.
@@ -227,7 +263,7 @@ fn mount(point: &Path, user: (u32, u32)) -> Result<OwnedFd, SystemError> {
     Ok(resemble_fs::mount_for_all(point, user)?)
 }
 
-/// Runs the checker, the starter or the mount helper, if the arguments request one. Returns `None`
+/// Runs a helper, if the arguments request one. Returns `None`
 /// if they do not, and the message of a helper that failed.
 pub fn helper(
     mut arguments: impl Iterator<Item = std::ffi::OsString>,
@@ -264,6 +300,16 @@ pub fn helper(
         let name = first.to_string_lossy();
         let name = name.trim_start_matches('-').to_owned();
         return Some(help().map_err(|error| format!("the {name} ends: {error}")));
+    }
+    if first == UNMOUNTER {
+        let help = || {
+            rights::keep_only(CapabilitySet::SYS_ADMIN)?;
+            let mut holder = UnixStream::from(io::stdout().as_fd().try_clone_to_owned()?);
+            // The daemon never sends anything, so any result means that it has ended.
+            let _ended = holder.read(&mut [0]);
+            resemble_fs::unmount_root(io::stdin().as_fd())
+        };
+        return Some(help().map_err(|error: io::Error| format!("the view stays: {error}")));
     }
     if first == MOUNT_HELPER {
         let point = PathBuf::from(arguments.next().unwrap_or_default());

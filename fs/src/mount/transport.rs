@@ -15,7 +15,7 @@
 use std::ffi::CString;
 use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -95,6 +95,29 @@ pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, Mo
     rustix::mount::mount(SOURCE, point, OUR_TYPE, flags, data.as_c_str())
         .map_err(|errno| failed(errno.into()))?;
     Ok(device)
+}
+
+/// Unmounts the overlay whose root this is, a descriptor with `O_PATH`. Another mount at the same
+/// point stays, and so does an overlay that another mount covers.
+///
+/// # Errors
+///
+/// Fails if the mount table cannot be read, or the kernel refuses.
+pub fn unmount_root(root: BorrowedFd<'_>) -> io::Result<()> {
+    let id = resemble_mounts::mount_id(root);
+    let mounts = resemble_mounts::read()?;
+    let ours = mounts.iter().find(|it| Some(it.id) == id && it.is_ours());
+    // The last mount at a point covers the others.
+    let last = ours.and_then(|ours| mounts.iter().rfind(|it| it.point == ours.point));
+    if last.is_none_or(|last| Some(last.id) != id) {
+        return Ok(());
+    }
+    // A new daemon may replace the mount at any moment. The descriptor leads only to the old one.
+    let path = format!("/proc/self/fd/{}", root.as_raw_fd());
+    match rustix::mount::unmount(path, UnmountFlags::DETACH) {
+        Err(Errno::INVAL) => Ok(()),
+        other => other.map_err(io::Error::from),
+    }
 }
 
 /// Sends the descriptor of a mount to the process that will serve it.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use resemble_testutil::PATIENCE;
+use rustix::process::Signal;
 use serde_json::json;
 
-use super::{DAEMON, SHARES, Server, USERS, ask, disks_of};
+use super::{DAEMON, SHARES, Server, USERS, VIEW, ask, disks_of};
 
 /// Returns a field of a file `/proc/PID/status`.
 fn field(status: &str, name: &str) -> String {
@@ -35,6 +36,15 @@ fn children(of: u32) -> Vec<PathBuf> {
         status.contains(&format!("\nPPid:\t{of}\n"))
     };
     all.map(|entry| entry.path()).filter(is_child).collect()
+}
+
+/// Returns the child processes of a process that have this first argument.
+pub(super) fn helpers_of(daemon: u32, what: &str) -> Vec<PathBuf> {
+    let is_it = |process: &PathBuf| {
+        let command = fs::read(process.join("cmdline")).unwrap_or_default();
+        command.split(|byte| *byte == 0).nth(1) == Some(what.as_bytes())
+    };
+    children(daemon).into_iter().filter(is_it).collect()
 }
 
 #[test]
@@ -74,11 +84,7 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
     }
     let helpers = children(server.child.id());
     let helper = |what: &str| {
-        let is_it = |process: &&PathBuf| {
-            let command = fs::read(process.join("cmdline")).unwrap_or_default();
-            command.split(|byte| *byte == 0).nth(1) == Some(what.as_bytes())
-        };
-        let found: Vec<_> = helpers.iter().filter(is_it).cloned().collect();
+        let found = helpers_of(server.child.id(), what);
         <[PathBuf; 1]>::try_from(found).unwrap_or_else(|found| panic!("one {what}: {found:?}"))
     };
     let ([checker], [starter]) = (helper("--checker"), helper("--starter"));
@@ -140,6 +146,49 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
         );
         std::thread::yield_now();
     }
+}
+
+/// However a daemon that root started ends, its view is unmounted. If it ends by a signal that it
+/// handles, its sockets are removed, too.
+#[test]
+fn the_view_goes_with_a_daemon_that_root_started() {
+    const NAME: &str = "system_mode::fences::the_view_goes_with_a_daemon_that_root_started";
+    let Some(disks) = disks_of(NAME) else {
+        return;
+    };
+    if !resemble_testutil::fuse_works() {
+        return;
+    }
+    fs::write(Path::new(SHARES).join("a.txt"), "a file").expect("a file");
+    let is_mounted = || {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+        mounts.contains(VIEW)
+    };
+    let until_gone = || {
+        let began = Instant::now();
+        while is_mounted() {
+            assert!(began.elapsed() < PATIENCE, "the view stays");
+            std::thread::yield_now();
+        }
+    };
+    let mut killed = Server::command(&[]).spawn().expect("it starts");
+    let began = Instant::now();
+    while helpers_of(killed.id(), "--unmounter").is_empty() {
+        assert!(began.elapsed() < PATIENCE, "nothing is mounted");
+        std::thread::yield_now();
+    }
+    assert!(is_mounted());
+    killed.kill().expect("it is killed");
+    killed.wait().expect("it ends");
+    until_gone();
+
+    let server = Server::start(disks, &[]);
+    assert!(Path::new(VIEW).join("a.txt/a.txt").exists());
+    rustix::process::kill_process(server.pid(), Signal::TERM).expect("a signal");
+    until_gone();
+    let left = fs::read_dir("/run/resemble").expect("a folder").count();
+    assert_eq!(left, 0, "sockets stay");
+    drop(server);
 }
 
 /// If a folder above a root may be written by other users, the root is refused with one sentence.
