@@ -37,6 +37,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
     let mut roots = shared.roots();
     roots.extend(shared.catalogue_roots());
     let mut troubles = shared.troubles();
+    troubles.extend(context.system.as_ref().and_then(|system| system.trouble()));
     let counted = shared.snapshot().and_then(|snapshot| {
         let (figures, unopened) = figures(context, clock, &snapshot, &roots)?;
         Ok((figures, unopened, snapshot.totals()?))

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use resemble_callers::accounts::{Account, Accounts};
 use resemble_callers::checker::Checker;
 use resemble_callers::{AccessCheck, Caller};
+use resemble_proto::message::Degraded;
 
 pub use launch::{Entered, SystemError, enter, helper};
 
@@ -62,6 +63,16 @@ impl System {
     /// Returns the access checks of a caller.
     pub(crate) fn sight(&self, caller: Caller) -> Arc<dyn AccessCheck> {
         self.checker.sight(caller)
+    }
+
+    /// Returns the reason why users get no answers; `None` if the checker answers.
+    pub(crate) fn trouble(&self) -> Option<Degraded> {
+        let error = self.checker.probe().err()?;
+        Some(Degraded {
+            path: Path::new("/").into(),
+            reason: format!("the checker does not answer, so users get no answers: {error}"),
+            remedy: Some("restart the daemon".to_owned()),
+        })
     }
 
     /// Returns the account of a user, to which limits apply.

@@ -3,11 +3,14 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use resemble_callers::Seen;
-use resemble_testutil::Sandbox;
+use resemble_testutil::{PATIENCE, Sandbox};
+use rustix::process::{Pid, Signal};
 use serde_json::json;
 
+use super::fences::helpers_of;
 use super::{
     CONTROL_GROUP, ROOT, SHARES, Server, USERS, User, VIEW, accounts, as_user, ask, disks_of,
     resemble, resemble_at_home,
@@ -152,6 +155,44 @@ fn a_named_path_that_may_not_be_read_is_an_error() {
     let all = resemble(user, &["pairs", SHARES]);
     assert_eq!(all.code, 1, "{all:?}");
     assert!(!all.err.contains("denied"), "{all:?}");
+    drop(server);
+}
+
+/// Without the checker nobody but root gets an answer, so the status is degraded and says why.
+#[test]
+fn the_status_names_a_checker_that_is_gone() {
+    const NAME: &str = "system_mode::requests::the_status_names_a_checker_that_is_gone";
+    let Some(disks) = disks_of(NAME) else {
+        return;
+    };
+    fs::write(Path::new(SHARES).join("a.txt"), "a file").expect("a file");
+    let server = Server::start(disks, &["--no-mount"]);
+    let degraded = || {
+        let status = &ask(ROOT, &json!({"request": "status"})).rows[0];
+        (
+            status["degraded"].clone(),
+            status["roots"][0]["state"].clone(),
+        )
+    };
+    assert_eq!(degraded(), (json!([]), json!("live")));
+    let checker = &helpers_of(server.child.id(), "--checker")[0];
+    let checker = checker
+        .file_name()
+        .and_then(|pid| pid.to_str()?.parse().ok());
+    let checker = checker.and_then(Pid::from_raw).expect("a process");
+    rustix::process::kill_process(checker, Signal::KILL).expect("it is killed");
+    let began = Instant::now();
+    let (troubles, state) = loop {
+        let (troubles, state) = degraded();
+        if troubles != json!([]) {
+            break (troubles, state);
+        }
+        assert!(began.elapsed() < PATIENCE, "the checker still answers");
+    };
+    let reason = troubles[0]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("the checker does not answer"), "{reason}");
+    assert_eq!(state, "degraded");
+    assert_eq!(resemble(ROOT, &["status"]).code, 1);
     drop(server);
 }
 
