@@ -31,10 +31,9 @@ use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 use resemble_core::stop::StopFlag;
 use resemble_index::{Index, OpenError, Options as IndexOptions, ReadError};
-use resemble_proto::message::{RootState, WatchOrigin};
 use resemble_proto::places::{self, PlaceError};
 use resemble_query::templates::Store;
-use resemble_scan::ingest::{DocumentTurns, RootOptions};
+use resemble_scan::ingest::DocumentTurns;
 use resemble_scan::parts::{Formats, PartReader, RecentParts};
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch as signal};
@@ -57,6 +56,7 @@ pub mod root_rules;
 pub mod server;
 pub mod service;
 pub mod signals;
+mod start_roots;
 pub mod state;
 mod state_file;
 pub mod system;
@@ -67,14 +67,15 @@ pub use first_config::write as write_first_config;
 use acks::AckStore;
 use alerts::log::AlertLog;
 use alerts::sinks::Delivery;
-use config::{Config, RootError, not_nested};
+use config::{Config, RootError};
 use index_file::{open_index, opener};
 use indexer::{Command, Indexer, roots};
 use overlays::{Overlays, ShowError};
 use root_rules::RuleBook;
 use server::{Context, socket};
 use signals::{SignalEvent, signals};
-use state::{Root, Shared};
+use start_roots::StartRoots;
+use state::Shared;
 use system::Entered;
 use watch::SourceError;
 use watch::notify::NotifySource;
@@ -211,7 +212,7 @@ impl Daemon {
             cache_bytes: INDEX_CACHE,
             boilerplate_limit: config.boilerplate,
         };
-        let (index, RuledRoots(roots, rules)) = open_with_roots(config, &path, &options)?;
+        let (index, StartRoots { roots, rules }) = open_with_roots(config, &path, &options)?;
         let source = NotifySource::new(&config.state.join(COOKIES))?;
         let runtime = runtime().map_err(StartError::Thread)?;
         // From here on a signal ends the daemon cleanly, even while it starts.
@@ -362,19 +363,16 @@ fn runtime() -> io::Result<Runtime> {
         .build()
 }
 
-/// The roots of a start, and the rules of all roots.
-struct RuledRoots(Vec<Root>, RuleBook);
-
 /// Opens the index, and returns it with the roots of this start and their rules.
 fn open_with_roots(
     config: &Config,
     path: &Path,
     options: &IndexOptions,
-) -> Result<(Arc<Index>, RuledRoots), StartError> {
+) -> Result<(Arc<Index>, StartRoots), StartError> {
     let roots_file = config.state.join(ROOTS_FILE);
     let index = open_index(config, path, options)?;
     roots::restore(&index, &roots_file);
-    let roots = all_roots(config, &index);
+    let roots = StartRoots::of(config, &index);
     // Opening the index does not read the list of roots completely, so damage in the list is found
     // only now. The damaged index is set aside, and the list is read from its copy.
     let Some(damage) = index.damage() else {
@@ -383,7 +381,7 @@ fn open_with_roots(
     index.set_aside().map_err(|_| damage)?;
     let index = open_index(config, path, options)?;
     roots::restore(&index, &roots_file);
-    let roots = all_roots(config, &index)?;
+    let roots = StartRoots::of(config, &index)?;
     Ok((index, roots))
 }
 
@@ -537,73 +535,6 @@ fn prepare_state(state: &Path) -> Result<(), StartError> {
         });
     }
     Ok(())
-}
-
-/// Returns the roots of the configuration and the command line, and those of `watch add`, with the
-/// rules of all roots. A root of the configuration file that `watch remove` has removed is left
-/// out.
-fn all_roots(config: &Config, index: &Index) -> Result<RuledRoots, StartError> {
-    let snapshot = index.snapshot()?;
-    let roots_file = config.state.join(ROOTS_FILE);
-    let (kept, removed) = (
-        roots::kept(&snapshot),
-        roots::removed(&snapshot, Some(&roots_file)),
-    );
-    let alert_rules = config.alert_rules.iter().map(|(_, rules)| rules);
-    let configured = config.roots.iter().zip(alert_rules);
-    let rules = RuleBook::new(&config.rules_of_all, configured, kept.iter().cloned());
-    let scanning = |path: &Path, origin| Root {
-        options: rules.root(path),
-        origin,
-        state: RootState::Scanning,
-    };
-    let is_kept = |root: &RootOptions| kept.iter().any(|(kept, _)| *kept == root.path);
-    let (of_file, of_line) = config.roots.split_at(config.roots_of_file);
-    for root in of_file.iter().filter(|root| removed.contains(&root.path)) {
-        tracing::info!(root = ?root.path, "removed by `resemble watch remove`, and not watched");
-    }
-    let of_file = of_file.iter().filter(|root| !removed.contains(&root.path));
-    let mut all: Vec<Root> = of_file
-        .chain(of_line)
-        .map(|root| {
-            // A root of `watch add` remains one even if the configuration names it, too.
-            let origin = if is_kept(root) {
-                WatchOrigin::Kept
-            } else {
-                WatchOrigin::Start
-            };
-            scanning(&root.path, origin)
-        })
-        .collect();
-    for (root, _) in &kept {
-        if all.iter().any(|other| other.options.path == *root) {
-            continue;
-        }
-        if let Some(outer) = config
-            .roots
-            .iter()
-            .find(|other| root.starts_with(&other.path))
-        {
-            let outer = &outer.path;
-            tracing::warn!(
-                ?root,
-                ?outer,
-                "a kept root lies in another now, and is dropped"
-            );
-            continue;
-        }
-        not_nested(root, all.iter().map(|other| other.options.path.as_path()))?;
-        all.push(scanning(root, WatchOrigin::Kept));
-    }
-    // No roots are needed if there are folders of catalogues: the daemon then serves the catalogues
-    // of other machines.
-    if all.is_empty() && config.catalogues.is_empty() {
-        return Err(match config.roots.first() {
-            Some(root) => StartError::Removed(root.path.clone()),
-            None => StartError::NoRoots,
-        });
-    }
-    Ok(RuledRoots(all, rules))
 }
 
 #[cfg(test)]

@@ -12,10 +12,11 @@ use std::path::Path;
 
 use tokio::sync::oneshot;
 
+use crate::Handle;
 use crate::config::Config;
 use crate::indexer::Command;
+use crate::start_roots::StartRoots;
 use crate::state::Topic;
-use crate::{Handle, all_roots};
 
 /// The reason why nothing is reloaded while the daemon ends.
 const ENDING: &str = "the daemon is ending";
@@ -73,7 +74,8 @@ impl Handle {
     /// Applies the keys that can be changed. Returns the names of the other keys that differ.
     fn take_over(&mut self, new: &Config) -> Result<Vec<&'static str>, String> {
         let index = self.shared.index().ok_or("the index is closed just now")?;
-        let (roots, rules) = all_roots(new, &index).map_err(|error| error.to_string())?;
+        let start = StartRoots::of(new, &index).map_err(|error| error.to_string())?;
+        let StartRoots { roots, rules } = start;
         drop(index);
         self.shared.reconfigure(rules);
         self.set_roots(roots)?;

@@ -434,10 +434,10 @@ fn the_total_of_links_is_that_of_the_clusters() {
     let env = environment();
     let texts: Vec<String> = (1..4).map(|seed| paragraphs(seed, 40)).collect();
     for (name, text) in [("a", &texts[0]), ("b", &texts[1])] {
-        env.write(&format!("t/{name}1.txt"), text);
+        env.write(format!("t/{name}1.txt"), text);
         for (n, word) in [(2, "brook"), (3, "creek")] {
             let edited = text.replacen("river", word, 2);
-            env.write(&format!("t/{name}{n}.txt"), edited);
+            env.write(format!("t/{name}{n}.txt"), edited);
         }
     }
     // This file is linked with those of both clusters.

@@ -279,7 +279,7 @@ fn what_cannot_be_read_is_an_estimate_and_says_so() {
 /// Returns whether a cluster has both files.
 fn are_in_one(answer: &Groups, a: &PathText, b: &PathText) -> bool {
     answer.clusters.iter().any(|cluster| {
-        let has = |path| cluster.members.iter().any(|member| member.path == *path);
+        let has = |path: &_| cluster.members.iter().any(|member| member.path == *path);
         has(a) && has(b)
     })
 }
