@@ -272,6 +272,33 @@ fn another_file_of_the_name_is_not_the_lost_one() {
     is_at("contract", "kept");
 }
 
+/// The lost content is that from before the edit, so only its copies have figures.
+#[test]
+fn what_a_renamed_file_became_is_not_what_was_lost() {
+    let sandbox = Sandbox::new();
+    sandbox.write("plan", prose(1, 9_000));
+    sandbox.write("keep/plan", prose(1, 9_000));
+    let _daemon = sandbox.daemon([""; 0]);
+    sync(&sandbox);
+    fs::rename(sandbox.tree("plan"), sandbox.tree("draft")).expect("it is renamed");
+    sync(&sandbox);
+    let found = || places(&sandbox, &lost(&sandbox, "plan"));
+    let row = |place: &str, relation: &str| (place.to_owned(), Value::from(relation));
+    let without = |place: &str| (place.to_owned(), Value::Null);
+    sandbox.write("draft", prose(2, 9_000));
+    sandbox.write("keep/draft", prose(2, 9_000));
+    sync(&sandbox);
+    assert_eq!(found(), [without("draft"), row("keep/plan", "identical")]);
+    sandbox.write("draft", edited(&prose(1, 9_000), 1, 2));
+    sync(&sandbox);
+    let near = [row("draft", "near"), row("keep/plan", "identical")];
+    assert_eq!(found(), near);
+    fs::remove_file(sandbox.tree("keep/plan")).expect("it is removed");
+    sandbox.write("keep/near", edited(&prose(1, 9_000), 3, 4));
+    sync(&sandbox);
+    assert_eq!(found(), [without("draft"), without("keep/near")]);
+}
+
 /// `history` reports when, and under which name, the daemon first saw a content. `find -v` reports
 /// it in each row.
 #[test]

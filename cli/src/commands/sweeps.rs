@@ -209,8 +209,9 @@ impl<'a> Search<'a> {
         let mut rows = self.backend.departed(paths)?.body;
         let now = self.all.iter().filter(|sweep| sweep.date.is_none());
         for row in &mut rows {
-            row.places
-                .retain(|place| now.clone().any(|sweep| sweep.has(place.as_path())));
+            let is_asked = |place: &PathText| now.clone().any(|sweep| sweep.has(place.as_path()));
+            row.places.retain(is_asked);
+            row.copies.retain(is_asked);
         }
         Ok(rows)
     }

@@ -487,7 +487,11 @@ fn only_files_go_to_the_trash() {
     let before = snapshot(&env.path("."));
     for name in ["d", "d/", "d/.", ".", "..", "link"] {
         let ran = env.run(["trash", "b", name]);
-        assert_eq!((ran.code, ran.text()), (2, String::new()), "{name}: {ran:?}");
+        assert_eq!(
+            (ran.code, ran.text()),
+            (2, String::new()),
+            "{name}: {ran:?}"
+        );
         assert_eq!(ran.err.lines().count(), 1, "{name}: {ran:?}");
         let said = "`resemble trash` moves only files\n";
         assert!(ran.err.ends_with(said), "{name}: {ran:?}");

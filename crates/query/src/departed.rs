@@ -30,16 +30,18 @@ pub(crate) fn departed(
                 break;
             }
             let renamed = renamed(snapshot, &departed)?;
-            let places = match (&renamed, &departed.content) {
-                (Some(to), _) => vec![to.as_path().into()],
-                (None, Some(digest)) => places(snapshot, digest)?,
-                (None, None) => Vec::new(),
+            let content = departed.content.as_ref();
+            let equal = content.map_or(Ok(Vec::new()), |digest| places(snapshot, digest))?;
+            let (places, copies) = match &renamed {
+                Some(to) => (vec![to.as_path().into()], equal),
+                None => (equal, Vec::new()),
             };
             known = Some(DepartedRow {
                 path: path.clone(),
                 gone,
                 renamed: renamed.is_some(),
                 places,
+                copies,
             });
         }
         rows.extend(known.filter(|row| !row.places.is_empty() || !snapshot.is_partial()));

@@ -200,28 +200,40 @@ impl Cluster {
         gone: &DepartedRow,
         min: Fraction,
     ) -> CliResult<()> {
-        let Some(place) = gone.places.first() else {
+        let (renamed, equal) = if gone.renamed {
+            (gone.places.first(), gone.copies.first())
+        } else {
+            (None, gone.places.first())
+        };
+        let Some(subject) = equal.or(renamed) else {
             return Ok(());
         };
         // A question is about a file, so nothing is searched for if the place is a directory.
-        if !place.as_path().is_dir() {
-            self.collect(search, place.as_path(), min)?;
+        if !subject.as_path().is_dir() {
+            self.collect(search, subject.as_path(), min)?;
         }
-        let (relation, share) = if gone.renamed {
-            (None, Fraction::NONE)
+        if let Some(equal) = equal {
+            let shown = search.asked.shown(equal);
+            let identical = LostRow::now(shown, Some(Relation::Identical), Fraction::ONE);
+            self.rows.insert(0, identical);
         } else {
-            (Some(Relation::Identical), Fraction::ONE)
-        };
-        let row = LostRow {
-            date: None,
-            path: search.asked.shown(place),
-            relation,
-            estimate: false,
-            a_in_b: share,
-            b_in_a: share,
-            resemblance: share,
-        };
-        self.rows.insert(0, row);
+            // These files resemble the edited file, not the lost one.
+            let unknown = |row: LostRow| LostRow {
+                date: row.date,
+                ..LostRow::now(row.path, None, Fraction::NONE)
+            };
+            self.rows = std::mem::take(&mut self.rows)
+                .into_iter()
+                .map(unknown)
+                .collect();
+        }
+        if let Some(renamed) = renamed {
+            let shown = search.asked.shown(renamed);
+            let known = self.rows.iter().position(|row| row.path == shown);
+            let row = known.map(|at| self.rows.remove(at));
+            let row = row.unwrap_or_else(|| LostRow::now(shown, None, Fraction::NONE));
+            self.rows.insert(0, row);
+        }
         Ok(())
     }
 

@@ -25,4 +25,8 @@ pub struct DepartedRow {
     /// The paths where the content is now, in order: files, members of archives, or the renamed
     /// directory.
     pub places: Vec<PathText>,
+    /// The paths of a file that was renamed and then edited: the files and members that have the
+    /// bytes from before it was edited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<PathText>,
 }

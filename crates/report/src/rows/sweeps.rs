@@ -36,6 +36,19 @@ pub struct LostRow {
 }
 
 impl LostRow {
+    /// Returns the row of a file that is there now. All its figures are `share`.
+    pub fn now(path: PathText, relation: Option<Relation>, share: Fraction) -> Self {
+        Self {
+            date: None,
+            path,
+            relation,
+            estimate: false,
+            a_in_b: share,
+            b_in_a: share,
+            resemblance: share,
+        }
+    }
+
     /// Returns the larger containment. Places with the same date are sorted by it.
     pub fn score(&self) -> Fraction {
         self.a_in_b.max(self.b_in_a)
