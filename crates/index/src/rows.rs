@@ -254,7 +254,8 @@ pub enum LeftOutRule {
     /// An ignore file excludes it, or it is called `.git`.
     Ignore = 1,
     /// The file is larger than the root's limit. Unlike other gaps, its entry is [`Entry::File`],
-    /// in state [`FileState::Skipped`].
+    /// in state [`FileState::Skipped`]. But it is a gap if another root takes another name of the
+    /// file.
     MaxSize = 2,
     /// Another file system is mounted there.
     OneFileSystem = 3,

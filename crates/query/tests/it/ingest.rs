@@ -8,8 +8,8 @@ use std::process::Command;
 
 use crate::scene::Scene;
 use resemble_core::ByteLen;
-use resemble_index::{Entry, FileState};
-use resemble_scan::ingest::{Cause, Target};
+use resemble_index::{Entry, FileState, Gap, LeftOutRule};
+use resemble_scan::ingest::{Cause, RootOptions, Target};
 use resemble_testutil::random::{Random, letters as text};
 use resemble_testutil::{Mounted, skipped};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -261,6 +261,53 @@ fn a_file_that_is_too_large_for_its_root_is_known_by_its_name_alone() {
     scene.scan();
     assert_eq!(scene.totals().contents, 2);
     scene.assert_as_fresh("without a bound");
+}
+
+#[test]
+fn a_file_with_names_in_two_roots_is_too_large_only_for_one() {
+    for (strict, free) in [("a", "b"), ("b", "a")] {
+        let mut scene = Scene::with(|mut options| {
+            let above = options.roots.remove(0).path;
+            options.roots.extend(["a", "b"].map(|root| RootOptions {
+                max_size: (root == strict).then_some(ByteLen(1000)),
+                ..RootOptions::new(above.join(root))
+            }));
+            options
+        });
+        let targets = ["a", "b"].map(|root| Target::subtree(scene.path(root)));
+        let (link, file) = (format!("{strict}/link"), format!("{free}/file"));
+        scene.write(&file, text(1, 5000));
+        scene.write(&format!("{strict}/small"), text(2, 500));
+        let (link_path, file_path) = (scene.path(&link), scene.path(&file));
+        fs::hard_link(&file_path, &link_path).expect("a link");
+        let entry = |path: &Path, cause| [Target::entry(path, cause)];
+        let check = |scene: &Scene, size, what: &str| {
+            let snapshot = scene.index.snapshot().expect("a snapshot");
+            let left_out = snapshot.entry(&link_path).expect("readable");
+            let gap = Entry::Gap(Gap::LeftOut(LeftOutRule::MaxSize));
+            assert_eq!(left_out, Some(gap), "{strict}, {what}");
+            let row = snapshot.file_at(&file_path).expect("readable");
+            let row = row.expect("in the index");
+            assert!(row.state.content().is_some(), "{strict}, {what}");
+            assert_eq!(row.stat.size, ByteLen(size), "{strict}, {what}");
+            assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
+        };
+        scene.look(&targets);
+        check(&scene, 5000, "scanned");
+        assert_eq!(scene.look(&targets).changes, 0, "nothing is news");
+        fs::write(&link_path, text(3, 6000)).expect("written");
+        scene.look(&entry(&link_path, Cause::Modified));
+        check(&scene, 6000, "written through the other name");
+        // Without the other name, the file is too large. It is read when it gets one again.
+        fs::remove_file(&file_path).expect("removed");
+        scene.look(&entry(&file_path, Cause::Unknown));
+        scene.look(&entry(&link_path, Cause::AttributesOnly));
+        let state = scene.state(&link);
+        assert!(matches!(state, Some(FileState::Skipped(_))), "{state:?}");
+        fs::hard_link(&link_path, &file_path).expect("a link");
+        scene.look(&entry(&file_path, Cause::Named));
+        check(&scene, 6000, "linked again");
+    }
 }
 
 #[test]

@@ -5,8 +5,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use resemble_core::{ByteLen, ContentId};
-use resemble_index::{Change, FileRow, FileStat, FileState, Look, NewLook, NewState};
+use resemble_core::{ByteLen, ContentId, FileId};
+use resemble_index::{
+    Change, FileRow, FileStat, FileState, Gap, LeftOutRule, Look, NewLook, NewState,
+};
 
 use super::batch::Link;
 use super::pool::Job;
@@ -72,8 +74,7 @@ impl Run<'_> {
             all_below: listed.is_some_and(|(_, below)| below),
         };
         if let Some(most) = place.root.max_size.filter(|most| seen.row.size > *most) {
-            self.too_large(seen, there.as_ref(), most);
-            return Ok(());
+            return self.too_large(seen, there.as_ref(), most);
         }
         match there {
             Some(known) if is_same_file(&known, &seen.row) => self.known_file(&seen, &known),
@@ -88,9 +89,7 @@ impl Run<'_> {
         if let Some(content) = known.state.content().filter(|_| !seen.place.root.text) {
             self.drop_parts(path, content)?;
         }
-        if known.stat.nlink != row.nlink {
-            self.look_at_names.insert(known.id);
-        }
+        self.note_names(known, row);
         let written_to = seen.cause == Cause::Modified || self.written_to.contains(&known.id);
         let may_wait = !seen.read_now && !self.options.distrust_unsettled;
         let verdict = decide(known, row, written_to, || {
@@ -121,6 +120,16 @@ impl Run<'_> {
         let size = known.state.content().map(|_| known.stat.size);
         let job = self.job(seen, None, size, unsettled && same_stat);
         self.read(job)
+    }
+
+    /// Schedules another check of all names of a file, if their number has changed, or if the file
+    /// was too large for its roots. It will be read for this name, and the others are still too
+    /// large.
+    fn note_names(&mut self, known: &FileRow, now: &FileStat) {
+        let was_skipped = now.nlink > 1 && matches!(known.state, FileState::Skipped(_));
+        if known.stat.nlink != now.nlink || was_skipped {
+            self.look_at_names.insert(known.id);
+        }
     }
 
     /// Records the new stat of a file whose bytes are in the index. If the file can no longer be
@@ -167,9 +176,7 @@ impl Run<'_> {
             let job = self.job(seen, replaces, None, false);
             return self.read(job);
         };
-        if moved.stat.nlink != row.nlink {
-            self.look_at_names.insert(moved.id);
-        }
+        self.note_names(&moved, row);
         let is_linked = self.is_linked(seen, &moved)?;
         let content = moved.state.content();
         // The link gives the file its new name at once. So the file keeps its row even if other
@@ -210,14 +217,17 @@ impl Run<'_> {
         if unreadable {
             return Ok(true);
         }
+        let Some(content) = moved.state.content() else {
+            return Ok(false);
+        };
         Ok(has_same_bytes(moved, row)
             && *cause != Cause::Modified
             && !self.written_to.contains(&moved.id)
-            && moved.state.content().is_some()
             && (same_change
                 || self.is_explained(moved, seen.stat, *cause, 1)?
                     && may_be_read(seen.place, seen.path).is_ok())
-            && !self.is_another_kind(seen.place, seen.path, moved)?)
+            && !self.is_another_kind(seen.place, seen.path, moved)?
+            && !self.is_unseen(seen.place, content)?)
     }
 
     fn job(
@@ -277,14 +287,33 @@ impl Run<'_> {
     }
 
     /// Records a file that its root leaves out because of its size, unless the index has that
-    /// already.
-    fn too_large(&mut self, seen: Sighting<'_>, known: Option<&FileRow>, most: ByteLen) {
+    /// already. All names of a file have one state in the index. So if the file is read for a name
+    /// in another root, only this name is left out.
+    fn too_large(
+        &mut self,
+        seen: Sighting<'_>,
+        known: Option<&FileRow>,
+        most: ByteLen,
+    ) -> Result<(), IngestError> {
         let (path, stat) = (seen.path, seen.row);
+        if self.being_read.contains(&(seen.stat.dev, seen.stat.ino)) {
+            self.look_again(path.to_owned());
+            return Ok(());
+        }
+        let has_names = stat.nlink > 1;
+        if has_names && let Some(file) = self.file_in_other_root(&stat)? {
+            // A write through this name may be reported only for this name.
+            self.look_at_names.insert(file);
+            let known = self.snapshot.entry(path)?;
+            return self.leave(path, known.as_ref(), Gap::LeftOut(LeftOutRule::MaxSize));
+        }
         self.assumed.note(&stat, None);
         let reason = format!("larger than {} bytes, the most of its root", most.0);
         let is_known = |row: &FileRow| {
             let state = &row.state;
-            row.stat == stat && matches!(state, FileState::Skipped(known) if *known == reason)
+            // The reason of another root is as good, if the file has a name there.
+            row.stat == stat
+                && matches!(state, FileState::Skipped(known) if has_names || *known == reason)
         };
         if !known.is_some_and(is_known) {
             self.rules_changed(seen.place, path, seen.all_below);
@@ -293,7 +322,24 @@ impl Run<'_> {
                 stat,
                 state: NewState::Skipped(reason),
             });
+            // A name in another root may be found later in this round.
+            if has_names {
+                self.look_again(path.to_owned());
+            }
         }
+        Ok(())
+    }
+
+    /// Returns the file that the index has for an inode, if the root of one of its names takes
+    /// files of this size.
+    fn file_in_other_root(&self, stat: &FileStat) -> Result<Option<FileId>, IngestError> {
+        let Some(file) = self.snapshot.file_by_inode(&stat.fs, stat.ino)? else {
+            return Ok(None);
+        };
+        let paths = self.snapshot.paths(file)?;
+        let mut roots = paths.iter().filter_map(|path| self.area.root_of(path));
+        let is_taken = roots.any(|root| root.max_size.is_none_or(|most| stat.size <= most));
+        Ok(is_taken.then_some(file))
     }
 
     /// Returns whether a content must still be taken apart and is not queued for it.

@@ -102,6 +102,31 @@ fn the_layer_can_be_switched_off_later() {
     assert_eq!(look(&scene, "a/a.docx"), Look::Apart);
 }
 
+#[test]
+fn a_document_with_names_in_two_roots_has_its_text() {
+    for with_text in ["a", "b"] {
+        let scene = Scene::with_parts();
+        let bytes = fake(1, &[text_of(sentences(1, 30))]);
+        scene.write("a/a.docx", &bytes);
+        scene.write("b/other.docx", fake(2, &[text_of(sentences(2, 30))]));
+        fs::hard_link(scene.path("a/a.docx"), scene.path("b/b.docx")).expect("a link");
+        let mut ingest = scene.later();
+        let roots = ["a", "b"].map(|root| RootOptions {
+            text: root == with_text,
+            ..RootOptions::new(scene.path(root))
+        });
+        ingest.set_roots(roots.to_vec());
+        // One root after the other, so that the second name is a link to an indexed file.
+        for root in ["a", "b"] {
+            let target = [Target::subtree(scene.path(root))];
+            ingest.reconcile(&target, &mut Unobserved).expect("scanned");
+        }
+        assert_eq!(look(&scene, "a/a.docx"), Look::Apart, "{with_text}");
+        let other = (with_text == "b").then_some(Look::Apart);
+        assert_eq!(look(&scene, "b/other.docx"), other.unwrap_or_default());
+    }
+}
+
 /// A reader that differs from [`Fake`]: it does not take apart files called `*.conv`.
 #[derive(Debug)]
 struct Other(Fake);
