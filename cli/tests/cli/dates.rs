@@ -110,8 +110,8 @@ fn no_version_of_the_future_is_the_newest() {
     assert!(rows["results"][0]["relation"] == "near" && rows["results"][0]["newer"].is_null());
 }
 
-/// FILE may lie outside the directories of --in, and in a catalogue. As in `find`, a file below them
-/// that cannot be read in full does not change the exit code.
+/// FILE may lie outside the directories of --in, and in a catalogue. As in `find`, a file below
+/// them that cannot be read in full does not change the exit code.
 #[test]
 fn versions_are_found_in_another_directory() {
     let env = environment();
