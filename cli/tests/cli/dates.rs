@@ -55,6 +55,35 @@ fn pictures_and_pages_state_their_dates() {
     );
 }
 
+/// Without texts no document is read, so the answer must not depend on what the cache knows.
+#[test]
+fn no_stated_date_counts_if_bytes_are_compared() {
+    let env = environment();
+    for (name, day, edit) in [("a", 7, "once"), ("b", 5, "twice")] {
+        let text = paragraphs(3, 40);
+        let mail = format!(
+            "From: a@example.org\nDate: Tue, {day} Jan 2020 12:00:00 +0000\n\n{text}\n{edit}\n"
+        );
+        env.write(format!("docs/{name}.eml"), mail);
+    }
+    let ask = |args: &[&str]| {
+        env.run([args, &["--format=json", "--text=off"]].concat())
+            .json()
+    };
+    let answers = || {
+        let pairs = ask(&["pairs", "docs"])["pairs"].clone();
+        let groups = ask(&["groups", "docs"])["clusters"].clone();
+        let found = ask(&["find", "docs/b.eml", "--in=docs"])["results"].clone();
+        [pairs, groups, found]
+    };
+    let before = answers();
+    assert!(before.iter().all(|rows| rows[0].is_object()), "{before:?}");
+    let by_texts = env.run(["groups", "docs", "--format=json"]).json();
+    let date = &by_texts["clusters"][0]["members"][0]["document_date"];
+    assert!(date.is_object(), "{by_texts}");
+    assert_eq!(answers(), before);
+}
+
 /// A date more than a day ahead counts as unknown, both of a file and in a document.
 #[test]
 fn no_version_of_the_future_is_the_newest() {

@@ -72,7 +72,11 @@ pub fn pairs_to<R>(
         part_reader,
     };
     let limit = snapshot.boilerplate_limit();
-    let (mut kept, wanted, stated) = keep(reader)?;
+    let (mut kept, wanted, mut stated) = keep(reader)?;
+    if !request.text {
+        // No document is read, and the index may know their dates from another question.
+        stated.clear();
+    }
     let among = texts_among(request, reader, &wanted)?;
     let mut texts = Texts::read(reader, &among, !request.text, limit)?;
     // If a template's shingles are not known, the beginning of its last chunk stays in all

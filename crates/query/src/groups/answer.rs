@@ -304,14 +304,16 @@ pub(super) fn member(
     })
 }
 
-/// Returns the date that a content states.
+/// Returns the date that a content states. Returns `None` if files are compared by their bytes:
+/// then the question reads no document, and the index may know its date from another question.
 pub(super) fn stated(
     snapshot: &Snapshot,
     collection: &Collection,
     place: u32,
 ) -> Result<Option<StatedDate>, ReadError> {
     let content = snapshot.content(collection.table.id(place))?;
-    Ok(content.and_then(|row| row.date).map(Into::into))
+    let date = content.and_then(|row| row.date);
+    Ok(date.filter(|_| collection.text).map(Into::into))
 }
 
 /// Returns the last change of the first of a content's files, in seconds since 1970.

@@ -78,7 +78,8 @@ impl Search<'_> {
                 None => self
                     .snapshot
                     .content(place.content)?
-                    .and_then(|row| row.date),
+                    .and_then(|row| row.date)
+                    .filter(|_| self.options.text),
             };
             let mut files = holders(self.snapshot, place.content, self.scoped, leave_out)?;
             if self.wanted == Wanted::Listed {
