@@ -108,8 +108,7 @@ pub fn at_or_enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 /// Returns whether a real path, which is absolute and without symbolic links, lies in an overlay of
-/// any user. The mount table is read only for a path in FUSE, so many other paths cost one system
-/// call each.
+/// any user. The mount table is read only for a path in FUSE. Any other path costs one system call.
 ///
 /// # Errors
 ///

@@ -199,8 +199,8 @@ fn a_mount_point_in_a_watched_root_is_left_out() {
     assert!(matches!(inside, Err(ClientError::Failed(f)) if f.kind == FailureKind::Refused));
 }
 
-/// The view of another daemon may be mounted below a root. A file there is a watched file itself, so
-/// nothing in it covers a file.
+/// The view of another daemon may be mounted below a root. A file there is a watched file itself.
+/// So nothing in the view covers a file.
 #[test]
 fn the_view_of_another_daemon_covers_nothing() {
     if !fuse_works() {

@@ -78,8 +78,7 @@ impl OpenedIndex {
     }
 }
 
-/// The message about a cache that another command has locked. That is no fault: this command answers
-/// without a cache.
+/// The message about a cache that another command has locked. This command answers without a cache.
 const IN_USE: &str = "it is in use by another question; this one reads the files itself";
 
 /// The reason why a cache cannot be used.
