@@ -93,12 +93,25 @@ impl Named {
 /// Resolves the symbolic links of a path. Refuses a path in a view of resemble: there, each watched
 /// file would count as a copy of itself.
 fn real_path(shown: &Path) -> io::Result<PathBuf> {
-    let real = fs::canonicalize(shown)?;
+    let real = fs::canonicalize(shown).map_err(|error| absent(shown, error))?;
     if resemble_mounts::is_in_overlay(&real)? {
         let text = "it lies in a view of resemble: name the real path";
         return Err(io::Error::other(text));
     }
     Ok(real)
+}
+
+/// Returns the error for a name that leads to no file. If it names a member of an archive, the
+/// error says which verbs take members. Otherwise it is `error`.
+pub fn absent(shown: &Path, error: io::Error) -> io::Error {
+    let is_member = member_of(shown).is_some_and(|member| member.file.may_hold_files());
+    if !is_member {
+        return error;
+    }
+    io::Error::other(
+        "a member of an archive; this verb takes files, `resemble find` and `resemble why` take \
+         members",
+    )
 }
 
 /// Returns the name of a catalogue with a colon. A path in the catalogue begins with it.

@@ -9,8 +9,8 @@ use resemble_relate::AskError;
 use resemble_scan::parts::PartReader;
 
 /// Returns the files that resemble the indexed file at `path`, best first, and their total number:
-/// see [`find::listing`]. The result is empty if the file is not indexed. `part_reader` extracts the
-/// texts of documents again, so that their shares are measured and not estimated.
+/// see [`find::listing`]. The result is empty if the file is not indexed. `part_reader` extracts
+/// the texts of documents again, so that their shares are measured and not estimated.
 pub(crate) fn similar(
     snapshot: &Snapshot,
     path: &Path,

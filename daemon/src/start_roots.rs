@@ -40,7 +40,8 @@ impl StartRoots {
         let is_kept = |root: &RootOptions| kept.iter().any(|(kept, _)| *kept == root.path);
         let (of_file, of_line) = config.roots.split_at(config.roots_of_file);
         for root in of_file.iter().filter(|root| removed.contains(&root.path)) {
-            tracing::info!(root = ?root.path, "removed by `resemble watch remove`, and not watched");
+            let root = &root.path;
+            tracing::info!(?root, "removed by `resemble watch remove`, and not watched");
         }
         let of_file = of_file.iter().filter(|root| !removed.contains(&root.path));
         let mut all: Vec<Root> = of_file

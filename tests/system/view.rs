@@ -343,8 +343,8 @@ fn programs_that_walk_do_not_enter_the_view() {
     }
 }
 
-/// A path in a view is no place to look in: each file there is a watched file itself, so it would
-/// count as its own copy.
+/// A question that names a path in a view as a place to look in is refused with exit code 2,
+/// because each file would be its own copy. FILE of `find` may be any file.
 #[test]
 fn a_view_is_no_place_to_look_in() {
     if !fuse_works() {

@@ -2,8 +2,8 @@
 //!
 //! A comparison of two files needs no statistics and no index. So no daemon is asked: this process
 //! reads both files. On a terminal, the answer is printed in two columns with colours
-//! ([`resemble_screen::columns`]); in a pipe, as a list of ranges. Formats for programs have every range.
-//! Text for people has a bounded number of lines.
+//! ([`resemble_screen::columns`]); in a pipe, as a list of ranges. Formats for programs have every
+//! range. Text for people has a bounded number of lines.
 
 mod diff;
 

@@ -394,7 +394,7 @@ fn similar_directories() {
     let json = env.run(["dirs", "x", "y", "--format", "json"]).json();
     let pair = &json["pairs"][0];
     assert_eq!((&pair["files_a"], &pair["files_b"]), (&4.into(), &5.into()));
-    let of = env.run(["dirs", "x", "y", "--min", "100%", "--of", "x/here"]);
+    let of = env.run(["dirs", "x", "y", "--min", "99.9%", "--of", "x/here"]);
     assert_eq!(of.code, 0, "{of:?}");
     let csv = env.run(["dirs", "x", "y", "--format", "csv"]).text();
     assert!(csv.starts_with("a,b,a_in_b,"), "{csv}");

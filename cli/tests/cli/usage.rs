@@ -8,6 +8,41 @@ use serde_json::Value;
 use crate::environment;
 
 #[test]
+fn a_member_of_an_archive_is_named_as_one_by_verbs_that_take_files() {
+    let env = environment();
+    let text = paragraphs(1, 20);
+    env.write("b.txt", &text);
+    env.write("a.zip", pack::zip(&[("in/c.txt", text.as_bytes())]));
+    let member = "a.zip!in/c.txt";
+    for question in [
+        &["check", member, "--in", "."][..],
+        &["compare", member, "b.txt"],
+        &["compare", "b.txt", member],
+        &["pairs", member],
+        &["groups", ".", "--of", member],
+        &["find", member, "--in", ".", "--holders"],
+        &["versions", member, "--in", "."],
+    ] {
+        let ran = env.run([question, &["--local"]].concat());
+        assert_eq!((ran.code, &*ran.text()), (2, ""), "{question:?}");
+        let said = "'a.zip!in/c.txt': a member of an archive; this verb takes files, `resemble \
+                    find` and `resemble why` take members\n";
+        assert!(ran.err.ends_with(said), "{question:?}: {}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{question:?}: {}", ran.err);
+    }
+    for question in [
+        &["find", member, "--in", "."][..],
+        &["why", member, "b.txt"],
+    ] {
+        let ran = env.run(question);
+        assert_eq!(ran.code, 0, "{question:?}: {}", ran.err);
+    }
+    // The file before the `!` is no archive.
+    let ran = env.run(["pairs", "b.txt!c", "--local"]);
+    ran.is(2, "", "resemble: 'b.txt!c': No such file or directory\n");
+}
+
+#[test]
 fn wrong_usage_ends_with_2_and_one_clear_line() {
     let env = environment();
     env.write("a.txt", "x");

@@ -14,6 +14,7 @@ use super::git::WorkTree;
 use crate::commands::watch::absolute;
 use crate::error::{CliError, CliResult};
 use crate::interrupt::{Leftover, uninterrupted};
+use crate::names;
 
 /// A file that is about to be written or committed.
 pub(super) struct CheckedFile {
@@ -179,7 +180,7 @@ fn open(path: &Path) -> io::Result<Box<dyn io::Read>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
     }
-    let what = match fs::metadata(path)? {
+    let what = match fs::metadata(path).map_err(|error| names::absent(path, error))? {
         meta if meta.is_file() => return Ok(Box::new(File::open(path)?)),
         meta if meta.is_dir() => "is a directory",
         _ => "is not a regular file",

@@ -117,7 +117,7 @@ fn a_new_name_elsewhere_leaves_a_document_its_text() {
     scene.scan();
     let before = ["report.docx", "mail.eml", "mail.eml!a.txt"].map(|name| found_by(&scene, name));
     assert_eq!(
-        before[0][0],
+        before[0][1],
         row("mail.eml!a.txt", Relation::SameText, Layer::Text)
     );
     let elsewhere = tempfile::tempdir_in(scene.root().parent().expect("a folder"));

@@ -71,7 +71,8 @@ fn similar_of_a_file_without_neighbours_is_empty() {
 }
 
 /// By default `.similar` is listed only in the folders that represent files in the folders view.
-/// `always` and `never` change that for both views. It can be looked up even if it is not listed.
+/// `--show always` and `--show never` change that for both views. It can be looked up even if it is
+/// not listed.
 #[test]
 fn show_decides_where_similar_is_listed() {
     use Show::{Always, Default, Never};
