@@ -43,5 +43,6 @@ pub use model::{PairFindings, PlanOrder};
 #[cfg(feature = "ui")]
 pub use terminal::{ScreenError, Session, run};
 
-#[cfg(all(test, feature = "ui"))]
+#[cfg(test)]
+#[cfg(feature = "ui")]
 mod tests;

@@ -60,6 +60,7 @@ fn versions(paths: &[&str], shared_bytes: u64) -> Cluster {
         a_in_b: share,
         b_in_a: share,
         shared_bytes,
+        same_text: false,
         estimate: false,
         interval: None,
         layer: Layer::default(),

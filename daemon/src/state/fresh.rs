@@ -39,7 +39,7 @@ impl Shared {
     /// paths mean everything.
     ///
     /// A waiting file elsewhere, or one that the user of `sight` may not see, does not count. If
-    /// more than [`MOST_NAMED`] files wait, all of them count. After [`MOST_NAMED`] checks of
+    /// more than `MOST_NAMED` files wait, all of them count. After `MOST_NAMED` checks of
     /// access, the further files count without a check. The files of a running scan count without a
     /// check, too.
     pub fn freshness(&self, within: &[PathBuf], sight: Option<&dyn AccessCheck>) -> (bool, u64) {
