@@ -47,7 +47,8 @@ pub fn hex_bytes(width: usize) -> usize {
     }
 }
 
-/// Prints both files in two columns, for a screen of `width` columns.
+/// Prints both files in two columns, for a screen of `width` columns. Colours are used if `color`
+/// is true. The only errors are those of `out`.
 pub fn print(out: &mut dyn Write, view: &View, width: usize, color: bool) -> io::Result<()> {
     let paper = Paper::of(view, color);
     let text = paper.text_width(width);
@@ -61,7 +62,8 @@ pub fn print(out: &mut dyn Write, view: &View, width: usize, color: bool) -> io:
     }
 }
 
-/// Prints the lines that both files have, each with its number in both files.
+/// Prints the lines that both files have, each with its number in both files. `color` and the
+/// errors are those of [`print`].
 pub fn print_matches(out: &mut dyn Write, view: &View, color: bool) -> io::Result<()> {
     let paper = Paper::of(view, color);
     for row in &view.rows {

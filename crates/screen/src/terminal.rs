@@ -36,7 +36,8 @@ enum Arrival<E> {
     Done(News),
 }
 
-/// The work that the screen orders. Each call is made in a thread other than that of the screen.
+/// The work that the screen orders. Threads of its own ask, compare and write; only
+/// [`Session::progress`] is called by the thread that draws.
 pub trait Session: Send + Sync + 'static {
     /// The error of the question.
     type Error: Display + Send + 'static;
