@@ -63,7 +63,7 @@ pub fn print(out: &mut dyn Write, view: &View, width: usize, color: bool) -> io:
 }
 
 /// Prints the lines that both files have, each with its number in both files. `color` and the
-/// errors are those of [`print`].
+/// errors are those of [`print()`].
 pub fn print_matches(out: &mut dyn Write, view: &View, color: bool) -> io::Result<()> {
     let paper = Paper::of(view, color);
     for row in &view.rows {
