@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use resemble_testutil::prose::{edited, prose};
-use resemble_testutil::{Ran, Sandbox};
+use resemble_testutil::{Ran, Sandbox, tmpfs};
 use rustix::fs::{CWD, Mode, mkfifoat, unlink};
 use serde_json::{Value, json};
 
@@ -231,6 +231,67 @@ fn a_root_that_vanished_is_said_by_every_answer_within() {
     daemon.sync();
     is_said(false);
     drop(daemon);
+}
+
+/// The disk of a root is not mounted, so an empty folder is in its place. What is known of the root
+/// answers, and every answer about it says so.
+#[test]
+fn a_root_that_is_not_mounted_is_said_by_every_answer_within() {
+    let sandbox = Sandbox::new();
+    near_copies(&sandbox);
+    let root = sandbox.path("disk");
+    fs::create_dir(&root).expect("a folder");
+    let Some(mounted) = tmpfs(&root, "1m") else {
+        return;
+    };
+    for name in ["a", "b"] {
+        let to = root.join(name);
+        fs::create_dir(&to).expect("a folder");
+        fs::copy(sandbox.tree("a/x.txt"), to.join("x.txt")).expect("a copy");
+    }
+    let daemon = sandbox.daemon([&root]);
+    daemon.sync();
+    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let (file, tree) = (text(&sandbox.tree("a/x.txt")), text(&sandbox.tree("")));
+    let root = &*text(&root);
+    let known: [&[&str]; 5] = [
+        &["groups", root],
+        &["groups", root, "--only", "identical"],
+        &["dirs", root],
+        &["pairs", root],
+        &["find", &file, "--in", root],
+    ];
+    let looked_at: [&[&str]; 8] = [
+        &["groups", root, "--of", &file],
+        &["find", &file, "--in", root, "--holders"],
+        &["check", &file, "--in", root],
+        &["compare", root, &tree],
+        &["compare", &tree, root],
+        &["covered", root, "--by", &tree],
+        &["covered", &tree, "--by", root],
+        &["dump", "--canonical", root],
+    ];
+    let said = format!("resemble: {root}: cannot be reached; what is known of it may be old");
+    let ask = |is_there: bool| -> Vec<String> {
+        let asked = |question: &&[&str]| {
+            let ran = sandbox.resemble(*question);
+            let lines = ran.err.lines().filter(|line| *line == said).count();
+            assert_eq!(lines, usize::from(!is_there), "{question:?} {}", ran.err);
+            assert!(is_there || ran.code == 2, "{question:?} {}", ran.code);
+            ran.text()
+        };
+        let _looked_at: Vec<String> = looked_at.iter().map(asked).collect();
+        let status = daemon.status();
+        let roots = status["roots"].as_array().expect("roots");
+        let state = roots.iter().find(|it| it["path"] == root).expect("a root");
+        let expected = if is_there { "live" } else { "unavailable" };
+        assert_eq!(state["state"], expected);
+        known.iter().map(asked).collect()
+    };
+    let before = ask(true);
+    drop(mounted);
+    daemon.sync();
+    assert_eq!(ask(false), before);
 }
 
 /// Creates and removes pipes in a folder again and again.

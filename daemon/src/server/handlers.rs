@@ -7,8 +7,8 @@ use std::sync::Arc;
 use resemble_fs::View;
 use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{
-    Answer, CoverRow, Failure, FailureKind, MountRow, MountStatus, MountView, Request, RootState,
-    TemplateRow, WatchOrigin, WatchRow,
+    Answer, CoverRow, Failure, FailureKind, MountRow, MountStatus, MountView, Request, TemplateRow,
+    WatchOrigin, WatchRow,
 };
 use resemble_proto::path::PathText;
 use resemble_query::templates::{Store, TemplateError};
@@ -162,8 +162,8 @@ fn covers(
         .map(|path| {
             let root = context.shared.root_of(path.as_path());
             let is_watched = root.is_some_and(|root| {
-                let is_it = |seen: &Root| seen.options.path == root.options.path;
-                root.state != RootState::Unavailable && seen.iter().any(is_it)
+                seen.iter()
+                    .any(|seen| seen.options.path == root.options.path)
             });
             let covered = is_watched && is_known(&path)?;
             Ok(CoverRow { path, covered })

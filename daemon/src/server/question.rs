@@ -1,14 +1,15 @@
 //! Answers questions about files: checks the scope, calls [`resemble_query::answer`], and sends
 //! rows as they are found. The code of each question is in that crate.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::StopFlag;
 use resemble_proto::message::{
-    DumpForm, DumpRow, End, Failure, FailureKind, Header, Reply as Line, Request, RootState, Scope,
-    SoftError, SoftErrorKind, Subject,
+    DumpForm, DumpRow, End, Failure, FailureKind, Header, Reply as Line, Request, Scope, SoftError,
+    SoftErrorKind, Subject,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::question::AnyRow;
@@ -150,11 +151,7 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
             watched(context, &mark.files)?;
         }
         Request::Dump { roots } | Request::DumpAs { roots, .. } => {
-            for root in &*roots {
-                if context.shared.root_of(root.as_path()).is_none() {
-                    return Err(not_watched(root.as_path()));
-                }
-            }
+            watched(context, &*roots)?;
             if roots.is_empty() {
                 let all = paths_of(context.shared.roots());
                 roots.extend(all.map(PathText::from));
@@ -268,9 +265,8 @@ fn watched<'a>(
     paths: impl IntoIterator<Item = &'a PathText>,
 ) -> Result<(), Failure> {
     for path in paths {
-        match context.shared.root_of(path.as_path()) {
-            Some(root) if root.state != RootState::Unavailable => {}
-            _ => return Err(not_watched(path.as_path())),
+        if context.shared.root_of(path.as_path()).is_none() {
+            return Err(not_watched(path.as_path()));
         }
     }
     Ok(())
@@ -288,12 +284,18 @@ fn not_watched(path: &Path) -> Failure {
 /// before the question is answered, because scans and readers continue meanwhile.
 fn lacking((context, asker): (&Context, &Asker), request: &Request) -> Vec<SoftError> {
     let mut errors = rebuilding((context, asker), request);
-    if asker.hears_all() {
-        let within = within(request);
-        errors.extend(context.shared.unreachable(&within));
-        if matches!(request, Request::DumpAs { form: DumpForm::Catalogue(form), .. } if form.text) {
-            errors.extend(within.iter().filter_map(|root| without_text(context, root)));
-        }
+    let within = within(request);
+    let mut away = context.shared.unreachable(&within);
+    if !away.is_empty() && !asker.hears_all() {
+        let seen = status::all_roots(context, asker).unwrap_or_default();
+        let seen: BTreeSet<PathBuf> = paths_of(seen).collect();
+        away.retain(|error| seen.contains(error.path.as_path()));
+    }
+    errors.extend(away);
+    if asker.hears_all()
+        && matches!(request, Request::DumpAs { form: DumpForm::Catalogue(form), .. } if form.text)
+    {
+        errors.extend(within.iter().filter_map(|root| without_text(context, root)));
     }
     errors
 }
