@@ -96,7 +96,7 @@ pub trait PartReader: fmt::Debug + Send + Sync {
 }
 
 /// The version of the supported formats. If it changes, all files are taken apart again.
-const FORMATS: u32 = 7;
+const FORMATS: u32 = 8;
 
 /// The first argument with which a program of this project runs as a worker. A worker reads
 /// formats.

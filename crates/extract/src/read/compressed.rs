@@ -1,22 +1,22 @@
 //! Reads compressed files (gz, bz2, xz, zst). Zips use these decoders, too.
 //!
 //! A file may consist of several consecutive streams (`cat a.gz b.gz`). They are one content. Zeros
-//! between and after them are padding. Other bytes after the last stream, and a truncated last
-//! stream, are reported. The content before them is kept.
+//! between and after them are padding. Other bytes after the last stream, and a truncated or
+//! damaged stream, are reported. The content before them is kept.
 
 use std::cell::Cell;
-use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use lzma_rust2::{Action, Status, XzStream};
+use flate2::FlushDecompress;
+use lzma_rust2::{Action, XzStream};
 use rawzip::ReaderAt;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::budget::RATIO_FROM;
 use crate::format::{self, Kind};
-use crate::read::{Place, Source, Take, Unpacking, Walk};
+use crate::read::{Place, Source, Take, Unpacking, Walk, is_cut, reason};
 use crate::{Bound, Limits, Skipped};
 
 pub(super) fn unpack(
@@ -42,7 +42,6 @@ fn decoder<'a>(kind: Kind, source: Source<'a>, limits: &Limits) -> Box<dyn Unpac
         begin: 0,
         given: 0,
         count: 0,
-        is_tail: false,
         ending: None,
     };
     Box::new(Bounded::new(streams, taken, limits))
@@ -55,15 +54,6 @@ pub(super) fn decoder_memory(limits: &Limits) -> u32 {
 
 pub(super) fn xz<R: Read>(from: R, limits: &Limits) -> lzma_rust2::XzReader<R> {
     lzma_rust2::XzReader::new_mem_limit(from, true, decoder_memory(limits))
-}
-
-/// The error at the end of a compressed file, after content that is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
-    /// The last stream is truncated.
-    Cut,
-    /// Other bytes follow the last stream.
-    Followed,
 }
 
 /// The streams of a compressed file, read as one.
@@ -82,19 +72,19 @@ struct Streams<'a> {
     given: u64,
     /// The number of streams that have begun.
     count: u64,
-    /// True if the current stream is truncated and read by [`Xz`].
-    is_tail: bool,
-    ending: Option<Ending>,
+    /// The error after which no stream begins. The content before it is kept. If the current stream
+    /// is damaged, it is read by [`Tail`] and the error is known before its end.
+    ending: Option<Skipped>,
 }
 
-impl Streams<'_> {
+impl<'a> Streams<'a> {
     /// Begins the next stream. Returns `false` if no stream follows.
     fn next_stream(&mut self) -> io::Result<bool> {
         let at = self.after_padding()?;
         let mut head = [0; 16];
         let read = self.source.read_at(&mut head, at)?;
         if self.count > 0 && format::of(b"", &head[..read]) != Some(self.kind) {
-            self.ending = (read > 0).then_some(Ending::Followed);
+            self.ending = (read > 0).then(followed);
             return Ok(false);
         }
         self.taken.set(at);
@@ -113,6 +103,39 @@ impl Streams<'_> {
         self.given = 0;
         self.count += 1;
         Ok(true)
+    }
+
+    /// Returns a reader of what the current stream has behind the bytes that it has returned, up to
+    /// its error.
+    fn tail(&self) -> Option<Box<dyn Read + 'a>> {
+        self.taken.set(self.begin);
+        let from = self.source.reader_from(self.begin);
+        let mut from = Counted::new(from, Rc::clone(&self.taken));
+        let decoder = match self.kind {
+            Kind::Xz => {
+                let memory = decoder_memory(&self.limits);
+                Decoder::Xz(XzStream::new_mem_limit(false, memory))
+            }
+            Kind::Bzip2 => Decoder::Bzip2(bzip2::Decompress::new(false)),
+            Kind::Gzip => {
+                // This reader has read the header of the stream, and nothing behind it.
+                let after_header = flate2::bufread::GzDecoder::new(from);
+                after_header.header()?;
+                from = after_header.into_inner();
+                Decoder::Deflate(flate2::Decompress::new(false))
+            }
+            // The decoder of Zstandard returns all bytes before an error.
+            _ => return None,
+        };
+        let tail = Tail {
+            from,
+            decoder,
+            error: None,
+        };
+        // A decoder may decode more than fits in the buffer of a call, and drop it in the next one.
+        let mut tail = BufReader::with_capacity(64 << 10, tail);
+        let passed = io::copy(&mut tail.by_ref().take(self.given), &mut io::sink());
+        passed.is_ok().then(|| Box::new(tail) as _)
     }
 
     /// Returns the offset of the next byte that is not zero. Before the first stream, no byte is
@@ -152,84 +175,97 @@ impl Read for Streams<'_> {
                     self.given += read as u64;
                     return Ok(read);
                 }
-                Err(error) if is_cut(&error) && self.kind == Kind::Xz && !self.is_tail => {
-                    self.is_tail = true;
-                    self.taken.set(self.begin);
-                    let from = self.source.reader_from(self.begin);
-                    let from = Counted::new(from, Rc::clone(&self.taken));
-                    let mut tail = Xz::new(from, &self.limits);
-                    let passed = io::copy(&mut tail.by_ref().take(self.given), &mut io::sink());
-                    self.ending = passed.is_err().then_some(Ending::Cut);
-                    self.stream = passed.is_ok().then(|| Box::new(tail) as _);
-                }
-                Err(error) if is_cut(&error) || self.is_tail => {
-                    self.stream = None;
-                    self.ending = Some(Ending::Cut);
-                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+                // This is the end of a tail. Its error is that of the stream.
+                Err(_) if self.ending.is_some() => self.stream = None,
                 // These bytes only looked like the start of another stream.
-                Err(_) if self.count > 1 && self.given == 0 => {
+                Err(error) if self.count > 1 && self.given == 0 && !is_cut(&error) => {
                     self.stream = None;
-                    self.ending = Some(Ending::Followed);
+                    self.ending = Some(followed());
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.ending = Some(reason(&error));
+                    self.stream = self.tail();
+                }
             }
         }
     }
 }
 
+fn followed() -> Skipped {
+    Skipped::Damaged("other bytes follow its end".to_owned())
+}
+
 impl Unpacking for Bounded<Streams<'_>> {
     fn fault(&self) -> Option<Skipped> {
-        let why = match self.inner.ending? {
-            Ending::Cut => "the last bytes are missing",
-            Ending::Followed => "other bytes follow its end",
-        };
-        Some(Skipped::Damaged(why.to_owned()))
+        self.inner.ending.clone()
     }
 }
 
-/// Reads one xz stream, and returns every byte that precedes an error. The reader of the library
-/// drops what it has decoded for the call that fails, and reads no part of a chunk.
-struct Xz<R> {
+/// Reads one stream, and returns every byte that precedes an error. The readers of the libraries
+/// drop what they have decoded for the call that fails, and the one of xz reads no part of a chunk.
+struct Tail<R> {
     from: R,
-    decoder: XzStream,
+    decoder: Decoder,
     /// The error behind the last bytes.
     error: Option<io::Error>,
 }
 
-impl<R: BufRead> Xz<R> {
-    fn new(from: R, limits: &Limits) -> Self {
-        Self {
-            from,
-            decoder: XzStream::new_mem_limit(false, decoder_memory(limits)),
-            error: None,
+enum Decoder {
+    Xz(XzStream),
+    Bzip2(bzip2::Decompress),
+    Deflate(flate2::Decompress),
+}
+
+impl Decoder {
+    fn total_out(&self) -> u64 {
+        match self {
+            Self::Xz(decoder) => decoder.total_out(),
+            Self::Bzip2(decoder) => decoder.total_out(),
+            Self::Deflate(decoder) => decoder.total_out(),
         }
+    }
+
+    /// Decodes some of the input, and returns the number of bytes that it consumed.
+    fn step(&mut self, input: &[u8], buf: &mut [u8]) -> io::Result<usize> {
+        let (before, after) = match self {
+            Self::Xz(decoder) => {
+                let action = if input.is_empty() {
+                    Action::Finish
+                } else {
+                    Action::Run
+                };
+                return Ok(decoder.process(input, buf, action)?.bytes_consumed);
+            }
+            Self::Bzip2(decoder) => {
+                let before = decoder.total_in();
+                decoder.decompress(input, buf)?;
+                (before, decoder.total_in())
+            }
+            Self::Deflate(decoder) => {
+                let before = decoder.total_in();
+                decoder.decompress(input, buf, FlushDecompress::None)?;
+                (before, decoder.total_in())
+            }
+        };
+        Ok((after - before) as usize)
     }
 }
 
-impl<R: BufRead> Read for Xz<R> {
+impl<R: BufRead> Read for Tail<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         while !buf.is_empty() {
             if let Some(error) = self.error.take() {
                 return Err(error);
             }
             let input = self.from.fill_buf()?;
-            let action = if input.is_empty() {
-                Action::Finish
-            } else {
-                Action::Run
-            };
             let before = self.decoder.total_out();
-            let result = self.decoder.process(input, buf, action);
+            let result = self.decoder.step(input, buf);
             // A call that fails has written bytes, too.
             let written = (self.decoder.total_out() - before) as usize;
             match result {
-                Ok(step) if step.bytes_consumed == 0 && written == 0 => {
-                    return match step.status {
-                        Status::StreamEnd => Ok(0),
-                        Status::Ok => Err(io::ErrorKind::UnexpectedEof.into()),
-                    };
-                }
-                Ok(step) => self.from.consume(step.bytes_consumed),
+                Ok(0) if written == 0 => return Ok(0),
+                Ok(consumed) => self.from.consume(consumed),
                 Err(error) => self.error = Some(error),
             }
             if written > 0 {
@@ -335,8 +371,8 @@ pub(super) struct Zstd<R> {
     frames: Frames,
     in_frame: bool,
     ended: bool,
-    /// True if the input has ended within the frame.
-    is_cut: bool,
+    /// The error behind the last bytes of a frame.
+    error: Option<io::Error>,
 }
 
 impl<R: BufRead> Zstd<R> {
@@ -349,7 +385,7 @@ impl<R: BufRead> Zstd<R> {
             frames,
             in_frame: false,
             ended: false,
-            is_cut: false,
+            error: None,
         }
     }
 
@@ -376,23 +412,14 @@ impl<R: BufRead> Zstd<R> {
     }
 
     /// Decodes the next blocks of the frame, which have at least `bytes` bytes.
-    fn next_blocks(&mut self, bytes: usize) -> io::Result<()> {
+    fn next_blocks(&mut self, bytes: usize) {
         let piece = BlockDecodingStrategy::UptoBytes(bytes);
-        let result = self.decoder.decode_blocks(&mut self.from, piece);
-        match result.map_err(of_zstd) {
-            Ok(_) => Ok(()),
-            Err(error) if is_cut(&error) => {
-                // The decoder keeps the bytes of a window until the frame ends. An empty last block
-                // and a check sum, which is not verified, end it.
-                self.is_cut = true;
-                let end = &[1, 0, 0, 0, 0, 0, 0][..];
-                let all = BlockDecodingStrategy::All;
-                self.decoder
-                    .decode_blocks(end, all)
-                    .map(|_| ())
-                    .map_err(of_zstd)
-            }
-            Err(error) => Err(error),
+        if let Err(error) = self.decoder.decode_blocks(&mut self.from, piece) {
+            // The decoder keeps the bytes of a window until the frame ends. An empty last block and
+            // a check sum, which is not verified, end it. If that fails, these bytes are lost.
+            let end = &[1, 0, 0, 0, 0, 0, 0][..];
+            drop(self.decoder.decode_blocks(end, BlockDecodingStrategy::All));
+            self.error = Some(of_zstd(error));
         }
     }
 
@@ -422,19 +449,6 @@ fn of_zstd(error: FrameDecoderError) -> io::Error {
     }
 }
 
-/// Returns whether an error means that the input ends too early.
-fn is_cut(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let io = error.downcast_ref::<io::Error>();
-        if io.is_some_and(|io| io.kind() == io::ErrorKind::UnexpectedEof) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
-}
-
 impl<R: BufRead> Read for Zstd<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if buf.is_empty() {
@@ -448,14 +462,14 @@ impl<R: BufRead> Read for Zstd<R> {
             if read > 0 {
                 return Ok(read);
             }
-            if self.is_cut {
-                return Err(io::ErrorKind::UnexpectedEof.into());
+            if let Some(error) = self.error.take() {
+                return Err(error);
             }
             if self.decoder.is_finished() {
                 self.end_frame()?;
                 continue;
             }
-            self.next_blocks(buf.len())?;
+            self.next_blocks(buf.len());
         }
     }
 }

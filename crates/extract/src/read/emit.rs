@@ -33,7 +33,7 @@ impl From<Bound> for Stop {
 /// Returns the reason that an I/O error carries. Readers of this crate pass their reasons through
 /// libraries as I/O errors. An error of the kind `Unsupported` or `OutOfMemory` is a reason, too.
 /// Returns `None` for any other error.
-pub(crate) fn passed_on(error: &io::Error) -> Option<Skipped> {
+fn passed_on(error: &io::Error) -> Option<Skipped> {
     if let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
         return Some(Skipped::clone(why));
     }
@@ -44,22 +44,48 @@ pub(crate) fn passed_on(error: &io::Error) -> Option<Skipped> {
     }
 }
 
+/// Returns the reason why the end of a file or member is not read.
+pub(crate) fn cut() -> Skipped {
+    Skipped::Damaged("the last bytes are missing".to_owned())
+}
+
 /// Converts an error of a library. The library either passed on a reason of a reader of this crate,
 /// or found that the file is damaged.
 pub(crate) fn damaged(error: impl Error + 'static) -> Stop {
-    let mut next: Option<&(dyn Error + 'static)> = Some(&error);
+    Stop::This(reason(&error))
+}
+
+/// Returns the reason for an error of a library. See [`damaged`].
+pub(crate) fn reason(error: &(dyn Error + 'static)) -> Skipped {
+    let mut next = Some(error);
     while let Some(error) = next {
         let io = error.downcast_ref::<io::Error>();
         let why = error.downcast_ref().cloned();
         if let Some(why) = why.or_else(|| io.and_then(passed_on)) {
-            return Stop::This(why);
+            return why;
         }
         next = match io.and_then(io::Error::get_ref) {
             Some(inner) => Some(inner),
             None => error.source(),
         };
     }
-    Stop::This(Skipped::Damaged(error.to_string()))
+    if is_cut(error) {
+        return cut();
+    }
+    Skipped::Damaged(error.to_string())
+}
+
+/// Returns whether an error means that the input ends too early.
+pub(crate) fn is_cut(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let io = error.downcast_ref::<io::Error>();
+        if io.is_some_and(|io| io.kind() == io::ErrorKind::UnexpectedEof) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// Makes the error for a form that this crate does not read.

@@ -18,7 +18,7 @@ use super::date;
 use super::markup;
 use super::text;
 use crate::format::Kind;
-use crate::read::{Place, Stop, Take, Walk};
+use crate::read::{Place, Stop, Take, Walk, cut};
 use crate::{Bound, Skipped};
 
 pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) -> Take {
@@ -74,8 +74,7 @@ pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) ->
     if ends.is_empty() {
         return Ok(());
     }
-    let why = "the last bytes are missing".to_owned();
-    Err(Stop::This(Skipped::Damaged(why)))
+    Err(Stop::This(cut()))
 }
 
 /// Appends the end marks that the mail does not have, from the outside in.

@@ -29,7 +29,7 @@ use std::io::{BufReader, Read};
 use std::os::fd::BorrowedFd;
 
 pub(crate) use emit::{Out, Stop};
-use emit::{Take, damaged, passed_on, unsupported};
+use emit::{Take, cut, damaged, is_cut, reason, unsupported};
 use page::PageHead;
 pub(crate) use source::Source;
 pub(crate) use walk::{LeftOut, Place, Walk};

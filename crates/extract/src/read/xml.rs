@@ -10,7 +10,7 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesEnd, BytesStart, Event};
 
-use crate::read::{Stop, Take, damaged, passed_on};
+use crate::read::{Stop, Take, damaged, reason};
 
 /// The next item of a document.
 #[derive(Debug)]
@@ -147,10 +147,7 @@ fn of_xml(error: quick_xml::Error) -> Stop {
     match &error {
         // `damaged` cannot find this I/O error among the sources, because it is in a shared
         // pointer.
-        quick_xml::Error::Io(inner) => match passed_on(inner) {
-            Some(why) => Stop::This(why),
-            None => damaged(error),
-        },
+        quick_xml::Error::Io(inner) => Stop::This(reason(&**inner)),
         _ => damaged(error),
     }
 }

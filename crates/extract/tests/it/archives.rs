@@ -11,7 +11,7 @@ use resemble_testutil::random::Random;
 
 const TEXT: &[u8] = b"The compost heap is not for plastic flowers.\n";
 
-fn bzip2(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn bzip2(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
@@ -138,10 +138,6 @@ fn what_follows_the_last_stream_is_left_out() {
 
 #[test]
 fn a_check_sum_that_is_wrong_is_damage() {
-    let mut bytes = gzip(TEXT);
-    let at = bytes.len() - 8;
-    bytes[at] ^= 1;
-    assert!(matches!(take("a.gz", &bytes), Err(Skipped::Damaged(_))));
     let mut wrong = deflated("bad.txt", TEXT);
     wrong.crc ^= 1;
     let pieces = take("x", &zip(&[wrong, deflated("good.txt", TEXT)])).unwrap();

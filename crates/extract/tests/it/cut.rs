@@ -1,10 +1,12 @@
-//! Tests files whose end is missing: everything that is there is read, and the rest is reported.
+//! Tests files whose end is missing or damaged: everything before it is read, and the rest is
+//! reported.
 
 use std::io::Write;
 
 use resemble_testutil::random::noise;
 
-use crate::pieces::{Pieces, take};
+use crate::archives::bzip2;
+use crate::pieces::{Pieces, gzip, take};
 
 const MISSING: &str = ": damaged: the last bytes are missing";
 
@@ -33,6 +35,67 @@ fn of_a_truncated_stream_all_that_the_decoder_has_is_kept() {
             assert_eq!(pieces.skips(), [MISSING], "{name} -{missing}");
         }
     }
+}
+
+/// Checks that a damaged stream gives these bytes, and that one fault is reported.
+fn check_damaged(what: &str, bytes: &[u8], content: &[u8]) {
+    let pieces = take("a.x", bytes).unwrap_or_else(|why| panic!("{what}: {why}"));
+    assert!(pieces.bytes_of("[]") == content, "{what}");
+    let skips = pieces.skips();
+    assert!(
+        skips.len() == 1 && skips[0].starts_with(": damaged: "),
+        "{what}: {skips:?}"
+    );
+}
+
+#[test]
+fn a_stream_with_a_wrong_check_sum_is_kept() {
+    let long: Vec<u8> = noise(4, 90_000).iter().map(|b| b'a' + (b & 15)).collect();
+    for content in [DECODED, &long] {
+        let flipped = |bytes: &[u8], at: usize| {
+            let mut bytes = bytes.to_vec();
+            bytes[at] ^= 1;
+            bytes
+        };
+        let gz = gzip(content);
+        let (sum, length) = (gz.len() - 8, gz.len() - 1);
+        check_damaged("check sum of gz", &flipped(&gz, sum), content);
+        check_damaged("length in gz", &flipped(&gz, length), content);
+        // The check sum of the first block follows the mark of the file and that of the block.
+        check_damaged("bz2", &flipped(&bzip2(content), 10), content);
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        let zstd = ruzstd::encoding::compress_to_vec(content, level);
+        check_damaged("zst", &flipped(&zstd, zstd.len() - 1), content);
+        // No stream is read after a damaged one.
+        let followed = [flipped(&gz, sum), gz.clone()].concat();
+        check_damaged("followed gz", &followed, content);
+        let second = [&gz[..], &flipped(&gz, sum)].concat();
+        check_damaged("second gz", &second, &content.repeat(2));
+    }
+}
+
+#[test]
+fn a_stream_that_is_damaged_in_the_middle_is_kept_up_to_there() {
+    let content = noise(5, 250_000);
+    // This gzip has stored blocks, and behind them a block of a kind that does not exist.
+    for length in [40, 30_000, 60_000] {
+        let mut gz = b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec();
+        for block in content[..2 * length].chunks(length) {
+            gz.push(0);
+            gz.extend((length as u16).to_le_bytes());
+            gz.extend((!(length as u16)).to_le_bytes());
+            gz.extend(block);
+        }
+        gz.extend(b"\x07and more");
+        check_damaged("gz", &gz, &content[..2 * length]);
+    }
+    // A block of these bzip2 files has 100,000 bytes. The second one is damaged.
+    let mut bz2 = bzip2(&content);
+    let middle = bz2.len() / 2;
+    bz2[middle] ^= 1;
+    let pieces = take("a.bz2", &bz2).unwrap();
+    assert!(pieces.bytes_of("[]").starts_with(&content[..99_000]));
+    assert_eq!(pieces.skips(), [": damaged: bzip2: invalid data"]);
 }
 
 /// The words that the parts of the mail have, in base64.
