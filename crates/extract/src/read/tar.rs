@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use crate::Skipped;
 use crate::charset::MemberNames;
-use crate::read::{Place, Stop, Take, Walk};
+use crate::read::{Place, Stop, Take, Walk, cut};
 
 /// Reads the regular files in a tar. Links and devices have no content.
 pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
@@ -24,11 +24,11 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
         names.see(&name);
         let name = names.decode(&name);
         let left = entry.size();
-        let mut whole = Whole {
-            inner: &mut entry,
-            left,
-        };
+        let mut whole = Whole::new(&mut entry, left);
         walk.member(&name, &mut whole, place)?;
+        if whole.is_cut {
+            break;
+        }
     }
     Ok(())
 }
@@ -37,16 +37,25 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
 struct Whole<R> {
     inner: R,
     left: u64,
+    is_cut: bool,
+}
+
+impl<R> Whole<R> {
+    fn new(inner: R, left: u64) -> Self {
+        Self {
+            inner,
+            left,
+            is_cut: false,
+        }
+    }
 }
 
 impl<R: Read> Read for Whole<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buf)?;
         if read == 0 && self.left > 0 && !buf.is_empty() {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "it is cut off",
-            ));
+            self.is_cut = true;
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.left = self.left.saturating_sub(read as u64);
         Ok(read)
@@ -93,15 +102,15 @@ pub(super) fn ar(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
         };
         if let Some(name) = name {
             let left = body.limit();
-            let mut whole = Whole {
-                inner: &mut body,
-                left,
-            };
+            let mut whole = Whole::new(&mut body, left);
             walk.member(&name, &mut whole, place)?;
+            if whole.is_cut {
+                return Ok(());
+            }
         }
         io::copy(&mut body, &mut io::sink())?;
         if body.limit() > 0 {
-            return Err(Stop::This(Skipped::Damaged("it is cut off".to_owned())));
+            return Err(Stop::This(cut()));
         }
         if member.size % 2 == 1 {
             io::copy(&mut from.take(1), &mut io::sink())?;

@@ -10,11 +10,11 @@
 //! # Errors
 //!
 //! An error ends only the member that is being read. It is reported under the path of that member,
-//! and the next member of the archive is read. Only if the whole file exceeds a limit, its reading
-//! ends.
+//! and the next member of the archive is read. The bytes of a member that precede damage are kept
+//! and taken apart. Only if the whole file exceeds a limit, its reading ends.
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use resemble_core::date::DocumentDate;
@@ -229,23 +229,27 @@ impl Walk {
         place: Place,
     ) -> Take {
         let mut head = Vec::with_capacity(HEAD);
-        Read::take(&mut *from, HEAD as u64).read_to_end(&mut head)?;
+        let result = Read::take(&mut *from, HEAD as u64).read_to_end(&mut head);
+        let mut fault = result.err().map(damage).transpose()?;
+        if let Some(why) = fault.take_if(|_| head.is_empty()) {
+            return Err(Stop::This(why));
+        }
         let kind = kind.or_else(|| self.kind(name, &head));
         let number = self.out.begin(role, place.part, name)?;
         let mut held = kind.map(|_| Vec::new());
         self.pass(&head, &mut held)?;
         let mut buffer = vec![0; 64 << 10];
-        loop {
-            let read = match from.read(&mut buffer) {
+        while fault.is_none() {
+            match from.read(&mut buffer) {
                 Ok(0) => break,
-                Ok(read) => read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error.into()),
-            };
-            self.pass(&buffer[..read], &mut held)?;
+                Ok(read) => self.pass(&buffer[..read], &mut held)?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => fault = Some(damage(error)?),
+            }
         }
         self.out.end()?;
         drop(buffer);
+        self.report(fault)?;
         let Some(kind) = kind else { return Ok(()) };
         let inside = Place {
             part: Some(number),
@@ -390,6 +394,15 @@ impl Walk {
             buffer: String::new(),
             begun: false,
         }
+    }
+}
+
+/// Returns the reason if an error means that a member is damaged, so that the bytes before it are
+/// kept.
+fn damage(error: io::Error) -> Take<Skipped> {
+    match Stop::from(error) {
+        Stop::This(why @ Skipped::Damaged(_)) => Ok(why),
+        stop => Err(stop),
     }
 }
 

@@ -10,7 +10,9 @@ use std::io::{self, Read};
 use std::rc::Rc;
 
 use rawzip::extra_fields::{ExtraFieldId, ExtraFields};
-use rawzip::{CompressionMethod, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder, ZipLocator};
+use rawzip::{
+    CompressionMethod, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder, ZipLocator, ZipVerification,
+};
 
 use super::compressed::{Bounded, Counted, Frames, Zstd, xz};
 use crate::charset::MemberNames;
@@ -161,7 +163,12 @@ impl<'a> Archive<'a> {
             }
         };
         let bounded = Bounded::new(inner, taken, &self.limits);
-        Ok(Box::new(local.verifying_reader(bounded)))
+        Ok(Box::new(Checked {
+            inner: bounded,
+            sum: flate2::Crc::new(),
+            size: 0,
+            expected: local.reader().claim_verifier(),
+        }))
     }
 
     /// Returns the whole content of the entry with this name. Returns `None` if there is no such
@@ -177,6 +184,35 @@ impl<'a> Archive<'a> {
             return Err(Bound::Memory.into());
         }
         Ok(Some(all))
+    }
+}
+
+/// Checks the size and the check sum of an entry at its end. The reader of the library drops the
+/// bytes of the call that finds a fault.
+struct Checked<R> {
+    inner: R,
+    sum: flate2::Crc,
+    size: u64,
+    expected: ZipVerification,
+}
+
+impl<R: Read> Read for Checked<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buf)?;
+        self.sum.update(&buf[..read]);
+        self.size += read as u64;
+        let is_end = read == 0 && !buf.is_empty();
+        if is_end && self.size < self.expected.uncompressed_size {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if is_end || self.size > self.expected.uncompressed_size {
+            let found = ZipVerification {
+                crc: self.sum.sum(),
+                uncompressed_size: self.size,
+            };
+            self.expected.valid(found).map_err(io::Error::other)?;
+        }
+        Ok(read)
     }
 }
 

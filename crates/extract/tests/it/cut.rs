@@ -5,8 +5,8 @@ use std::io::Write;
 
 use resemble_testutil::random::noise;
 
-use crate::archives::bzip2;
-use crate::pieces::{Pieces, gzip, take};
+use crate::archives::{ar_member, bzip2};
+use crate::pieces::{Pieces, gzip, take, tar};
 
 const MISSING: &str = ": damaged: the last bytes are missing";
 
@@ -96,6 +96,52 @@ fn a_stream_that_is_damaged_in_the_middle_is_kept_up_to_there() {
     let pieces = take("a.bz2", &bz2).unwrap();
     assert!(pieces.bytes_of("[]").starts_with(&content[..99_000]));
     assert_eq!(pieces.skips(), [": damaged: bzip2: invalid data"]);
+}
+
+#[test]
+fn of_the_last_member_of_a_truncated_archive_all_that_is_there_is_kept() {
+    let long = noise(6, 100_000);
+    let members: [(&[u8], &[u8]); 2] = [(b"a", DECODED), (b"b", &long)];
+    let ar = [
+        b"!<arch>\n".to_vec(),
+        ar_member("a", DECODED),
+        ar_member("b", &long),
+    ];
+    // The end of a tar is two blocks without data, and the last member is filled up to a block.
+    for (name, bytes, behind) in [("tar", tar(&members), 1024 + 352), ("ar", ar.concat(), 0)] {
+        for missing in [1, 40, 60_000, 90_000] {
+            let pieces = take("x", &bytes[..bytes.len() - behind - missing]).unwrap();
+            let what = format!("{name} -{missing}");
+            assert_eq!(pieces.paths(), ["a", "b"], "{what}");
+            let there = &long[..long.len() - missing];
+            assert!(pieces.bytes_of("b") == there, "{what}");
+            assert_eq!(pieces.skips(), [format!("b{MISSING}")], "{what}");
+        }
+        let pieces = take("x", &bytes[..bytes.len() - behind - long.len()]).unwrap();
+        assert_eq!(pieces.paths(), ["a"], "{name}");
+        assert_eq!(pieces.skips(), [format!("b{MISSING}")], "{name}");
+    }
+}
+
+#[test]
+fn a_truncated_member_is_taken_apart() {
+    let content: Vec<u8> = noise(7, 60_000).iter().map(|b| b'a' + (b & 15)).collect();
+    let inner = gzip(&tar(&[(b"b", &content)]));
+    let outer = tar(&[(b"a.tgz", &inner)]);
+    let pieces = take("x.tar", &outer[..512 + inner.len() / 2]).unwrap();
+    assert_eq!(
+        pieces.paths(),
+        ["a.tgz", "a.tgz![a.tar]", "a.tgz![a.tar]!b"]
+    );
+    assert_eq!(pieces.bytes_of("a.tgz"), &inner[..inner.len() / 2]);
+    let read = pieces.bytes_of("a.tgz![a.tar]!b");
+    assert!(
+        read.len() > 25_000 && content.starts_with(read),
+        "{}",
+        read.len()
+    );
+    let expected = ["a.tgz", "a.tgz", "a.tgz!b"].map(|path| format!("{path}{MISSING}"));
+    assert_eq!(pieces.skips(), expected);
 }
 
 /// The words that the parts of the mail have, in base64.
