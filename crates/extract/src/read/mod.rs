@@ -3,6 +3,7 @@
 mod cells;
 mod compressed;
 mod date;
+mod directory;
 mod divided;
 mod emit;
 mod mail;
@@ -95,12 +96,13 @@ pub(crate) fn whole(
 fn zipped(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let zip = Archive::open(source, &walk.limits)?;
     if let Some(document) = odf::recognise(&zip)? {
-        return odf::read(walk, &zip, document, place);
+        odf::read(walk, &zip, document, place)?;
+    } else if let Some(document) = office::recognise(&zip)? {
+        office::read(walk, &zip, &document, place)?;
+    } else {
+        zip::read(walk, &zip, place)?;
     }
-    if let Some(document) = office::recognise(&zip)? {
-        return office::read(walk, &zip, &document, place);
-    }
-    zip::read(walk, &zip, place)
+    walk.report(zip.is_cut.then(cut))
 }
 
 /// Takes apart a format that is read in one pass.

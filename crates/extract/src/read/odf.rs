@@ -83,21 +83,26 @@ fn open_document(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     let mut xml = Xml::new(zip.reader(content)?)?;
     styles.read(&mut xml)?;
     let mut body = Body::new(walk.text(place), styles);
+    let result = fill(&mut body, &mut xml);
+    let hidden = body.hidden;
+    body.end()?;
+    walk.report_damage(result)?;
+    let wanted = [DateSource::OpenModified, DateSource::OpenCreated];
+    walk.date(place, date::in_part(zip, b"meta.xml", &wanted)?)?;
+    walk.left_out(hidden)
+}
+
+fn fill(body: &mut Body<'_>, xml: &mut Xml<'_>) -> Take {
     loop {
         match xml.next()? {
             Node::Open(element) if body.open(&element) => {}
             Node::Open(_) => xml.skip()?,
             Node::Close(element) => body.close(element.name())?,
             Node::Text(piece) => body.push(&piece),
-            Node::End => break,
+            Node::End => return Ok(()),
             Node::Other => {}
         }
     }
-    let hidden = body.hidden;
-    body.end()?;
-    let wanted = [DateSource::OpenModified, DateSource::OpenCreated];
-    walk.date(place, date::in_part(zip, b"meta.xml", &wanted)?)?;
-    walk.left_out(hidden)
 }
 
 /// Reads the pages of a book in the order that its package document gives.
@@ -112,13 +117,17 @@ fn epub(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
         )));
     };
     let mut text = walk.text(place);
+    let mut result = Ok(());
     for page in spine(zip, &package)? {
-        // If a page is missing, the others are still read.
-        if let Some(page) = zip.whole(&page)? {
-            markup::text_of(&decode(&page), &mut text)?;
+        // If a page is missing or damaged, the others are still read.
+        match zip.whole(&page) {
+            Ok(Some(page)) => markup::text_of(&decode(&page), &mut text)?,
+            Ok(None) => {}
+            Err(why) => result = Err(why),
         }
     }
-    text.end()
+    text.end()?;
+    walk.report_damage(result)
 }
 
 /// Decodes a page in the encoding that it declares.

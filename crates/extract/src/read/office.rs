@@ -7,12 +7,12 @@
 use resemble_core::date::DateSource;
 
 use super::date;
-use super::package::{in_order, relations};
+use super::package::{Relation, in_order, relations};
 use super::sheets;
 use super::word::{Hiding, paragraphs};
 use super::xml::{Node, Xml};
 use super::zip::Archive;
-use crate::read::{Place, Take, Walk, unsupported};
+use crate::read::{Place, Take, Text, Walk, unsupported};
 
 /// The type of document in a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,33 +84,44 @@ pub(super) fn read(
         _ => Hiding::default(),
     };
     let mut text = walk.text(place);
-    match document.kind {
-        OfficeKind::Word => {
-            paragraphs(zip, &document.main, &mut hiding, &mut text)?;
-            for kind in ["footnotes", "endnotes", "comments"] {
-                for part in relations.iter().filter(|part| part.kind == kind) {
-                    paragraphs(zip, &part.target, &mut hiding, &mut text)?;
-                }
-            }
-        }
-        OfficeKind::Slides => {
-            for slide in in_order(zip, &document.main, "sldId", &relations)? {
-                paragraphs(zip, &slide, &mut hiding, &mut text)?;
-                for notes in self::relations(zip, &slide)? {
-                    if notes.kind == "notesSlide" {
-                        paragraphs(zip, &notes.target, &mut hiding, &mut text)?;
-                    }
-                }
-            }
-        }
-        OfficeKind::Sheets => {
-            sheets::read(zip, &document.main, &relations, &mut text)?;
-        }
-    }
+    let result = body(zip, document, &relations, &mut hiding, &mut text);
     text.end()?;
+    walk.report_damage(result)?;
     if let Some(core) = &document.core {
         let wanted = [DateSource::OfficeModified, DateSource::OfficeCreated];
         walk.date(place, date::in_part(zip, core, &wanted)?)?;
     }
     walk.left_out(hiding.count)
+}
+
+fn body(
+    zip: &Archive<'_>,
+    document: &OfficeDocument,
+    relations: &[Relation],
+    hiding: &mut Hiding,
+    text: &mut Text<'_>,
+) -> Take {
+    match document.kind {
+        OfficeKind::Word => {
+            paragraphs(zip, &document.main, hiding, text)?;
+            for kind in ["footnotes", "endnotes", "comments"] {
+                for part in relations.iter().filter(|part| part.kind == kind) {
+                    paragraphs(zip, &part.target, hiding, text)?;
+                }
+            }
+            Ok(())
+        }
+        OfficeKind::Slides => {
+            for slide in in_order(zip, &document.main, "sldId", relations)? {
+                paragraphs(zip, &slide, hiding, text)?;
+                for notes in self::relations(zip, &slide)? {
+                    if notes.kind == "notesSlide" {
+                        paragraphs(zip, &notes.target, hiding, text)?;
+                    }
+                }
+            }
+            Ok(())
+        }
+        OfficeKind::Sheets => sheets::read(zip, &document.main, relations, text),
+    }
 }

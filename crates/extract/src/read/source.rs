@@ -40,7 +40,44 @@ impl<'a> Source<'a> {
     pub(crate) fn reader_from(&self, at: u64) -> Reader<'a> {
         Reader { source: *self, at }
     }
+
+    /// Returns the first offset from `from` on at which `mark` is and `is_right` holds. `is_right`
+    /// gets the offset and the bytes there: at least [`OVERLAP`], unless the source ends before.
+    pub(crate) fn find(
+        &self,
+        mut from: u64,
+        mark: &[u8],
+        is_right: impl Fn(u64, &[u8]) -> bool,
+    ) -> io::Result<Option<u64>> {
+        let finder = memchr::memmem::Finder::new(mark);
+        let mut window = Vec::with_capacity(WINDOW);
+        loop {
+            window.clear();
+            self.reader_from(from)
+                .take(WINDOW as u64)
+                .read_to_end(&mut window)?;
+            let is_last = window.len() < WINDOW;
+            for at in finder.find_iter(&window) {
+                let bytes = &window[at..];
+                let is_complete = is_last || bytes.len() >= OVERLAP;
+                if is_complete && is_right(from + at as u64, bytes) {
+                    return Ok(Some(from + at as u64));
+                }
+            }
+            if is_last {
+                return Ok(None);
+            }
+            // The bytes at the end of a window are searched again, with those behind them.
+            from += (WINDOW - OVERLAP + 1) as u64;
+        }
+    }
 }
+
+/// The number of bytes that are searched at once.
+const WINDOW: usize = 64 << 10;
+
+/// The number of bytes from a mark on that are needed to recognise it.
+const OVERLAP: usize = 32;
 
 impl ReaderAt for Source<'_> {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -89,6 +126,37 @@ impl Seek for Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_are_found_across_windows() {
+        for at in [
+            0,
+            WINDOW - 40,
+            WINDOW - 32,
+            WINDOW - 31,
+            WINDOW - 1,
+            WINDOW,
+            99_999,
+        ] {
+            let mut bytes = vec![b'a'; at];
+            bytes.extend(b"mark");
+            for rest in [0, 5, 200_000] {
+                bytes.resize(at + 4 + rest, b'b');
+                let found = Source::Held(&bytes).find(0, b"mark", |offset, there| {
+                    assert_eq!(offset, at as u64);
+                    assert!(there.len() >= OVERLAP.min(4 + rest));
+                    true
+                });
+                assert_eq!(found.unwrap(), Some(at as u64), "{at} {rest}");
+            }
+            let source = Source::Held(&bytes);
+            assert_eq!(
+                source.find(at as u64 + 1, b"mark", |_, _| true).unwrap(),
+                None
+            );
+            assert_eq!(source.find(0, b"mark", |_, _| false).unwrap(), None);
+        }
+    }
 
     #[test]
     fn held_bytes_are_read_from_anywhere() {

@@ -345,10 +345,19 @@ impl Walk {
     }
 
     /// Reports a fault after which reading goes on. No part may be open.
-    fn report(&mut self, why: Option<Skipped>) -> Take {
+    pub(crate) fn report(&mut self, why: Option<Skipped>) -> Take {
         match why {
             Some(why) => self.out.skip(&self.path, why),
             None => Ok(()),
+        }
+    }
+
+    /// Reports the damage after which a document could not be read. What precedes it is kept. No
+    /// part may be open.
+    pub(crate) fn report_damage(&mut self, result: Take) -> Take {
+        match result {
+            Err(Stop::This(why @ Skipped::Damaged(_))) => self.report(Some(why)),
+            other => other,
         }
     }
 

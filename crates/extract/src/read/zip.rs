@@ -4,6 +4,8 @@
 //! content of an entry is checked against its length and check sum. Entries may overlap, and a
 //! large entry may be listed many times. Only the limits of the whole archive bound the bytes that
 //! such entries give.
+//!
+//! A zip without a directory gets one that is made of the headers before its entries.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -15,8 +17,9 @@ use rawzip::{
 };
 
 use super::compressed::{Bounded, Counted, Frames, Zstd, xz};
+use super::directory::{Completed, LOCAL_MARK, directory_of};
 use crate::charset::MemberNames;
-use crate::read::{Place, Source, Stop, Take, Walk, damaged, unsupported};
+use crate::read::{Place, Source, Stop, Take, Walk, cut, damaged, unsupported};
 use crate::{Bound, Limits, Skipped};
 
 /// Passes on the members of an archive.
@@ -74,10 +77,12 @@ pub(super) fn has_zip_at_end(source: &Source<'_>) -> bool {
 /// A zip whose directory was read.
 #[derive(Debug)]
 pub(super) struct Archive<'a> {
-    zip: ZipArchive<Source<'a>>,
+    zip: ZipArchive<Completed<'a>>,
     entries: Vec<Entry>,
     /// True if the zip has more entries than a file may have parts.
     more: bool,
+    /// True if the zip has no directory of its own, because its end is missing.
+    pub(super) is_cut: bool,
     pub(super) limits: Limits,
 }
 
@@ -93,10 +98,23 @@ pub(super) struct Entry {
 
 impl<'a> Archive<'a> {
     pub(super) fn open(source: Source<'a>, limits: &Limits) -> Take<Self> {
+        Self::with_directory(source, Vec::new(), limits).or_else(|stop| {
+            let directory = directory_of(&source, limits)?;
+            if directory.is_empty() {
+                return Err(stop);
+            }
+            Self::with_directory(source, directory, limits)
+        })
+    }
+
+    fn with_directory(source: Source<'a>, directory: Vec<u8>, limits: &Limits) -> Take<Self> {
         let mut buffer = vec![0; rawzip::RECOMMENDED_BUFFER_SIZE];
+        let is_cut = !directory.is_empty();
+        let length = source.len() + directory.len() as u64;
         let zip = ZipLocator::new()
-            .locate_in_reader(source, &mut buffer, source.len())
+            .locate_in_reader(Completed { source, directory }, &mut buffer, length)
             .map_err(|(_, error)| damaged(error))?;
+        let mut first = u64::MAX;
         let (mut entries, mut more) = (Vec::<Entry>::new(), false);
         let mut names = MemberNames::default();
         let mut directory = zip.entries(&mut buffer);
@@ -112,6 +130,7 @@ impl<'a> Archive<'a> {
                 None => raw.to_vec(),
             };
             names.see(&name);
+            first = first.min(record.local_header_offset());
             entries.push(Entry {
                 name,
                 is_file: !record.is_dir() && !record.mode().is_symlink(),
@@ -120,6 +139,13 @@ impl<'a> Archive<'a> {
                 at: record.wayfinder(),
             });
         }
+        // If bytes follow this directory and it does not list the first entry, it is that of a zip
+        // within this one, whose own directory is missing.
+        let mut mark = [0; 4];
+        source.read_at(&mut mark, 0)?;
+        if mark == *LOCAL_MARK && first > 0 && zip.end_offset() < length {
+            return Err(Stop::This(cut()));
+        }
         for entry in &mut entries {
             entry.name = names.decode(&entry.name);
         }
@@ -127,6 +153,7 @@ impl<'a> Archive<'a> {
             zip,
             entries,
             more,
+            is_cut,
             limits: *limits,
         })
     }

@@ -6,7 +6,11 @@ use std::io::Write;
 use resemble_testutil::random::noise;
 
 use crate::archives::{ar_member, bzip2};
-use crate::pieces::{Pieces, gzip, take, tar};
+use crate::pieces::{
+    Entry, Pieces, deflated, gzip, limits, sample, stored, take, take_within, tar, zip,
+};
+use resemble_extract::Limits;
+use resemble_testutil::office::dated_docx;
 
 const MISSING: &str = ": damaged: the last bytes are missing";
 
@@ -142,6 +146,147 @@ fn a_truncated_member_is_taken_apart() {
     );
     let expected = ["a.tgz", "a.tgz", "a.tgz!b"].map(|path| format!("{path}{MISSING}"));
     assert_eq!(pieces.skips(), expected);
+}
+
+/// Returns the offset behind the last entry of a zip, where its directory begins.
+fn end_of_entries(zip: &[u8]) -> usize {
+    let end = zip.len() - 22;
+    let length: [u8; 4] = zip[end + 12..end + 16].try_into().unwrap();
+    end - u32::from_le_bytes(length) as usize
+}
+
+/// Returns what is reported of a truncated zip whose last entry is truncated, too.
+fn missing_in(last: &str) -> [String; 2] {
+    [last, ""].map(|path| format!("{path}{MISSING}"))
+}
+
+#[test]
+fn the_entries_of_a_truncated_zip_are_read_up_to_the_cut() {
+    let long: Vec<u8> = noise(8, 90_000).iter().map(|b| b'a' + (b & 15)).collect();
+    let described = |entry: Entry| Entry {
+        described: true,
+        ..entry
+    };
+    let entries = [
+        deflated("a", DECODED),
+        stored("d/", b""),
+        described(stored("b", &long)),
+        described(deflated("c", DECODED)),
+        stored("PK", b"of PK\x03\x04PK\x07\x08PK\x05\x06"),
+        deflated("é", &long),
+    ];
+    let bytes = zip(&entries);
+    let end = end_of_entries(&bytes);
+    // The end of the zip is missing, from the directory on.
+    for cut in [end, end + 1, end + 60, bytes.len() - 20] {
+        let pieces = take("x", &bytes[..cut]).unwrap();
+        assert_eq!(pieces.paths(), ["a", "b", "c", "PK", "é"], "{cut}");
+        for (path, content) in [("a", DECODED), ("b", &long), ("c", DECODED), ("é", &long)] {
+            assert!(pieces.bytes_of(path) == content, "{path} {cut}");
+        }
+        assert_eq!(pieces.skips(), [MISSING], "{cut}");
+    }
+    // The last entry is truncated, with its sizes before or behind it.
+    for last in [
+        deflated("z", &long),
+        stored("z", &long),
+        described(deflated("z", &long)),
+        described(stored("z", &long)),
+    ] {
+        let what = format!("{} {}", last.method, last.described);
+        let bytes = zip(&[deflated("a", DECODED), last.clone()]);
+        let end = end_of_entries(&bytes) - if last.described { 16 } else { 0 };
+        let pieces = take("x", &bytes[..end - last.data.len() / 2]).unwrap();
+        assert_eq!(pieces.paths(), ["a", "z"], "{what}");
+        let read = pieces.bytes_of("z");
+        assert!(read.len() > 40_000 && long.starts_with(read), "{what}");
+        assert_eq!(pieces.skips(), missing_in("z"), "{what}");
+        // Nothing is there of the last entry but its header, and a part of this.
+        let pieces = take("x", &bytes[..end - last.data.len()]).unwrap();
+        assert_eq!(pieces.paths(), ["a"], "{what}");
+        assert_eq!(pieces.skips(), missing_in("z"), "{what}");
+        let pieces = take("x", &bytes[..end - last.data.len() - 4]).unwrap();
+        assert_eq!(pieces.paths(), ["a"], "{what}");
+        assert_eq!(pieces.skips(), [MISSING], "{what}");
+    }
+}
+
+#[test]
+fn truncated_zips_that_other_programs_wrote_are_read() {
+    for name in ["zip64.zip", "lzma.zip", "bzip2.zip", "piped.zip"] {
+        let bytes = sample(name);
+        let directory = memchr::memmem::rfind(&bytes, b"PK\x01\x02").unwrap();
+        let pieces = take(name, &bytes[..directory]).unwrap();
+        assert_eq!(pieces.paths(), ["water.txt"], "{name}");
+        assert_eq!(pieces.bytes_of("water.txt"), sample("water.txt"), "{name}");
+        assert_eq!(pieces.skips(), [MISSING], "{name}");
+    }
+}
+
+#[test]
+fn the_directory_of_an_inner_zip_is_not_that_of_a_truncated_one() {
+    let inner = zip(&[stored("x", DECODED)]);
+    let long = noise(9, 9000);
+    for last in [stored("z", &long), stored("inner.zip", &inner)] {
+        let bytes = zip(&[
+            stored("a", DECODED),
+            stored("one.zip", &inner),
+            last.clone(),
+        ]);
+        let pieces = take("x", &bytes[..end_of_entries(&bytes) - 5]).unwrap();
+        let name = String::from_utf8_lossy(&last.name);
+        let mut expected = vec!["a", "one.zip", "one.zip!x", &name];
+        let mut skips = vec![format!("{name}{MISSING}"), MISSING.to_owned()];
+        if name == "inner.zip" {
+            expected.push("inner.zip!x");
+            skips.insert(1, skips[0].clone());
+        }
+        assert_eq!(pieces.paths(), expected);
+        assert_eq!(pieces.skips(), skips);
+    }
+}
+
+#[test]
+fn of_a_truncated_document_the_text_before_the_cut_is_kept() {
+    let words: String = (0..9000).map(|number| format!("word{number}\n")).collect();
+    let docx = dated_docx(&words, "2024-03-05T10:22:33Z");
+    let whole = take("a.docx", &docx).unwrap();
+    assert_eq!(whole.paths(), ["*"]);
+    let cut = take("a.docx", &docx[..end_of_entries(&docx)]).unwrap();
+    assert_eq!(cut.bytes_of("*"), whole.bytes_of("*"));
+    assert_eq!(cut.skips(), [MISSING]);
+    assert_eq!(cut.date, whole.date);
+    // The words themselves are truncated.
+    let body = memchr::memmem::find_iter(&docx, b"word/document.xml")
+        .find(|&at| docx[at - 30..].starts_with(b"PK\x03\x04"))
+        .unwrap();
+    let size = u32::from_le_bytes(docx[body - 12..body - 8].try_into().unwrap());
+    let cut = take("a.docx", &docx[..body + size as usize / 2]).unwrap();
+    let text = cut.bytes_of("*").trim_ascii_end();
+    assert!(text.len() > 30_000 && whole.bytes_of("*").starts_with(text));
+    assert_eq!(cut.skips(), [MISSING, MISSING]);
+}
+
+#[test]
+fn limits_hold_for_truncated_zips() {
+    let bytes = zip(&[("a", 9), ("b", 9), ("c", 9)].map(|(name, byte)| stored(name, &[byte; 9])));
+    let few = Limits {
+        parts: 2,
+        ..limits()
+    };
+    let pieces = take_within(few, "x", &bytes[..end_of_entries(&bytes)]).unwrap();
+    assert_eq!(pieces.paths(), ["a", "b"]);
+    assert_eq!(pieces.skips(), [": holds too many files"]);
+    let zeros = vec![0; 30 << 20];
+    let described = Entry {
+        described: true,
+        ..deflated("bomb", &zeros)
+    };
+    let bytes = zip(&[described, stored("a", DECODED)]);
+    let pieces = take("x", &bytes[..end_of_entries(&bytes)]).unwrap();
+    assert_eq!(pieces.paths(), ["a"]);
+    let skips = ["bomb: expands too much", MISSING];
+    assert_eq!(pieces.skips(), skips);
 }
 
 /// The words that the parts of the mail have, in base64.
