@@ -29,6 +29,37 @@ pub(super) fn of_page(text: &str, source: DateSource) -> Option<DocumentDate> {
         .or_else(|| of_parsed(&DateTime::parse_rfc822(text)?, source))
 }
 
+/// Parses a date of a PDF: `D:20240305112233+01'00'`. The mark `D:` may be missing, and everything
+/// behind the year. Some programs write a date in a form of web pages.
+pub(super) fn of_pdf(text: &str, source: DateSource) -> Option<DocumentDate> {
+    let text = text.trim();
+    let text = text.strip_prefix("D:").unwrap_or(text);
+    let is_digit = |letter: &char| letter.is_ascii_digit();
+    let end = text.find(|letter| !is_digit(&letter));
+    let (digits, zone) = text.split_at(end.unwrap_or(text.len()));
+    let has_hour = digits.len() >= 10;
+    if !(zone.is_empty() || has_hour && zone.starts_with(['Z', '+', '-'])) {
+        return of_page(text, source);
+    }
+    let offset: String = zone.chars().filter(is_digit).collect();
+    let number = |digits: &str, at: usize, missing: u8| match digits.get(at..at + 2) {
+        Some(two) => two.parse().ok(),
+        None => Some(missing),
+    };
+    let date = DateTime {
+        year: digits.get(..4)?.parse().ok()?,
+        month: number(digits, 4, 1)?,
+        day: number(digits, 6, 1)?,
+        hour: number(digits, 8, 0)?,
+        minute: number(digits, 10, 0)?,
+        second: number(digits, 12, 0)?,
+        tz_before_gmt: zone.starts_with('-'),
+        tz_hour: number(&offset, 0, 0)?,
+        tz_minute: number(&offset, 2, 0)?,
+    };
+    of_parsed(&date, source)
+}
+
 /// Makes a date from its fields; `None` if the day does not exist.
 pub(super) fn of_parsed(date: &DateTime, source: DateSource) -> Option<DocumentDate> {
     let midnight = DateTime {
@@ -123,6 +154,43 @@ mod tests {
             "2024-04-31T10:22:33Z",
             "9999-99-99T99:99:99Z",
             "-1",
+        ] {
+            assert_eq!(seconds(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn dates_of_pdf_are_read_with_and_without_their_mark() {
+        let seconds = |text: &str| of_pdf(text, DateSource::PdfModified).map(|date| date.seconds);
+        let expected = Some(1_709_634_153);
+        for text in [
+            "20240305102233",
+            "20240305102233Z",
+            "20240305102233Z00'00'",
+            "20240305112233+01'00'",
+            "20240305112233+01'00",
+            "20240305112233+0100",
+            "20240305112233+01",
+            "20240305095233-00'30'",
+            "2024-03-05T11:22:33+01:00",
+            "2024-03-05 10:22:33",
+            "Tue, 5 Mar 2024 10:22:33 +0000",
+        ] {
+            assert_eq!(seconds(text), expected, "{text}");
+            assert_eq!(seconds(&format!(" D:{text}")), expected, "{text}");
+        }
+        assert_eq!(seconds("202403051022"), Some(1_709_634_120));
+        assert_eq!(seconds("20240305"), Some(1_709_596_800));
+        assert_eq!(seconds("D:202403"), Some(1_709_251_200));
+        assert_eq!(seconds("D:1970"), Some(0));
+        for odd in [
+            "",
+            "D:",
+            "D:19",
+            "20241305102233",
+            "20240230",
+            "2024x",
+            "D:2024+01",
         ] {
             assert_eq!(seconds(odd), None, "{odd}");
         }

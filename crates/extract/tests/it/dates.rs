@@ -43,6 +43,32 @@ fn every_format_states_its_date() {
 }
 
 #[test]
+fn a_date_of_a_pdf_needs_no_mark() {
+    let expected = |source| {
+        Some(DocumentDate {
+            seconds: 1_709_634_153,
+            source,
+        })
+    };
+    for (properties, source) in [
+        ("/ModDate(D:20240305112233+01'00')", PdfModified),
+        ("/ModDate(20240305112233+01'00')", PdfModified),
+        ("/CreationDate(20240305102233)/ModDate()", PdfCreated),
+        // This text is in UTF-16.
+        (
+            "/ModDate<FEFF00320030003200340030003300300035003100300032003200330033>",
+            PdfModified,
+        ),
+    ] {
+        let more = [format!("<<{properties}>>")];
+        let mut pdf = page("BT /F1 10 Tf 40 700 Td (words of a page) Tj ET", "", &more);
+        let end = memchr::memmem::rfind(&pdf, b">>\nstartxref").unwrap();
+        pdf.splice(end..end, b"/Info 6 0 R".iter().copied());
+        assert_eq!(date("a.pdf", &pdf), expected(source), "{properties}");
+    }
+}
+
+#[test]
 fn a_packet_states_the_date_where_the_dictionary_does_not() {
     let packet = "<x:xmpmeta><rdf:Description xmp:ModifyDate=\"2024-03-05T11:22:33+01:00\"/>\
                   </x:xmpmeta>";

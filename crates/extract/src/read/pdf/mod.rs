@@ -22,7 +22,7 @@ mod page;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hayro_syntax::object::{DateTime, Dict, Stream};
+use hayro_syntax::object::{Dict, ObjectIdentifier, Stream};
 use hayro_syntax::{LoadPdfError, Pdf};
 
 use resemble_core::date::{DateSource, DocumentDate};
@@ -96,31 +96,35 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     Ok(())
 }
 
+/// The number of references to an information dictionary that are tried, from the end.
+const MOST_REFERENCES: usize = 8;
+
+/// The maximum length of such a reference in bytes.
+const LONGEST_REFERENCE: usize = 40;
+
+/// Returns the information dictionary. The library shows no trailer, so the reference in it is
+/// searched for.
+fn information(document: &Pdf) -> Option<Dict<'_>> {
+    let bytes = document.data().as_ref();
+    let mut references = memchr::memmem::rfind_iter(bytes, b"/Info").take(MOST_REFERENCES);
+    references.find_map(|at| {
+        let reference = &bytes[at + 5..bytes.len().min(at + LONGEST_REFERENCE)];
+        let reference = std::str::from_utf8(reference.split(|&byte| byte == b'R').next()?).ok()?;
+        let mut numbers = reference.split_whitespace();
+        let object = numbers.next()?.parse().ok()?;
+        let generation = numbers.next()?.parse().ok()?;
+        let id = ObjectIdentifier::new(object, generation);
+        document.xref().get(id)
+    })
+}
+
 /// Returns the date in the information dictionary, or else that in the XMP packet.
 fn stated(document: &Pdf, root: Option<&Dict<'_>>) -> Take<Option<DocumentDate>> {
-    let metadata = document.metadata();
-    let modified = metadata
-        .modification_date
-        .zip(Some(DateSource::PdfModified));
-    let created = metadata.creation_date.zip(Some(DateSource::PdfCreated));
-    let of_dictionary = |(date, source): (DateTime, DateSource)| {
-        let parts = mail_parser::DateTime {
-            year: date.year,
-            month: date.month,
-            day: date.day,
-            hour: date.hour,
-            minute: date.minute,
-            second: date.second,
-            tz_before_gmt: date.utc_offset_hour < 0,
-            tz_hour: date.utc_offset_hour.unsigned_abs(),
-            tz_minute: date.utc_offset_minute,
-        };
-        date::of_parsed(&parts, source)
-    };
-    let found = [modified, created]
-        .into_iter()
-        .flatten()
-        .find_map(of_dictionary);
+    let found = information(document).and_then(|information| {
+        let of = |key, source| date::of_pdf(&content::text(&information, key)?, source);
+        of("ModDate", DateSource::PdfModified)
+            .or_else(|| of("CreationDate", DateSource::PdfCreated))
+    });
     if found.is_some() {
         return Ok(found);
     }
