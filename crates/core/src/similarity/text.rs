@@ -16,7 +16,7 @@
 
 use std::collections::HashSet;
 
-use crate::WordsDigest;
+use crate::{Relation, WordsDigest};
 use crate::params::Params;
 use crate::similarity::discount::{self, FREE, Rarities, Rarity};
 use crate::similarity::proof::{CommonText, CoverWalk, WordLengths};
@@ -346,6 +346,12 @@ impl Proof {
                     .any(|&(share, rare)| containment >= share && self.scattered >= rare)
     }
 
+    /// Returns whether the pair is evidence, or one text has enough of its words in the other for a
+    /// relation.
+    pub fn is_candidate(&self) -> bool {
+        self.is_evidence() || self.containment() >= Relation::PARTLY
+    }
+
     fn without_boilerplate(&self, part: u64, of: u64) -> f64 {
         let evident = part as f64 * self.evident;
         evident / (evident + (of - part) as f64).max(1.0)
@@ -438,15 +444,15 @@ impl Table {
         proof
     }
 
-    /// Returns the comparison if it is evidence. Walking `b` gives upper bounds for `a`, and `a` is
-    /// walked only if these bounds are enough. They reject two of three unrelated pairs.
-    pub fn evidence(&mut self, a: &Text, b: &Text) -> Option<Proof> {
+    /// Returns the comparison if [`Proof::is_candidate`]. Walking `b` gives upper bounds for `a`,
+    /// and `a` is walked only if these bounds are enough. They reject two of three unrelated pairs.
+    pub fn candidate(&mut self, a: &Text, b: &Text) -> Option<Proof> {
         let mut proof = self.along(a, b);
-        if !proof.is_evidence() {
+        if !proof.is_candidate() {
             return None;
         }
         self.back(a, &mut proof);
-        proof.is_evidence().then_some(proof)
+        proof.is_candidate().then_some(proof)
     }
 
     /// Walks `b` and returns the proof, with upper bounds in place of the figures of `a`. The proof

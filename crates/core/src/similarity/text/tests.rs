@@ -257,10 +257,10 @@ proptest! {
         prop_assert_eq!(found.common, two);
     }
 
-    /// `Table::evidence`, which does not always walk the laid-out text, agrees with the whole
+    /// `Table::candidate`, which does not always walk the laid-out text, agrees with the whole
     /// comparison.
     #[test]
-    fn evidence_is_what_a_whole_comparison_says(
+    fn a_candidate_is_what_a_whole_comparison_says(
         runs in prop::collection::vec((0usize..40, 1usize..40, any::<bool>()), 1..12),
         many in 0usize..90,
     ) {
@@ -284,8 +284,8 @@ proptest! {
             let mut table = Table::new(80);
             table.lay(&texts[one], |chain| common[chain as usize]);
             let whole = table.compare(&texts[one], &texts[other]);
-            let found = table.evidence(&texts[one], &texts[other]);
-            prop_assert_eq!(found, whole.is_evidence().then_some(whole));
+            let found = table.candidate(&texts[one], &texts[other]);
+            prop_assert_eq!(found, whole.is_candidate().then_some(whole));
         }
     }
 

@@ -248,6 +248,26 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
     };
     add("dump.sql", dump(1).as_bytes());
     add("dump of another.sql", dump(2).as_bytes());
+    // Records of one program that have a third of their rows in common.
+    let records = |rows: &[u64]| -> String {
+        let row = |&at: &u64| {
+            let value = sentences(20_000 + at, 1);
+            let words: Vec<&str> = value.split_whitespace().take(5).collect();
+            let (name, tags) = (words[..2].join(" "), words[2..].join("\", \""));
+            format!(
+                "{{\"id\": {at}, \"name\": \"{name}\", \"active\": true, \"tags\": [\"{tags}\"]}}\n"
+            )
+        };
+        rows.iter().map(row).collect()
+    };
+    let third: Vec<u64> = (0..240)
+        .map(|at| if at % 3 == 0 { at } else { 1000 + at })
+        .collect();
+    add(
+        "records.json",
+        records(&(0..240).collect::<Vec<_>>()).as_bytes(),
+    );
+    add("third of records.json", records(&third).as_bytes());
     // Few bytes.
     add("few.txt", b"only a few words are in here");
     add("few more.txt", b"only a few words are in here as well");

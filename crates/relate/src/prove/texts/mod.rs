@@ -29,11 +29,12 @@ use std::collections::HashSet;
 
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::proof::Proven;
 use resemble_core::similarity::{
     Proof, ReadText, SeenShingles, Table, Templates, Text, TextCutter,
 };
 use resemble_core::words::rows_of;
-use resemble_core::{ByteLen, ContentKind, Score, StopFlag, Stopped};
+use resemble_core::{ByteLen, ContentKind, Relation, Score, StopFlag, Stopped};
 use resemble_proto::message::SoftError;
 
 use crate::ask::AskError;
@@ -41,6 +42,7 @@ use crate::nominate::evidence::{CHUNK, StoredSketch};
 use crate::nominate::families::{LARGE, NEIGHBOURS};
 use crate::parallel::{in_parallel, ordered, threads};
 use crate::prove::contents::{ContentReader, WantedOfKind};
+use crate::prove::exact::judged;
 use crate::prove::many::DraftPair;
 
 mod shared;
@@ -275,8 +277,8 @@ impl Texts {
     }
 
     /// Calls `found` with each pair of texts, or of a text and data, that shares more than
-    /// unrelated texts do, and with its proof and rarity. Each thread has its own state. Returns
-    /// all states.
+    /// unrelated texts do or has a relation, and with its proof and rarity. Each thread has its own
+    /// state. Returns all states.
     pub fn pairs<S: Send, E: Send + From<Stopped>>(
         &self,
         stop: &StopFlag,
@@ -312,7 +314,9 @@ impl Texts {
                         table.lay(one, |chain| self.shared.common(chain));
                         is_laid = true;
                     }
-                    if let Some(proof) = table.evidence(one, other) {
+                    if let Some(proof) = table.candidate(one, other)
+                        && (proof.is_evidence() || self.have_relation((a, b), &proof))
+                    {
                         found(state, (a, b), &proof, table.rarity())?;
                     }
                 }
@@ -320,6 +324,17 @@ impl Texts {
             };
         let states = in_parallel(self.by_place.len(), worker, of_one)?;
         Ok(states.into_iter().map(|worker| worker.0).collect())
+    }
+
+    /// Returns whether the common words of two contents make a relation, which other questions find,
+    /// too.
+    fn have_relation(&self, (a, b): (usize, usize), proof: &Proof) -> bool {
+        let size = |place: usize| self.sizes[place].unwrap_or_default();
+        let sizes = (size(a), size(b));
+        let proven = Proven::of_common(&proof.common, sizes);
+        judged(proven, sizes, Relation::MIN_SHARED)
+            .relation
+            .is_some()
     }
 
     /// Counts the shingles that other texts share with text `a`. A pair of two small texts, or of
