@@ -390,8 +390,9 @@ def tasks(home):
         ),
         (
             "Make the backup follow my renames",
-            "1,500 files (60 MB); two folders and 100 files were renamed, 20 changed places, ten "
-            "have grown and 15 are new.",
+            "The backup has 1,500 files (60 MB). On the disk, two folders and 100 files were "
+            "renamed, 20 files swapped names in pairs, ten files have grown, and 15 new files "
+            "were added.",
             ["disk", "backup"],
             [
                 ("resemble, rsync",

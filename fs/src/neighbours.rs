@@ -57,9 +57,9 @@ pub struct Listing {
     pub total: usize,
 }
 
-/// Answers questions about files of the watched tree, only from memory or the index. An answer
-/// takes microseconds to a few milliseconds, unless its method says otherwise. Implementations must
-/// never access the overlay's own mount.
+/// Answers questions about files of the watched tree, from memory, the index and the files
+/// themselves. Most listings take microseconds to some milliseconds. Implementations must never
+/// access the overlay's own mount.
 pub trait Neighbours: Send + Sync + 'static {
     /// Returns the neighbours of the file at this absolute path. The listing is empty if there are
     /// none, or if the file is not indexed.

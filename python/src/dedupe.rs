@@ -1,5 +1,5 @@
-//! `dedupe`: finds the texts that stay, and for each other text one that stays and has enough of
-//! it.
+//! `dedupe`: finds the texts that stay. For each other text it names a text that stays and contains
+//! at least `min` of it.
 //!
 //! Each text is compared only with the texts that stay so far. Of a thousand near-copies the first
 //! one stays, and each other one is measured once. Samples find candidates; a pair is then measured

@@ -40,7 +40,8 @@ mod any_names;
 /// Names that are exchanged while files are opened must not lead a program out of a tree.
 mod swaps;
 
-/// Storms by the second generator of churn. They are short here, and long in `just torture`.
+/// Storms of changes that `resemble_testutil::churn` makes. They are short here, and long in `just
+/// torture`.
 mod torture;
 
 /// Changes that the time and size of a file do not show.

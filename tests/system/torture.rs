@@ -1,5 +1,6 @@
-//! Storms by the second generator of churn. After `sync`, the live index must equal that of a fresh
-//! scan, even if the daemon fails during the storm.
+//! Runs storms of changes that `resemble_testutil::churn` makes. (`storms` uses another generator.)
+//! After `sync`, the live index must equal that of a fresh scan, even if the daemon fails during
+//! the storm.
 //!
 //! `just torture` runs long storms: `RESEMBLE_TORTURE=50` storms of `RESEMBLE_TORTURE_STEPS=100000`
 //! steps each. Their seeds begin at `RESEMBLE_TORTURE_FIRST`. `RESEMBLE_TORTURE_SMALLER=SEED`

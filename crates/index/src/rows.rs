@@ -85,7 +85,7 @@ pub struct ContentRow {
     pub digest: ContentDigest,
     /// Size in bytes.
     pub size: ByteLen,
-    /// Text, binary or empty.
+    /// Empty, text, data or binary.
     pub kind: ContentKind,
     /// The sampling level of the fingerprints that have postings. The signature may have only some
     /// of them.

@@ -38,7 +38,7 @@ pub enum AskError {
     /// The request is invalid.
     #[error("{0}")]
     BadRequest(String),
-    /// A change of the templates cannot be stored. The message has the reason.
+    /// A template cannot be marked. The message has the reason.
     #[error("{0}")]
     Refused(String),
     /// The file is only in a catalogue: see [`resemble_proto::catalogued`].

@@ -1,7 +1,8 @@
 //! Answers `status` with figures of the index and states of the indexer.
 //!
 //! The figures of a root are counted by a walk through the index, which takes a fraction of a
-//! second for 100,000 files. They are stored, and counted again only after the clock has advanced.
+//! second for 100,000 files. They are stored. They are counted again only after a change of the
+//! index, of the templates (`Shared::clock`) or of the number of roots.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;

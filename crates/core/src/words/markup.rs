@@ -12,9 +12,10 @@
 //! # A part
 //!
 //! A part may begin within a tag, a script or a style. Bytes before the first `>` without any `<`
-//! are the rest of a tag, if they look like one. If a script ends that did not begin in the part,
-//! the bytes before its end are script, unless they begin as prose does. If prose comes before such
-//! a part, the prose is read as text, and so is the rest of the script.
+//! are the rest of a tag, if they look like one. The part may contain the end of a script that
+//! began before the part. The bytes up to that end are then script, unless they begin as prose
+//! does: there are at least [`CODE`] of them, and the first `CODE` have no brace and no `=`. In
+//! that case all bytes up to the end are read as text, the rest of the script as well.
 
 use memchr::{memchr, memchr2, memmem};
 
@@ -23,7 +24,7 @@ use super::entities;
 /// The number of bytes at the beginning of a text that decide whether it is markup.
 pub(super) const HEAD: usize = 64 << 10;
 
-/// The minimum number of marks in a text that is markup.
+/// The minimum number of marks in a text that is markup without declaring so.
 const LEAST_MARKS: usize = 2;
 
 /// The minimum number of marks for each 1,024 bytes of text between them. Half of HTML pages have

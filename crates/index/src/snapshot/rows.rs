@@ -100,8 +100,9 @@ impl Snapshot {
         Ok(found)
     }
 
-    /// Returns the heir of a dead content, if it is known. Also returns the range outside which the
-    /// bytes of the two contents are equal.
+    /// Returns the heir of a dead content, and a range of the heir. Outside this range, the bytes
+    /// of the two contents are equal. Returns `None` if there is no heir, if the range is not
+    /// known, or if the snapshot is partial.
     pub fn edited_from(&self, dead: ContentId) -> Option<(ContentId, Range<u64>)> {
         if self.is_partial() {
             return None;

@@ -109,8 +109,8 @@ impl LinkTerms {
             return true;
         }
         let are_texts = unit_of(a.kind, b.kind, self.unit) == Unit::Words;
-        // For a member of a family, `common_pieces` omits the pieces that its leader has. The exact
-        // bound would then be too low.
+        // For a member of a family, `common` omits the pieces that its leader has
+        // (`nominating_pieces`). So `shared` is too small, and `words_in_runs` is no upper bound.
         let is_all = are_texts && a.of_leader.is_none() && b.of_leader.is_none();
         let shared = f64::from(common.fingerprints);
         let most = |of: usize| {

@@ -2,8 +2,8 @@
 //! an archive.
 //!
 //! These groups follow the rules for groups of files and are listed among them, with the paths of
-//! the members. Members are not files, so they are in no set of identical files. Plans, which act
-//! on files, are made of those sets only.
+//! the members. Members are not files, so they are in no set of identical files. A plan acts on
+//! files, so no step of a plan treats a member.
 
 use std::cmp::Reverse;
 use std::convert::Infallible;

@@ -65,7 +65,7 @@ pub enum RangesOf {
     Runs,
     /// Rows of any length that two tables share, and runs.
     Rows,
-    /// Common chunks of files that are too large for more.
+    /// Common chunks. The files are too large to compare to the byte.
     Chunks,
 }
 

@@ -235,7 +235,8 @@ fn a_move_across_directories_brings_nothing_in_either_order() {
         let mut notes = Notes::default();
         let root = [Target::subtree(scene.root())];
         let report = scene.observed(&root, &mut notes);
-        // No event explains why the inode changed. So the file is read, although it was only moved.
+        // The rename changed the file's ctime, and no event explains this change. So the file is
+        // read, although it was only moved.
         assert_eq!((read(&report), report.removed), (1, 1));
         assert!(!notes.committed.is_empty());
         for told in &notes.committed {

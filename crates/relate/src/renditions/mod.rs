@@ -1,10 +1,10 @@
 //! Finds the renditions of a file, and the places that have a content.
 //!
 //! A file is compared by several contents, its **renditions**. A document has its own bytes and its
-//! text. A compressed file has its own bytes, its only content, and the renditions of that content.
-//! If that content is compressed again, only the innermost content is a rendition.
-//! An archive or a mail also has two **wholes**: all texts in it joined, and all its other contents
-//! joined. A member of an archive has renditions, too.
+//! text. A compressed file has its own bytes, the content in it, and the other renditions of that
+//! content, such as its text. If that content is compressed again, the innermost content takes its
+//! place. An archive or a mail also has two **wholes**: all texts in it joined, and all its other
+//! contents joined. A member of an archive has renditions, too.
 //!
 //! A file is a **place**, and so is each member in it. A place is stored as the content of the file
 //! and, for a member, the number of a part. The parts of nested archives are in one list under the

@@ -150,7 +150,9 @@ impl Run<'_> {
                 return Ok(());
             }
             Outcome::Apart(_) if !self.is_with_text(content)? => {
-                // The option was switched off while the content waited.
+                // No file that has this content is in a root with the option `text` any more. While
+                // the content waited, the option was switched off, or the files were moved or
+                // removed.
                 self.documents.settle(content);
                 return Ok(());
             }

@@ -51,10 +51,10 @@ pub(super) struct Taken {
     pub(super) postings: u64,
 }
 
-/// The number of bytes above which a batch is applied.
+/// A batch is applied when it takes this many bytes in memory.
 const HEAVY: usize = 64 << 20;
 
-/// The number of new chunks and fingerprints above which a batch is applied.
+/// A batch is applied when it adds this many chunks and fingerprints.
 const MANY_POSTINGS: u64 = 250_000;
 
 /// The approximate number of bytes of a change, including its path.

@@ -241,8 +241,9 @@ fn special_files_are_left_out() {
     assert_eq!(space.open(file.ino(), 0).unwrap_err(), Refusal::Stale);
 }
 
-/// With several roots each is a folder named by its last component, `docs`, `docs~2` in the order
-/// given, and `/` is `root`.
+/// With several roots, each root is a folder. Its name is the last component of the root's path. If
+/// an earlier root has that name, `~2`, `~3` and so on is added: `docs`, `docs~2`. The folder of
+/// the root `/` is called `root`.
 #[test]
 fn several_roots_are_folders() {
     let fixture = Fixture::new();

@@ -126,7 +126,7 @@ fn attributes_name_the_best_neighbour() {
     );
 }
 
-/// Neighbours without any answers. It counts the questions.
+/// Answers every question with nothing. Counts the questions about similar files and directories.
 #[derive(Debug, Default)]
 struct Counting(AtomicUsize);
 

@@ -1,4 +1,5 @@
-//! The parts of one state, mapped into memory.
+//! Maps the parts of one state of the arrays into memory. A state is the set of parts that the file
+//! `current` lists.
 
 use std::path::{Path, PathBuf};
 

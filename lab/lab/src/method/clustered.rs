@@ -34,7 +34,8 @@ use resemble_relate::bytes_of;
 use resemble_relate::scope::ScopedFile;
 use tempfile::TempDir;
 
-/// The number of a content that is not a document of the phases.
+/// Stands for a missing number. A content has it if the results do not have the content as a
+/// document. A class has it if none of its files was found.
 const NONE: u32 = u32::MAX;
 
 /// The maximum number of work folders that are kept.

@@ -56,8 +56,9 @@ impl Signing {
         }
     }
 
-    /// Computes the signature of a file. The file is read as carefully as by the indexer. Memory
-    /// does not grow with the size of the file, and holes cost nothing.
+    /// Computes the signature of a file. The file is read as carefully as by the indexer. It is
+    /// read in pieces, so only the signature may take more memory for a larger file. A hole takes
+    /// hardly any time, because its zeros are not read.
     pub fn file(&mut self, path: &Path) -> Result<SignedFile, AskError> {
         let anchor = anchor_of(path)?;
         let Self {

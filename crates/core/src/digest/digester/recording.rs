@@ -338,7 +338,8 @@ impl Digester {
         }
     }
 
-    /// Restores the state at the end of a stretch, in a content that begins as `beginning` did.
+    /// Restores the state at the end of a stretch. `at` is that state, and `position` is the end of
+    /// the stretch. `beginning` is the digester after the first stretch of the content.
     pub(super) fn stand(
         &mut self,
         beginning: &Self,

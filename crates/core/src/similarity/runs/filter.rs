@@ -1,7 +1,7 @@
 //! A set of hashes small enough for the cache.
 
-/// A Bloom filter of three bits in one word (Putze, Sanders and Singler 2007, "Cache-, hash- and
-/// space-efficient Bloom filters"), at most 4 MB.
+/// A Bloom filter of at most 4 MB. Each hash sets up to three bits, all in one word (Putze, Sanders
+/// and Singler 2007, "Cache-, hash- and space-efficient Bloom filters").
 pub(super) struct Filter(Vec<u64>);
 
 impl Filter {

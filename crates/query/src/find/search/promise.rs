@@ -125,8 +125,9 @@ fn most_share(part: f64, of: f64) -> f64 {
         .get()
 }
 
-/// Returns the share of a text's words in common runs of five, given the common share of its
-/// shingles. It is not known which words are repeated, so all of them may be common.
+/// Returns the largest share of a text's words that may be in common runs of five. `shingles` is
+/// the share of its shingles that are common. Samples do not show which shingles are repeated, so
+/// all repeated text counts as common.
 fn covered_words(shingles: f64, repeats: Option<Repeats>) -> f64 {
     let words = similarity::words_in_runs(shingles);
     words + repeats.map_or(0.0, Repeats::share) * (1.0 - words)

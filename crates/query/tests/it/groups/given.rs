@@ -184,7 +184,7 @@ fn files(folder: &Path, found: &mut HashMap<i64, ListedFile>) {
     }
 }
 
-/// Measures pairs as workers of an engine do that can read the files.
+/// Measures pairs. Does what an engine's workers do if they can read the files.
 fn measured(scene: &Scene, pairs: &[ExternalPair]) -> Vec<ExternalMeasures> {
     let mut found = HashMap::new();
     files(&scene.path(""), &mut found);
