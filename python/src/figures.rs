@@ -53,26 +53,24 @@ impl ScoreRule {
         self.least
     }
 
-    /// Returns the score of a pair. Returns `None` if the pair has no score, or if the score is too
-    /// small for a row.
+    /// Returns the score of a pair. Returns `None` if the score is too small for a row, or if there is
+    /// none, because a text is too small to be judged.
     pub(crate) fn passed(self, figures: &Figures) -> Option<Score> {
         if figures.is_repetition {
             return None;
         }
         let measures = &figures.measures;
-        let (judged, read) = if self.is_resemblance {
-            (measures.resemblance, figures.read.map(|read| read[2]))
+        let score = if self.is_resemblance {
+            measures.resemblance
         } else {
-            let read = figures.read.map(|[a_in_b, b_in_a, _]| a_in_b.max(b_in_a));
-            (measures.containment(), read)
+            measures.containment()
         };
         let is_proof = matches!(
             figures.relation,
             Some(Relation::Identical | Relation::SameText)
         ) || figures.read.is_some()
             || measures.shared_bytes >= Relation::MIN_SHARED;
-        let score = judged.or(read).filter(|_| is_proof);
-        score.filter(|&score| score >= self.least)
+        score.filter(|&score| is_proof && score >= self.least)
     }
 }
 
@@ -85,9 +83,8 @@ pub(crate) struct Figures {
     sizes: (ByteLen, ByteLen),
     /// True if most of the common part consists of a few runs that are repeated.
     is_repetition: bool,
-    /// Both containments and the resemblance of two texts. They are set even if the texts are too
-    /// small to be judged.
-    read: Option<[Score; 3]>,
+    /// Both containments of two texts that were read, even if the texts are too small to be judged.
+    read: Option<[Score; 2]>,
 }
 
 impl Figures {
@@ -145,16 +142,14 @@ impl Figures {
             measures: self.measures.swapped(),
             relation: self.relation.map(Relation::swapped),
             sizes: (self.sizes.1, self.sizes.0),
-            read: self
-                .read
-                .map(|[a_in_b, b_in_a, of_both]| [b_in_a, a_in_b, of_both]),
+            read: self.read.map(|[a_in_b, b_in_a]| [b_in_a, a_in_b]),
             ..self
         }
     }
 
     /// Returns the share of `a` that is in `b`, even if the contents are too small to be judged.
     pub(crate) fn a_in_b(&self) -> Option<Score> {
-        let read = self.read.map(|[a_in_b, ..]| a_in_b);
+        let read = self.read.map(|[a_in_b, _]| a_in_b);
         self.measures.a_in_b.or(read)
     }
 
@@ -187,17 +182,13 @@ pub(crate) fn fraction(share: Option<Score>) -> Option<f64> {
     Some(f64::from(millionths) / 1e6)
 }
 
-/// Returns both containments and the resemblance of two texts.
-fn shares(common: &CommonText) -> [Score; 3] {
+/// Returns both containments of two texts.
+fn shares(common: &CommonText) -> [Score; 2] {
     let share = |part: u64, of: u64| {
         Score::new(part as f64 / of.max(1) as f64).min(Score::ALL_BUT_IDENTICAL)
     };
-    let union = common.distinct.0 + common.distinct.1 - common.shared;
-    [
-        share(common.covered.0, common.words.0),
-        share(common.covered.1, common.words.1),
-        share(common.shared, union),
-    ]
+    let (covered, words) = (common.covered, common.words);
+    [share(covered.0, words.0), share(covered.1, words.1)]
 }
 
 /// Compares two rows by the order in which the programs print rows.
