@@ -547,6 +547,10 @@ fn every_verb_says_the_same_of_every_pair() {
         assert_eq!(relation(stranger, "strangers.zip"), None, "{stranger}");
     }
     assert_eq!(relation("letter.docx", "report.docx"), None);
+    assert_eq!(
+        relation("records.json", "third of records.json"),
+        Some(Relation::Shares)
+    );
     for way in ["accents apart.txt", "accents hidden.txt", "accents.html"] {
         let same_text = Some(Relation::SameText);
         assert_eq!(
