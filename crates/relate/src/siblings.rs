@@ -352,12 +352,12 @@ impl NominatedMembers {
         let candidates = block.nominees(threads(), Vec::new, |found, a, b, common: Common| {
             let pair = (&block.kept[a], &block.kept[b]);
             let is_text = |content: &StoredSketch| content.kind == ContentKind::Text;
-            let windows = || WindowCounts::of(&pair.0.signature, &pair.1.signature);
+            let signatures = (&pair.0.signature, &pair.1.signature);
             let is_candidate = if is_text(pair.0) || is_text(pair.1) {
-                common.is_candidate_among(|| windows().fewer())
+                common.is_candidate_of(signatures.0, signatures.1)
                     || same_words(pair.0.words, pair.1.words)
             } else {
-                let windows = windows();
+                let windows = WindowCounts::of(signatures.0, signatures.1);
                 let is_at_most =
                     |most| Ok::<_, AskError>(kinships.is_at_most((a, b), windows.level, most));
                 windows.are_kin(common, is_at_most)?

@@ -16,12 +16,12 @@
 
 use std::collections::HashSet;
 
-use crate::{Relation, WordsDigest};
 use crate::params::Params;
 use crate::similarity::discount::{self, FREE, Rarities, Rarity};
 use crate::similarity::proof::{CommonText, CoverWalk, WordLengths};
 use crate::similarity::{TemplateShingles, wilson};
 use crate::words::{CollectedWords, is_encoded_data};
+use crate::{Relation, WordsDigest};
 
 mod chains;
 mod seen;

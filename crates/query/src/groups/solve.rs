@@ -32,7 +32,7 @@ use resemble_relate::nominate::block::{Common, PostingBlock, Tally};
 use resemble_relate::nominate::evidence::{Counts, StoredSketch};
 use resemble_relate::nominate::families::Families;
 use resemble_relate::nominate::frames::{Frames, less_of};
-use resemble_relate::nominate::kinship::{Kinships, WindowCounts};
+use resemble_relate::nominate::kinship::Kinships;
 use resemble_relate::parallel::{in_parallel, on_threads, ordered, threads};
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::renditions::{Rendition, is_same_text};
@@ -395,8 +395,8 @@ impl Solver<'_> {
         (a, b): (BlockContent<'_>, BlockContent<'_>),
         (common, met): (Common, MatchContext<'_>),
     ) -> Result<(), AskError> {
-        let fewer = || WindowCounts::of(&a.0.signature, &b.0.signature).fewer();
-        if !(common.is_candidate_among(fewer) || is_header(a) && is_header(b)) {
+        let is_candidate = common.is_candidate_of(&a.0.signature, &b.0.signature);
+        if !(is_candidate || is_header(a) && is_header(b)) {
             return Ok(());
         }
         let ways = self.ways(places.0, places.1);

@@ -8,7 +8,7 @@
 //!    2.3, step 4, with contents instead of files).
 //! 3. Two contents that share a chunk or two fingerprints are a candidate pair
 //!    ([`Common::is_candidate`]). A single common fingerprint may be a phrase, so it is enough only
-//!    for short texts ([`Common::is_candidate_among`]).
+//!    for short texts ([`Common::is_candidate_of`]).
 //!
 //! The frequency of a piece is the number of *otherwise different* contents that have it: a family
 //! of near-copies ([`Families`]) counts once. So a list may be longer than the limit if most of its

@@ -1,5 +1,6 @@
 //! Counts and weighs the pieces that two contents share.
 
+use resemble_core::Signature;
 use resemble_core::similarity::discount;
 use resemble_index::PostingKind;
 
@@ -92,17 +93,18 @@ impl Common {
         self.chunks >= 1 || are_enough(self.fingerprints, f64::INFINITY)
     }
 
-    /// Does the same as [`Self::is_candidate`] for two contents whose samples can be counted.
-    /// `fewer` counts those of the content that has fewer. It is called only if the count decides,
-    /// because counting reads both signatures.
-    pub fn is_candidate_among(self, fewer: impl FnOnce() -> usize) -> bool {
-        self.is_candidate()
-            || self.fingerprints > 0 && are_enough(self.fingerprints, fewer() as f64)
+    /// Does the same as [`Self::is_candidate`] for two contents with these signatures. One common
+    /// sample is enough if one of the two has few samples.
+    pub fn is_candidate_of(self, a: &Signature, b: &Signature) -> bool {
+        let level = a.level.max(b.level);
+        // Most contents have many samples, so counting ends after a few.
+        let has_few = |signature: &Signature| signature.at_level(level).nth(FEW_SAMPLES).is_none();
+        self.is_candidate() || self.fingerprints > 0 && (has_few(a) || has_few(b))
     }
 }
 
 /// If a content has at most this many samples, one common sample is enough.
-const FEW_SAMPLES: f64 = 4.0;
+const FEW_SAMPLES: usize = 4;
 
 /// Returns whether this many common samples justify a comparison of two contents. `fewer` is the
 /// number of samples of the content that has fewer.
@@ -110,5 +112,5 @@ const FEW_SAMPLES: f64 = 4.0;
 /// One common sample may be a mere phrase, so two are needed. A short text has few samples that
 /// could be common. There one is enough, because reading short texts costs little.
 pub fn are_enough(common: u32, fewer: f64) -> bool {
-    common >= 2 || common == 1 && fewer <= FEW_SAMPLES
+    common >= 2 || common == 1 && fewer <= FEW_SAMPLES as f64
 }

@@ -90,7 +90,7 @@ impl WindowCounts {
     }
 
     /// Returns the number of windows of the content that has fewer.
-    pub fn fewer(self) -> usize {
+    fn fewer(self) -> usize {
         self.a.min(self.b)
     }
 
