@@ -114,7 +114,7 @@ impl<'a> Streams<'a> {
         let decoder = match self.kind {
             Kind::Xz => {
                 let memory = decoder_memory(&self.limits);
-                Decoder::Xz(XzStream::new_mem_limit(false, memory))
+                Decoder::Xz(Box::new(XzStream::new_mem_limit(false, memory)))
             }
             Kind::Bzip2 => Decoder::Bzip2(bzip2::Decompress::new(false)),
             Kind::Gzip => {
@@ -212,7 +212,7 @@ struct Tail<R> {
 }
 
 enum Decoder {
-    Xz(XzStream),
+    Xz(Box<XzStream>),
     Bzip2(bzip2::Decompress),
     Deflate(flate2::Decompress),
 }

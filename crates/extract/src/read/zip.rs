@@ -190,7 +190,7 @@ impl<'a> Archive<'a> {
             }
         };
         let bounded = Bounded::new(inner, taken, &self.limits);
-        Ok(Box::new(Checked {
+        Ok(Box::new(CheckedEntry {
             inner: bounded,
             sum: flate2::Crc::new(),
             size: 0,
@@ -216,14 +216,14 @@ impl<'a> Archive<'a> {
 
 /// Checks the size and the check sum of an entry at its end. The reader of the library drops the
 /// bytes of the call that finds a fault.
-struct Checked<R> {
+struct CheckedEntry<R> {
     inner: R,
     sum: flate2::Crc,
     size: u64,
     expected: ZipVerification,
 }
 
-impl<R: Read> Read for Checked<R> {
+impl<R: Read> Read for CheckedEntry<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buf)?;
         self.sum.update(&buf[..read]);

@@ -326,8 +326,8 @@ impl Texts {
         Ok(states.into_iter().map(|worker| worker.0).collect())
     }
 
-    /// Returns whether the common words of two contents make a relation, which other questions find,
-    /// too.
+    /// Returns whether two contents have a relation by their common words. Other questions list
+    /// such pairs.
     fn have_relation(&self, (a, b): (usize, usize), proof: &Proof) -> bool {
         let size = |place: usize| self.sizes[place].unwrap_or_default();
         let sizes = (size(a), size(b));
