@@ -53,8 +53,8 @@ impl ScoreRule {
         self.least
     }
 
-    /// Returns the score of a pair. Returns `None` if the score is too small for a row, or if a text
-    /// is too small to be judged.
+    /// Returns the score of a pair. Returns `None` if the score is too small for a row, or if a
+    /// text is too small to be judged.
     pub(crate) fn passed(self, figures: &Figures) -> Option<Score> {
         if figures.is_repetition {
             return None;
