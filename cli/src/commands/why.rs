@@ -437,6 +437,11 @@ fn print_table(
     style: Style,
 ) -> CliResult<()> {
     let shared = &comparison.shared;
+    if !shared.members.is_empty() {
+        let mut rows: Vec<WhyMember> = shared.members.iter().map(member).collect();
+        rows.retain(|row| !args.matches_only || row.a.is_some() && row.b.is_some());
+        return ui.write_data(|out| write_table(out, style, &rows, b'\n'));
+    }
     let side = |range: &Range<u64>, lines| {
         let range = range.clone();
         Some(Stretch { range, lines })

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::environment;
 use crate::streams::{cut_off, on_terminal};
+use resemble_testutil::pack::zip;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, Ran, finish};
 
@@ -270,6 +271,23 @@ fn programs_get_every_range() {
     );
     assert_eq!(tsv.text().lines().count(), 4);
     assert!(tsv.text().starts_with("in-order\t0\t126\t0\t126\t"));
+}
+
+/// Archives have no ranges. Their tables have a row for each member.
+#[test]
+fn a_table_of_two_archives_has_their_members() {
+    let env = environment();
+    let [text, image] = [paragraphs(1, 20).into_bytes(), vec![0; 3000]];
+    let both = [("a.txt", &text[..]), ("b", &image[..])];
+    env.write("a.zip", zip(&both));
+    env.write("b.zip", zip(&both[..1]));
+    let size = text.len();
+    let columns = "a,b,relation,unit,a_in_b,b_in_a,size_a,size_b";
+    let shared = format!("a.txt,a.txt,identical,words,1.000000,1.000000,{size},{size}");
+    let csv = why(&env, &["a.zip", "b.zip", "--format", "csv"]);
+    csv.is(0, &format!("{columns}\n{shared}\nb,,,bytes,,,3000,\n"), "");
+    let tsv = ["a.zip", "b.zip", "--format", "tsv", "--matches-only"];
+    why(&env, &tsv).is(0, &format!("{}\n", shared.replace(',', "\t")), "");
 }
 
 #[test]

@@ -5,9 +5,10 @@
 //! defined twice: with a name for tables and with a title for worksheets. The columns of `find` and
 //! `pairs`, which are also printed as lists, are in [`crate::rows`].
 
+use resemble_core::Relation;
 use resemble_proto::message::{
     Cluster, CompareClass, CompareRow, CoverPair, DirRow, Groups, IdenticalSet, Link, Member,
-    MissingRow, NearRow, OtherRow, SoftError,
+    MissingRow, NearRow, OtherRow, SoftError, WhyMember,
 };
 use resemble_proto::number::Fraction;
 
@@ -185,6 +186,17 @@ columns! { ClusterLink<'_>: row =>
     "discounted" ["Without common text", 19] share(row.link.discount.discounted);
     "reason" ["Reason", 40] text(row.link.discount.reason.as_deref());
     "estimate" ["Estimate", 9] flag(row.link.estimate, "estimate");
+}
+
+columns! { WhyMember: row =>
+    "a" name(row.a.as_ref());
+    "b" name(row.b.as_ref());
+    "relation" text(row.relation.map(Relation::word));
+    "unit" text(row.unit.word());
+    "a_in_b" share_of(row.a_in_b, row.relation == Some(Relation::Identical));
+    "b_in_a" share_of(row.b_in_a, row.relation == Some(Relation::Identical));
+    "size_a" count(row.size_a);
+    "size_b" count(row.size_b);
 }
 
 columns! { SoftError: error =>
