@@ -322,16 +322,8 @@ impl Proof {
     /// shared nor as missing.
     pub fn is_evidence(&self) -> bool {
         let run = self.common.longest >= Params::WINDOW as u64;
-        let (covered, words) = (self.common.covered, self.common.words);
         let (shared, distinct) = (self.common.shared, self.common.distinct);
-        // A shingle covers five words at most. If more words are covered for each shingle, they are
-        // repetitions, which count once.
-        let once = |covered, words, distinct| {
-            let most = Params::SHINGLE as f64 * self.without_boilerplate(shared, distinct);
-            self.without_boilerplate(covered, words).min(most)
-        };
-        let in_a = once(covered.0, words.0, distinct.0);
-        let containment = in_a.max(once(covered.1, words.1, distinct.1));
+        let containment = self.evident_containment();
         let union = distinct.0 + distinct.1 - shared;
         let bytes = self.common.bytes.0.min(self.common.bytes.1);
         let is_phrase = bytes < Params::WINDOW as u64;
@@ -347,9 +339,23 @@ impl Proof {
     }
 
     /// Returns whether the pair is evidence, or one text has enough of its words in the other for a
-    /// relation.
+    /// relation, boilerplate left out.
     pub fn is_candidate(&self) -> bool {
-        self.is_evidence() || self.containment() >= Relation::PARTLY
+        self.is_evidence() || self.evident_containment() >= Relation::PARTLY
+    }
+
+    /// Returns the larger containment, boilerplate left out. Repetitions count once.
+    fn evident_containment(&self) -> f64 {
+        let (covered, words) = (self.common.covered, self.common.words);
+        let (shared, distinct) = (self.common.shared, self.common.distinct);
+        // A shingle covers five words at most. If more words are covered for each shingle, they are
+        // repetitions.
+        let once = |covered, words, distinct| {
+            let most = Params::SHINGLE as f64 * self.without_boilerplate(shared, distinct);
+            self.without_boilerplate(covered, words).min(most)
+        };
+        let in_a = once(covered.0, words.0, distinct.0);
+        in_a.max(once(covered.1, words.1, distinct.1))
     }
 
     fn without_boilerplate(&self, part: u64, of: u64) -> f64 {

@@ -16,6 +16,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::budget::RATIO_FROM;
 use crate::format::{self, Kind};
+use crate::read::source::Reader;
 use crate::read::{Place, Source, Take, Unpacking, Walk, is_cut, reason};
 use crate::{Bound, Limits, Skipped};
 
@@ -107,7 +108,7 @@ impl<'a> Streams<'a> {
 
     /// Returns a reader of what the current stream has behind the bytes that it has returned, up to
     /// its error.
-    fn tail(&self) -> Option<Box<dyn Read + 'a>> {
+    fn tail(&self) -> Option<BufReader<Tail<Counted<Reader<'a>>>>> {
         self.taken.set(self.begin);
         let from = self.source.reader_from(self.begin);
         let mut from = Counted::new(from, Rc::clone(&self.taken));
@@ -135,7 +136,7 @@ impl<'a> Streams<'a> {
         // A decoder may decode more than fits in the buffer of a call, and drop it in the next one.
         let mut tail = BufReader::with_capacity(64 << 10, tail);
         let passed = io::copy(&mut tail.by_ref().take(self.given), &mut io::sink());
-        passed.is_ok().then(|| Box::new(tail) as _)
+        passed.is_ok().then_some(tail)
     }
 
     /// Returns the offset of the next byte that is not zero. Before the first stream, no byte is
@@ -178,14 +179,19 @@ impl Read for Streams<'_> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
                 // This is the end of a tail. Its error is that of the stream.
                 Err(_) if self.ending.is_some() => self.stream = None,
-                // These bytes only looked like the start of another stream.
-                Err(error) if self.count > 1 && self.given == 0 && !is_cut(&error) => {
-                    self.stream = None;
-                    self.ending = Some(followed());
-                }
                 Err(error) => {
-                    self.ending = Some(reason(&error));
-                    self.stream = self.tail();
+                    let mut tail = self.tail();
+                    let rest = tail.as_mut().map(BufRead::fill_buf);
+                    let has_bytes =
+                        rest.is_some_and(|rest| rest.is_ok_and(|rest| !rest.is_empty()));
+                    // Bytes behind a stream may only look like the start of another stream.
+                    let is_none = self.given == 0 && !has_bytes && !is_cut(&error);
+                    self.ending = Some(if self.count > 1 && is_none {
+                        followed()
+                    } else {
+                        reason(&error)
+                    });
+                    self.stream = tail.filter(|_| has_bytes).map(|tail| Box::new(tail) as _);
                 }
             }
         }
@@ -211,6 +217,10 @@ struct Tail<R> {
     error: Option<io::Error>,
 }
 
+/// The number of bytes that the decoder of xz gets at once. It drops what it has decoded of these
+/// bytes before an error.
+const AT_ONCE: usize = 256;
+
 enum Decoder {
     Xz(Box<XzStream>),
     Bzip2(bzip2::Decompress),
@@ -235,6 +245,7 @@ impl Decoder {
                 } else {
                     Action::Run
                 };
+                let input = &input[..input.len().min(AT_ONCE)];
                 return Ok(decoder.process(input, buf, action)?.bytes_consumed);
             }
             Self::Bzip2(decoder) => {

@@ -17,7 +17,7 @@ pub(crate) fn bzip2(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn xz(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn xz(bytes: &[u8]) -> Vec<u8> {
     let options = lzma_rust2::XzOptions::default();
     let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
     encoder.write_all(bytes).unwrap();

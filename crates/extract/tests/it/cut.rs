@@ -5,7 +5,7 @@ use std::io::Write;
 
 use resemble_testutil::random::noise;
 
-use crate::archives::{ar_member, bzip2};
+use crate::archives::{ar_member, bzip2, xz};
 use crate::pieces::{
     Entry, Pieces, deflated, gzip, limits, sample, stored, take, take_within, tar, zip,
 };
@@ -92,7 +92,22 @@ fn a_stream_that_is_damaged_in_the_middle_is_kept_up_to_there() {
         }
         gz.extend(b"\x07and more");
         check_damaged("gz", &gz, &content[..2 * length]);
+        let second = [gzip(DECODED), gz].concat();
+        let both = [DECODED, &content[..2 * length]].concat();
+        check_damaged("second gz", &second, &both);
+        let skips = take("a.x", &second).unwrap().skips();
+        assert_eq!(skips, [": damaged: corrupt deflate stream"]);
     }
+    // Most of the chunk that is damaged is kept.
+    let letters: Vec<u8> = content[..60_000].iter().map(|b| b'a' + (b & 15)).collect();
+    let mut damaged = xz(&letters);
+    let at = damaged.len() * 9 / 10;
+    damaged[at] ^= 0x55;
+    let pieces = take("a.xz", &damaged).unwrap();
+    let kept = pieces.bytes_of("[]").len();
+    assert!(kept > 50_000, "{kept}");
+    assert!(letters[..50_000] == pieces.bytes_of("[]")[..50_000]);
+    assert_eq!(pieces.skips().len(), 1);
     // A block of these bzip2 files has 100,000 bytes. The second one is damaged.
     let mut bz2 = bzip2(&content);
     let middle = bz2.len() / 2;
