@@ -111,6 +111,8 @@ pub(crate) struct Out {
     stays: bool,
     open: bool,
     skips: u32,
+    /// The path and the reason of the last skipped part.
+    last_skip: Option<(Vec<u8>, Skipped)>,
 }
 
 impl Out {
@@ -121,6 +123,7 @@ impl Out {
             stays: false,
             open: false,
             skips: 0,
+            last_skip: None,
         }
     }
 
@@ -196,6 +199,12 @@ impl Out {
     }
 
     pub(crate) fn skip(&mut self, path: &[u8], why: Skipped) -> Take {
+        // A truncated archive may be found to be so by two readers.
+        let skip = Some((path.to_vec(), why.clone()));
+        if self.last_skip == skip {
+            return Ok(());
+        }
+        self.last_skip = skip;
         self.skips += 1;
         if self.skips < MOST_SKIPS {
             return self.frame(&Frame::Skip { why, path });

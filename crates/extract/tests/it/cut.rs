@@ -159,7 +159,7 @@ fn a_truncated_member_is_taken_apart() {
         "{}",
         read.len()
     );
-    let expected = ["a.tgz", "a.tgz", "a.tgz!b"].map(|path| format!("{path}{MISSING}"));
+    let expected = ["a.tgz", "a.tgz!b"].map(|path| format!("{path}{MISSING}"));
     assert_eq!(pieces.skips(), expected);
 }
 
@@ -251,12 +251,11 @@ fn the_directory_of_an_inner_zip_is_not_that_of_a_truncated_one() {
         let pieces = take("x", &bytes[..end_of_entries(&bytes) - 5]).unwrap();
         let name = String::from_utf8_lossy(&last.name);
         let mut expected = vec!["a", "one.zip", "one.zip!x", &name];
-        let mut skips = vec![format!("{name}{MISSING}"), MISSING.to_owned()];
         if name == "inner.zip" {
             expected.push("inner.zip!x");
-            skips.insert(1, skips[0].clone());
         }
         assert_eq!(pieces.paths(), expected);
+        let skips = [format!("{name}{MISSING}"), MISSING.to_owned()];
         assert_eq!(pieces.skips(), skips);
     }
 }
@@ -280,7 +279,7 @@ fn of_a_truncated_document_the_text_before_the_cut_is_kept() {
     let cut = take("a.docx", &docx[..body + size as usize / 2]).unwrap();
     let text = cut.bytes_of("*").trim_ascii_end();
     assert!(text.len() > 30_000 && whole.bytes_of("*").starts_with(text));
-    assert_eq!(cut.skips(), [MISSING, MISSING]);
+    assert_eq!(cut.skips(), [MISSING]);
 }
 
 #[test]
