@@ -311,13 +311,6 @@ impl Proof {
         share(covered.0, words.0).max(share(covered.1, words.1))
     }
 
-    /// Returns the number of shared shingles over that of all shingles of either text, even if a
-    /// file is too small to judge.
-    pub fn resemblance(&self) -> f64 {
-        let (shared, distinct) = (self.common.shared, self.common.distinct);
-        share(shared, distinct.0 + distinct.1 - shared)
-    }
-
     /// Returns whether the pair shares more than unrelated texts do. Boilerplate counts neither as
     /// shared nor as missing.
     pub fn is_evidence(&self) -> bool {
