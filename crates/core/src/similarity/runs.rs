@@ -124,23 +124,7 @@ fn greedy<S: Starts>(a: &[u8], b: &[u8], mut starts: S) -> Vec<CommonRun> {
             _ => at += 1,
         }
     }
-    join(runs)
-}
-
-/// Joins runs that continue each other in both files. The later run overlapped the earlier one, and
-/// was reported without the overlap.
-fn join(runs: Vec<CommonRun>) -> Vec<CommonRun> {
-    let mut joined: Vec<CommonRun> = Vec::with_capacity(runs.len());
-    for run in runs {
-        match joined.last_mut() {
-            Some(last) if last.a.end == run.a.start && last.b.end == run.b.start => {
-                last.a.end = run.a.end;
-                last.b.end = run.b.end;
-            }
-            _ => joined.push(run),
-        }
-    }
-    joined
+    runs
 }
 
 /// A run that is being compared: `a[a..a + len] == b[b..b + len]`.

@@ -196,15 +196,23 @@ impl<'a> Frames<'a> {
         }
         with_digests.sort_unstable_by_key(|holder| holder.0.0);
         let step = with_digests.len().div_ceil(ASKED).max(1);
-        let (mut asked, mut agree) = (0, 0);
-        for &(_, holder) in with_digests.iter().step_by(step) {
+        let asked = with_digests.iter().step_by(step);
+        // How many more of those asked may lack a frame, and how many must have one.
+        let (mut may_lack, mut must_have) = (asked.len().div_ceil(2), asked.len() / 2 + 1);
+        for &(_, holder) in asked {
             let of_it = known(&self.alone, holder, || {
                 self.alone(&self.contents.samples(holder)?)
             })?;
-            asked += 1;
-            agree += usize::from(!of_it.frame.is_empty());
+            if of_it.frame.is_empty() {
+                may_lack -= 1;
+            } else {
+                must_have -= 1;
+            }
+            if may_lack == 0 || must_have == 0 {
+                break;
+            }
         }
-        Ok(if 2 * agree > asked {
+        Ok(if must_have == 0 {
             own.frame.clone()
         } else {
             Frame::default()

@@ -9,6 +9,7 @@ use resemble_proto::message::{SoftError, SoftErrorKind};
 use resemble_proto::path::PathText;
 use resemble_proto::places::is_in_trash;
 use resemble_relate::AskError;
+use resemble_relate::parallel::ordered;
 use resemble_scan::walk::{Anchor, OpenDir};
 
 use super::entries::{Listed, Listing};
@@ -98,12 +99,11 @@ impl Places {
         outside: &Outside<'_>,
         contents: impl Iterator<Item = ContentId>,
     ) -> Result<Self, AskError> {
-        let mut by_content: HashMap<ContentId, ContentPlaces> = HashMap::new();
-        for content in contents {
-            if by_content.contains_key(&content) {
-                continue;
-            }
-            let mut places = known.places(content)?;
+        let mut contents: Vec<ContentId> = contents.collect();
+        contents.sort_unstable();
+        contents.dedup();
+        let of_content = |at: usize, (): &mut ()| {
+            let mut places = known.places(contents[at])?;
             places.retain(|place| outside.root_of(&place.path).is_some());
             places.sort_unstable_by(|a, b| raw(&a.path).cmp(raw(&b.path)));
             let mut by_name: HashMap<OsString, Vec<usize>> = HashMap::new();
@@ -111,9 +111,12 @@ impl Places {
                 let name = place.path.file_name().unwrap_or_default();
                 by_name.entry(name.to_owned()).or_default().push(at);
             }
-            by_content.insert(content, ContentPlaces { places, by_name });
-        }
-        Ok(Self { by_content })
+            Ok::<_, AskError>(ContentPlaces { places, by_name })
+        };
+        let places = ordered(contents.len(), || (), of_content)?;
+        Ok(Self {
+            by_content: contents.into_iter().zip(places).collect(),
+        })
     }
 
     /// Returns the paths to try for a file, best first. The first ones, at most [`TRIES`], are
