@@ -1,1 +1,1 @@
-//! Benchmarks live in `benches/`; this library is empty. See docs/benchmarks.md.
+//! This library is empty. The benchmarks are in `benches/`: see docs/benchmarks.md.

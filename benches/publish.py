@@ -126,7 +126,7 @@ def size_of(tree):
     sizes = [
         path.stat().st_size for path in tree.rglob("*") if path.is_file() and not path.is_symlink()
     ]
-    return f"{len(sizes):,} files, {sum(sizes) / 1e6:,.0f} MB"
+    return f"{len(sizes):,} files ({sum(sizes) / 1e6:,.0f} MB)"
 
 
 def beside(rows):
@@ -168,7 +168,7 @@ def of_two(bench, a, b, peers):
 
 def trees(bench):
     git = ["git", "diff", "--no-index", "-M", "-C", "--name-status"]
-    yield f"The trees are two versions of one source tree: {size_of(bench.kernel)}, and {size_of(bench.other)}."
+    yield f"The trees are two versions of one source tree. One has {size_of(bench.kernel)}, the other {size_of(bench.other)}."
     yield ""
     yield from of_two(bench, bench.kernel, bench.other, [("`git diff --no-index -M -C`", git)])
 
@@ -179,7 +179,7 @@ def documents(bench):
         shutil.copytree(bench.docs, copy, ignore_dangling_symlinks=True)
     # The `stat` of a file that changed just before it was read is not trusted.
     time.sleep(40)
-    yield f"The trees are two equal copies of documentation: {size_of(copies[0])} each."
+    yield f"The trees are two equal copies of documentation. Each has {size_of(copies[0])}."
     yield ""
     yield from of_two(bench, *copies, [])
     for copy in copies:
@@ -236,7 +236,7 @@ def tree(bench):
             rows.append(
                 [f"`{verb}`", "daemon, again", *row(bench.least([*ask, verb, other], of=running))]
             )
-    yield f"The source tree has {size_of(other)}. The daemon has scanned it before the first question."
+    yield f"The source tree has {size_of(other)}. The daemon scanned it before the first question."
     yield ""
     yield from table(["", "", "seconds", "CPU, s", "memory of the command"], rows)
     view = bench.folder / "view"
@@ -255,7 +255,7 @@ def tree(bench):
                 os.listdir(view / path.relative_to(other) / ".similar")
                 runs.append(time.monotonic() - began)
             rows.append(["listing of `FILE/.similar`", name, percentiles(runs)])
-    yield f"The next table asks about {len(asked)} files, one by one: median, 90th and 99th percentile."
+    yield f"The next table is about {len(asked)} questions, each about one file. It has the median, the 90th and the 99th percentile of their times."
     yield ""
     yield from table(["", "", "time"], rows)
     shutil.rmtree(some)
@@ -398,7 +398,7 @@ def texts(bench):
                 f"{top:.0f} MB",
             ]
         )
-    yield "The texts have some 150 words and are in families of eight, each an edit of the one before."
+    yield "Each text has some 150 words. A family has eight texts, each of which is an edit of the one before."
     yield ""
     yield from table(
         [

@@ -104,7 +104,7 @@ def figure(pattern, text):
 
 
 def edit_curves(harness, _peers):
-    """Each pair is a document and a copy with i inserted words. Found pairs are shown with 70 % resemblance or more."""
+    """Each pair is a document and a copy with i inserted words. A pair is found if it is shown with a resemblance of 70 % or more."""
     truth = truth_of(harness, "T1")
     top = harness.corpora / "T1" / "files"
     yield "| i | found of 100 (exact) | false pairs | MAE of resemblance | with `--exact` |"
@@ -123,7 +123,7 @@ def edit_curves(harness, _peers):
 
 
 def mutations(harness, peers):
-    """The table has the recall at no more than one false pair, by kind of change."""
+    """The table has the recall for each kind of change, at a threshold with at most one false pair."""
     truth = truth_of(harness, "T2")
     top = harness.corpora / "T2" / "files"
     runs = {"resemble": harness.resemble(top, "--all")}
@@ -144,15 +144,15 @@ def mutations(harness, peers):
     errors = [abs(score - max(float(truth[pair]["long_ab"]), float(truth[pair]["long_ba"])))
               for pair, score in scores.items() if pair in truth and truth[pair]["kind"] not in ("case", "space", "html")]
     yield ""
-    yield f"Mean error of the score, over the pairs found (kinds case, space and html left out): {sum(errors) / len(errors):.4f}."
+    yield f"The mean error of the score is {sum(errors) / len(errors):.4f} over the found pairs, without the kinds case, space and html."
 
 
 MARKUP = re.compile(rb"(?i)</[a-z]|<br|<p>|<html|&[a-z]+;")
 
 
 def natural(task):
-    """A pair of these natural texts is related if its resemblance is at least one half. The oracle counts tags as words, so
-    files with tags are left out."""
+    """A pair of these natural texts is related if its resemblance is at least one half. The program that computes the exact
+    resemblance counts tags as words, so files with tags are left out."""
     def table(harness, peers):
         top = harness.corpora / task / "files"
         files = [path for path in top.rglob("*") if path.is_file()]

@@ -198,7 +198,7 @@ class Asked:
                 ][:1]
         slow.sort()
         self.notes.append(
-            f"`.similar` of {len(names)} files: median {slow[len(slow) // 2] * 1000:.1f} ms, 99th percentile {slow[len(slow) * 99 // 100] * 1000:.1f} ms; wrong percents: {wrong}"
+            f"Listing `.similar` took {slow[len(slow) // 2] * 1000:.1f} ms in the median of {len(names)} files, and {slow[len(slow) * 99 // 100] * 1000:.1f} ms at the 99th percentile. {wrong or 'No'} percentage{'s were' if wrong > 1 else ' was'} wrong"
         )
         return rows
 
@@ -231,7 +231,7 @@ class Asked:
             }
             kinds = {said["kind"] for said in answer["alerts"]}
             self.notes.append(
-                f"`alerts`: {len(answer['alerts'])} alerts for {len(new)} files that arrived, of the kinds: {', '.join(sorted(kinds))}"
+                f"{len(new)} files arrived. `alerts` listed {len(answer['alerts'])} alerts of these kinds: {', '.join(sorted(kinds))}"
             )
         finally:
             daemon.end()

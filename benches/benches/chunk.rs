@@ -1,5 +1,5 @@
-//! Measures chunking, and the whole digest of a file, on bytes in memory. `md-5` over the same
-//! bytes is the comparison.
+//! Measures chunking, and the whole digest of a file, on bytes in memory. For comparison, `md-5`
+//! hashes the same bytes.
 //!
 //! `cargo bench -p resemble-benches --bench chunk`
 #![allow(clippy::print_stdout)]
@@ -13,9 +13,9 @@ use resemble_core::params::ChunkParams;
 use resemble_core::{Digester, Params};
 use resemble_testutil::random::{Random, noise};
 
-/// Bytes of the large file.
+/// The number of bytes of the large file.
 const LARGE: usize = 64 << 20;
-/// Bytes of small files.
+/// The numbers of bytes of the small files.
 const SMALL: [usize; 2] = [4 << 10, 16 << 10];
 /// The number of bytes that each call of `update` gets.
 const PIECE: usize = 256 << 10;
@@ -84,7 +84,7 @@ fn report(name: &str, data: &[u8], mut work: impl FnMut(&[u8])) {
     println!("{name:48} {:8.0} MB/s", data.len() as f64 / 1e6 / best);
 }
 
-/// Lines of seeded words.
+/// Makes lines of pseudorandom words. They are the same in every run.
 fn lines(len: usize) -> Vec<u8> {
     let mut random = Random::new(1);
     let mut text = Vec::with_capacity(len + 16);

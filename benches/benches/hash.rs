@@ -1,8 +1,9 @@
 //! Measures the hash kernels in MB/s on one core. Comparable crates are measured in the same run.
 //!
 //! Each figure is the best of several passes over bytes that fit into the second-level cache. So it
-//! shows the speed of the kernels, not of the memory. `cargo bench -p resemble-benches --bench
-//! hash`.
+//! shows the speed of the kernels, not of the memory.
+//!
+//! `cargo bench -p resemble-benches --bench hash`
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -109,7 +110,7 @@ fn content_digest(bytes: &[u8]) {
 }
 
 /// Returns the MB/s of the fastest pass. One call of `work` processes `bytes` bytes. A pass repeats
-/// the call until 16 times `BYTES` are processed, for about 10 ms.
+/// the call until 16 times `BYTES` are processed, which takes about 10 ms.
 fn measure(bytes: usize, mut work: impl FnMut()) -> f64 {
     let times = (16 * BYTES).div_ceil(bytes);
     let mut best = f64::INFINITY;

@@ -1,13 +1,12 @@
-//! Measures a whole tree: the first scan, a second scan without changes, the size of the index, and
-//! the time of a question. `cat`, `md5sum` and (if it is installed) `ssdeep` read the same files in
-//! the same run.
+//! Measures a whole tree: a first scan, a second scan without changes, the size of the index, and a
+//! question. `cat`, `md5sum` and (if it is installed) `ssdeep` read the same files in the same run.
 //!
 //! ```sh
 //! RESEMBLE_BENCH_TREE=/usr/src/linux cargo bench -p resemble-benches --bench tree
 //! ```
 //!
-//! Without the variable it takes `/usr/share/doc`. Everything is run twice, and only the second run
-//! counts. So the page cache is warm for all programs.
+//! Without the variable, the tree is `/usr/share/doc`. Everything is run twice, and only the second
+//! run is measured. So the page cache is warm for all programs.
 
 #![allow(clippy::print_stdout)]
 
@@ -27,7 +26,7 @@ use resemble_query::find::{Subject, listing};
 use resemble_scan::ingest::{Ingest, IngestOptions, Report, RootOptions, Target, Unobserved};
 use resemble_scan::parts::{self, Formats, Limits, PartReader};
 
-/// Questions asked.
+/// The number of questions that are asked.
 const ASKED: usize = 2_000;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -181,8 +180,8 @@ fn scan(
     Ok(ingest.reconcile(&[Target::subtree(tree)], &mut Unobserved)?)
 }
 
-/// Runs the script twice and returns the time of the second run; `None` if its program is not
-/// installed.
+/// Runs the script twice and returns the time of the second run. Returns `None` if the program of
+/// the script is not installed.
 fn peer(script: &str, tree: &Path) -> Option<Duration> {
     let mut time = None;
     for _ in 0..2 {

@@ -182,8 +182,9 @@ def small(builds, tree, runs, folder):
     for build, daemon in daemons.items():
         change, idle = figures[build, False], figures[build, True]
         lines.append(
-            f"{build}: a small change: {change - idle:.2f} ms of CPU. In the same time without "
-            f"a change the daemon takes {idle:.2f} ms (means of {len(files)})"
+            f"{build}: a small change: {change - idle:.2f} ms of CPU, without the {idle:.2f} ms "
+            "that the daemon takes in the same period when nothing changes. "
+            f"Both are means of {len(files)} changes"
         )
         daemon.end()
     for path, content in before.items():

@@ -1,13 +1,13 @@
 //! Chooses the process that answers: the daemon, or this process with its own cache.
 //!
-//! The daemon answers if there is one at the socket and it watches every path that the question
-//! names. Otherwise the command itself does. Both return the same types (`proto`) with real paths.
-//! So the rest of the program and its output do not depend on the choice.
+//! The daemon answers if it listens at the socket and watches every path that the question names.
+//! Otherwise the command itself answers. Both processes return the same types (`proto`) with real
+//! paths. So the rest of the program and its output do not depend on the choice.
 //!
-//! 1. With `--local` no daemon is asked. If a daemon is named, by `--socket`, `--state` or one of
-//!    their environment variables, no other is asked. That of `--socket` must answer.
-//! 2. A question that names no place to look in is about the daemon's roots. Without a daemon it
-//!    has no answer here. A verb about a file (`find FILE`) then asks about the current directory
+//! 1. With `--local` no daemon is asked. If `--socket`, `--state` or the environment variable of
+//!    one of them names a daemon, no other daemon is asked. The daemon of `--socket` must answer.
+//! 2. A question that names no place to look in is about the daemon's roots. Without a daemon, the
+//!    question fails. A verb about a file (`find FILE`) asks about the current directory instead
 //!    (`QuestionPaths::or_here`).
 //! 3. A daemon with another protocol counts as absent, unless `--socket` names it. A daemon whose
 //!    index has another chunk size than `--chunk-size` counts as absent, too. `-v` reports both.
@@ -110,7 +110,7 @@ impl Backend {
             }) {
                 Ok(Some(backend)) => return Ok(backend),
                 Ok(None) => {}
-                // If the daemon is busy, this process does not answer in its place. To read all
+                // If the daemon is busy, this process does not answer in its place. Reading all
                 // files here would slow the daemon even more.
                 Err(error) if global.socket.is_some() || is_busy(&error) => return Err(error),
                 Err(error) if named.is_empty() && is_daemon_named(env, global) => {
@@ -245,8 +245,8 @@ impl Backend {
         self.ask(ui, "grouping", request)
     }
 
-    /// Returns the groups that `given` forms, the pairs that an SQL engine has found. A daemon
-    /// cannot answer this question.
+    /// Returns the groups that the pairs in `given` form. An SQL engine has found these pairs. A
+    /// daemon cannot answer this question.
     pub fn groups_of_pairs(
         &mut self,
         ui: &Ui,
@@ -261,7 +261,7 @@ impl Backend {
         watched(&progress.steps(), || local.groups_of_pairs(request, given))
     }
 
-    /// Returns the files similar to `sought`. The rows call it by `name`.
+    /// Returns the files similar to `sought`. In the rows, `name` is the name of `sought`.
     ///
     /// # Errors
     ///
@@ -331,13 +331,13 @@ impl Backend {
         })
     }
 
-    /// Returns the present places of the files that the daemon saw leave these paths.
+    /// Returns the present places of files that were at these paths. The daemon saw them leave.
     pub fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Whole<Vec<DepartedRow>>> {
         self.put(DepartedRequest { paths })
     }
 
     /// Returns when, and under which name, the content at each path was first seen. Only the daemon
-    /// of this machine is asked, so without one there are no entries.
+    /// of this machine is asked. Without that daemon there are no entries.
     pub fn first_seen(&mut self, paths: Vec<PathText>) -> CliResult<HashMap<PathText, FirstSeen>> {
         if paths.is_empty() || !self.is_daemon() || self.is_elsewhere() {
             return Ok(HashMap::new());
@@ -440,9 +440,9 @@ fn asked_params(answering: &Answering) -> CliResult<Option<Params>> {
     }
 }
 
-/// Returns whether a question failed because the daemon or the cache does not have its subject, or
-/// cannot read it. This process can then read the subject itself, or report the failure more
-/// exactly.
+/// Returns whether a question failed because the daemon or the cache cannot read the subject of the
+/// question, or does not have it. This process can then read the subject itself, or report the
+/// failure more exactly.
 fn is_of_subject(error: &CliError) -> bool {
     match error {
         CliError::Daemon(error) => matches!(

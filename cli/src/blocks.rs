@@ -16,11 +16,12 @@ use rustix::fs::{Mode, OFlags};
 const SHARING: [&[u8]; 3] = [b"btrfs", b"xfs", b"bcachefs"];
 
 /// The minimum size of identical files whose holes are searched for. Holes of smaller files are not
-/// worth a system call for each file, and a plan counts as the report does.
+/// worth a system call for each file. Plans and reports use the same minimum, so their figures
+/// agree.
 const HOLES_FROM: u64 = 64 << 10;
 
-/// The places of a file's blocks on its device: the offset in the file, the offset on the device,
-/// and the length of each extent.
+/// The places of a file's blocks on its device. Each extent has its offset in the file, its offset
+/// on the device, and its length.
 type Extents = Vec<(u64, u64, u64)>;
 
 /// Returns whether two files have all their blocks in common. Blocks that a file system does not
@@ -29,8 +30,8 @@ pub(crate) fn are_shared(a: &Path, b: &Path) -> bool {
     matches!((extents(a), extents(b)), (Some(a), Some(b)) if a == b && !a.is_empty())
 }
 
-/// Returns the number of bytes that the removal of a file frees: the bytes that it takes on its
-/// disk, at most its size. A small file counts as a file without holes.
+/// Returns the number of bytes that the removal of a file frees. These are the bytes that the file
+/// takes on its disk, at most its size. A small file counts as a file without holes.
 pub(crate) fn taken(meta: &Metadata) -> u64 {
     if meta.size() < HOLES_FROM {
         return meta.size();
@@ -39,7 +40,7 @@ pub(crate) fn taken(meta: &Metadata) -> u64 {
 }
 
 /// Records in the sets of identical files how many bytes each file with holes takes on its disk.
-/// This changes how many bytes a set has more than once, so the sets are sorted by that number
+/// This changes the number of duplicate bytes of a set, so the sets are sorted by that number
 /// again. The paths must be real paths.
 pub(crate) fn note_holes(groups: &mut Groups) {
     for set in &mut groups.identical {
@@ -68,7 +69,7 @@ pub(crate) fn note_shared(groups: &mut Groups) {
     if !mounts.iter().any(|mount| is_sharing(&mount.fs_type)) {
         return;
     }
-    // A later mount covers an earlier one at the same point, so the map keeps the later one.
+    // A later mount covers an earlier mount at the same point, so the map keeps the later mount.
     let types: HashMap<PathBuf, bool> = mounts
         .into_iter()
         .map(|mount| (mount.point, is_sharing(&mount.fs_type)))
@@ -86,7 +87,7 @@ pub(crate) fn note_shared(groups: &mut Groups) {
 }
 
 /// Returns a number for each file. Files with the same blocks have the same number; the number of
-/// every other file is 0. Returns an empty list if all are 0.
+/// every other file is 0. Returns an empty list if all numbers are 0.
 fn numbers(places: Vec<Option<Extents>>) -> Vec<u32> {
     let mut files: HashMap<Extents, Vec<usize>> = HashMap::new();
     let mut numbers = vec![0; places.len()];
@@ -108,7 +109,7 @@ fn numbers(places: Vec<Option<Extents>>) -> Vec<u32> {
     numbers
 }
 
-/// Reads the extents of a file; `None` if one of them is not shared or cannot be read.
+/// Reads the extents of a file. Returns `None` if an extent is not shared or cannot be read.
 fn extents(path: &Path) -> Option<Extents> {
     let extent = |extent: io::Result<FiemapExtent>| {
         let extent = extent.ok()?;

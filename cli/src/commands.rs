@@ -1,4 +1,4 @@
-//! The verbs, each in a module of its own, and modules for options that are commands of their own.
+//! Has a module for each verb, and a module for each option that works like a verb.
 
 mod alerts;
 mod catalogue;
@@ -145,7 +145,7 @@ fn refuse_elsewhere(env: &Env, global: &Global, command: &Command) -> CliResult<
     )))
 }
 
-/// Returns the path of a program that is installed in the folder of this one.
+/// Returns the path of a program that is installed in the folder of this program.
 fn installed(name: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?.with_file_name(name);
     program.is_file().then_some(program)

@@ -2,7 +2,8 @@
 //!
 //! There are only three exit codes. [`Outcome`] is the result of a command that did its work. A
 //! [`CliError`] is reported in one sentence, and the exit code is 2. It is no error if the reader
-//! of a pipe closes it (`resemble find … | head -1`). The exit code is then that of the answer.
+//! of a pipe closes the pipe (`resemble find … | head -1`). The exit code is then that of the
+//! answer.
 
 use std::io;
 use std::path::{Path, PathBuf};

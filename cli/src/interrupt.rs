@@ -83,7 +83,7 @@ pub(crate) fn hold() {
     HELD.store(true, Ordering::SeqCst);
 }
 
-/// Makes Ctrl-C end the process again. If it was pressed since [`hold`], the process ends now.
+/// Makes Ctrl-C end the process again. If Ctrl-C was pressed since [`hold`], the process ends now.
 pub(crate) fn release() {
     HELD.store(false, Ordering::SeqCst);
     if was_pressed() {
@@ -124,7 +124,7 @@ impl Leftover {
         &self.0
     }
 
-    /// Gives it a name under which it stays.
+    /// Renames the file or folder, which is then no longer temporary.
     pub(crate) fn rename(self, to: &Path) -> io::Result<()> {
         let mut leftovers = LEFTOVERS.lock();
         fs::rename(&self.0, to)?;

@@ -18,7 +18,7 @@
 //! * [`backend`] chooses the process that answers, and hides the choice.
 //! * [`lists`] prints answers that are lists. [`mod@print`] and [`plans`] print the documents of
 //!   the questions about whole collections. `resemble_report` makes these documents but opens no
-//!   file: [`evidence`] and [`plans`] read for it.
+//!   file: [`evidence`] and [`plans`] read the files that it needs.
 //! * [`mcp`] serves programs; it asks each question by starting this program again.
 //! * `blocks` finds the files that share their blocks.
 //! * `interrupt` removes temporary files when a signal ends the process.

@@ -1,7 +1,7 @@
 //! Reads the links that an SQL engine has found, for `groups --links`.
 //!
-//! This module connects two crates that do not know each other: `resemble_tables` reads the files,
-//! and `resemble_query` checks them.
+//! This module connects two crates that do not depend on each other. `resemble_tables` reads the
+//! files, and `resemble_query` checks the links in them.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::error::CliResult;
 pub struct Links(LinkTables);
 
 impl Links {
-    /// Opens a folder with links. `params` are the parameters with which their contents were
+    /// Opens a folder with links. `params` are the parameters with which the linked contents were
     /// digested.
     pub fn open(folder: &Path, params: &Params) -> CliResult<Self> {
         Ok(Self(LinkTables::open(folder, params)?))
@@ -89,7 +89,7 @@ fn measures([unit, words @ ..]: [i64; 6]) -> Option<Proven> {
 }
 
 /// Converts two numbers of a row, which SQL engines store with a sign. A negative number becomes a
-/// huge one, and the check of the links refuses it.
+/// huge number, which the check of the links refuses.
 const fn common(fingerprints: i64, chunks: i64) -> ExternalCommon {
     ExternalCommon {
         fingerprints: fingerprints.cast_unsigned(),

@@ -21,13 +21,13 @@ use crate::error::CliResult;
 use crate::print;
 use crate::ui::{Cell, Tint, Ui};
 
-/// The note about an answer without rows. A verb may have another one.
+/// The note about an answer without rows. A verb may have another note.
 pub const NOTHING: &str = "nothing found";
 
-/// The line above a list that explains its percentages, if they are containments.
+/// The line above a list whose percentages are containments. It explains the percentages.
 pub const LARGER_SHARE: &str = "the larger share of one file that is in the other:";
 
-/// The line above a list that explains its percentages, if they are resemblances.
+/// The line above a list whose percentages are resemblances. It explains the percentages.
 pub const RESEMBLANCE: &str = "what both have, of what either has:";
 
 /// Prints a line that explains the percentages of the following rows, if the output is a terminal.
@@ -180,7 +180,8 @@ pub fn print_head<P: Serialize, R: Row>(
     ui.flush()
 }
 
-/// The size of the largest family of near-copies in which each file is compared with each other.
+/// The size of the largest family of near-copies in which each file is compared with every other
+/// file.
 const MOST_COMPARED: &str = "1,000";
 
 /// Reports on standard error which rows an answer does not have, and whether it is out of date.
@@ -214,8 +215,8 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
     if !header.fresh {
         let files = counted(header.pending, "file");
         ui.note(&if by_daemon {
-            // If no file is to be read, there may still be folders to be listed, or paths that are
-            // unreadable for now.
+            // Even if no file is waiting to be read, some folders may still have to be listed. Some
+            // paths may be unreadable for now.
             let left = if header.pending == 0 {
                 String::new()
             } else {

@@ -1,8 +1,8 @@
 //! `resemble mcp`: a server of the Model Context Protocol on standard input and output.
 //!
 //! Each tool is a question of the command line. To ask it, this program starts itself again with
-//! `--format json`. So figures and errors are those of the verb, and so is the choice of the
-//! process that answers. To cancel a question, the server ends the process that asks it.
+//! `--format json`. So figures and errors are those of the verb. The process that answers is chosen
+//! in the same way, too. To cancel a question, the server ends the process that asks it.
 //!
 //! 1. **Nothing outside the roots.** Arguments are opened beneath a root, without following a link
 //!    (`places`). Questions search only the roots. So rows, counts, totals, reasons and discounts

@@ -31,7 +31,7 @@ use crate::error::{CliError, CliResult};
 pub struct Named {
     /// The path as given.
     pub shown: PathBuf,
-    /// Absolute, without symbolic links.
+    /// The real path: absolute, and without symbolic links.
     pub real: PathBuf,
 }
 
@@ -114,7 +114,7 @@ pub fn absent(shown: &Path, error: io::Error) -> io::Error {
     )
 }
 
-/// Returns the name of a catalogue with a colon. A path in the catalogue begins with it.
+/// Returns the name of a catalogue with a colon. Shown paths in the catalogue begin with this name.
 pub fn with_colon(name: &Path) -> PathBuf {
     let mut name = name.as_os_str().to_owned();
     name.push(":");
@@ -158,7 +158,7 @@ pub fn needed(
     }
 }
 
-/// Like [`required`], but for a file on this machine: the file is not opened to check whether it is
+/// Like [`required`], but for a file on this machine. The file is not opened to check whether it is
 /// a catalogue.
 pub fn required_here(shown: &Path) -> CliResult<Named> {
     let real = real_path(shown).map_err(CliError::file("look at", shown))?;
@@ -252,7 +252,7 @@ impl ShownNames {
                 },
             ))
         });
-        // The path may also be a member of an archive, and the archive one of the arguments.
+        // The path may also be a member of an archive that is one of the arguments.
         let ends = (0..bytes.len()).filter(|at| bytes[*at] == INTO);
         let members = ends.filter_map(|end| {
             let archive = Path::new(OsStr::from_bytes(&bytes[..end]));

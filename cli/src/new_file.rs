@@ -1,7 +1,7 @@
 //! Writes files that are either complete or absent.
 //!
-//! Output is written to a new file next to the named one. The new file replaces the named one only
-//! when it is complete and on the disk. So the old file is unchanged if the disk is full.
+//! Output is written to a new file next to the named file. When the new file is complete and on the
+//! disk, it replaces the named file. So the old file is unchanged if the disk is full.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -17,7 +17,7 @@ use crate::interrupt::Leftover;
 /// The number of the next temporary file of this process, for its name.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// A file that replaces another one when it is complete. If it is never completed, it is removed.
+/// A file that replaces another file when it is complete. If it is never completed, it is removed.
 #[derive(Debug)]
 pub(crate) struct NewFile {
     /// The file under its temporary name.
@@ -159,7 +159,8 @@ pub(crate) fn is_replacement(path: &Path, target: &Path) -> bool {
     numbers.is_some_and(|numbers| numbers.iter().all(is_of_numbers))
 }
 
-/// Returns the parent folder of a path. If the path has none, returns `.`, which can be opened.
+/// Returns the parent folder of a path. If the path has no parent, returns `.`, which can be
+/// opened.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -1,7 +1,7 @@
 //! Looks up the owners of the files of an answer.
 //!
-//! The command looks up owners itself, with the rights of its user, and only for files that it
-//! shows. So owners reveal nothing about files that only a daemon may see.
+//! The command looks up owners itself, with the rights of its user. It does so only for files that
+//! it shows. So owners reveal nothing about files that only a daemon may see.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +12,7 @@ use resemble_proto::path::PathText;
 use resemble_proto::remote::is_remote;
 use resemble_relate::renditions::ways_into;
 
-/// Returns whether rows show owners. They do in JSON and with `-v`, unless the daemon of another
+/// Returns whether rows show owners. They do so in JSON and with `-v`, unless the daemon of another
 /// machine answers.
 pub(crate) fn are_shown(global: &Global, is_json: bool) -> bool {
     let is_remote = global.socket.as_deref().is_some_and(is_remote);

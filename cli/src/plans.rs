@@ -37,9 +37,9 @@ use crate::blocks;
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named, ShownNames};
 
-/// Makes the plan for the sets of identical files. With `near`, near copies are removed, too.
-/// `near` has the least share of a near copy that must be in the file that stays, and the reader of
-/// documents and archives.
+/// Makes the plan for the sets of identical files. With `near`, near copies are removed, too. The
+/// first part of `near` is the least share of a near copy that the file that stays must contain.
+/// The second part is the reader of documents and archives.
 pub fn of_groups(
     document: &GroupsDocument,
     kind: &Treatment,
@@ -68,8 +68,8 @@ pub fn of_groups(
 }
 
 /// Filters the rows of a saved report. The report has only one name of each file. If the filter
-/// leaves out that name and the file still exists, another of its names is taken that the filter
-/// admits.
+/// leaves out that name but admits another name of the file, the other name is taken. The file must
+/// still exist.
 pub(crate) fn pick_groups(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
     if !picked.include.is_empty() || !picked.exclude.is_empty() {
         rename_picked(report, picked)?;
@@ -185,7 +185,7 @@ pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], kind: &Treatment) 
     Ok(Plan::of_conflicts(roots, rows, &means))
 }
 
-/// Makes the plan for the files of a directory that are covered, or for those that are missing
+/// Makes the plan for the files of a directory that are covered, or for the files that are missing
 /// elsewhere.
 pub fn of_covered(document: &CoveredDocument, kind: &Treatment) -> CliResult<Plan> {
     let dir = real(std::slice::from_ref(&document.parameters.dir));
@@ -228,7 +228,7 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
         return Err(CliError::Usage(why.to_owned()));
     }
     let common = &parameters.common;
-    // A catalogue records only files, so a folder of A is one that contains a file.
+    // A catalogue records only files, so a folder without files does not count as a folder of A.
     let files = document.body.entries.iter();
     let files = files.filter_map(|row| is_recorded.then_some(row.a.as_ref()?.as_path()));
     let recorded: HashSet<&Path> = files.flat_map(|file| file.ancestors().skip(1)).collect();
@@ -254,8 +254,8 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
     ))
 }
 
-/// Returns the [`Means`] that most plans need. All files are on this machine, and their other names
-/// are not known.
+/// Returns the [`Means`] that most plans need. All files are on this machine, and other names of
+/// these files are not known.
 fn means(kind: Treatment) -> Means<'static> {
     Means {
         kind,
@@ -270,8 +270,8 @@ fn means(kind: Treatment) -> Means<'static> {
     }
 }
 
-/// Computes what is lost if a near copy is removed and the other file stays. The figures are the
-/// ones that `why` prints, so boilerplate counts like any other text.
+/// Computes what is lost if a near copy is removed and the other file stays. `why` prints the same
+/// figures, so boilerplate counts like any other text.
 fn loss(
     copy: &FileState,
     keep: &FileState,
@@ -297,8 +297,8 @@ fn loss(
     if shared.ranges_of == RangesOf::Chunks {
         return Err("it or the file that stays is too large to be compared whole".to_owned());
     }
-    // In texts the share counts words. These may be words that many files have, or be in another
-    // order. So the share of the bytes limits it.
+    // For texts, the share counts words. Many files may have these words, or the words may be in
+    // another order. So the share is at most that of the bytes.
     let [share, of_bytes] = [shared.told().0.a_in_b, shared.measures.a_in_b].map(Fraction::from);
     Ok(Loss {
         held: share.min(of_bytes),

@@ -1,8 +1,8 @@
 //! Prints a report in any format except text.
 //!
-//! A verb makes a document ([`resemble_proto::documents`]) from an answer, or reads a saved one.
-//! Both are then printed in the same way. [`resemble_report::text`] makes the text for people, and
-//! [`resemble_report`] makes pages and workbooks.
+//! A verb makes a document ([`resemble_proto::documents`]) from an answer, or reads a saved
+//! document. Both kinds of documents are printed in the same way. [`resemble_report::text`] makes
+//! the text for people, and [`resemble_report`] makes pages and workbooks.
 
 use resemble_arguments::ReportFormat;
 use resemble_proto::clock;

@@ -4,9 +4,9 @@
 //! steps are the same for every verb. This module has them:
 //!
 //! 1. A named path that does not exist is a soft error. If none of the named paths exists, the
-//!    answer is empty. Otherwise the question would become one about all that the daemon watches.
-//! 2. The named paths decide which process answers. If this process does, it scans them again
-//!    ([`Backend`]).
+//!    answer is empty. Without this rule, the question would be about all that the daemon watches.
+//! 2. The named paths decide which process answers. If this process answers, it scans these paths
+//!    again ([`Backend`]).
 //! 3. Paths in rows and errors begin as the arguments do.
 //! 4. The output is opened when the answer is complete. So a question that fails leaves no empty
 //!    file.
@@ -38,7 +38,7 @@ use crate::ui::Ui;
 /// The paths of a question.
 #[derive(Debug, Default)]
 pub struct QuestionPaths {
-    /// The paths in which the question looks. Paths in rows begin as these were given.
+    /// The paths in which the question looks. Paths in rows begin as the user gave these paths.
     pub named: Vec<Named>,
     /// Other paths that the daemon must watch, too, such as the path of `--of`.
     pub also: Vec<Named>,
@@ -104,8 +104,9 @@ impl QuestionPaths {
         self
     }
 
-    /// Refuses a question if it names at most `most` paths and all are files, because there is too
-    /// little to compare. A single archive or mail is enough for a question about its members.
+    /// Refuses a question that names at most `most` paths, if all these paths are files. There
+    /// would be too little to compare. A single archive or mail is enough for a question about its
+    /// members.
     pub fn not_files_alone(&self, verb: &str, most: usize) -> CliResult<()> {
         match self.named.first() {
             Some(file)
@@ -145,7 +146,7 @@ impl QuestionPaths {
         }
     }
 
-    /// Makes the question about the first `first` named paths. The other paths are only searched.
+    /// Limits the question to the first `first` named paths. The other paths are only searched.
     #[must_use]
     pub fn only_about(self, first: usize) -> Self {
         Self {
@@ -164,7 +165,7 @@ impl QuestionPaths {
         let is_only_looked_in = match error.kind {
             SoftErrorKind::LeftOut => return false,
             // The daemon also reports documents elsewhere below its roots that could not be read in
-            // full. They do not matter for this answer.
+            // full. These documents do not matter for this answer.
             SoftErrorKind::Unread => self.only_looks,
             SoftErrorKind::NotFound | SoftErrorKind::Unreadable | SoftErrorKind::Changing => {
                 looks_anywhere
@@ -211,7 +212,7 @@ impl QuestionPaths {
         Backend::choose(ui, env, global, answering, &self.all())
     }
 
-    /// Chooses the process that answers. If it is this one, it scans the paths again.
+    /// Chooses the process that answers. If this process answers, it scans the paths again.
     pub fn open(
         &self,
         ui: &mut Ui,
@@ -303,7 +304,7 @@ pub trait Verb {
     }
 
     /// Returns whether the document says how many files were compared. The note on standard error
-    /// always says so.
+    /// always has this number.
     fn tells_looked(&self, backend: &Backend) -> bool {
         let _ = backend;
         true

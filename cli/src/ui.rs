@@ -1,5 +1,5 @@
-//! Prints results and messages. All other modules print through this one, except `help`, `relay`,
-//! `measure`, `mcp` and the screen.
+//! Prints results and messages. All other modules print through this module, except `help`,
+//! `relay`, `measure`, `mcp` and the screen.
 //!
 //! Results go to standard output (or the file of `-o`), everything else to standard error. Only
 //! this module treats terminals differently: quoting of names, padding of columns, colours and
@@ -104,16 +104,16 @@ impl Output {
     }
 }
 
-/// Standard output and standard error.
+/// The destination of results (standard output, a pager, or the file of `-o`), and standard error.
 #[allow(clippy::struct_excessive_bools)] // facts about two streams, independent of each other
 pub struct Ui {
     out: Target,
     err: Box<dyn Write>,
-    /// True if results go to standard output and that is a terminal.
+    /// True if results go to standard output, and standard output is a terminal.
     terminal: bool,
     /// Width of that terminal.
     columns: Option<usize>,
-    /// Width of the terminal that standard error goes to, if it is one.
+    /// Width of the terminal, if standard error goes to a terminal.
     err_columns: Option<usize>,
     err_terminal: bool,
     color: bool,
@@ -198,8 +198,8 @@ impl Ui {
         }
     }
 
-    /// Sends results to the file, if one is given. The file is created when the first byte is
-    /// written. `-` is standard output.
+    /// Sends results to the file `output`, if there is one. The file is created when the first byte
+    /// is written. `-` is standard output.
     pub fn redirect(&mut self, output: Option<&Path>) {
         if let Some(path) = output.filter(|path| *path != Path::new("-")) {
             self.out = Target::File {
@@ -296,7 +296,8 @@ impl Ui {
         self.style().name(name, tint)
     }
 
-    /// Prints lines of cells, which two blanks separate. On a terminal the cells form columns.
+    /// Prints lines of cells with two blanks between the cells. On a terminal the cells form
+    /// columns.
     pub fn lines(&mut self, lines: &[Vec<Cell>], end: u8) -> CliResult<()> {
         self.print(|out| out.lines(lines, end))
     }
@@ -324,8 +325,8 @@ impl Ui {
         }
     }
 
-    /// Prints the errors of files. Of the documents that were read only in part, it lists only the
-    /// first ones, because a collection may have thousands.
+    /// Prints the errors of files. Lists only the first of the documents that were read only in
+    /// part, because a collection may have thousands.
     pub fn soft_errors(&mut self, errors: &[SoftError]) {
         let mut unread = 0;
         let mut left_out = 0;
@@ -434,8 +435,8 @@ fn columns(stream: impl AsFd) -> Option<usize> {
     (columns > 0).then(|| usize::from(columns))
 }
 
-/// Returns the width for two columns: `COLUMNS`, or that of the terminal, or 80. It is at least 40
-/// and at most 1,000.
+/// Returns the width for two columns: the value of `COLUMNS`, or the width of the terminal, or 80.
+/// It is at least 40 and at most 1,000.
 pub(crate) fn width() -> usize {
     let variable = std::env::var("COLUMNS").ok();
     let variable = variable.and_then(|value| value.parse().ok());

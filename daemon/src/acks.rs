@@ -2,8 +2,8 @@
 //! alert any more.
 //!
 //! The contents are identified by their digests and not by paths. So acknowledgements survive
-//! renames, restarts and a rebuilt index. A changed file has another content, to which they do not
-//! apply. The acknowledgements are stored in `acks.json` in the state folder, with the
+//! renames, restarts and a rebuilt index. They do not apply to a changed file, because it has
+//! another content. The acknowledgements are stored in `acks.json` in the state folder, with the
 //! paths of the files for display.
 
 use std::fs;
@@ -22,7 +22,7 @@ use crate::state_file;
 /// One acknowledged pair or group of contents, called a mark here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ack {
-    /// The paths and the time, for display.
+    /// The paths of the files and the time of the mark, for display.
     #[serde(flatten)]
     pub row: AckRow,
     /// The digests of the marked contents, in the order of the paths in `row`. A pair has two.
@@ -60,7 +60,7 @@ impl Ack {
     }
 
     /// Returns whether the mark is about both contents. If `a` and `b` are the same content, a mark
-    /// of a pair must have this content twice.
+    /// of a pair must have this content for both files.
     fn is_about(&self, a: ContentDigest, b: ContentDigest) -> bool {
         let is_same = || self.digests.iter().all(|digest| digest.0 == a);
         self.has(a) && self.has(b) && (a != b || self.row.group || is_same())
@@ -92,8 +92,8 @@ pub struct AckStore {
 }
 
 impl AckStore {
-    /// Reads the marks from the file. If there is no file, there are no marks. If it cannot be read
-    /// or parsed, that is logged, and there are no marks, either.
+    /// Reads the marks from the file. If there is no file, there are no marks. If the file cannot
+    /// be read or parsed, the error is logged, and there are no marks.
     pub fn open(path: &Path) -> Self {
         let read = match fs::read(path) {
             Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
@@ -123,7 +123,8 @@ impl AckStore {
         })
     }
 
-    /// Removes the marks about `a`, or with `b` only those about both contents. Returns their rows.
+    /// Removes the marks about `a`; if `b` is given, only the marks about both contents. Returns
+    /// the rows of the removed marks.
     pub fn undo(&self, a: ContentDigest, b: Option<ContentDigest>) -> io::Result<Vec<AckRow>> {
         let is_meant = |ack: &Ack| b.map_or_else(|| ack.has(a), |b| ack.is_about(a, b));
         let mut removed = Vec::new();

@@ -1,25 +1,24 @@
-//! Turns hints about changes and the passing of time into jobs. It is a state machine that reads no
-//! clock and no files and has no thread.
+//! Turns hints about changes into jobs, after some time. This module is a state machine. It reads
+//! no clock and no files, and it has no thread.
 //!
-//! A program may write a file in many pieces. A reading between two pieces is wasted, and its
-//! content is not what the program meant to make. But waiting too long makes answers outdated. So:
+//! A program may write a file in many pieces. A reading between two pieces is wasted, because it
+//! finds an incomplete content. But waiting too long makes answers outdated. So:
 //!
-//! 1. A changed file is read [`Timing::settle`] after its last write or close, at the latest
-//!    [`Timing::cap`] after the first. So a log that grows without pause is still read. A file that
-//!    takes long to read waits longer, in proportion. So a disk image of 100 GB that is in use is
-//!    not read all the time.
+//! 1. A changed file is read [`Timing::settle`] after its last write or close. If writes go on, it
+//!    is read [`Timing::cap`] after the first of them. So a log that grows without pause is still
+//!    read. A file that takes long to read waits longer, in proportion. So a disk image of 100 GB
+//!    that is in use is not read all the time.
 //! 2. Changes that need no reading do not wait. A new directory is listed at once: its watch is
-//!    made with the listing, and only the listing finds changes from before the watch. A vanished
-//!    name is removed at once; links, pipes and devices do not wait, either.
-//! 3. A rename does not wait, and both its names are passed on together. If the renamed file was
-//!    written and waits to be read, it is read now, because a program renames a file that is
-//!    finished. So a
-//!    save ("write a temporary file, rename it over the old one") is one read of one file. Files
-//!    below a renamed directory go on waiting at their new paths.
+//!    made just before the listing, and only the listing finds changes from before the watch. A
+//!    vanished name is removed at once; links, pipes and devices do not wait, either.
+//! 3. A rename does not wait, and its old and new name are passed on together. If the renamed file
+//!    was written and waits to be read, it is read now: a program renames a file when the file is
+//!    finished. So a save ("write a temporary file, rename it over the old one") is one read of one
+//!    file. Files below a renamed directory go on waiting at their new paths.
 //! 4. A change of attributes alone does not wait. Its job says that only attributes changed.
 //! 5. After an overflow all waiting paths are dropped: the rescan checks everything.
 //!
-//! [`Coalescer::drain_all`] makes every waiting path due. It is for barriers.
+//! [`Coalescer::drain_all`] makes every waiting path due, for a barrier.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -66,12 +65,12 @@ pub enum Kind {
 pub struct Jobs {
     /// True if all roots are to be scanned because events were lost.
     pub rescan: bool,
-    /// Renames, in the order in which they happened. The flag is true if the renamed file was
-    /// written before. All entries below a renamed directory move with it. The renames must be done
-    /// before the other jobs.
+    /// Renames, in the order in which they happened. The flag is true if the file was written
+    /// before its rename. All entries below a renamed directory move with it. The renames must be
+    /// done before the other jobs.
     pub renames: Vec<(Rename, bool)>,
     /// Paths to check with all entries below them. Most are new directories and vanished names. No
-    /// path is below another one.
+    /// path of the set is below another.
     pub subtrees: BTreeSet<PathBuf>,
     /// Single entries to check, each with the reason. An entry is below a path of `subtrees` only
     /// if it is a file that was written.
@@ -93,9 +92,8 @@ impl Jobs {
     }
 
     /// Keeps only renames whose names are not equal to, above or below the names of other renames
-    /// or subtrees. For the other renames the order would matter, and the tree may have changed
-    /// since.
-    /// So both names of such a rename are checked as subtrees instead. That check also finds a
+    /// or subtrees. The order of the other renames would matter, and the tree may have changed
+    /// since. So their old and new names are checked as subtrees instead. That check also finds a
     /// moved file by its inode and does not read it.
     fn untangle(&mut self) {
         let mut ends: BTreeMap<&Path, usize> = BTreeMap::new();
@@ -140,7 +138,7 @@ impl Jobs {
         }
     }
 
-    /// Adds an entry. If it is already there, the stronger of the two causes is kept.
+    /// Adds an entry with a cause. If the entry exists already, the stronger cause is kept.
     fn look_at(&mut self, path: &Path, cause: Cause) {
         if let Some(known) = self.entries.get_mut(path) {
             *known = match (*known, cause) {
@@ -155,7 +153,7 @@ impl Jobs {
     }
 }
 
-/// A file waits, without further writes, for at least the duration of its last reading divided by
+/// A file that is not written again waits for at least the duration of its last reading divided by
 /// this.
 const QUIET: u32 = 2;
 
@@ -197,7 +195,7 @@ struct QueuedPath {
 }
 
 impl QueuedPath {
-    /// Merges the waits of two paths that have become one.
+    /// Merges the waiting times and the causes of two paths that have become one.
     fn merge(&mut self, other: Self) {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
@@ -216,10 +214,10 @@ pub struct Coalescer {
     /// The files that wait to be read. They are sorted by path, so that all paths below a directory
     /// are one range.
     waiting: BTreeMap<PathBuf, QueuedPath>,
-    /// A time before which no waiting file is due. It may be too early, but never too late. With it
-    /// an event does not need to check all waiting files.
+    /// A time before which no waiting file is due. Before this time, an event need not check all
+    /// waiting files.
     earliest: Option<Instant>,
-    /// False if no waiting file takes long to read. If it is true, there may be one.
+    /// True if some waiting file may take long to read.
     costly: bool,
     jobs: Jobs,
     /// The old names of the renames in `jobs`.
@@ -245,7 +243,7 @@ impl Coalescer {
         swap_below(&mut self.waiting, &rename, is_back, QueuedPath::merge);
         let is_written = |waiting: QueuedPath| waiting.cause == Cause::Modified;
         // A rename removes the file that had the new name, and an exchange gives that file the old
-        // name. So if that file was waiting, the old name waits instead.
+        // name. So if a file waited at the new name, the old name waits instead.
         let replaced = self.waiting.remove(&rename.to);
         let written = self.waiting.remove(&rename.from).is_some_and(is_written);
         if let Some(replaced) = replaced.filter(|waiting| is_written(*waiting)) {
@@ -254,8 +252,8 @@ impl Coalescer {
                 self.waiting.insert(rename.to.clone(), replaced);
             }
         }
-        // If `a` was renamed to `b` and `b` is now renamed to `c`, that is one rename from `a` to
-        // `c`. The name `b` is checked.
+        // A rename from `a` to `b` and then from `b` to `c` counts as one rename from `a` to `c`.
+        // The name `b` is checked.
         let earlier = self
             .jobs
             .renames
@@ -273,7 +271,7 @@ impl Coalescer {
         *modified |= written;
         if first.from == rename.to {
             // The file is back under its first name, so the two renames cancel out. But the first
-            // one has ended the watches. So both names are checked, and no hint about them is
+            // rename has ended the watches. So both names are checked, and no hint about them is
             // skipped. After an exchange it is unknown which of the two files was written, so both
             // count as written.
             let modified = *modified;
@@ -312,8 +310,8 @@ impl Coalescer {
         }
         match kind {
             // No file is left to read, so the path does not wait any more. It is checked as a
-            // subtree, because by the time of the check the name may be back, with other entries
-            // below it.
+            // subtree: by the time of the check the name may exist again, with other entries below
+            // it.
             Kind::Absent => {
                 self.forget(path);
                 self.jobs.subtrees.insert(path.to_path_buf());
@@ -370,7 +368,7 @@ impl Coalescer {
         };
     }
 
-    /// Drops all waiting paths at and below this one.
+    /// Drops the waiting paths at and below `path`.
     pub fn forget(&mut self, path: &Path) {
         take_below(&mut self.waiting, path);
     }
@@ -386,8 +384,8 @@ impl Coalescer {
         }
     }
 
-    /// Returns the files that wait longer than others because reading them takes long, ordered by
-    /// the time of their next reading.
+    /// Returns the files that wait longer than others because reading them takes long. The file
+    /// that is read next is first.
     pub fn long_waits(&mut self) -> Vec<LongWait> {
         if !self.costly {
             return Vec::new();
@@ -410,7 +408,7 @@ impl Coalescer {
         !self.jobs.is_empty()
     }
 
-    /// Returns the time since which the first of the waiting files has waited, if any file waits.
+    /// Returns the time of the earliest change of a waiting file, if any file waits.
     pub fn oldest(&self) -> Option<Instant> {
         self.waiting.values().map(|file| file.first).min()
     }
@@ -430,8 +428,9 @@ impl Coalescer {
         self.waiting.len()
     }
 
-    /// Returns the time at which the caller should call [`Self::due`] again. It is never too late,
-    /// but there may be no jobs at that time. A time in the past means at once.
+    /// Returns the time at which the caller should call [`Self::due`] again. No job is due before
+    /// that time, but there may be no jobs at that time, either. If the time is in the past, the
+    /// caller should call at once.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         if !self.jobs.is_empty() {
             return Some(now);
@@ -491,7 +490,7 @@ impl Coalescer {
         if !jobs.subtrees.is_empty() {
             // A written file stays among the entries. The check of a subtree reads only files whose
             // stat differs from the index. A write through a memory mapping may leave the stat
-            // equal.
+            // unchanged.
             let covered = |path: &Path| path.ancestors().any(|a| jobs.subtrees.contains(a));
             jobs.entries
                 .retain(|path, cause| *cause == Cause::Modified || !covered(path));

@@ -35,15 +35,15 @@
 //! command = ["antiword", "{}"]
 //! ```
 //!
-//! A `[[catalogue]]` table names a folder whose catalogues are kept up to date. Its path is that of
-//! the folder, followed by a pattern for the names (docs/catalogues.md). A `[[notify]]` table is a
-//! sink of alerts: docs/alerts.md.
+//! A `[[catalogue]]` table names a folder whose catalogues are kept up to date. Its `path` is the
+//! path of the folder, followed by a pattern for the names of the catalogues (docs/catalogues.md).
+//! A `[[notify]]` table is a sink of alerts: docs/alerts.md.
 //!
 //! `[limits]` bounds the cost of one document or archive. `depth` limits how deep archives may be
-//! nested, and `ratio` limits how many times larger the extracted bytes may be than the stored
-//! ones. `bytes` limits the extracted bytes, `parts` the number of parts. `bytes` and `memory` are
-//! in MiB, and `time` is in seconds. A `[[converter]]` turns files whose names have one of its
-//! `extensions` into text, for formats that are not supported otherwise.
+//! nested. `ratio` limits how many times larger than the stored bytes the extracted bytes may be.
+//! `bytes` limits the extracted bytes, `parts` the number of parts. `bytes` and `memory` are in
+//! MiB, and `time` is in seconds. A `[[converter]]` is for a format that is not supported
+//! otherwise. It turns files whose names have one of its `extensions` into text.
 //!
 //! Relative paths of the command line start at the working directory. Relative paths in the file
 //! start at the folder of the file. In the file, `~/` at the start of a path is the home folder. On
@@ -233,7 +233,7 @@ pub struct Config {
     pub alert_rules: Vec<(PathBuf, AlertRules)>,
     /// The rules of roots that the configuration and the command line do not name.
     pub rules_of_all: RuleSet,
-    /// The number of roots from the file, which are the first ones in `roots`. `watch remove` can
+    /// The number of roots from the file. These are the first roots in `roots`. `watch remove` can
     /// remove such a root, too. Later starts then do not watch it, although the file names it.
     pub roots_of_file: usize,
     /// The mount point of the overlay; `None` for no overlay.
@@ -253,7 +253,7 @@ pub struct Config {
     pub similar_name: SimilarName,
     /// The state folder.
     pub state: PathBuf,
-    /// The cache folder of the command `resemble`. It is never indexed, like the state folder,
+    /// The cache folder of the command `resemble`. Like the state folder, it is never indexed,
     /// because the command writes to it if it runs without the daemon.
     pub cache: Option<PathBuf>,
     /// The path of the socket.
@@ -302,7 +302,7 @@ pub enum ConfigError {
     Parse {
         /// The file.
         path: PathBuf,
-        /// The line in it, counted from 1.
+        /// The line of the error, counted from 1.
         line: usize,
         /// The error, in one line.
         message: String,
@@ -323,7 +323,7 @@ pub enum ConfigError {
     /// A folder of catalogues is invalid.
     #[error("in the configuration, the [[catalogue]] {}: {wrong}", .path.display())]
     Catalogue {
-        /// The path as the file has it.
+        /// The path as the configuration file has it.
         path: PathBuf,
         /// The error.
         wrong: NoFolder,
@@ -445,7 +445,7 @@ impl Config {
         }
     }
 
-    /// Checks the roots and adds them. Fails at the first one that cannot be watched.
+    /// Checks the roots and adds them. Fails at the first root that cannot be watched.
     fn add_roots(
         &mut self,
         roots: Vec<(RootOptions, AlertRules)>,
@@ -472,8 +472,8 @@ impl Config {
         self.sinks.iter().any(is_journal)
     }
 
-    /// Adds the journal of systemd as a sink, if its socket exists. The caller does this if the
-    /// journal also gets the messages of this process.
+    /// Adds the journal of systemd as a sink of alerts, if the journal's socket exists. The caller
+    /// does this if the journal also gets the messages of this process.
     pub fn send_to_journal(&mut self) {
         if !self.has_journal() && Path::new(journal::SOCKET).exists() {
             self.sinks.push(SinkConfig {
@@ -486,8 +486,8 @@ impl Config {
     }
 }
 
-/// Reads the file that the command line names, or takes an empty one. Returns it with the folder at
-/// which its relative paths start.
+/// Returns the settings of the file that the command line names, or no settings if it names no
+/// file. Also returns the folder at which the relative paths of the file start.
 fn file_of(args: &Args, here: &Path) -> Result<(FileConfig, PathBuf), ConfigError> {
     let Some(path) = &args.config else {
         return Ok((FileConfig::default(), here.to_path_buf()));
@@ -533,9 +533,8 @@ fn roots_asked(
     of_file.chain(of_line).map(with_options).collect()
 }
 
-/// Returns the default mount point, which is in the runtime folder. If there is no runtime folder,
-/// `must_mount` decides. If it is true, the mount point is in a folder for temporary files. If it
-/// is false, returns `None`.
+/// Returns the default mount point, which is in the runtime folder. Without a runtime folder it is
+/// in a folder for temporary files, if `must_mount` is true; otherwise returns `None`.
 fn view_place(env: &Env, must_mount: bool) -> Result<Option<PathBuf>, ConfigError> {
     match places::view_dir(env) {
         None if must_mount => Ok(Some(places::temporary_view_dir(env)?)),

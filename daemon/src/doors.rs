@@ -1,4 +1,5 @@
-//! The last step of a start: opens the socket and the overlay, and starts the threads that answer.
+//! The last step of a start: opens the socket and the overlay, and starts the threads that answer
+//! requests.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

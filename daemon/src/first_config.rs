@@ -1,4 +1,4 @@
-//! Writes the configuration file with which users start: `resembled --write-config`.
+//! Writes a first configuration file for a user: `resembled --write-config`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -27,7 +27,7 @@ const LEFT_OUT: [&str; 10] = [
 ];
 
 /// Writes the configuration file and returns its path. Fails if the file already exists. A daemon
-/// with this configuration watches all its roots, also those that `watch remove` took away.
+/// with this configuration watches all its roots, even those that `watch remove` removed earlier.
 pub fn write(args: &Args, env: &Env) -> Result<PathBuf, ConfigError> {
     let here = std::env::current_dir().map_err(ConfigError::WorkingDirectory)?;
     let path = match &args.config {

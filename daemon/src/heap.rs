@@ -1,19 +1,19 @@
 //! Limits how much freed memory the C library's allocator keeps.
 //!
-//! By default the allocator opens an arena for each thread. Once a block of up to 32 MiB was freed,
-//! later blocks of that size are in the arenas, too. They no longer have a mapping each. Memory
-//! that readers allocate and the writer frees is then spread over all arenas, with holes in
-//! between. With four arenas, and mappings for blocks of at least 4 MiB, the peak of a first scan
-//! is a tenth lower. The speed is the same. With three arenas, readers wait for the arena in which
-//! the writer frees. With one, `groups` loses a third of its speed
+//! By default the allocator opens an arena for each thread. A large block has a mapping of its own.
+//! But once a block of up to 32 MiB was freed, later blocks of that size are in the arenas, too.
+//! Memory that readers allocate and the writer frees is then spread over all arenas, with holes in
+//! between. With four arenas, and mappings for blocks of at least 4 MiB, the peak memory of a first
+//! scan is a tenth lower. The speed is the same. With three arenas, readers wait for the arena in
+//! which the writer frees memory. With one arena, `groups` loses a third of its speed
 //! (docs/decisions/0012-tried-for-speed.md).
 
 /// The maximum number of arenas. This suffices for the first thread, the writer, and two to four
 /// readers to allocate mostly without waiting for each other.
 const ARENAS: i32 = 4;
 
-/// The least size of blocks with a mapping of their own, which return to the system as soon as they
-/// are freed.
+/// The least size of blocks with a mapping of their own. Such blocks return to the system as soon
+/// as they are freed.
 const MAPPED_FROM: i32 = 4 << 20;
 
 /// The maximum number of free bytes that stay at the end of the heap. It must be set, because
@@ -21,8 +21,8 @@ const MAPPED_FROM: i32 = 4 << 20;
 /// KiB, would cause constant system calls.
 const KEPT_FREE: i32 = 32 << 20;
 
-/// Sets the limits. They override those of the environment (`MALLOC_ARENA_MAX`). Must be called
-/// before the first thread starts.
+/// Sets the limits. These limits override the limits of the environment (`MALLOC_ARENA_MAX`). Must
+/// be called before the first thread starts.
 pub(crate) fn bound() {
     for (option, value) in [
         (libc::M_ARENA_MAX, ARENAS),

@@ -11,9 +11,9 @@ use resemble_index::{Index, OpenError, Options as IndexOptions};
 use crate::config::Config;
 use crate::{LAST_ANSWERS, StartError, indexer};
 
-/// The time for which a start waits for an index that is in use. A daemon may have been killed
-/// while it started a program for an alert. Its forked child then holds the lock until it executes
-/// the program.
+/// The time for which a starting daemon waits for an index that is in use. An earlier daemon may
+/// have been killed while it started a program for an alert. The forked child of that daemon holds
+/// the lock until the child executes the program.
 const LAST_USE: Duration = Duration::from_secs(1);
 
 pub(crate) fn open_index(
@@ -59,8 +59,8 @@ pub(crate) fn opener(path: PathBuf, params: Params, options: IndexOptions) -> in
     })
 }
 
-/// Waits until no question uses the index, and closes it. If that takes too long, the index is left
-/// open.
+/// Waits until no question uses the index, and closes it. If the wait takes too long, the index is
+/// left open.
 pub(crate) fn close(mut index: Arc<Index>) {
     let patience = Instant::now() + LAST_ANSWERS;
     let index = loop {

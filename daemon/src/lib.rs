@@ -1,4 +1,5 @@
-//! `resembled`: watches, indexes, answers, shows and warns.
+//! The daemon `resembled`. It watches and indexes files, answers questions about them, shows them
+//! in an overlay and raises alerts.
 //!
 //! ```text
 //!             ┌───────────────── indexer (one thread) ──────────────┐
@@ -9,12 +10,12 @@
 //! ```
 //!
 //! * [`watch`] gathers hints about changes, and [`coalesce`] turns hints and time into jobs.
-//!   [`indexer`] is the thread that owns both and writes the index.
+//!   [`indexer`] is the thread that runs these two and writes the index.
 //! * [`state`] is shared by all threads, and [`server`] answers at the socket. [`neighbours`],
 //!   [`overlays`] and [`link`] make the overlay. [`alerts`] reports files that have become similar
 //!   to others.
 //! * [`config`] has the settings, [`journal`] writes the messages, and [`service`] notifies the
-//!   service manager. [`Daemon`] starts and ends all of it in the right order.
+//!   service manager. [`Daemon`] starts and ends all of these in the right order.
 //!
 //! The library prints nothing, reads no environment variable and never exits; `main` does.
 #![forbid(unsafe_code)]
@@ -82,9 +83,9 @@ use watch::notify::NotifySource;
 
 /// Name of the index file in the state folder.
 pub const INDEX_FILE: &str = "index.redb";
-/// Bytes of memory for pages of the index. With 40 MiB the peak of a first scan of a kernel tree is
-/// 133 to 147 MB; with 48 it is 147 to 159. The speed of the scan is the same, but a first `find`
-/// takes 4 % more processor time.
+/// Bytes of memory for pages of the index. With 40 MiB a first scan of a kernel tree takes at most
+/// 133 to 147 MB of memory; with 48 MiB it takes 147 to 159. The speed of the scan is the same, but
+/// with 40 MiB a first `find` takes 4 % more processor time.
 const INDEX_CACHE: usize = 40 << 20;
 /// Name of the file in the state folder that has the acknowledgements.
 pub const ACKS_FILE: &str = "acks.json";
@@ -93,8 +94,8 @@ pub const ACKS_FILE: &str = "acks.json";
 pub const ROOTS_FILE: &str = "roots.json";
 /// Name of the folder in the state folder in which barriers make their cookies.
 const COOKIES: &str = "cookies";
-/// The longest time for which a daemon that ends waits for its server to end, and then again for
-/// the threads that still answer.
+/// The longest time for which an ending daemon waits for its server to end. It then waits equally
+/// long for the threads that still answer.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
 /// The reason why the daemon did not start. Its text is one sentence, and the exit status is 2.
@@ -106,7 +107,8 @@ pub enum StartError {
          `resemble watch add`"
     )]
     NoRoots,
-    /// `watch remove` has removed all roots of the configuration; this is the first one.
+    /// `watch remove` has removed all roots of the configuration; the field is the first of these
+    /// roots.
     #[error(
         "nothing to watch: `resemble watch remove` removed all that the configuration names; \
          `resembled {}`, without --config, watches it again",
@@ -124,7 +126,7 @@ pub enum StartError {
     Writable {
         /// The state folder.
         path: PathBuf,
-        /// Its mode.
+        /// The mode of the folder.
         mode: u32,
     },
     /// Another daemon uses the index.
@@ -143,7 +145,7 @@ pub enum StartError {
     /// The index cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A root contains another one, or lies in it.
+    /// One root contains another.
     #[error(transparent)]
     Root(#[from] RootError),
     /// The source of events cannot be set up.
@@ -187,7 +189,7 @@ pub struct Handle {
     ending: signal::Sender<bool>,
     runtime: Option<Runtime>,
     server: Option<tokio::task::JoinHandle<()>>,
-    /// The socket of the daemon, and those of the helpers that it has started.
+    /// The sockets of the daemon and of the helpers that it has started.
     sockets: Vec<socket::Socket>,
     ended: signal::Receiver<bool>,
     /// Changes with every SIGHUP.
@@ -312,8 +314,8 @@ impl Daemon {
     }
 }
 
-/// Creates the state that all threads share from the index, the files in the state folder and the
-/// configuration.
+/// Creates the state that all threads share. Its parts are from the index, the files in the state
+/// folder and the configuration.
 fn shared_state(
     config: &Config,
     index: Arc<Index>,
@@ -483,8 +485,7 @@ impl Handle {
                 tracing::error!("a thread panicked");
             }
         }
-        // The delivery ends only now, because the two threads above may have raised the last
-        // alerts.
+        // The delivery ends only now, because until now the two threads above could raise alerts.
         self.end_delivery();
         self.overlays.unmount_all();
         if let Some(runtime) = self.runtime.take() {

@@ -1,14 +1,15 @@
 //! Makes and removes the symbolic link that leads to the view.
 //!
-//! Programs that walk through a tree must not find the view of it. A duplicate finder would take
-//! the view's files for copies and delete the originals. So the view is mounted in the runtime
-//! folder. A link at a convenient path leads to it; such programs do not follow links.
+//! Programs that walk through a tree must not find the view of that tree. A duplicate finder would
+//! take the view's files for copies and delete the originals. So the view is mounted in the runtime
+//! folder. A link at a convenient path leads to the view. Programs that walk through trees do not
+//! follow links.
 //!
 //! 1. **A link is ours if it leads to our mount point.** Nothing else is ever replaced or removed:
 //!    no file, no folder, and no link that leads elsewhere.
 //! 2. The link is made when the view answers, and removed after the view is unmounted. If a daemon
-//!    is killed, its link stays. It leads to the mount point of the next daemon, too, which takes
-//!    the link over.
+//!    is killed, its link stays. It also leads to the mount point of the next daemon, and that
+//!    daemon takes the link over.
 
 use std::fs;
 use std::io;
@@ -56,7 +57,7 @@ pub struct ViewLink {
 }
 
 impl ViewLink {
-    /// Makes a link at `path` that leads to `point`, or takes over the one that a killed daemon
+    /// Makes a link at `path` that leads to `point`, or takes over the link that a killed daemon
     /// left.
     pub fn make(path: &Path, point: &Path) -> Result<Self, LinkError> {
         let path = path.to_path_buf();
@@ -66,8 +67,8 @@ impl ViewLink {
         match symlink(point, &path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // An overlay that is mounted at the path is not accessed, because it would hang if
-                // its daemon is dead.
+                // An overlay that is mounted at the path is not accessed. If the daemon of that
+                // overlay is dead, an access would hang.
                 let what = if resemble_fs::is_inside_resemble_mount(&path) {
                     "a view is mounted there; take it away with `fusermount3 -u`".to_owned()
                 } else {
@@ -113,7 +114,7 @@ mod tests {
         let (path, point) = (dir.path().join("Similar"), dir.path().join("run/view"));
         let link = ViewLink::make(&path, &point).unwrap();
         assert_eq!(fs::read_link(&path).unwrap(), point);
-        // The link is forgotten and not dropped, like that of a killed daemon, so it stays.
+        // The link is forgotten and not dropped. So it stays, like the link of a killed daemon.
         std::mem::forget(link);
         let link = ViewLink::make(&path, &point).unwrap();
         drop(link);

@@ -44,8 +44,8 @@ fn main() -> ExitCode {
     );
     #[cfg(target_env = "gnu")]
     heap::bound();
-    // The index, the alerts and the socket get modes that let no other user read them, whatever
-    // folder they are in.
+    // The index, the alerts and the socket get modes that let no other user access them, even in an
+    // open folder.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     match run(&args) {
         Ok(code) => code,

@@ -41,7 +41,7 @@ use crate::questions;
 use crate::state::Shared;
 use crate::system::System;
 
-/// Answers from the index, in the form that the overlay asks for.
+/// Answers the overlay's questions from the index.
 #[derive(Debug)]
 pub struct IndexNeighbours {
     shared: Arc<Shared>,
@@ -66,13 +66,12 @@ struct KeptListing {
     clock: u64,
     /// The templates that the search excluded.
     templates: Arc<Templates>,
-    /// The records that the listing depends on; `None` if it also depends on other records.
+    /// The records that the listing depends on; `None` if they are not all known.
     footprint: Option<Footprint>,
 }
 
 impl KeptListing {
-    /// Returns whether the listing is known to be the one that a search in this snapshot would
-    /// give.
+    /// Returns whether a search in this snapshot is known to give the same listing.
     fn is_right(&mut self, snapshot: &Snapshot) -> bool {
         let (then, now) = (&self.templates, snapshot.templates());
         let same_templates = Arc::ptr_eq(then, now) || (then.is_empty() && now.is_empty());
@@ -176,8 +175,8 @@ impl IndexNeighbours {
         })
     }
 
-    /// Returns the reader of documents, but not in system mode. Without it, figures about documents
-    /// are estimates from stored samples.
+    /// Returns the reader of documents, but not in system mode. Without a reader, figures about
+    /// documents are estimates from stored samples.
     fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
         self.shared.part_reader().filter(|_| self.sight.is_none())
     }
@@ -190,7 +189,7 @@ impl IndexNeighbours {
         question: impl FnOnce(&Snapshot) -> Result<Listing, AskError>,
     ) -> Listing {
         if self.sight.is_some() {
-            // A listing for one user would be wrong for another one. Soon it would even be wrong
+            // A listing for one user would be wrong for another user. Soon it would even be wrong
             // for the same user, because a change of permissions need not change the index. So it
             // is not cached.
             return self.ask(path, question);
@@ -232,7 +231,7 @@ fn said<T, E: Display>(path: &Path, answer: Result<T, E>) -> Option<T> {
     answer.inspect_err(logged).ok()
 }
 
-/// Returns whether the file at this path has the stat `opened` and the user could open it.
+/// Returns whether the user could open the file at this path, and whether its stat is `opened`.
 fn opens(sight: &dyn AccessCheck, path: &Path, opened: &Stat) -> bool {
     let time = |time: Timestamp| (time.secs, time.nanos);
     let opened = SeenPlace {
@@ -276,7 +275,7 @@ fn neighbour(snapshot: &Snapshot, similar: Similar) -> Result<Neighbour, AskErro
     })
 }
 
-/// Returns the second directory of a row, as a neighbour of the first one.
+/// Returns the second directory of a row, as a neighbour of the first directory.
 fn neighbouring(row: &DirRow) -> Neighbour {
     Neighbour {
         target: row.b.as_path().to_owned(),

@@ -1,9 +1,9 @@
 //! Manages the mounted overlays, and ensures that no overlay is ever indexed.
 //!
-//! A mount point is excluded from the index by its path *before* anything is mounted there, and
-//! until the mount is gone. So no scan ever enters it. Each new list of exclusions is made from all
-//! mounts while they are locked. So two requests at the same time cannot lose each other's mount
-//! point.
+//! A mount point is excluded from the index by its path. The exclusion begins *before* anything is
+//! mounted there, and ends when the mount is gone. So no scan ever enters the mount point. Each new
+//! list of exclusions is made from all mounts while they are locked. So two simultaneous requests
+//! cannot lose a mount point.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -91,7 +91,7 @@ pub enum UnmountError {
     /// Several overlays are mounted, and the request names none.
     #[error("{0} overlays are mounted: name the mount point")]
     Which(usize),
-    /// The system refused to unmount it.
+    /// The system refused to unmount the overlay.
     #[error(transparent)]
     Mount(#[from] MountError),
 }
@@ -121,7 +121,7 @@ impl Overlays {
     #[must_use]
     pub fn with_home(mut self, home: Option<&Path>) -> Self {
         let home = home.and_then(|home| fs::canonicalize(home).ok());
-        // A home folder `/` would contain every mount point, so it counts as none.
+        // A home folder `/` would contain every mount point, so it is ignored.
         self.home = home.filter(|home| home.parent().is_some());
         self
     }
@@ -140,7 +140,7 @@ impl Overlays {
         self
     }
 
-    /// Returns the configured mount, if there is one and `point` is its mount point, its link or
+    /// Returns the configured mount, if there is one. `point` must be its mount point, its link or
     /// `None`.
     pub fn configured(&self, point: Option<&Path>) -> Option<Mount<'_>> {
         let (own, view, link) = self.configured.as_ref()?;
@@ -201,8 +201,8 @@ impl Overlays {
         Ok((warning, status))
     }
 
-    /// Serves an overlay of the present roots to all users. It is mounted already; `device` is the
-    /// connection to the kernel.
+    /// Serves an overlay of the present roots to all users. The overlay is mounted already;
+    /// `device` is the connection to the kernel.
     pub fn serve(
         &self,
         mount: &Mount<'_>,
@@ -350,7 +350,7 @@ impl Overlays {
     /// Excludes the daemon's folders and all mount points from the index. The shared state has the
     /// list at once; the indexer gets it with its next commands. While the indexer scans, it reads
     /// no commands, but its observer asks the shared state. The caller holds the lock of the
-    /// mounts, so no older list can replace this one.
+    /// mounts, so no older list can replace the new list.
     fn exclude(&self, mounts: &Mounts) {
         let mut paths = excluded_always(&self.own);
         paths.extend(mounts.points().map(Path::to_owned));
@@ -373,8 +373,8 @@ impl Mounts {
 }
 
 impl Mounted {
-    /// Returns whether a path is the mount point of this overlay or its link. [`resolved`] must
-    /// have returned the path.
+    /// Returns whether a path is the mount point of this overlay or the link to it. The path must
+    /// be a result of [`resolved`].
     fn is_at(&self, path: &Path) -> bool {
         let link = self.link.as_ref().map(ViewLink::path);
         self.point == path || link == Some(path)

@@ -1,7 +1,7 @@
 //! Reads the configuration again after a SIGHUP, and applies those settings that can change while
 //! the daemon runs.
 //!
-//! These settings are the roots with their rules (`exclude`, `max-size` and so on), the folders of
+//! These settings are the roots, their rules (`exclude`, `max-size` and so on), the folders of
 //! catalogues, the alert rules, and the sinks of alerts. A root whose rules are unchanged is not
 //! scanned again. All other keys need a restart. If such a key has changed, the journal and
 //! `status` name it until a restart or until its old value is restored. (`wait` is not named,

@@ -1,8 +1,8 @@
 //! Decides by which rules a root is scanned and raises alerts.
 //!
-//! Each rule of a root is the one that `watch add` set. If it set none, the rule is that of the
-//! configuration or the command line for this root. A root that they do not name has the rules of
-//! the configuration for all roots.
+//! A rule of a root is the one that `watch add` set. If `watch add` set none, the rule is that of
+//! the configuration or the command line for this root. If neither names the root, the rule is the
+//! one that the configuration has for all roots.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// Returns these rules, with those of `base` where these set none. A rule of the scan that has
-    /// its default value counts as not set.
+    /// Returns these rules, and takes each rule that is not set from `base`. A rule of the scan
+    /// that has its default value counts as not set.
     #[must_use]
     pub fn or(&self, base: &Self) -> Self {
         let (scan, alerts) = (&self.scan, self.alerts.clone());
@@ -175,13 +175,14 @@ mod tests {
             book.set_order(path, Some(RuleSet::default()));
             assert_eq!(book.of(path), before, "the order sets nothing");
         }
-        // The default share of alerts is set here, so that of the configuration does not apply.
+        // This order sets the default share of alerts, so the share of the configuration does not
+        // apply.
         let order = rules("*.iso", None, Some(800_000));
         book.set_order(named, Some(order.clone()));
         let ordered = rules("*.iso", Some(9), None);
         assert_eq!(book.of(named), ordered);
         assert_eq!(book.root(named).exclude, ["*.iso"]);
-        // After a restart the record has the order.
+        // After a restart the order is read from the stored list of roots.
         let again = RuleBook::new(
             &of_all,
             [(&root, &of_root)].into_iter(),

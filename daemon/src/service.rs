@@ -1,5 +1,5 @@
 //! Notifies the service manager when the daemon is ready, reloads its configuration or ends. Also
-//! sends its state in one line, and the signs of life for a watchdog.
+//! sends the daemon's state in one line, and signs of life for a watchdog.
 //!
 //! Without a service manager (no `NOTIFY_SOCKET`) nothing happens.
 
@@ -37,10 +37,10 @@ fn tell(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Runs until `ending` is true. In each round it reports the state if that has changed, and forgets
+/// Runs until `ending` is true. Each round reports the state if it has changed, and forgets
 /// overlays that another program has unmounted. If the service manager has a watchdog, each round
-/// also notifies that. A round uses the same two kinds of threads as an answer, one of the server
-/// and one that may block. So if answers hang, the notifications stop.
+/// also notifies the watchdog. Like an answer, a round uses a thread of the server and a thread
+/// that may block. So if answers hang, the notifications stop.
 pub async fn report(
     shared: Arc<Shared>,
     overlays: Arc<Overlays>,

@@ -1,4 +1,4 @@
-//! The roots with which the daemon starts, or goes on after its configuration was read again.
+//! Determines the roots at a start, and after the configuration was read again.
 
 use std::path::Path;
 
@@ -19,9 +19,8 @@ pub(crate) struct StartRoots {
 }
 
 impl StartRoots {
-    /// Returns the roots of the configuration and the command line, and those of `watch add`, with
-    /// the rules of all roots. A root of the configuration file that `watch remove` has removed is
-    /// left out.
+    /// Returns the roots of the configuration, the command line and `watch add`, and the rules of
+    /// all roots. A root of the configuration file that `watch remove` has removed is left out.
     pub(crate) fn of(config: &Config, index: &Index) -> Result<Self, StartError> {
         let snapshot = index.snapshot()?;
         let roots_file = config.state.join(ROOTS_FILE);
@@ -47,7 +46,8 @@ impl StartRoots {
         let mut all: Vec<Root> = of_file
             .chain(of_line)
             .map(|root| {
-                // A root of `watch add` remains one even if the configuration names it, too.
+                // A root of `watch add` remains a root of `watch add` even if the configuration
+                // names it, too.
                 let origin = if is_kept(root) {
                     WatchOrigin::Kept
                 } else {

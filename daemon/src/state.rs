@@ -2,7 +2,8 @@
 //!
 //! Mostly the indexer writes here, and other threads read. A lock is held only while values are
 //! copied, and no thread holds two locks at a time. There is one exception: the lock of the index
-//! is held while the index is opened again. So questions wait for that instead of being refused.
+//! is held while the index is opened again. So questions wait for the opened index and are not
+//! refused.
 
 pub(crate) mod fresh;
 mod progress;
@@ -37,8 +38,8 @@ pub struct Root {
     pub options: RootOptions,
     /// The way in which the root was requested.
     pub origin: WatchOrigin,
-    /// The state of the root. It is never `Degraded` here, because that follows from the troubles
-    /// of the root.
+    /// The state of the root. It is never `Degraded` here: the troubles of the root decide about
+    /// that.
     pub state: RootState,
 }
 
@@ -93,7 +94,7 @@ pub struct Shared {
     pending: AtomicU64,
     assumed: AtomicU64,
     waits: Mutex<Vec<LongWait>>,
-    /// The paths of the waiting files; `None` if they are too many to list.
+    /// The paths of the waiting files; `None` if there are too many to list.
     waiting: Mutex<Option<Vec<PathBuf>>>,
     oldest_change: Mutex<Option<Instant>>,
     /// The time at which the daemon started.
@@ -127,8 +128,8 @@ enum Slot {
     Last(Option<Snapshot>),
 }
 
-/// The reopened index. If it cannot be opened, the failure, with the last commit if that can be
-/// read.
+/// The reopened index, or the failure to open it. With a failure comes the last commit, if that can
+/// be read.
 pub type Reopened = Result<Arc<Index>, (OpenError, Option<Snapshot>)>;
 
 /// A gate that opens once.
@@ -209,7 +210,8 @@ impl Shared {
         self.roots_file.as_deref()
     }
 
-    /// Returns the state folder, if it is known. It is the one that contains the file of the roots.
+    /// Returns the state folder, if it is known. It is the folder of the file that has the copy of
+    /// the list of roots.
     pub fn state_folder(&self) -> Option<&Path> {
         self.roots_file()?.parent()
     }
@@ -258,8 +260,8 @@ impl Shared {
         self.templates.as_ref()
     }
 
-    /// Returns a snapshot of the last commit, even while the index cannot be opened for writing. It
-    /// excludes the present templates.
+    /// Returns a snapshot of the last commit, even while the index cannot be opened for writing.
+    /// The snapshot excludes the text of the present templates.
     pub fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {
         let templates = self.templates();
         let index = match &*self.index.lock() {
@@ -310,14 +312,14 @@ impl Shared {
     /// answers questions.
     pub(crate) fn swap_index(&self, open: &dyn Fn() -> Reopened) -> bool {
         let mut slot = self.index.lock();
-        // If the file cannot be opened at all, this snapshot answers. For example, a question may
-        // still use the index, so the file is still locked.
+        // If the file cannot be opened at all, this snapshot answers questions. For example, a
+        // question may still use the index, so the file is still locked.
         let cached = match &*slot {
             Slot::Open(index) => index.snapshot().ok(),
             Slot::Last(_) => None,
         };
-        // The file cannot be opened for writing while the slot has the index or its last commit
-        // open, so the slot is emptied.
+        // While the slot has the index or its last commit, the file cannot be opened for writing.
+        // So the slot is emptied.
         *slot = Slot::Last(None);
         match open() {
             Ok(index) => *slot = Slot::Open(index),

@@ -9,7 +9,7 @@
 //!    good. So each handler runs under `catch_unwind`. Unwinding drops the reply, and a dropped
 //!    reply answers EIO.
 //! 3. **Every request that the kernel may send has a handler.** fuser's default handlers answer
-//!    ENOSYS. For many operations the kernel remembers that for the life of the mount; for
+//!    ENOSYS. For many operations the kernel remembers this error for the life of the mount; for
 //!    `opendir` it would even start caching listings. Requests without an effect here succeed. A
 //!    request that the kernel can serve itself is answered with ENOSYS; a comment in the code gives
 //!    the reason. Every mount is `MS_RDONLY`, so the kernel itself refuses writes with EROFS. If a

@@ -6,7 +6,7 @@
 //! 2014). So every bit of the result depends on every byte. It need not be cryptographic: its
 //! callers resolve collisions.
 
-/// Hashes a list of parts. They must not contain a NUL byte (paths never do). `key` keeps the
+/// Hashes a list of parts. The parts must not contain a NUL byte (paths never do). `key` keeps the
 /// hashes of different uses apart.
 pub(crate) fn hash64(key: u64, parts: &[&[u8]]) -> u64 {
     let mut state = 0xcbf2_9ce4_8422_2325_u64 ^ mix(key);
@@ -21,8 +21,8 @@ pub(crate) fn hash64(key: u64, parts: &[&[u8]]) -> u64 {
     mix(state)
 }
 
-/// Mixes the bits of a number. This is the last step of splitmix64, which gives different results
-/// for different numbers.
+/// Mixes the bits of a number. This is the last step of splitmix64. It gives different results for
+/// different numbers.
 pub(crate) const fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

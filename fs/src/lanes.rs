@@ -1,12 +1,12 @@
 //! Runs requests on worker threads, so that a slow answer delays only its own caller.
 //!
-//! There are two pools, one for each duration of jobs: answers of the index take milliseconds, and
-//! texts that read whole files take seconds. So if four texts are being made, only a fifth text
-//! must wait, and no answer.
+//! There are two pools. One makes answers of the index, which take milliseconds. The other makes
+//! texts for which whole files are read, which takes seconds. So if four texts are being made, a
+//! fifth text must wait, but an answer need not.
 //!
 //! In a pool the accounts of users take turns, however many jobs one account has queued. In a mount
-//! for all users, an account gets another worker only if it then has at most one more than are
-//! free. Of four workers, a first account gets two, and two further accounts get one each.
+//! for all users, an account gets another worker only if it then uses at most one worker more than
+//! stay free. Of four workers, a first account gets two, and two further accounts get one each.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

@@ -17,9 +17,9 @@
 //!
 //! 1. This crate never resolves a path through one of our own mounts. Mount points are recognised
 //!    by path and left out before any `stat`. A mount that is reached in another way (a bind mount)
-//!    is recognised by its mount id, which is read without a request to the file system.
-//! 2. The kernel is never notified of changes. This is not needed, because it may cache nothing for
-//!    longer than its time to live.
+//!    is recognised by its mount id. Reading the id makes no request to the file system.
+//! 2. The kernel is never notified of changes. This is not needed, because the kernel caches
+//!    nothing for longer than its time to live.
 //! 3. A handler that asks [`Neighbours`] runs on a worker thread, never on a thread that receives
 //!    requests. So a slow answer delays only its own caller.
 #![forbid(unsafe_code)]

@@ -6,7 +6,7 @@
 //! 3. **Ending is idempotent and lazy.** Afterwards the path is free, the threads have ended, and
 //!    the directory is gone if we made it. All this holds even if programs are still inside the
 //!    mount. (Without privileges and fusectl, threads end only when these programs have left.) Only
-//!    the mount with our id is unmounted. If a user has mounted another one instead, that one
+//!    the mount with our id is unmounted. If a user has mounted something else there, that mount
 //!    stays.
 //! 4. **Others may end a mount**: [`MountedOverlay::is_alive`] notices that a user ran `umount M`.
 
@@ -33,8 +33,8 @@ mod transport;
 use point::MountPoint;
 pub use transport::{mount_for_all, receive_device, send_device, unmount_root};
 
-/// The longest wait for the end of a mount's threads. After it they are left running, with a
-/// warning.
+/// The longest wait for the end of a mount's threads. After this time the threads are left running,
+/// and a warning is logged.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The options of an overlay.
@@ -54,8 +54,8 @@ pub struct OverlayConfig {
     pub roots: Vec<PathBuf>,
     /// Paths that are not shown, with everything below them. The mount point is always left out.
     pub exclude: Vec<PathBuf>,
-    /// The folder for the bytes of large open files, which are in files without a name. `None`
-    /// keeps these bytes in memory.
+    /// The folder in which nameless files store the bytes of large open files. `None` keeps these
+    /// bytes in memory.
     pub folder: Option<PathBuf>,
 }
 
@@ -142,8 +142,8 @@ impl Overlay {
     }
 
     /// Serves a mount that [`mount_for_all`] has made, to all users. `audience` decides what each
-    /// caller sees. When this returns, the mount answers. When it is no longer served, it stays,
-    /// without answers, until the process that made it removes it.
+    /// caller sees. When this returns, the mount answers. When the mount is no longer served, it
+    /// stays without answers until the process that made it removes it.
     pub fn serve(
         config: OverlayConfig,
         device: OwnedFd,
@@ -192,8 +192,8 @@ impl Overlay {
         let failed = MountError::at(&path);
 
         let mut left_out = vec![path.clone()];
-        // Each path is left out both as it is given and with its symbolic links resolved. Its last
-        // component is not accessed, because it may be a mount (one of ours, or a dead one).
+        // Each path is left out both as it is given and with its symbolic links resolved. The last
+        // component of a path is not accessed, because it may be a mount of ours or a dead mount.
         for given in exclude {
             left_out.extend(std::path::absolute(&given).ok());
             left_out.extend(point::resolve(&given).ok());
@@ -222,7 +222,7 @@ impl Overlay {
     }
 }
 
-/// Checks that there are roots, that each is absolute, and that none lies in another one, in an
+/// Checks that there are roots, and that each is absolute. No root may lie in another root, in an
 /// overlay, or at or below the mount point.
 fn check_roots(roots: &[PathBuf], point: &Path) -> Result<(), MountError> {
     if roots.is_empty() {
@@ -254,7 +254,7 @@ fn check_roots(roots: &[PathBuf], point: &Path) -> Result<(), MountError> {
     Ok(())
 }
 
-/// A mount that is served until [`Self::unmount`] is called or this is dropped.
+/// A mount that is served until [`Self::unmount`] is called or this value is dropped.
 #[derive(Debug)]
 pub struct MountedOverlay {
     path: PathBuf,
@@ -283,7 +283,7 @@ impl MountedOverlay {
         &self.path
     }
 
-    /// Replaces the watched directories. Each must be absolute, and none may lie in another one or
+    /// Replaces the watched directories. Each path must be absolute, and none may lie in another or
     /// in an overlay.
     pub fn set_roots(&self, roots: &[PathBuf]) {
         self.space.set_roots(roots);
@@ -300,8 +300,8 @@ impl MountedOverlay {
             .collect()
     }
 
-    /// Returns whether the overlay is still mounted and served. It is not after [`Self::unmount`],
-    /// or after another program has unmounted it.
+    /// Returns whether the overlay is still mounted and served. Returns false after
+    /// [`Self::unmount`], and after another program has unmounted it.
     pub fn is_alive(&self) -> bool {
         let state = self.state.lock();
         let Some(state) = state.as_ref() else {
@@ -435,8 +435,8 @@ impl Running {
             })?;
         }
         // If programs still use the mount, its connection stays open, although no path leads to it
-        // any more. With privileges, unmounting closes the connection. Without them its owner may
-        // close it through fusectl, if that is mounted.
+        // any more. With privileges, unmounting closes the connection. Without privileges the owner
+        // of the connection can close it through fusectl, if that is mounted.
         let ended = self.ended.wait(PATIENCE / 10)
             || match transport::abort(&device) {
                 Ok(()) => self.ended.wait(PATIENCE),

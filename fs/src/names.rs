@@ -4,7 +4,7 @@
 //! neighbour, in whole percents with leading zeros. So a plain `ls` sorts by share, and the best
 //! entry is the last, next to the prompt. 100 is reserved for identical files. NAME is the last
 //! component of the target's path, byte by byte, even if it is not valid UTF-8. For a member of an
-//! archive, the name of the archive is followed by those of the member:
+//! archive, the name of the archive is followed by the names of the member:
 //! `mail.eml!report.zip!docs!a.txt`. Such an entry is a file with the member's bytes, which are
 //! extracted when it is opened.
 //!
@@ -14,14 +14,14 @@
 //! 2. **Extensions.** The extension begins with the last dot, unless that is the first byte
 //!    (`.bashrc` has none). If the extension is so long that nothing would be left before it, the
 //!    name is cut at its end.
-//! 3. **Equal names.** If two entries would have equal names, the one with the least path keeps the
-//!    plain name. Every other one gets `~` and 6 hex digits of its path's hash before the
-//!    extension. It is cut again so that the digits fit. A name depends only on its listing. So a
-//!    look-up finds the same entry even without an earlier `readdir`.
+//! 3. **Equal names.** If two entries would have equal names, the entry with the least path keeps
+//!    the plain name. Every other entry gets `~` and 6 hex digits of its path's hash before the
+//!    extension. Its name is cut again so that the digits fit. A name depends only on its listing.
+//!    So a look-up finds the same entry even without an earlier `readdir`.
 //! 4. **Equal digits.** Two hashes of 24 bits may be equal, and a real file may be named
 //!    `a~1b2c3d.txt`. So all plain names are given out first. Then, in the order of paths, each
-//!    other entry gets the first of its names with digits that is free. The digits come from hashes
-//!    of the path and of a number that counts the attempts.
+//!    other entry gets the first free one of its names with digits. The digits come from hashes of
+//!    the path and of a number that counts the attempts.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -84,14 +84,14 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Returns the name of the entry that says how many neighbours the listing does not show, if it
-    /// does not show all. A plain `ls` shows it last, next to the best neighbour.
+    /// Returns the name of the entry that says how many neighbours the listing does not show;
+    /// `None` if it shows all. A plain `ls` shows it last, next to the best neighbour.
     pub(crate) fn more(&self) -> Option<OsString> {
         (self.left > 0).then(|| format!("… {} more", self.left).into())
     }
 
-    /// Returns the best neighbour, if there is any: an identical one, else the one with the highest
-    /// share. If several are equal, [`rank`] decides.
+    /// Returns the best neighbour, if there is any: an identical neighbour, or else the neighbour
+    /// with the highest share. If several are equal, [`rank`] decides.
     pub(crate) fn best(&self) -> Option<&Neighbour> {
         self.named
             .iter()
@@ -100,8 +100,8 @@ impl Answer {
     }
 }
 
-/// Compares two neighbours. The better one is less. Among equals, a file precedes the members of
-/// archives.
+/// Compares two neighbours. The better neighbour sorts first. Among equally good neighbours, a file
+/// precedes the members of archives.
 pub(crate) fn rank(a: &Neighbour, b: &Neighbour) -> std::cmp::Ordering {
     let path = |n: &Neighbour| n.path().into_os_string().into_encoded_bytes();
     let key = |n: &Neighbour| (!n.member.is_empty(), path(n));
@@ -147,8 +147,8 @@ pub fn name_all(mut neighbours: Vec<Neighbour>) -> Vec<Named> {
     neighbours.dedup_by(|next, kept| path_bytes(next) == path_bytes(kept));
 
     let mut taken = HashSet::with_capacity(neighbours.len());
-    // The neighbours are sorted by path. So of those with the same name, the one with the least
-    // path gets it.
+    // The neighbours are sorted by path. So of several neighbours with the same name, the one with
+    // the least path gets that name.
     let plain: Vec<Option<Vec<u8>>> = neighbours
         .iter()
         .map(|neighbour| {
@@ -344,8 +344,8 @@ mod tests {
         format!("~{:06x}", hash64(0, &[path]) >> 40)
     }
 
-    /// An entry is called `NNN%_NAME`; 100 % is kept for identical files, everything else shows
-    /// whole percents rounded down.
+    /// An entry is called `NNN%_NAME`. Only identical files have 100 %; other percentages are
+    /// rounded down.
     #[test]
     fn an_entry_is_percent_and_name() {
         assert_eq!(
@@ -390,8 +390,8 @@ mod tests {
         assert_eq!(name_all(vec![long])[0].name.len(), MAX_NAME);
     }
 
-    /// If two entries of a listing would be equal, each but the one with the least path gets `~`
-    /// and 6 hex digits of its path's hash before the extension.
+    /// If entries of a listing would have the same name, each but the one whose path sorts first
+    /// gets `~` and 6 hex digits of its path's hash before the extension.
     #[test]
     fn equal_names_are_told_apart_by_digits() {
         let (a, b, c) = (
@@ -441,7 +441,8 @@ mod tests {
         assert_ne!(of(b), of(&rival));
     }
 
-    /// A name is cut before its extension to keep 255 bytes, never inside a UTF-8 character.
+    /// A name that would exceed 255 bytes is cut before its extension, never inside a UTF-8
+    /// character.
     #[test]
     fn long_names_are_cut_before_the_extension() {
         let long = [b"/d/".as_slice(), &[b'n'; 251], b".txt"].concat();

@@ -15,8 +15,8 @@ use resemble_callers::accounts::Account;
 use resemble_callers::{AccessCheck, Caller};
 use resemble_core::Score;
 
-/// A file or directory that resembles another one: a line of a `.similar` listing before it has a
-/// name.
+/// A file or directory that resembles another one: an entry of a `.similar` listing that has no
+/// name yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
     /// The absolute path of the real file or directory to which the entry leads.
@@ -26,7 +26,7 @@ pub struct Neighbour {
     pub member: Vec<u8>,
     /// The size of the member in bytes, which the attributes of its entry show.
     pub member_size: u64,
-    /// The share of the requested file that is in this one: the `NNN%` of the entry's name.
+    /// The share of the requested file that is in this neighbour: the `NNN%` of the entry's name.
     pub a_in_b: Score,
     /// True if both files have equal bytes. Only then the name has 100 %.
     pub identical: bool,
@@ -74,15 +74,16 @@ pub trait Neighbours: Send + Sync + 'static {
     /// a worker thread.
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8>;
 
-    /// Opens the archive of a member, given the member's [`Neighbour::path`]. `None` if it no
-    /// longer exists, or must not be read. This runs on a worker thread, like [`Self::why`].
+    /// Opens the archive of a member, given the member's [`Neighbour::path`]. Returns `None` if the
+    /// archive no longer exists, or must not be read. This runs on a worker thread, like
+    /// [`Self::why`].
     fn member<'a>(&'a self, path: &'a Path) -> Option<Box<dyn Member + 'a>> {
         let _ = path;
         None
     }
 
     /// Returns the text of the last entry of a listing that does not show all neighbours of `of`.
-    /// It explains how to see the `left` others.
+    /// The text has the number of further neighbours, `left`, and may explain how to see them.
     fn more(&self, of: &Path, left: usize) -> Vec<u8> {
         format!("{left} more resemble {}\n", of.display()).into_bytes()
     }
@@ -92,8 +93,8 @@ pub trait Neighbours: Send + Sync + 'static {
     fn report(&self, file: &Path) -> Vec<u8>;
 
     /// Returns whether [`Self::similar`] would return any neighbour. The files view asks this about
-    /// each file of a directory when that directory's `.similar` is listed. Implement it if it can
-    /// be faster than computing the neighbours.
+    /// each file of a directory when that directory's `.similar` is listed. Implement this method
+    /// if it can be faster than computing the neighbours.
     fn has_similar(&self, file: &Path) -> bool {
         !self.similar(file).neighbours.is_empty()
     }
@@ -117,7 +118,7 @@ pub trait Member {
     fn bytes(&self) -> Option<Vec<u8>>;
 }
 
-/// The access and the answers of one of many callers.
+/// The access checks and the source of answers for one of many callers.
 #[derive(Clone)]
 pub struct Party {
     /// Checks which files of the watched tree the caller may access.
@@ -136,15 +137,15 @@ impl std::fmt::Debug for Party {
 
 /// The callers of a mount for all users.
 pub trait Audience: Send + Sync + 'static {
-    /// Returns the access and the answers of a caller. They are used for at most a second, and then
-    /// requested again.
+    /// Returns the access checks and the source of answers for a caller. They are used for at most
+    /// a second, and then requested again.
     fn party(&self, caller: Caller) -> Party;
 
     /// Returns the account of a user, to which limits apply.
     fn account(&self, uid: u32) -> Account;
 }
 
-/// Returns answers from a table, for tests and demonstrations without an index.
+/// A table of answers, for tests and demonstrations without an index.
 #[derive(Debug, Default)]
 pub struct MapNeighbours {
     table: Mutex<BTreeMap<PathBuf, Listing>>,

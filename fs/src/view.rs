@@ -23,13 +23,13 @@
 //!    also wins. Both names are one node. The kernel treats that as one directory that was renamed.
 //! 3. **A listing is a snapshot** made when the directory is opened and again on rewind. Entries
 //!    that are added or removed meanwhile are neither skipped nor shown twice.
-//! 4. **Times to live.** The kernel may cache names that mirror the tree for one second. It may not
-//!    cache answers, and it may trust the attributes of files for at most 10 ms. So nothing needs
-//!    to be invalidated, and the kernel is never notified.
+//! 4. **Times to live.** The kernel may cache names that mirror the tree for one second. It must
+//!    not cache answers, and it may trust the attributes of files for at most 10 ms. So nothing
+//!    needs to be invalidated, and the kernel is never notified.
 //! 5. **Sizes.** `.why/NAME` and `.report.json` show 0 bytes, like files of `/proc`: a true size
-//!    would require computing the text for each `ls -l`. They are opened for direct reading, so
-//!    every program that reads to the end (`cat`, `cp`, `grep`, `less`, `wc`) gets all of it. A
-//!    handle returns the same text from its open to its close.
+//!    would require computing the text for each `ls -l`. They are opened for direct reading. So
+//!    every program that reads to the end (`cat`, `cp`, `grep`, `less`, `wc`) gets the whole text.
+//!    A handle returns the same text from its open to its close.
 //! 6. **`nlink` is 1** for all entries. Inode numbers are made of paths, so two hard links of a
 //!    file have different numbers. A higher link count would promise another name with the same
 //!    number.
@@ -41,7 +41,7 @@
 //!    bounds apply to handles, and to the open bytes that we make or extract. Equal bytes count
 //!    once.
 //! 9. **Roots change while mounted**, but the meaning of a path in use never changes. A mount that
-//!    shows one root keeps it at the top when a second root is added.
+//!    shows one root keeps that root at the top when a second root is added.
 
 mod answers;
 mod attr;

@@ -1,9 +1,9 @@
 //! Reads columns of strings through the C data interface of Arrow, without copying
 //! (<https://arrow.apache.org/docs/format/CDataInterface.html>).
 //!
-//! Only this file has unsafe code. It has three structures of that interface. Each is moved out of
-//! a capsule or filled by a stream, read, and released once. That a producer keeps the rules of the
-//! interface cannot be checked.
+//! Only this file has unsafe code. It handles three structures of that interface. Each structure is
+//! moved out of a capsule or filled by a stream, then read, and released once. This code cannot
+//! check that a producer keeps the rules of the interface.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -83,8 +83,9 @@ impl<T: Released> Owned<T> {
         let capsule = capsule.cast::<PyCapsule>()?;
         let place: NonNull<T> = capsule.pointer_checked(Some(name))?.cast();
         let mut taken = Self::empty();
-        // SAFETY: a capsule of this name holds one such structure. The swap moves it out and leaves
-        // zeros, which mean a structure that is released. So the capsule does not release it again.
+        // SAFETY: a capsule of this name holds one such structure. The swap moves the structure out
+        // and leaves zeros, which mean a released structure. So the capsule does not release the
+        // structure again.
         unsafe { ptr::swap(place.as_ptr(), &raw mut *taken.0) };
         Ok(taken)
     }
@@ -115,14 +116,14 @@ enum OffsetWidth {
 }
 
 impl OffsetWidth {
-    /// Returns the offsets at which the texts of an array begin, and the end of the last one.
+    /// Returns the offsets at which the texts of an array begin, and the end of the last text.
     ///
     /// # Safety
     ///
     /// `offsets` must be the buffer of offsets of `array`, and its offsets must have this width.
     unsafe fn offsets(self, offsets: *const c_void, array: &ArrowArray) -> Vec<usize> {
         let places = (array.offset as usize)..=(array.offset + array.length) as usize;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the buffer has the offsets of `array` in this width.
         let offset = |at: usize| unsafe {
             match self {
                 Self::Narrow => *offsets.cast::<i32>().add(at) as usize,
@@ -133,7 +134,7 @@ impl OffsetWidth {
     }
 }
 
-/// A column of strings or of bytes, which consists of one or several arrays.
+/// A column of strings or bytes. It consists of one or several arrays.
 pub(crate) struct ArrowColumn {
     arrays: Vec<Owned<ArrowArray>>,
     width: OffsetWidth,
@@ -154,8 +155,8 @@ impl std::fmt::Debug for ArrowColumn {
 }
 
 impl ArrowColumn {
-    /// Returns the column that an object exports. Returns `None` if the object exports no column,
-    /// or a column of another type. Python must then make a text of each value.
+    /// Returns the column that an object exports. Returns `None` if the object exports no column or
+    /// a column of another type. The caller must then convert each value to a text with Python.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let (schema, arrays) = if object.hasattr("__arrow_c_stream__")? {
             let capsule = object.call_method0("__arrow_c_stream__")?;
@@ -209,8 +210,8 @@ impl ArrowColumn {
             }
             // SAFETY: an array of this type has three buffers: validity, offsets, bytes.
             let buffers = unsafe { slice::from_raw_parts(array.buffers, 3) };
-            // SAFETY: the second buffer has one offset more than there are texts, of the width of
-            // the type.
+            // SAFETY: the second buffer has one offset more than there are texts. The offsets have
+            // the width of the type.
             let ends = unsafe { self.width.offsets(buffers[1], array) };
             let bytes = buffers[2].cast::<u8>();
             for pair in ends.windows(2) {
@@ -238,7 +239,7 @@ impl ArrowColumn {
                 let validity = unsafe { *array.buffers }.cast::<u8>();
                 let is_null = |at: usize| {
                     let bit = array.offset as usize + at;
-                    // SAFETY: the bitmap has a bit for each text, also for the texts before the
+                    // SAFETY: the bitmap has a bit for each text, including the texts before the
                     // offset of the array.
                     !validity.is_null() && unsafe { *validity.add(bit / 8) } >> (bit % 8) & 1 == 0
                 };
@@ -268,7 +269,7 @@ fn received(
     let mut arrays = Vec::new();
     loop {
         let mut array = Owned::empty();
-        // SAFETY: as above.
+        // SAFETY: the stream is not released, and `array` is an empty structure of this module.
         if unsafe { get_next(stream.as_mut_ptr(), array.as_mut_ptr()) } != 0 {
             return Err(failed());
         }

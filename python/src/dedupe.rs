@@ -1,9 +1,9 @@
-//! `dedupe`: finds the texts that stay. For each other text it names a text that stays and contains
-//! at least `min` of it.
+//! `dedupe`: finds the texts that stay when near-copies are removed. For each removed text, it
+//! names a text that stays and contains at least the share `min` of the removed text.
 //!
-//! Each text is compared only with the texts that stay so far. Of a thousand near-copies the first
-//! one stays, and each other one is measured once. Samples find candidates; a pair is then measured
-//! on its two texts.
+//! Each text is compared only with the texts that stay so far. Of a thousand near-copies, the first
+//! one stays, and each of the others is measured once. Samples find candidate pairs. The two texts
+//! of a candidate pair are then measured.
 //!
 //! # Memory
 //!
@@ -25,33 +25,35 @@ use crate::figures::{Figures, ScoreRule, fraction};
 use crate::running::interruptibly;
 use crate::texts::{HeldTexts, TextName};
 
-/// A text with at most this many shingles has all of them as samples. If it has up to twice as
-/// many, one in two is a sample, and so on to one in eight. The samples of a sparser level are
-/// among those of a denser one, so texts of different lengths can have samples in common.
+/// A text with at most this many shingles has all of them as samples. If it has up to twice that
+/// number, one shingle in two is a sample, and so on to one in eight. The samples of a sparser
+/// level are also samples of a denser level. So texts of different lengths can have samples in
+/// common.
 const SHORT: usize = 32;
 
-/// A sample is boilerplate if more than this many of the texts that stay have it. The limit is that
-/// of an index.
+/// A sample is boilerplate if more than this number of the texts that stay have it. An index has
+/// the same limit.
 const BOILERPLATE: usize = 1000;
 
-/// The maximum number of texts with which a text is compared. They are those that share the most
-/// samples with it. Of 7,494 hard duplicates (headers, templates, short texts), 28 are missed if
-/// one text is compared, 11 with four and 7 with eight. With 32, 6 are missed, in twice the time.
+/// The maximum number of texts with which a text is compared. The texts that share the most samples
+/// with it are chosen. Of 7,494 duplicates that are hard to find (headers, templates, short texts),
+/// 28 are missed if each text is compared with one text, 11 with four texts, and 7 with eight. With
+/// 32 texts, 6 are missed, in twice the time.
 const MAX_MEASURED: usize = 8;
 
 /// A text with fewer samples than this is compared with another text if they have one sample in
-/// common. Longer texts need two.
+/// common. Other texts need two samples in common.
 const FEW: usize = 8;
 
 /// The number of texts that are looked up together, in parallel, before any of them is added to
 /// those that stay.
 const TOGETHER: usize = 4096;
 
-/// A text that is dropped, the text that it duplicates, and the share of the dropped text that lies
-/// in the other.
+/// A text that is dropped, the text that it duplicates, and the share of the dropped text that the
+/// other text contains.
 type Duplicate = (u32, u32, Score);
 
-/// A [`Duplicate`] as Python gets it.
+/// A [`Duplicate`] in the types that Python gets.
 type DuplicateRow = (u32, u32, Option<f64>);
 
 /// Returns the indexes of the texts that stay, in ascending order, and the duplicates.
@@ -92,8 +94,8 @@ impl SampledText {
                 all.filter(is_kept).map(bits).collect()
             }
             ContentKind::Empty => Vec::new(),
-            // Data that are no text are sampled by windows. If they have words, they are sampled by
-            // words, too.
+            // Data that are no text are sampled by windows. Data that have words are also sampled
+            // by words.
             ContentKind::Data | ContentKind::Binary => {
                 let digest = Digest::of(bytes, &Params::default());
                 digest.posted().map(|sample| sample.0 as u32).collect()
@@ -106,13 +108,13 @@ impl SampledText {
     }
 }
 
-/// For each sample, a linked list of the texts that have it. All lists are in one vector.
+/// The linked list of the texts that have a sample, for each sample. All lists are in one vector.
 #[derive(Default)]
 struct SampleLists {
     /// The index in `links` at which the list of a sample begins.
     begins: HashMap<u32, u32>,
-    /// A text of a list. The second value is one more than the index in `links` at which the list
-    /// continues.
+    /// The texts of all lists. The second value of a link is one more than the index in `links` at
+    /// which the list continues.
     links: Vec<(u32, Option<NonZeroU32>)>,
 }
 
@@ -169,8 +171,8 @@ impl<'t> Deduplication<'t> {
             })?;
             for (place, (text, known)) in (begin as u32..).zip(found) {
                 stop.go_on()?;
-                // `known` was searched before any text of this batch was added to those that stay.
-                // So this search is among the texts of the batch.
+                // `known` was found before any text of this batch was added to the texts that stay.
+                // So this search considers only the texts of the batch.
                 match known.or_else(|| all.nearest(place, &text, begin as u32)) {
                     Some((of, share)) => duplicates.push((place, of, share)),
                     None => all.keep(place, text),
@@ -188,8 +190,8 @@ impl<'t> Deduplication<'t> {
         }
     }
 
-    /// Returns the text that has the largest share of this text, if that share is large enough.
-    /// Only texts with an index of at least `from` count.
+    /// Returns the text that contains the largest share of this text, if that share is large
+    /// enough. Only texts with an index of at least `from` are considered.
     fn nearest(&self, place: u32, text: &SampledText, from: u32) -> Option<(u32, Score)> {
         let equal = self.whole.get(&text.name.digest);
         if let Some(&equal) = equal.filter(|&&equal| equal >= from) {
@@ -211,7 +213,7 @@ impl<'t> Deduplication<'t> {
     }
 
     /// Returns the texts that share the most samples with this text. Only texts with an index of at
-    /// least `from` count.
+    /// least `from` are considered.
     fn nominees(&self, text: &SampledText, from: u32) -> impl Iterator<Item = u32> + use<> {
         let mut places: Vec<u32> = Vec::new();
         for &sample in &text.samples {

@@ -1,4 +1,4 @@
-//! Computes the figures of two texts, as every verb of the programs does.
+//! Computes the figures of two texts with the same functions as the verbs of the programs.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ pub(crate) type FigureRow = (
     &'static str,
 );
 
-/// The measure that is the score of a pair, and the least score of a row.
+/// The measure that is the score of a pair, and the minimum score of a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScoreRule {
     is_resemblance: bool,
@@ -48,13 +48,13 @@ impl ScoreRule {
         })
     }
 
-    /// The least score.
+    /// Returns the minimum score.
     pub(crate) const fn least(self) -> Score {
         self.least
     }
 
-    /// Returns the score of a pair. Returns `None` if the score is too small for a row, or if a
-    /// text is too small to be judged.
+    /// Returns the score of a pair. Returns `None` if the score is below the minimum, or if a text
+    /// is too small to be judged.
     pub(crate) fn passed(self, figures: &Figures) -> Option<Score> {
         if figures.is_repetition {
             return None;
@@ -83,7 +83,8 @@ pub(crate) struct Figures {
     sizes: (ByteLen, ByteLen),
     /// True if most of the common part consists of a few runs that are repeated.
     is_repetition: bool,
-    /// Both containments of two texts that were read, even if the texts are too small to be judged.
+    /// Both containments, if the texts were read. They are set even if the texts are too small to
+    /// be judged.
     read: Option<[Score; 2]>,
 }
 
@@ -104,7 +105,7 @@ impl Figures {
         }
     }
 
-    /// Makes the figures of two contents that are not equal.
+    /// Makes the figures of two contents that differ.
     pub(crate) fn of(a: &Provable, b: &Provable) -> Self {
         let sizes = (a.size(), b.size());
         let common = a.words().zip(b.words());
@@ -115,7 +116,7 @@ impl Figures {
         }
     }
 
-    /// Makes the figures of two texts from the text that they have in common.
+    /// Makes the figures of two texts from the words that they have in common.
     pub(crate) fn of_common(common: &CommonText, sizes: (ByteLen, ByteLen)) -> Self {
         Self {
             read: Some(shares(common)),
@@ -153,7 +154,7 @@ impl Figures {
         self.measures.a_in_b.or(read)
     }
 
-    /// The columns of a row.
+    /// Returns the columns of a row.
     pub(crate) fn row(&self, score: Option<Score>) -> FigureRow {
         let measures = &self.measures;
         (
@@ -168,7 +169,7 @@ impl Figures {
     }
 }
 
-/// The word of a unit.
+/// Returns the word for a unit.
 pub(crate) const fn unit_word(unit: Unit) -> &'static str {
     match unit {
         Unit::Words => "words",
@@ -176,7 +177,7 @@ pub(crate) const fn unit_word(unit: Unit) -> &'static str {
     }
 }
 
-/// Returns a share as the programs write it, with six decimals and rounded down.
+/// Returns a share as the programs write it: rounded down to six decimals.
 pub(crate) fn fraction(share: Option<Score>) -> Option<f64> {
     let millionths = Fraction::from(share).millionths()?;
     Some(f64::from(millionths) / 1e6)

@@ -8,8 +8,8 @@
 //!                                └► store   texts in the file of an index
 //! ```
 //!
-//! All figures are made in `figures`, with the functions that the programs call, too. Work that
-//! takes long lets other threads of Python run. It ends on Ctrl-C, except `why`.
+//! All figures are made in `figures`, with functions that the programs also call. During long work,
+//! other threads of Python can run. Ctrl-C ends all long work except `why`.
 
 mod arrow;
 mod dedupe;
@@ -44,9 +44,9 @@ fn error(sentence: impl ToString) -> PyErr {
     Error::new_err(sentence.to_string())
 }
 
-/// Returns the samples of each text, which are five-word shingles. The first result has the offset
-/// at which the samples of each text begin, and the end (`uint64`). The second result has all
-/// samples (`uint32`).
+/// Returns the samples of each text, which are hashes of five-word shingles. The second result has
+/// the samples of all texts (`uint32`). The first result has the offset at which the samples of
+/// each text begin, and the end of the last samples (`uint64`).
 #[pyfunction]
 fn signatures<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! `pairs`: finds and measures every two texts that have enough in common, as `resemble pairs`
+//! `pairs`: finds and measures all pairs of texts that have enough in common, as `resemble pairs`
 //! does.
 
 use std::collections::{BTreeSet, HashMap};
@@ -39,9 +39,8 @@ struct FoundTexts {
     drafts: BTreeSet<(usize, usize)>,
 }
 
-/// Returns the pairs of texts, the best first. Texts that are equal have one content. That content
-/// is represented by the first of these texts, and a row connects each of the others with the
-/// first.
+/// Returns the pairs of texts, the best pair first. Texts that are equal have one content. The
+/// first of these texts represents the content. A row pairs each of the others with the first text.
 #[pyfunction]
 pub(crate) fn pairs(
     py: Python<'_>,
@@ -144,7 +143,7 @@ fn pairs_of(texts: &[&[u8]], rule: ScoreRule, stop: &StopFlag) -> Result<Vec<Pla
 }
 
 /// Returns the pairs of contents that have more windows or chunks in common than unrelated contents
-/// have. These are contents that are no text.
+/// have. It considers only contents that are not text.
 fn met_by_windows(
     contents: &[(&[u8], ContentKind)],
     stop: &StopFlag,

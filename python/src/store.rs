@@ -1,7 +1,7 @@
 //! `Index`: stores texts by key in the file of an index, with the samples by which they are found.
 //!
-//! In the index, a key is a file, and its text is a record named by the digest of its content. So
-//! the text is available when a pair is measured, and all figures that are shown are proven.
+//! In the index, a key is a file. Its text is a record that is named by the digest of its content.
+//! So the text is available when a pair is measured, and all figures that are shown are proven.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::running::interruptibly;
 use crate::texts::HeldText;
 use crate::{Locked, error};
 
-/// Added texts are written when they have this many bytes together.
+/// The total number of bytes of added texts at which they are written.
 const TOGETHER: usize = 16 << 20;
 
 /// The folder whose files are the keys. It exists only in the index.
@@ -60,8 +60,8 @@ impl TextIndex {
     fn new(py: Python<'_>, path: PathBuf, readonly: bool) -> PyResult<Self> {
         let (params, options) = (Params::default(), Options::default());
         let state = py.detach(|| {
-            // A file that is damaged or no index may be somebody's only copy of some texts. So it
-            // is not renamed and replaced by a new index.
+            // A file that is damaged, or that is not an index, may be somebody's only copy of some
+            // texts. So it is not renamed and replaced by a new index.
             let is_there = std::fs::metadata(&path).is_ok_and(|meta| meta.len() > 0);
             if readonly || is_there {
                 let snapshot = Index::last_commit(&path, &params, &options)?;
@@ -83,7 +83,7 @@ impl TextIndex {
         })
     }
 
-    /// Adds a text under a key. If the key has a text already, that text is replaced.
+    /// Adds a text under a key. If the key already has a text, that text is replaced.
     fn add(&self, py: Python<'_>, key: String, text: &Bound<'_, PyAny>) -> PyResult<()> {
         if key.is_empty() || key.len() > MAX_KEY {
             let sentence = format!("a key has 1 to {MAX_KEY} bytes, not {}", key.len());
@@ -123,7 +123,7 @@ impl TextIndex {
         })
     }
 
-    /// Returns the keys whose texts resemble this text, the best first.
+    /// Returns the keys whose texts resemble this text, the best key first.
     #[pyo3(signature = (text, min = 0.7, *, score = "containment"))]
     fn find(
         &self,
@@ -204,7 +204,7 @@ impl Drop for TextIndex {
 
 impl State {
     /// Writes the texts that were added since the last flush. The texts are written before the keys
-    /// that lead to them.
+    /// that refer to them.
     fn flush(&mut self) -> Result<(), ApplyError> {
         let Self::Writing {
             index,
@@ -218,7 +218,7 @@ impl State {
             return Ok(());
         }
         *bytes = 0;
-        // If several texts were added under one key, the last of them counts.
+        // If several texts were added under one key, only the last one is written.
         let last: HashMap<String, Vec<u8>> = std::mem::take(added).into_iter().collect();
         let mut texts: Vec<(String, Vec<u8>)> = last.into_iter().collect();
         texts.sort_unstable();
@@ -257,7 +257,7 @@ impl State {
     }
 }
 
-/// Removes those of these texts to which no key leads any more.
+/// Removes the texts in this list to which no key refers any more.
 fn forget_unused(
     index: &Index,
     digests: impl IntoIterator<Item = ContentDigest>,
@@ -337,10 +337,10 @@ fn found(
 }
 
 /// If a text has fewer samples than this, it is compared with all texts that have at least one of
-/// them.
+/// these samples.
 const FEW: usize = 8;
 
-/// The content under a path.
+/// Returns the content of the file at a path.
 fn content_at(snapshot: &Snapshot, path: &Path) -> Result<Option<ContentRow>, ReadError> {
     let content = snapshot.file_at(path)?.and_then(|row| row.state.content());
     content.map_or(Ok(None), |content| snapshot.content(content))
@@ -350,8 +350,8 @@ fn record_name(digest: &ContentDigest) -> String {
     format!("{RECORDS}{digest}")
 }
 
-/// Returns the path of a key in the index. The name begins with `k`. Characters that no name can
-/// have, and the escape sign `%`, are written in hexadecimal.
+/// Returns the path of a key in the index. The name begins with `k`. Characters that cannot be in a
+/// name, and the escape sign `%`, are written in hexadecimal.
 fn path_of(key: &str) -> PathBuf {
     let mut path = format!("{FOLDER}/k");
     for c in key.chars() {
@@ -374,8 +374,8 @@ fn key_of(path: &Path) -> String {
         .replace("%25", "%")
 }
 
-/// Returns the error about an index that cannot be opened. Its texts may exist nowhere else, so the
-/// file is not removed.
+/// Returns the error about an index that cannot be opened. The texts of the index may exist nowhere
+/// else, so the file is not removed.
 fn refusal(failure: &OpenError) -> PyErr {
     match failure {
         OpenError::InUse { path } => {

@@ -1,4 +1,4 @@
-//! Gives access to the texts that Python has, without copying them.
+//! Gives access to texts of Python objects without copying them.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use resemble_core::{ByteLen, ContentDigest, ContentKind, hash};
 
 use crate::arrow::ArrowColumn;
 
-/// A text that Python has, as a `str` or as `bytes`.
+/// A text of a Python object: a `str` or `bytes`.
 #[derive(Debug)]
 pub(crate) enum HeldText {
     Str(PyBackedStr),
@@ -33,7 +33,7 @@ impl HeldText {
         Err(PyTypeError::new_err(sentence))
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the text.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Str(text) => text.as_bytes(),
@@ -66,7 +66,7 @@ impl HeldTexts {
         Ok(Self::Objects(held))
     }
 
-    /// The bytes of each.
+    /// Returns the bytes of each text.
     pub(crate) fn slices(&self) -> Vec<&[u8]> {
         match self {
             Self::Objects(texts) => texts.iter().map(HeldText::bytes).collect(),

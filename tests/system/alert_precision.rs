@@ -1,9 +1,9 @@
 //! Measures how many alerts of a day of edits are right, and how many alerts are missing.
 //!
-//! The tree has letters in many versions, documents of one program, source files with the same long
+//! The tree has versions of letters, documents of one program, source files with the same long
 //! licence, and a work tree. The steps of a day change the tree while the daemon runs. For each
-//! step the test knows which file now resembles which other file, or that none does.
-//! `docs/accuracy.md` has the figures.
+//! step, the test knows which file now resembles which other file, if any. `docs/accuracy.md` has
+//! the figures.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,9 +19,9 @@ use resemble_testutil::{Daemon, Sandbox, is_installed};
 struct Day {
     /// The number of expected alerts that arrived.
     right: usize,
-    /// Alerts that were not expected, as text.
+    /// The alerts that were not expected, as text.
     wrong: Vec<String>,
-    /// Expected alerts that did not arrive.
+    /// The expected alerts that did not arrive.
     missed: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ fn told(sandbox: &Sandbox) -> BTreeSet<(String, String)> {
 
 impl Day {
     /// Runs one step and compares its alerts with the expected ones. If the changed file resembles
-    /// several files equally, the expected name is the common beginning of their names.
+    /// several files equally, the common beginning of their names is given as the expected name.
     fn step(
         &mut self,
         sandbox: &Sandbox,
@@ -82,7 +82,7 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) {
     fs::write(path, bytes).expect("written");
 }
 
-/// Returns a text with some words replaced. Which words these are depends on the revision.
+/// Returns a text with some words replaced. The revision determines which words are replaced.
 fn revised(text: &str, revision: usize) -> String {
     let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     for at in (revision * 7 % 60..words.len()).step_by(97) {
@@ -132,7 +132,8 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
         day.step(&sandbox, &daemon, expected, act);
     };
 
-    // Three letters are saved, each in another way: by overwriting, by a rename, and with a backup.
+    // Three letters are saved. Each is saved in a different way: by overwriting, by a rename, and
+    // with a backup.
     for revision in 1..=5 {
         for n in 0..3 {
             let text = revised(&letter(n), revision);
@@ -159,7 +160,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
             write(&at("log.txt"), log);
         });
     }
-    // Renames and moves.
+    // Files are renamed and moved.
     step(&[], &|at| {
         fs::rename(at("letters/20.txt"), at("letters/renamed.txt")).expect("renamed");
     });
@@ -167,7 +168,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
         fs::create_dir(at("old")).expect("a folder");
         fs::rename(at("letters/21.txt"), at("old/21.txt")).expect("moved");
     });
-    // Copies, and edited copies.
+    // Files are copied, and copies are edited.
     for n in 5..10 {
         let (copy, original) = (format!("copies/{n}.txt"), format!("letters/{n}.txt"));
         step(&[(&copy, &original)], &|at| write(&at(&copy), letter(n)));
@@ -257,8 +258,8 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
             }
         }
     });
-    // Another branch with other versions is checked out, then the first one, and then the other
-    // again.
+    // Another branch with other versions is checked out, then the first branch, then the other
+    // branch again.
     if has_git {
         git(&["checkout", "-q", "-b", "other"]);
         step(&[], &|at| {

@@ -73,20 +73,20 @@ fn saves_renames_and_small_files_stay_quiet() {
     sandbox.write("b.txt", prose(2, 20_000));
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
-    // A program saves a file in several steps. The new text resembles the old one, but both are the
-    // same file, so there is no alert.
+    // A program saves a file in several steps. The new text resembles the old text. But both are
+    // texts of the same file, so there is no alert.
     let tree = |name| sandbox.tree(name);
     fs::write(tree("a.tmp"), edited(&text, 1, 2)).expect("write");
     fs::rename(tree("a.tmp"), tree("a.txt")).expect("rename");
     daemon.sync();
-    // A rename.
+    // A file is renamed.
     fs::rename(tree("b.txt"), tree("c.txt")).expect("rename");
     daemon.sync();
-    // An append.
+    // A line is appended to a file.
     let longer = [edited(&text, 1, 2), b"one more line\n".to_vec()].concat();
     fs::write(tree("a.txt"), longer).expect("write");
     daemon.sync();
-    // A file under 1 KiB.
+    // A file of less than 1 KiB is written.
     fs::write(tree("small"), &prose(2, 20_000)[..900]).expect("write");
     daemon.sync();
     assert!(alerts(&sandbox).is_empty(), "{:#?}", alerts(&sandbox));

@@ -1,4 +1,5 @@
-//! Names of any bytes appear unchanged in every verb, and reach a terminal only escaped.
+//! Tests names of any bytes. They must appear unchanged in the output of every verb. On a terminal,
+//! they must be escaped.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -91,15 +92,15 @@ fn name(random: &mut Random) -> Vec<u8> {
     name
 }
 
-/// Makes a tree of `files` files in folders. Each four files have the same bytes. Returns the names
-/// of the files, relative to the tree.
+/// Makes a tree of `files` files in folders. Groups of four files have the same bytes. Returns the
+/// names of the files, relative to the tree.
 fn tree(sandbox: &Sandbox, files: usize) -> Names {
     let mut random = Random::new(7);
     let mut names = Names::new();
     let mut folder = Vec::new();
     while names.len() < files {
         if names.len().is_multiple_of(50) {
-            // The folder's name ends with a number, so no two folders have the same name.
+            // The name of each folder ends with a number, so no two folders have the same name.
             folder = name(&mut random);
             folder.truncate(240);
             folder.extend(format!(".{}", names.len()).as_bytes());
@@ -113,7 +114,7 @@ fn tree(sandbox: &Sandbox, files: usize) -> Names {
     names
 }
 
-/// Returns the control characters in an answer, which a terminal would obey.
+/// Returns the control characters in an answer. A terminal would execute them.
 fn obeyed(bytes: &[u8]) -> BTreeSet<String> {
     let chars = bytes.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
     let controls = chars.filter(|c| c.is_control() && *c != '\n');
@@ -153,7 +154,7 @@ fn of_dump(line: &str) -> Vec<u8> {
     name
 }
 
-/// Returns the names that a shell reads if a terminal's output is pasted into it.
+/// Returns the names that a shell reads if the output of a terminal is pasted into the shell.
 fn read_by_shell(words: &str) -> Names {
     let folder = tempfile::tempdir().expect("a folder");
     let script = folder.path().join("script");
@@ -212,8 +213,8 @@ fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
         .collect();
     assert!(listed == names, "-0");
 
-    // On a terminal every format escapes names. `-q` is given because progress would be drawn on
-    // the same terminal.
+    // On a terminal every format escapes names. `-q` is given, because the progress display would
+    // be on the same terminal.
     let command = sandbox.program("resemble").get_program().to_owned();
     let command = command.to_str().expect("a plain name");
     for format in ["text", "json", "tsv", "csv", "fdupes", "html"] {
@@ -228,7 +229,8 @@ fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
         let shown = script.output().expect("script");
         assert!(shown.status.success(), "{shown:?}");
         let mut controls = obeyed(&shown.stdout);
-        // These two are no danger: the terminal ends lines with `\r`, and a tab separates columns.
+        // `\r` and the tab are harmless: the terminal ends lines with `\r`, and a tab separates
+        // columns.
         controls.remove("'\\r'");
         controls.remove("'\\t'");
         assert_eq!(controls, BTreeSet::new(), "{format}");

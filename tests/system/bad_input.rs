@@ -141,7 +141,7 @@ fn hostile_names_types_and_sizes_are_served_or_left_out_and_counted() {
             .all(|n| n.as_bytes()[0] == b'.')
     );
     daemon.assert_true();
-    // A pipe gets the raw bytes of a name. `-0` separates names by NUL.
+    // Output to a pipe has the raw bytes of a name. With `-0`, names are separated by NUL.
     let file = sandbox.tree("plain.txt");
     let found = sandbox
         .resemble([OsStr::new("find"), file.as_os_str(), OsStr::new("-0")])

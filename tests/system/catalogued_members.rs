@@ -1,5 +1,5 @@
-//! Tests the figures of an archive and of files that have copies or edited versions of its members,
-//! or of two archives. One side is only in a catalogue.
+//! Tests the figures of pairs in which one side is only in a catalogue. Some pairs are two
+//! archives. Other pairs are an archive and a file that is a copy or an edited version of a member.
 
 use std::fs;
 use std::path::Path;
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 const KIN: [&str; 3] = ["data.bin", "minutes.txt", "same.txt"];
 
-/// Writes an archive with 39 members: three files, and twelve each of unrelated texts, texts with a
-/// common frame, and tiny texts. `files` has edited versions of two of the three files, a copy of
-/// the third, and unrelated files.
+/// Writes an archive with 39 members: three files, twelve unrelated texts, twelve texts with a
+/// common frame, and twelve tiny texts. `files` gets edited versions of the first two of the three
+/// files, a copy of the third file, and unrelated files.
 fn archive_and_files(archive: &Path, files: &Path) {
     let (minutes, same) = (prose(1, 14_000), prose(2, 9_000));
     let data = noise(3, 60_000);
@@ -51,8 +51,8 @@ fn archive_and_files(archive: &Path, files: &Path) {
     }
 }
 
-/// Writes an archive, and three other archives in `files`: one with half of its members, one with
-/// edited members, and one with other members.
+/// Writes an archive, and three other archives in `files`. The first has half of the members, the
+/// second has edited members, and the third has other members.
 fn archives(archive: &Path, files: &Path) {
     let text = |at: u64| prose(100 + at, 5_000 + 300 * at as usize);
     let data = |at: u64| noise(200 + at, 20_000 + 1_000 * at as usize);
@@ -131,7 +131,7 @@ fn collect(value: &Value, found: &mut Vec<(String, Vec<Value>)>) {
 
 /// Checks that each verb reports the same estimates with a daemon and without. The intervals must
 /// contain the true figures, and no unrelated file may be listed. One of the folders `archive` and
-/// `files` is `tree`. The other is `disk`, which is catalogued and then removed.
+/// `files` is `tree`. The other folder is `disk`, which is catalogued and then removed.
 fn one_estimate_in_every_verb(
     (archive, files): (&str, &str),
     write: fn(&Path, &Path),
@@ -168,7 +168,7 @@ fn one_estimate_in_every_verb(
             let share = |value: &Value| value.as_f64().expect("a share");
             let ends = &estimate[3 + side];
             let (low, high, truth) = (share(&ends[0]), share(&ends[1]), share(&truth[side]));
-            // Shares have six digits.
+            // Shares are rounded to six digits.
             let is_within = low - 1e-6 <= truth && truth <= high + 1e-6;
             assert!(is_within, "{name}: {truth} in {low} to {high}");
             let off = (share(&estimate[side]) - truth).abs();
@@ -201,7 +201,7 @@ fn one_estimate_in_every_verb(
         for local in [&["--local", "--no-cache"][..], &[]] {
             let answer = ask(&[&words[..], local].concat());
             let mut found = figures(&answer.json());
-            // `groups` reports each pair twice, as a link and by a member.
+            // `groups` reports each pair twice: as a link and at a member.
             found.dedup();
             assert_eq!(found, expected, "{words:?} {local:?}");
         }

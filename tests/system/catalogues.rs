@@ -9,8 +9,9 @@ fn args(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// Makes a disk, which tests remove later, and documents that stay. One document is a copy of a
-/// file on the disk, one an edited version, one a member of an archive there. The fourth is new.
+/// Makes a disk, which tests remove later, and documents that stay. The first document is a copy of
+/// a file on the disk, and the second is an edited version. The third is a member of an archive on
+/// the disk. The fourth document is new.
 fn disk_and_documents(sandbox: &Sandbox) {
     let at = |name: &str, bytes: &[u8]| {
         let path = sandbox.path(name);
@@ -38,8 +39,8 @@ fn export(sandbox: &Sandbox, words: &[&str]) -> Ran {
         .success()
 }
 
-/// Removes the fields that may differ between a disk and its catalogue: owners, and figures that
-/// are only estimated for a catalogue.
+/// Removes the fields that may differ between answers about a disk and about its catalogue. They
+/// are owners, and figures that are only estimated for a catalogue.
 fn without_figures(value: &mut serde_json::Value) {
     const FIGURES: [&str; 19] = [
         "a_in_b",
@@ -105,7 +106,8 @@ fn a_disk_that_is_gone_is_asked_about() {
                 question.extend(args(&["--format", "json", "--local"]));
                 let answer = sandbox.resemble(&question);
                 assert_eq!(answer.err, "", "{question:?}");
-                // In the answer about the catalogue, its name is replaced by that of the disk.
+                // In the answer about the catalogue, the name of the catalogue is replaced by the
+                // name of the disk.
                 let text = answer
                     .text()
                     .replace("disk.cat:", "disk")
@@ -158,8 +160,8 @@ fn both_ways_write_the_same_bytes() {
     }
 }
 
-/// A catalogue that is added is kept: by the daemon across restarts, or by the command if there is
-/// no daemon. Both give the same answers, until the catalogue is removed.
+/// A catalogue that is added is kept, even across restarts of the daemon. Without a daemon, the
+/// command keeps it. Daemon and command give the same answers, until the catalogue is removed.
 #[test]
 fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     let sandbox = Sandbox::new();
@@ -298,8 +300,8 @@ fn the_daemon_is_asked_about_a_file_of_a_catalogue_that_it_has_not() {
 }
 
 /// The overlay and the alerts ignore catalogues, because their files cannot be opened and do not
-/// change. So a new file whose only relative is in a catalogue has an empty listing and raises no
-/// alert.
+/// change. So a new file that resembles only a file in a catalogue has an empty listing and raises
+/// no alert.
 #[test]
 fn the_overlay_and_alerts_leave_catalogues_out() {
     if !fuse_works() {
@@ -314,7 +316,7 @@ fn the_overlay_and_alerts_leave_catalogues_out() {
     let similar = |file: &str| names(sandbox.mount(file).join(".similar"));
     let before = similar("work/letter-2.txt");
     sandbox.resemble(["catalogue", "add", "disk.cat"]).success();
-    // The only relative of the file is in the catalogue. A question finds it.
+    // The only file that resembles this file is in the catalogue. A question finds that file.
     sandbox.write("work/here.txt", edited(&prose(4, 8_000), 3, 2));
     daemon.sync();
     let found = sandbox
@@ -328,8 +330,8 @@ fn the_overlay_and_alerts_leave_catalogues_out() {
     assert_eq!(alerts["alerts"], serde_json::json!([]), "{alerts}");
 }
 
-/// A verb that needs the bytes of a catalogued file reports that they are not here. An equal digest
-/// proves nothing, unless an option accepts it as proof.
+/// A verb that needs the bytes of a catalogued file reports that they are not available. An equal
+/// digest is not a proof, unless an option accepts it as proof.
 #[test]
 fn what_is_not_here_is_said() {
     let sandbox = Sandbox::new();
@@ -355,7 +357,7 @@ fn what_is_not_here_is_said() {
         found.text()
     );
     let plan = ask(&["groups", "disk.cat", "tree", "--plan", "hardlink"], 0);
-    // The file on the disk cannot be replaced by a hard link into the tree.
+    // The file on the disk cannot be replaced by a hard link to a file in the tree.
     assert!(plan.err.contains("a plan of 0 steps"), "{}", plan.err);
     ask(&["covered", "disk.cat", "--by", "tree"], 2);
 
@@ -446,7 +448,7 @@ fn names_in(folder: &Path) -> Vec<OsString> {
 }
 
 /// Passages of a document are in three files, one of which has two names, and in a member of a zip.
-/// `find --holders` lists all of these and nothing else.
+/// `find --holders` must list exactly these files.
 #[test]
 fn every_holder_of_a_part_is_found() {
     let sandbox = Sandbox::new();
@@ -465,7 +467,7 @@ fn every_holder_of_a_part_is_found() {
     for seed in 50..60 {
         sandbox.write(format!("other/{seed}.txt"), prose(seed, 6_000));
     }
-    // This passage is shorter than the usual minimum of the question.
+    // This passage is shorter than the default minimum of the question.
     sandbox.write("crumb.txt", around(70, &secret[100..250]));
     fs::hard_link(sandbox.tree("note.txt"), sandbox.tree("note too.txt")).expect("a link");
     let daemon = sandbox.daemon([""; 0]);
@@ -536,7 +538,7 @@ fn every_holder_of_a_part_is_found() {
     assert_eq!(ask(&["--quick", "--format", "tsv"]).text(), read);
     fs::remove_file(sandbox.tree("large.txt")).expect("gone");
     daemon.sync();
-    // With a smaller minimum, `crumb.txt` is listed, too. `--top` limits the number of rows.
+    // With a smaller minimum, `crumb.txt` is also listed. `--top` limits the number of rows.
     let more = ask(&["--min-shared", "100", "--format", "tsv"]).text();
     assert!(more.contains("tree/crumb.txt"), "{more}");
     assert_eq!(

@@ -45,8 +45,8 @@ fn a_save_by_temp_file_and_rename() {
     let Some(scene) = Scene::new() else { return };
     let daemon = scene.start();
     let tree = |name| scene.sandbox.tree(name);
-    // Saves as vim does with a backup: renames the old file, writes the new one under its name, and
-    // removes the old one.
+    // Saves as vim does with a backup: renames the old file, writes the new file under the old
+    // name, and removes the old file.
     fs::write(tree(".a.txt.swp"), b"swap").expect("swap file");
     fs::rename(tree("a.txt"), tree("a.txt~")).expect("backup");
     fs::write(tree("a.txt"), prose(77, 9_000)).expect("new text");
@@ -54,7 +54,7 @@ fn a_save_by_temp_file_and_rename() {
     fs::remove_file(tree(".a.txt.swp")).expect("swap goes");
     daemon.sync();
     assert!(scene.similar("a.txt").is_empty(), "another text now");
-    // Saves as most editors do: writes a temporary file, then renames it over the old one.
+    // Saves as most editors do: writes a temporary file, then renames it over the old file.
     fs::write(tree("a.txt.tmp"), edited(&scene.text, 9, 4)).expect("new text");
     fs::rename(tree("a.txt.tmp"), tree("a.txt")).expect("over");
     daemon.sync();
@@ -120,7 +120,8 @@ fn a_directory_is_renamed_moved_in_and_moved_out() {
     fs::write(tree("renamed/b.txt"), prose(99, 5_000)).expect("write");
     daemon.sync();
     assert!(scene.similar("a.txt").is_empty());
-    // A populated directory moves in. That is one event, but all its entries are found.
+    // A directory with entries is moved into the tree. This causes one event, but all entries must
+    // be found.
     let outside = scene.sandbox.path("outside");
     fs::create_dir_all(outside.join("deep/er")).expect("folders");
     fs::write(outside.join("deep/er/c.txt"), edited(&scene.text, 4, 3)).expect("write");
@@ -188,15 +189,15 @@ fn rename_copy_touch_and_chmod_add_nothing_to_the_index() {
     let renamed = daemon.status();
     let read =
         |status: &serde_json::Value| status["index"]["bytes_read"].as_u64().expect("a number");
-    // None of the three changes requires reading. But the daemon may look at the file after a
-    // change and before its event arrives. Then the change time is new and unexplained, so the
-    // daemon reads the file. Here that may happen once.
+    // The three changes do not require reading. But the daemon may look at the file after a change
+    // and before the event arrives. Then the change time is new without a known reason, so the
+    // daemon reads the file. The test allows this once.
     assert!(
         read(&renamed) - read(&before) <= text.len() as u64,
         "{renamed}"
     );
     assert_eq!(renamed["index"]["chunks"], before["index"]["chunks"]);
-    // A touched or copied file must be read to be known, but it adds nothing to the index.
+    // A touched or copied file must be read, but nothing is added to the index for it.
     fs::copy(tree("dir/c.txt"), tree("copy.txt")).expect("copy");
     let touched = fs::File::options()
         .append(true)

@@ -1,4 +1,5 @@
-//! Changes since a catalogue was written: `catalogue write --since`, `catalogue join`, and `-o -`.
+//! Tests deltas, the changes since a catalogue was written: `catalogue write --since`,
+//! `catalogue join`, and `-o -`.
 
 use std::fs;
 use std::process::Stdio;
@@ -20,7 +21,8 @@ fn first_day(sandbox: &Sandbox) {
     std::os::unix::fs::symlink("a", sandbox.tree("link")).expect("a link");
 }
 
-/// Changes of all kinds: edited, new, moved, gone, copied, packed, linked elsewhere.
+/// Makes changes of all kinds: files are edited, added, moved, removed, copied, packed, and linked
+/// at other places.
 fn second_day(sandbox: &Sandbox) {
     sandbox.write("a/3.txt", edited(&prose(3, 3_000), 5, 3));
     sandbox.write("a/0 new.txt", prose(100, 3_000));
@@ -65,8 +67,8 @@ fn nightly() -> String {
         .replace("$$", "$")
 }
 
-/// The first night sends a whole catalogue, later nights send only the changes. If sending fails,
-/// the next night sends those changes, too.
+/// In the first night, a whole catalogue is sent. In later nights, only the changes are sent. If
+/// sending fails, the changes are sent in the next night, together with the new changes.
 #[test]
 fn the_unit_of_every_night_sends_what_is_new() {
     let sandbox = Sandbox::new();
@@ -90,7 +92,7 @@ fn the_unit_of_every_night_sends_what_is_new() {
             .env("STATE_DIRECTORY", &state);
         sh.output().expect("sh runs").into()
     };
-    // This script plays the other machine: it stores the first catalogue and joins each delta to
+    // This script acts as the other machine: it stores the first catalogue and joins each delta to
     // it.
     let send = "if [ $FORM = cat ]; then cat >../there.cat; else cat >../in.delta && \
                 resemble catalogue join ../there.cat ../in.delta -o ../there.cat; fi";
@@ -114,8 +116,8 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
     first_day(&sandbox);
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
-    // With `--local` the command digests the tree itself; otherwise the daemon's data are used.
-    // Both write the same bytes.
+    // With `--local`, the command itself digests the tree. Otherwise, the data of the daemon are
+    // used. The bytes must be the same in both cases.
     for options in [
         &[][..],
         &["--local"],
@@ -183,7 +185,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
             bytes(sandbox, "joined.cat") == bytes(sandbox, "2.cat"),
             "{options:?}"
         );
-        // Both deltas are joined at once, and the result replaces the first file.
+        // The two deltas are joined in one command, and the result replaces the first file.
         join(&["1.cat", "2.delta", "3.delta", "-o", "1.cat"]).success();
         assert!(
             bytes(sandbox, "1.cat") == bytes(sandbox, "3.cat"),
@@ -198,7 +200,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
                 whole.len()
             );
         }
-        // The daemon's tree is reset to that of the first day for the next pass.
+        // The tree of the daemon is reset to the first day for the next pass.
         if local.is_empty() {
             for name in names(sandbox.path("tree")) {
                 let path = sandbox.tree(name);
@@ -313,8 +315,8 @@ fn what_does_not_fit_is_refused() {
     assert!(bytes(&sandbox, "2.cat") == kept);
 }
 
-/// A kept catalogue is joined with a delta. Then the answers are as if the new catalogue had been
-/// added, with a daemon and without.
+/// A kept catalogue is joined with a delta. The answers are then the same as if the new catalogue
+/// had been added, with a daemon and without.
 #[test]
 fn a_kept_catalogue_is_brought_up_to_date() {
     let sandbox = Sandbox::new();

@@ -29,7 +29,7 @@ impl Drop for Running {
     }
 }
 
-/// A bus of its own.
+/// A private message bus.
 struct Bus {
     _daemon: Running,
     address: String,
@@ -81,8 +81,8 @@ fn service(bus: &Bus) -> zbus::Result<(Connection, Receiver<(String, String)>)> 
     Ok((connection, heard))
 }
 
-/// Waits for the notification about a file. Others may arrive before it, even twice: if the program
-/// is killed before it records its position, it sends the last ones again.
+/// Waits for the notification about a file. Other notifications may arrive before it, even twice.
+/// If the program is killed before it records its position, it sends the last notifications again.
 fn hear(heard: &Receiver<(String, String)>, name: &str) -> (String, String) {
     loop {
         let (title, body) = heard.recv_timeout(PATIENCE).expect("a notification");

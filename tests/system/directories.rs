@@ -61,7 +61,7 @@ fn ls_similar_of_a_directory_names_its_copies_and_follows_changes() {
     );
     assert!(links(&sandbox, "old/other/.similar").is_empty());
 
-    // One of the five files of the copy gets another content.
+    // One of the five files of the copy gets a different content.
     sandbox.write("old/backup/all/1.txt", prose(77, 4_000));
     daemon.sync();
     let shown = links(&sandbox, similar);

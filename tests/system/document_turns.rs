@@ -1,4 +1,4 @@
-//! Documents wait for their turn to be read. No other file waits for them.
+//! Tests that documents wait for their turn to be read, and that no other file waits for documents.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,8 +8,8 @@ use resemble_testutil::office::{docx, odt};
 use resemble_testutil::prose::{edited, prose, sentences};
 use resemble_testutil::{Daemon, Sandbox};
 
-/// The time limit for things that must not wait for documents. It is far less than a document takes
-/// here, and far more than a text takes.
+/// The time limit for work that must not wait for documents. It is far shorter than the time that a
+/// document takes here, and far longer than the time that a text takes.
 const SOON: Duration = Duration::from_secs(45);
 
 /// A daemon with a converter for files called `*.slow`. The converter records that it was started,
@@ -109,7 +109,7 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
     slow.sandbox.write("office/minutes.docx", docx(&words));
     slow.sandbox.write("office/minutes.odt", odt(&words));
     // One of the two documents must be in the index with its text. The question itself reads the
-    // other one.
+    // other document.
     until("a document is found by its text", &mut || {
         slow.found("office/minutes.docx") == ["office/minutes.odt"]
     });
@@ -121,8 +121,8 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
             .contains(&"office/minutes.odt".to_owned())
     });
     assert_eq!(daemon.status()["fresh"], false);
-    // A file that is still settling is pending, too. So there may be a few more pending files than
-    // waiting documents.
+    // A file that is still settling is also counted as pending. So there may be a few more pending
+    // files than waiting documents.
     until("the documents alone wait", &mut || {
         let pending = daemon.status()["roots"][0]["pending"].as_u64();
         pending.is_some_and(|pending| (35..=41).contains(&pending))
@@ -135,7 +135,7 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
         "{} are under way",
         slow.started()
     );
-    // Stopping the daemon does not wait for documents, either.
+    // The daemon also does not wait for documents when it stops.
     let began = Instant::now();
     assert_eq!(daemon.stop(), 0);
     assert!(
@@ -151,8 +151,8 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
     assert!(slow.started() >= 40);
 }
 
-/// A catalogue is kept for long. So the command reports that the texts of some documents are
-/// missing in it.
+/// A catalogue is kept for a long time. So the command reports that the texts of some documents are
+/// missing in the catalogue.
 #[test]
 fn a_catalogue_says_that_documents_wait() {
     let slow = Slow::new(600);

@@ -107,7 +107,7 @@ fn a_document_is_found_in_every_format() {
     assert_eq!(paths(&rows), ["minutes.docx"]);
 }
 
-/// Writes a mail whose attachment is an archive with a text and a document, and writes that text as
+/// Writes a mail whose attachment is an archive with a text and a document. Also writes the text as
 /// a file. Returns the letter.
 fn archives(sandbox: &Sandbox) -> String {
     let text = prose(1, 9_000);
@@ -155,7 +155,7 @@ fn a_file_in_an_archive_in_a_mail_is_found_with_its_path() {
         best.len() == 1 && best[0].ends_with("%_mail.eml!report.zip!docs!minutes.docx"),
         "{best:?}"
     );
-    // A member can be a subject, with a daemon and without.
+    // A member can be the subject of a question, with a daemon and without.
     let member = format!("{}!report.zip!a.txt", sandbox.tree("mail.eml").display());
     assert_eq!(paths(&found(&sandbox, &["find", &member])), ["a.txt"]);
     let tree = sandbox.path("tree").display().to_string();
@@ -205,7 +205,7 @@ fn copies_of_an_attachment_are_one_entry() {
     let why = sandbox.mount("a.txt/.similar/.why").join(&listed[0]);
     let why = fs::read_to_string(why).expect("an explanation");
     assert!(!why.contains("also in"), "{why}");
-    // `find` has a row for each equal member.
+    // `find` lists a row for each equal member.
     assert_eq!(ask(&sandbox, "a.txt").1.len(), 31);
 }
 
@@ -288,7 +288,7 @@ fn what_says_nothing_groups_nobody_and_is_counted() {
     }
 }
 
-/// Daemon and command report the same documents that cannot be read in full, with the same exit
+/// Daemon and command report the same documents that cannot be read completely, with the same exit
 /// code.
 #[test]
 fn what_could_not_be_read_is_in_every_answer_both_ways() {
@@ -333,14 +333,14 @@ fn what_could_not_be_read_is_in_every_answer_both_ways() {
             assert!(errors.iter().all(|error| error.starts_with("\"unread\"")));
         }
     }
-    // Here the documents that cannot be read are only among the searched files. They are reported,
-    // but the exit code is 0.
+    // Here, the documents that cannot be read are only among the searched files, not the subject.
+    // They are reported, but the exit code is 0.
     let text = path("a/text.txt");
     for further in [&["--in", &b][..], &["--in", &b, "--local"], &[]] {
         let (code, _, errors) = asked(&["find", &text], further);
         assert_eq!((code, errors.len()), (0, 3), "{errors:?}");
     }
-    // These questions compare bytes, and the bytes of all files can be read.
+    // These questions compare bytes. The bytes of all files can be read.
     for question in [
         &["groups", &b, "--only", "identical"][..],
         &["compare", &a, &b, "--no-text"],
@@ -526,8 +526,8 @@ fn two_invoices_are_said_to_differ_only_in_numbers() {
 /// A function that makes a document with a given text.
 type Maker = fn(&str) -> Vec<u8>;
 
-/// Each program puts the same template into its documents. No verb may take that for evidence: two
-/// documents are similar only by their texts.
+/// A program puts the same template into each of its documents. The template must not count as
+/// evidence in any verb: two documents are similar only by their texts.
 #[test]
 fn documents_of_one_program_are_no_kin_by_their_template() {
     let sandbox = Sandbox::new();

@@ -1,5 +1,5 @@
-//! Checks that the figures in `docs/facts.toml` equal those in the code, and those on every page
-//! that states them.
+//! Checks that the figures in `docs/facts.toml` equal the figures in the code, and the figures on
+//! every page that states them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Returns the README and the pages, each as its path and text. The lines of a page are joined,
+/// Returns the path and the text of the README and of each page. The lines of a page are joined,
 /// because a phrase may continue on the next line.
 fn pages() -> Vec<(String, String)> {
     let mut names = vec![PathBuf::from("README.md")];
@@ -35,7 +35,7 @@ fn pages() -> Vec<(String, String)> {
     names.into_iter().map(page).collect()
 }
 
-/// Returns the figures on a page that are at the place of `{}` in a phrase.
+/// Returns the figures that a page has in place of `{}` in a phrase.
 fn figures<'a>(page: &'a str, phrase: &str) -> Vec<&'a str> {
     let (before, after) = phrase.split_once("{}").expect("a phrase with {}");
     let is_of_figure = |c: char| c.is_ascii_digit() || matches!(c, ',' | '.');

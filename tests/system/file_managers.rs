@@ -25,8 +25,8 @@ fn shipped(name: &str) -> PathBuf {
     packaging.join(name)
 }
 
-/// Makes a home folder, with copies of one file under hostile names in two folders. It also has
-/// fake file managers that record the path that they are given.
+/// Makes a home folder, with copies of one file under hostile names in two folders. Also makes fake
+/// file managers that record the path that they open.
 fn home() -> Sandbox {
     let sandbox = Sandbox::new();
     let report = prose(1, 12_000);
@@ -102,8 +102,8 @@ fn run(command: &mut Command) -> Ran {
     command.output().expect("it runs").into()
 }
 
-/// Clicks on the menu entry for a path. Returns the path that the file manager opens, if any, and
-/// the output.
+/// Clicks on the menu entry for a path. Returns the path that the file manager opens, or `None`,
+/// and the output.
 fn click(sandbox: &Sandbox, host: &str, kind: &str, path: &Path) -> (Option<PathBuf>, Ran) {
     let opened = sandbox.path("opened");
     fs::remove_file(&opened).ok();
@@ -118,8 +118,8 @@ fn click(sandbox: &Sandbox, host: &str, kind: &str, path: &Path) -> (Option<Path
     (opened.map(|uri| path_of(uri.trim_end())), ran)
 }
 
-/// A click on "Similar files" of one selected file opens the folder of the view, in the same file
-/// manager. This holds for any name.
+/// A click on "Similar files" for one selected file opens its folder of the view in the same file
+/// manager. The name of the file can be any name.
 #[test]
 fn a_click_opens_the_folder_of_the_view() {
     if !fuse_works() || !is_installed("python3") {
@@ -144,7 +144,7 @@ fn a_click_opens_the_folder_of_the_view() {
             assert_eq!(opened.as_ref(), Some(&expected), "{path:?}");
         }
     }
-    // If an entry of `.similar` is selected, the folder of the file that it names is opened.
+    // If an entry of `.similar` is selected, the folder of the file that the entry names is opened.
     let link = sandbox.view("docs/report.txt/.similar/100%_-rf");
     let target = fs::read_link(&link).expect("a link");
     let (next, _) = click(&sandbox, "Nautilus", "regular", &link);
@@ -217,8 +217,8 @@ fn what_is_in_the_way_is_said() {
             folder.display()
         )
     );
-    // The commands in the window are necessary and sufficient: without the first one, the second
-    // one fails.
+    // The commands in the window are necessary and sufficient: without the first command, the
+    // second command fails.
     let watch = |verb: &str, path: &Path| {
         sandbox.resemble([OsStr::new("watch"), OsStr::new(verb), path.as_os_str()])
     };

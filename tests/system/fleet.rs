@@ -25,7 +25,8 @@ fn start(sandbox: &Sandbox) -> Daemon<'_> {
     sandbox.daemon(["--config".as_ref(), config.as_os_str()])
 }
 
-/// Makes a catalogue of a machine with these files. It is not yet in the folder of catalogues.
+/// Makes a catalogue of a machine with these files. The catalogue is not yet in the folder of
+/// catalogues.
 fn catalogue(sandbox: &Sandbox, label: &str, files: &[(&str, Vec<u8>)]) -> PathBuf {
     let machine = sandbox.path("machine");
     if machine.exists() {
@@ -65,7 +66,7 @@ fn found(sandbox: &Sandbox) -> String {
     ran.text()
 }
 
-/// Asks again and again until the answer is as wanted. No barrier is requested.
+/// Repeats the question until the answer is as wanted. No barrier is requested.
 fn until(sandbox: &Sandbox, is_wanted: impl Fn(&str) -> bool) {
     let began = Instant::now();
     loop {
@@ -113,7 +114,7 @@ fn what_comes_changes_and_goes_is_followed() {
         "{}",
         found(&sandbox)
     );
-    // A newer catalogue of the machine lacks a file. Then answers lack it, too.
+    // A newer catalogue of the machine lacks a file. Then answers do not have this file any more.
     put(
         &sandbox,
         "anna",
@@ -179,12 +180,12 @@ fn what_cannot_be_used_is_told_and_leaves_the_one_before() {
     daemon.sync();
     let whole = fs::read(catalogue(&sandbox, "anna", &[("z.txt", here.clone())])).expect("bytes");
     let place = sandbox.path("fleet/anna.cat");
-    // While a catalogue is copied slowly, there is half a file. This is not reported.
+    // While a catalogue is copied slowly, the folder has an incomplete file. This is not reported.
     fs::write(&place, &whole[..whole.len() / 2]).expect("half of it");
     daemon.sync();
     assert_eq!(found(&sandbox), "100%  identical  anna:/a.txt\n");
     assert_eq!(status(&daemon), "[]");
-    // After an aborted copy, half a file stays for long. This is reported.
+    // After an aborted copy, an incomplete file stays for a long time. This is reported.
     leave_alone(&place);
     fs::write(sandbox.path("fleet/no label!.cat"), b"x").expect("a file");
     fs::write(sandbox.path("fleet/.hidden.cat"), b"x").expect("a file");
@@ -242,7 +243,8 @@ fn by_hand_or_by_a_folder() {
         refused.code == 2 && refused.err.contains("fleet/anna.cat"),
         "{refused:?}"
     );
-    // Here the catalogue is added by hand first. Later the folder has one with the same label.
+    // First, the catalogue is added by hand. Later, a catalogue with the same label is put into the
+    // folder.
     let by_hand = catalogue(&sandbox, "ben", &[("mine.txt", here.clone())]);
     sandbox
         .resemble(["catalogue".as_ref(), "add".as_ref(), by_hand.as_os_str()])

@@ -8,8 +8,8 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Ran, Sandbox};
 use serde_json::{Value, json};
 
-/// Returns a command for a program under test. Even if the test runs as root, the program may not
-/// list every folder.
+/// Returns a command for a program under test. Even if the test runs as root, the program has no
+/// right to list every folder.
 fn ordinary(sandbox: &Sandbox, program: &str) -> Command {
     let own = sandbox.program(program);
     if !rustix::process::geteuid().is_root() {
@@ -81,7 +81,7 @@ fn trees(sandbox: &Sandbox) {
     }
 }
 
-/// Every question about the trees.
+/// Returns every question about the trees.
 fn questions(sandbox: &Sandbox) -> Vec<Vec<OsString>> {
     let path = |name: &str| sandbox.tree(name).into_os_string();
     let (tree, first, second) = (path(""), path("first"), path("second"));
@@ -107,8 +107,8 @@ fn questions(sandbox: &Sandbox) -> Vec<Vec<OsString>> {
     ]
 }
 
-/// Checks that the daemon and the command alone give the same answer: the exit code, the whole
-/// document, and the errors on standard error.
+/// Checks that the command gives the same answer with and without a daemon: the same exit code,
+/// document, and errors on standard error.
 #[track_caller]
 fn same_both_ways(sandbox: &Sandbox, questions: Vec<Vec<OsString>>) {
     for question in questions {
@@ -177,13 +177,14 @@ fn a_folder_that_may_not_be_listed_is_named_by_every_answer() {
         );
     }
 
-    // A question that names no place only looks in these folders.
+    // A question that names no place looks only in these folders.
     let found = ask(&sandbox, ["find".into(), sandbox.tree("second/a.txt")]).exits(0);
     assert!(found.err.contains("second/none"), "{}", found.err);
 
     let status = ask(&sandbox, ["status", "--format", "json"]).json();
     let theirs = u64::from(rustix::process::geteuid().is_root());
-    // Five folders, two names in the folder that can be listed, and a file are unreadable.
+    // The unreadable entries are five folders, two names in the folder that can be listed, and a
+    // file.
     assert_eq!(
         status["roots"][0]["unreadable"],
         json!(8 + theirs),
@@ -235,13 +236,14 @@ fn what_lies_in_a_folder_goes_and_comes_with_the_right_to_list_it() {
         .enumerate()
     {
         mode(&sandbox, "open/dir", bits);
-        // The owner may make files in a folder that cannot be listed, if its mode allows writing.
+        // The owner can make files in a folder that cannot be listed, if the mode of the folder
+        // allows writing.
         sandbox.write(
             format!("open/dir/new {round}.txt"),
             prose(10 + round as u64, 4_000),
         );
         same_dumps(&sandbox, &format!("{bits:o}"));
-        // Files that the index has are changed, one of them in a subfolder.
+        // Files that are already in the index are changed. One of these files is in a subfolder.
         sandbox.write("open/dir/old.txt", prose(20 + round as u64, 4_000));
         sandbox.write("open/dir/sub/deep.txt", prose(40 + round as u64, 4_000));
         same_dumps(&sandbox, &format!("{bits:o}, written to"));
@@ -258,7 +260,7 @@ fn what_lies_in_a_folder_goes_and_comes_with_the_right_to_list_it() {
             assert_eq!(count(), (Some(3 + round as u64 + 1), Some(0)));
         }
     }
-    // A folder that cannot be listed moves, and then it is removed.
+    // A folder that cannot be listed is moved and then removed.
     fs::rename(sandbox.tree("open/dir"), sandbox.tree("moved")).expect("it moves");
     same_dumps(&sandbox, "moved");
     assert_eq!(count(), (Some(1), Some(1)));
@@ -316,8 +318,8 @@ fn a_root_that_may_not_be_listed_keeps_its_answers_and_says_so() {
     drop(daemon);
 }
 
-/// Makes a home folder that has entries for every rule that leaves something out, and starts a
-/// daemon that watches it.
+/// Makes a home folder with entries for every rule that leaves something out. Starts a daemon that
+/// watches the folder.
 fn home(sandbox: &Sandbox) -> Daemon<'_> {
     let text = prose(1, 9_000);
     for name in [

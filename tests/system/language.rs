@@ -14,7 +14,7 @@ const NOT_USED: [&[&str]; 8] = [
     &["all", "the", "same"],
 ];
 
-/// Returns the prose of a line without quoted parts. In code this is the comment; of a page it is
+/// Returns the prose of a line without quoted parts. In code, this is the comment. On a page, it is
 /// the whole line.
 fn prose(line: &str, is_code: bool) -> String {
     let said = if is_code {

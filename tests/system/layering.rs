@@ -9,7 +9,8 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folders of the workspace's crates, as in its manifest: `cli`, `crates/core`, `lab/mapped` …
+/// Returns the folders of the crates, as in the manifest of the workspace: `cli`, `crates/core`,
+/// `lab/mapped` …
 fn members() -> Vec<String> {
     let manifest = fs::read_to_string(workspace().join("Cargo.toml")).expect("the manifest");
     let members = manifest.split_once("members = [").expect("members").1;
@@ -22,8 +23,8 @@ fn members() -> Vec<String> {
         .collect()
 }
 
-/// Returns the folder of a crate. Programs have theirs at the top, libraries in `crates/`, and
-/// those of the laboratory in `lab/`.
+/// Returns the folder of a crate. The folders of programs are at the top, those of libraries are in
+/// `crates/`, and those of the laboratory are in `lab/`.
 fn home(krate: &str) -> PathBuf {
     let ends = |member: &&String| member.rsplit('/').next() == Some(krate);
     let member = members().iter().find(ends).cloned();
@@ -48,7 +49,7 @@ fn sources(krate: &str) -> Vec<(PathBuf, String)> {
     sources_in(&home(krate).join("src"))
 }
 
-/// All sources in a folder.
+/// Returns all sources in a folder.
 fn sources_in(folder: &Path) -> Vec<(PathBuf, String)> {
     files_in(folder, &["rs"])
 }
@@ -77,7 +78,8 @@ pub(crate) fn files_in(folder: &Path, ends: &[&str]) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Sources of a crate without its tests: files that are tests by name or by `#[cfg(test)] mod`.
+/// Returns the sources of a crate without its tests. A file is a test by its name, or if it is
+/// declared by `#[cfg(test)] mod`.
 fn product(member: &str) -> Vec<(PathBuf, String)> {
     let src = workspace().join(member).join("src");
     let mut all = sources_in(&src);
@@ -124,7 +126,7 @@ fn code(text: &str) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// The crates that each crate may use. All other crates are forbidden.
+/// The crates that each crate is allowed to use. All other crates are forbidden.
 const MAY_USE: [(&str, &[&str]); 24] = [
     ("kernels", &[]),
     ("core", &["kernels"]),
@@ -314,7 +316,8 @@ fn watched_files_are_never_mapped() {
             );
         }
         for (path, text) in sources(krate) {
-            // The laboratory may map arrays into memory, because their files are in its own folder.
+            // The laboratory is allowed to map arrays into memory, because the files of the arrays
+            // are in its own folder.
             let may_map = krate == "mapped" || path.ends_with("lab/lab/src/arrays/mapped.rs");
             assert!(
                 may_map || !text.contains("Mapped::open"),
@@ -324,7 +327,8 @@ fn watched_files_are_never_mapped() {
             let code = text
                 .lines()
                 .filter(|line| !line.trim_start().starts_with("//"));
-            // The generator of churn may map files into memory, because it imitates other programs.
+            // The generator of churn is allowed to map files into memory, because it imitates other
+            // programs.
             let is_storm = path.ends_with("testutil/src/churn/maps.rs");
             for line in code.filter(|_| !is_storm) {
                 assert!(!line.contains("mmap("), "{} maps: {line}", path.display());
@@ -333,8 +337,8 @@ fn watched_files_are_never_mapped() {
     }
 }
 
-/// The Python wheel is a workspace of its own. This checks which crates it uses and where it has
-/// unsafe code.
+/// The Python wheel is a workspace of its own. This test checks which crates the wheel uses and
+/// where it has unsafe code.
 #[test]
 fn the_wheel_is_a_thin_door() {
     let manifest = fs::read_to_string(workspace().join("python/Cargo.toml")).expect("a manifest");
@@ -349,7 +353,7 @@ fn the_wheel_is_a_thin_door() {
     assert!(!sources.is_empty());
     for (path, text) in sources {
         let is_arrow = path.ends_with("arrow.rs");
-        // The crates `query` and `proto` may each be named in one file only.
+        // Only one file is allowed to name the crate `query`, and only one file `proto`.
         let is_door = path.ends_with("why.rs") || !text.contains("resemble_query");
         let is_share = path.ends_with("figures.rs") || !text.contains("resemble_proto");
         let path = path.display();
@@ -419,7 +423,8 @@ fn rooms_know_no_more_than_they_must() {
             "trees",
             &["redb::", "std::os::unix::net", "UnixStream", "tokio"],
         ),
-        // `relate` may use the protocol's values, but no verb, no request and no printer.
+        // `relate` is allowed to use the values of the protocol, but no verb, no request and no
+        // printer.
         (
             "relate",
             &[
@@ -503,8 +508,8 @@ fn the_name_of_a_type_is_unique_in_its_crate() {
     assert!(ambiguous.is_empty(), "{ambiguous}");
 }
 
-/// Returns the name of the type that a line defines. An indented `type` belongs to a trait or an
-/// implementation, so it is ignored.
+/// Returns the name of the type that a line defines. An indented `type` is ignored, because it
+/// belongs to a trait or an implementation.
 fn type_defined(line: &str) -> Option<String> {
     let mut words = line
         .split_whitespace()

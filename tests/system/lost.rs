@@ -1,5 +1,5 @@
-//! Tests `lost` and `history` without catalogues: the daemon itself has seen that files were
-//! renamed or removed.
+//! Tests `lost` and `history` without catalogues. The answers use what the daemon has seen of
+//! renamed and removed files.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,7 +10,7 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox};
 use serde_json::Value;
 
-/// Returns the places in an answer, as names relative to the tree, and the relation of each.
+/// Returns the places in an answer, as names relative to the tree, with their relations.
 fn places(sandbox: &Sandbox, ran: &Ran) -> Vec<(String, Value)> {
     let document = ran.json();
     let rows = document["places"].as_array().expect("places").iter();
@@ -113,8 +113,8 @@ fn what_was_moved_renamed_or_removed_is_found_by_its_old_path() {
     all();
     let said = sandbox.resemble(["lost".as_ref(), sandbox.tree("no.txt").as_os_str()]);
     assert!(said.err.contains("last known as"), "{}", said.err);
-    // After a restart the daemon still knows what departed before. It also finds what departed
-    // while it was not running.
+    // After a restart, the daemon still knows the files that departed before. It also finds the
+    // files that departed while it was not running.
     drop(daemon);
     fs::remove_file(sandbox.tree("copies/near.txt")).expect("it is removed");
     fs::rename(sandbox.tree("copies/a.txt"), sandbox.tree("b.txt")).expect("it is renamed");
@@ -272,7 +272,7 @@ fn another_file_of_the_name_is_not_the_lost_one() {
     is_at("contract", "kept");
 }
 
-/// The lost content is that from before the edit, so only its copies have figures.
+/// The lost content is the content before the edit, so only copies of that content have figures.
 #[test]
 fn what_a_renamed_file_became_is_not_what_was_lost() {
     let sandbox = Sandbox::new();
@@ -300,7 +300,7 @@ fn what_a_renamed_file_became_is_not_what_was_lost() {
 }
 
 /// `history` reports when, and under which name, the daemon first saw a content. `find -v` reports
-/// it in each row.
+/// the same in each row.
 #[test]
 fn a_copy_that_was_moved_says_where_it_was_first_seen() {
     let sandbox = Sandbox::new();
@@ -352,7 +352,8 @@ fn a_copy_that_was_moved_says_where_it_was_first_seen() {
             .text()
             .contains("first seen")
     );
-    // After a restart the daemon still knows it. Without a daemon the command does not.
+    // After a restart, the daemon still knows the first name. Without a daemon, the command does
+    // not know it.
     drop(daemon);
     let _daemon = sandbox.daemon([""; 0]);
     sync(&sandbox);

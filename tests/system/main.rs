@@ -1,9 +1,9 @@
-//! Tests of the whole system, with real processes, real mounts and real faults. All are in one
+//! Tests the whole system, with real processes, real mounts and real faults. All tests are in one
 //! binary, with a module for each topic.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stderr)] // a test that is skipped says so
 
-/// `lost` and `history` by what the daemon itself has seen.
+/// `lost` and `history`: answers from what the daemon itself has seen.
 mod lost;
 /// The main job: a tree is watched and indexed, and `ls FILE/.similar` is right after every change.
 mod main_job;
@@ -11,10 +11,10 @@ mod main_job;
 /// Words that must not occur in comments and pages.
 mod language;
 
-/// The place of the view, where it does not disturb other programs.
+/// The place where the view is mounted. There it does not disturb other programs.
 mod view;
 
-/// `resemble setup` starts a daemon that watches folders, and `--undo` reverts that.
+/// `resemble setup` starts a daemon that watches folders. `--undo` reverts this.
 mod setup;
 
 /// `ls FILE/.similar` at the real paths, with the functions for three shells.
@@ -34,7 +34,7 @@ mod changes;
 /// Storms of changes: overflow of the event queue, and changes during the first scan.
 mod storms;
 
-/// Names of any bytes stay complete, and reach a terminal only escaped.
+/// Names of any bytes stay complete. On a terminal, they are escaped.
 mod any_names;
 
 /// Names that are exchanged while files are opened must not lead a program out of a tree.
@@ -65,7 +65,7 @@ mod two_ways;
 /// Which of two files is the newer one, in every answer with rows of two files.
 mod newer;
 
-/// Unreadable entries, and those that a rule of a root leaves out: every answer reports them.
+/// Unreadable entries, and entries that a rule of a root leaves out: every answer reports them.
 mod gaps;
 
 /// Paths that do not exist or have vanished: every answer reports them.
@@ -74,7 +74,8 @@ mod missing;
 /// Catalogues: trees that are not connected can be written, added and queried.
 mod catalogues;
 
-/// Archives and files of which one is only in a catalogue: every verb gives the same estimate.
+/// Pairs with an archive, of which one side is only in a catalogue: every verb gives the same
+/// estimate.
 mod catalogued_members;
 
 /// A saved report of groups, printed with filters.
@@ -89,7 +90,7 @@ mod fleet;
 /// Questions to the daemon of another machine, through ssh.
 mod remote;
 
-/// Files that share their blocks already.
+/// Files that already share their blocks.
 mod clones;
 
 /// Programs that ask through the Model Context Protocol.
@@ -101,14 +102,14 @@ mod schemas;
 /// Documents and archives: their texts and members, in every answer.
 mod documents;
 
-/// Documents wait for their turn to be read, and delay nothing else.
+/// Documents wait for their turn to be read, and do not delay other files.
 mod document_turns;
 
-/// A marked template is no evidence in any answer, from the next question on. No file is read again
-/// for that.
+/// A marked template is not evidence in any answer, from the next question on. No file is read
+/// again because of the mark.
 mod templates;
 
-/// Alerts about a change that makes a file resemble another one.
+/// Alerts about a change that makes a file resemble another file.
 mod alerts;
 
 /// Alerts reach every sink in spite of restarts, failures and floods.

@@ -11,7 +11,8 @@ fn listing(sandbox: &Sandbox, file: &str) -> Vec<OsString> {
         .collect()
 }
 
-/// Makes a report, another version and a copy of it, and an unrelated file, as in the README.
+/// Makes a report, another version of the report, a copy of the report, and an unrelated file, as
+/// in the README.
 fn reports(sandbox: &Sandbox) {
     let report = prose(1, 12_000);
     sandbox.write("report.txt", &report);
@@ -66,7 +67,7 @@ fn the_listing_is_right_after_editing_copying_renaming_and_deleting() {
     let daemon = sandbox.mounted([""; 0]);
     daemon.sync();
 
-    // An edit: the copy is no longer identical to the report.
+    // The report is edited, so the copy is no longer identical to it.
     let text = fs::read(sandbox.tree("report.txt")).expect("the report");
     sandbox.write("archive/copy of report.txt", edited(&text, 3, 5));
     daemon.sync();
@@ -79,19 +80,19 @@ fn the_listing_is_right_after_editing_copying_renaming_and_deleting() {
     );
     assert_eq!(shown.len(), 2);
 
-    // Copy.
+    // The report is copied.
     fs::copy(sandbox.tree("report.txt"), sandbox.tree("copied.txt")).expect("a copy");
     daemon.sync();
     assert!(listing(&sandbox, "report.txt").contains(&"100%_copied.txt".into()));
 
-    // Rename.
+    // The copy is renamed.
     fs::rename(sandbox.tree("copied.txt"), sandbox.tree("renamed.txt")).expect("a rename");
     daemon.sync();
     let shown = listing(&sandbox, "report.txt");
     assert!(shown.contains(&"100%_renamed.txt".into()), "{shown:?}");
     assert!(!shown.contains(&"100%_copied.txt".into()), "{shown:?}");
 
-    // Delete.
+    // The copy is removed.
     fs::remove_file(sandbox.tree("renamed.txt")).expect("gone");
     daemon.sync();
     assert!(!listing(&sandbox, "report.txt").contains(&"100%_renamed.txt".into()));

@@ -8,7 +8,7 @@ use resemble_testutil::{Ran, Sandbox, tmpfs};
 use rustix::fs::{CWD, Mode, mkfifoat, unlink};
 use serde_json::{Value, json};
 
-/// Two folders with near copies.
+/// Makes two folders with near copies.
 fn near_copies(sandbox: &Sandbox) {
     let text = prose(1, 9_000);
     sandbox.write("a/x.txt", &text);
@@ -31,7 +31,7 @@ fn errors(document: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Questions that name a path which does not exist. Each has that path and the words of the
+/// Questions that name a path which does not exist. Each entry has that path and the words of the
 /// command.
 const QUESTIONS: [(&str, &[&str]); 15] = [
     ("no.txt", &["find", "no.txt", "--in", "."]),
@@ -68,7 +68,7 @@ fn a_path_that_does_not_exist_is_said_in_one_sentence_and_in_documents() {
     let all = |ways: &[&[&str]]| {
         for further in ways {
             for (path, question) in QUESTIONS {
-                // `why` asks no daemon anyway.
+                // `why` never asks a daemon, so `--local` makes no difference.
                 if question[0] == "why" && further == &["--local"] {
                     continue;
                 }
@@ -112,7 +112,7 @@ fn a_path_that_does_not_exist_is_said_in_one_sentence_and_in_documents() {
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
     all(&[&[], &["--local"]]);
-    // The path that exists is answered, even though the other one is missing.
+    // The question is answered for the path that exists, although the other path is missing.
     let both = ask(&sandbox, &["pairs", ".", "no", "--format", "json"], &[])
         .exits(2)
         .json();
@@ -182,7 +182,8 @@ fn a_root_that_vanished_is_said_by_every_answer_within() {
             );
             assert_eq!(ran.code == 2, is_said, "{verb} {}", ran.err);
         }
-        // These questions are not about the missing root, so their answers do not report it.
+        // These questions are not about the missing root, so their answers do not report that it is
+        // missing.
         for question in [
             &["find", file, "--in", tree][..],
             &["groups", tree],
@@ -233,8 +234,8 @@ fn a_root_that_vanished_is_said_by_every_answer_within() {
     drop(daemon);
 }
 
-/// The disk of a root is not mounted, so an empty folder is in its place. What is known of the root
-/// answers, and every answer about it says so.
+/// The disk of a root is not mounted, so an empty folder is in its place. Answers are made from the
+/// data in the index, and every answer about the root reports this.
 #[test]
 fn a_root_that_is_not_mounted_is_said_by_every_answer_within() {
     let sandbox = Sandbox::new();
@@ -294,7 +295,7 @@ fn a_root_that_is_not_mounted_is_said_by_every_answer_within() {
     assert_eq!(ask(false), before);
 }
 
-/// Creates and removes pipes in a folder again and again.
+/// Creates and removes pipes in a folder, until `is_over` is true.
 fn churn(folder: &Path, is_over: &AtomicBool) {
     let names: Vec<_> = (0..3_000)
         .map(|n| folder.join(format!("pipe {n}")))
@@ -309,8 +310,8 @@ fn churn(folder: &Path, is_over: &AtomicBool) {
     }
 }
 
-/// Pipes are never opened. So the only error about them is that they vanished between the listing
-/// and the check of their type.
+/// Pipes are never opened. So the only error about a pipe is that it vanished between the listing
+/// and the check of its type.
 #[test]
 fn names_that_come_and_go_are_the_only_errors() {
     let sandbox = Sandbox::new();

@@ -9,8 +9,8 @@ use resemble_testutil::pack::zip;
 use resemble_testutil::prose::prose;
 use serde_json::Value;
 
-/// If both files are documents that state a date, these dates decide which one is newer. Otherwise
-/// the times of the files decide.
+/// If both files are documents that state a date, these dates decide which file is newer. Otherwise
+/// the modification times of the files decide.
 #[test]
 fn the_newer_of_two_files_is_the_same_both_ways() {
     let sandbox = Sandbox::new();
@@ -32,7 +32,8 @@ fn the_newer_of_two_files_is_the_same_both_ways() {
     )
     .expect("a file");
     std::fs::write(sandbox.path("outside.txt"), words(3)).expect("a file");
-    // The times of these documents are in the opposite order of the dates that they state.
+    // The modification times of these documents have the opposite order of the dates that they
+    // state.
     for (name, days) in [
         ("tree/old.docx", 9),
         ("tree/new.docx", 1),
@@ -104,7 +105,8 @@ fn the_newer_of_two_files_is_the_same_both_ways() {
         told.contains("the second is newer by time of change"),
         "{told}"
     );
-    // If only the time of a file changes, that decides at once which file is newer.
+    // If only the modification time of a file changes, the answer about the newer file changes at
+    // once.
     changed("tree/one.txt", 5);
     daemon.sync();
     is(
@@ -117,8 +119,7 @@ fn the_newer_of_two_files_is_the_same_both_ways() {
     );
 }
 
-/// The age of a catalogued file is decided by the dates in the catalogue, with a daemon and
-/// without.
+/// The dates in the catalogue decide the age of a catalogued file, with a daemon and without.
 #[test]
 fn a_file_of_a_catalogue_that_the_daemon_has_not_is_as_old_as_it_was() {
     let sandbox = Sandbox::new();

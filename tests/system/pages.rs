@@ -52,7 +52,7 @@ fn anchors(text: &str) -> Vec<String> {
     headings.map(anchor).collect()
 }
 
-/// Every relative link leads to a file that exists, and to a heading that this file has.
+/// Every relative link leads to an existing file and to an existing heading in this file.
 #[test]
 fn links_between_pages_lead_somewhere() {
     for name in pages() {
@@ -100,7 +100,7 @@ fn units_pass_systemd_analyze() {
         is_understood(unit, &read(unit));
     }
     let text = read("resembled.service");
-    // Comments in the unit explain what these directives would break. None of them may be set.
+    // These directives must not be set. Comments in the unit explain what they would break.
     for directive in [
         "ProtectSystem=",
         "PrivateTmp=",
@@ -125,8 +125,8 @@ fn units_pass_systemd_analyze() {
     ];
     for unit in units {
         let text = read(unit);
-        // The unit is verified without the units that it names, so lines that name them are left
-        // out.
+        // The unit is verified without the units that it names, so lines that name other units are
+        // left out.
         let alone = text.lines().filter(|line| {
             !["Requires=", "After="]
                 .iter()
@@ -139,7 +139,8 @@ fn units_pass_systemd_analyze() {
     }
 }
 
-/// systemd rates the exposure of the indexer of system mode. It must be at most 1.0 of 10.
+/// systemd rates the exposure of the indexer of system mode from 0 to 10. The exposure must be at
+/// most 1.0.
 #[test]
 fn the_indexer_of_system_mode_is_hardly_exposed() {
     let unit = workspace().join("systemd/resembled-system.service");

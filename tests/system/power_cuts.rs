@@ -1,9 +1,9 @@
-//! The power fails while the index is written to a real file system. Later the file system replays
-//! its journal. Data that the program has not made durable may be lost, but nothing else may be
-//! wrong.
+//! Tests power failures while the index is written to a real file system. Afterwards, the file
+//! system replays its journal. Data that the program has not made durable may be lost, but nothing
+//! else may be wrong.
 //!
-//! For a cut, the file system is shut down at once and without writing its log. So data in memory
-//! never reaches the disk. The authors of the file system test in the same way.
+//! For a power cut, the file system is shut down at once, without writing its log. So data in
+//! memory never reaches the disk. The authors of the file system test in the same way.
 //! `RESEMBLE_POWER_CUTS=100` makes more cuts (`just damage`).
 
 use std::fs::{self, File};
@@ -47,7 +47,7 @@ impl Disk {
     }
 }
 
-/// Shuts the file system at this path down, as a power cut does.
+/// Shuts down the file system at this path, as a power cut does.
 fn cut(at: &Path) {
     run(Command::new("xfs_io")
         .args(["-x", "-c", "shutdown"])
@@ -93,8 +93,8 @@ fn a_power_cut_leaves_an_index_that_is_right_again() {
         };
         for number in 0..cuts() {
             let daemon = sandbox.daemon([""; 0]);
-            // Without the barrier the cut may interrupt a scan. With it, the cut may interrupt a
-            // commit of changes.
+            // Without the barrier, the cut may interrupt a scan. With the barrier, the cut may
+            // interrupt a commit of changes.
             if random.below(4) != 0 {
                 daemon.sync();
             }

@@ -7,7 +7,8 @@ use resemble_testutil::prose::paragraphs;
 use serde_json::json;
 
 /// The daemon watches two directories, but the server serves only one. No answer mentions the other
-/// directory. A path there is refused in the same way as a path that does not exist.
+/// directory. A path in the other directory is refused in the same way as a path that does not
+/// exist.
 #[test]
 fn a_server_of_one_root_says_nothing_of_another_that_the_daemon_watches() {
     let sandbox = Sandbox::new();
@@ -18,8 +19,8 @@ fn a_server_of_one_root_says_nothing_of_another_that_the_daemon_watches() {
     let out = sandbox.path("out");
     fs::create_dir(&out).expect("a folder");
     fs::write(out.join("secret.txt"), &text).expect("a file");
-    // All letters have the same head. It would be boilerplate only if the letters of both
-    // directories counted.
+    // All letters have the same head. The head would be boilerplate only if the letters of both
+    // directories were counted.
     let head = paragraphs(50, 2);
     for n in 0..8 {
         let letter = |place: u64| [&head[..], &paragraphs(1000 * place + n, 6)].concat();

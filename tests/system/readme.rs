@@ -5,7 +5,7 @@ use std::path::Path;
 
 use resemble_testutil::{Daemon, Sandbox, fuse_works};
 
-/// A command in the README, and the output that the README shows below it.
+/// A command in the README, and the output that the README shows below the command.
 struct Shown {
     command: String,
     output: String,
@@ -54,8 +54,8 @@ fn printed(sandbox: &Sandbox, command: &str) -> String {
     let programs = sandbox.program("resemble");
     let programs = Path::new(programs.get_program()).parent();
     let programs = programs.expect("a folder").to_owned();
-    // `cargo run` would build the program again, so the built one is used. `ls` would print no
-    // columns, because its output is a pipe.
+    // `cargo run` would build the program again, so the program under test is used. `ls` would
+    // print no columns, because its output is a pipe.
     let command = command.replace("cargo run --release --bin resemble --", "resemble");
     let script = format!(
         "ls() {{ command ls -C -w 100 --quoting-style=shell-escape \"$@\"; }}\n\
@@ -98,7 +98,7 @@ fn the_demo_shows_what_the_readme_says() {
     let mut asked = 0;
     for Shown { command, output } in of_demo {
         let found = printed(&sandbox, command);
-        // Waits for the daemon, which is faster than a person who types the commands.
+        // Waits for the daemon. When a person types the commands, the daemon is fast enough.
         daemon.sync();
         assert_eq!(found.trim(), output.trim(), "of {command}");
         asked += 1;

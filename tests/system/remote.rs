@@ -1,5 +1,5 @@
-//! Tests questions to the daemon of another machine, by `--socket ssh://HOST`. There `resemble
-//! relay` passes them on.
+//! Tests questions to the daemon of another machine with `--socket ssh://HOST`. On that machine,
+//! `resemble relay` passes the questions on.
 //!
 //! The other machine is a second sandbox. A script replaces ssh: it runs the command in that
 //! sandbox and records what was sent. `system_mode/ssh.rs` has tests with a real ssh.
@@ -11,7 +11,7 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox};
 use serde_json::Value;
 
-/// This machine and another one.
+/// This machine and another machine.
 struct Machines {
     here: Sandbox,
     there: Sandbox,
@@ -121,7 +121,7 @@ fn a_file_stays_here_and_what_resembles_it_is_found_there() {
     let by_environment: Ran = command.output().expect("resemble runs").into();
     assert_eq!(rows(&by_environment), rows(&ran));
 
-    // Only the digest of the file was sent, and neither its path nor its bytes.
+    // Only the digest of the file was sent. Its path and its bytes were not sent.
     let asked = machines.asked();
     assert!(asked.contains("\"digest\""));
     for secret in [
@@ -140,7 +140,7 @@ fn a_file_stays_here_and_what_resembles_it_is_found_there() {
 }
 
 /// A path in a question names a file of this machine. The file at the same path of the other
-/// machine is another file, so it may be listed as identical to the first.
+/// machine is another file. So it can be listed as identical to the file of this machine.
 #[test]
 fn a_path_is_that_of_the_machine_where_it_is_named() {
     let machines = Machines::new();

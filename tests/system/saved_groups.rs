@@ -8,8 +8,8 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox};
 use serde_json::Value;
 
-/// Makes versions, copies, parts with their whole, an archive of some files, and an archive and a
-/// mail whose members are similar.
+/// Makes versions, copies, and parts together with the whole. Also makes an archive of some files,
+/// and an archive and a mail whose members are similar.
 fn mixed_tree(sandbox: &Sandbox) {
     let report = prose(1, 20_000);
     for at in 0..4u64 {
@@ -43,7 +43,7 @@ fn mixed_tree(sandbox: &Sandbox) {
     let notes = [edited(&note, 9, 2), edited(&note, 30, 2)];
     let notes: Vec<(&str, &[u8])> = [("x.txt", &notes[0][..]), ("y.txt", &notes[1])].into();
     sandbox.write("work/notes.eml", mail("notes", &notes));
-    // Each file gets another modification time.
+    // Each file gets a different modification time.
     let ran = sandbox.resemble(["dump", "--canonical", "tree", "--local"]);
     let day = Duration::from_secs(86_400);
     let begin = SystemTime::UNIX_EPOCH + day * 15_000;

@@ -1,5 +1,5 @@
-//! Tests transient failures, such as a lack of descriptors, while the daemon reads its tree.
-//! Meanwhile the daemon must report them, and afterwards the index must be right.
+//! Tests transient failures, such as a lack of descriptors, while the daemon reads its tree. During
+//! such a failure, the daemon must report it. Afterwards, the index must be right.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,7 +10,7 @@ use resemble_testutil::office::docx;
 use resemble_testutil::prose::{prose, sentences};
 use resemble_testutil::{Daemon, Mounted, PATIENCE, Sandbox, is_installed, skipped};
 
-/// Asks for the status until it is as wanted. If the question fails, it is asked again.
+/// Asks for the status until the status is as wanted. If the question fails, asks again.
 fn status_when(sandbox: &Sandbox, is_wanted: impl Fn(&serde_json::Value) -> bool) {
     let began = Instant::now();
     let mut last = String::new();
@@ -41,8 +41,8 @@ fn never_wrong(sandbox: &Sandbox, daemon: &Daemon<'_>) {
     }
 }
 
-/// Returns the number of descriptors that the daemon has open without questions. The minimum of
-/// several looks is taken, because a connection may be closed a moment late.
+/// Returns the number of descriptors that the daemon has open while it answers no question. It
+/// counts several times and takes the minimum, because a connection may be closed a moment late.
 fn descriptors_at_rest(daemon: &Daemon<'_>) -> u64 {
     let looks = (0..5).map(|_| {
         daemon.status();

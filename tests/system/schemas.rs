@@ -89,7 +89,7 @@ impl StrictSchema {
             );
             let is_refused = !self.document.is_valid(&missing);
             // A conflict without another file has no figures, and parameters may lack `relation`.
-            // So these fields are not required there.
+            // So the schema does not require these fields there.
             let may_lack = what.contains("--conflicts") || object == "/parameters";
             let is_owed = ALWAYS.contains(&&*name) && !may_lack;
             assert!(is_refused || !is_owed, "{place} is missing");
@@ -162,7 +162,8 @@ fn keep_first(value: &mut Value) {
     }
 }
 
-/// Collects all fields of a document: the JSON pointer of the object, and the name of the field.
+/// Collects all fields of a document. A field is given as the JSON pointer of its object and its
+/// name.
 fn list_fields(value: &Value, at: &str, fields: &mut Vec<(String, String)>) {
     match value {
         Value::Object(object) => {
@@ -193,8 +194,8 @@ fn forbid_others(schema: &mut Value) {
     }
 }
 
-/// Makes versions, parts, copies, links, documents, archives, names of any bytes, and unreadable
-/// files.
+/// Makes versions, parts, copies, links, documents, archives, unreadable files, and files with
+/// names of any bytes.
 fn mixed_tree(sandbox: &Sandbox) {
     let text = prose(1, 20_000);
     for version in 0..4 {
@@ -231,7 +232,7 @@ fn mixed_tree(sandbox: &Sandbox) {
     link("a/only.txt", "b/linked.txt").expect("a hard link");
     let conflict = "a/v1.sync-conflict-20240131-101112-ABCDEF7.txt";
     sandbox.write(conflict, edited(&text, 8, 3));
-    // This file and its conflicting copy are too small to be judged.
+    // The file and its conflicting copy are too small to be judged.
     sandbox.write("a/s.txt", "one");
     sandbox.write("a/s.sync-conflict-20240131-101112-ABCDEF7.txt", "two");
     for (target, name) in [("nowhere", "a/link"), ("gone.txt", "a/gone")] {
@@ -255,7 +256,7 @@ const BY_DAEMON: [&str; 7] = [
     "watch-list",
 ];
 
-/// A schema, and a question whose answer must be valid by it.
+/// A schema, and a question whose answer must be valid by the schema.
 const QUESTIONS: [(&str, &str); 41] = [
     ("find", "find tree/a/v1.txt --in tree"),
     (

@@ -19,8 +19,8 @@ fn home() -> Sandbox {
     sandbox
 }
 
-/// Puts a script called `systemctl` into a folder of the PATH. It records its arguments and then
-/// runs `script`.
+/// Puts a script called `systemctl` into a folder of the PATH. The program records its arguments
+/// and then runs `script`.
 fn systemctl(sandbox: &Sandbox, script: &str) {
     let path = sandbox.path("bin/systemctl");
     let log = sandbox.path("systemctl.log");
@@ -29,7 +29,7 @@ fn systemctl(sandbox: &Sandbox, script: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("to be run");
 }
 
-/// Simulates the systemd of a user: it starts and ends the daemon. It has no installed units.
+/// Simulates the systemd of a user, which starts and ends the daemon. No units are installed.
 fn systemd(sandbox: &Sandbox) {
     let resembled = sandbox.program("resembled");
     let config = sandbox.path("home/.config/resemble/resembled.toml");
@@ -95,7 +95,7 @@ fn one_command_without_systemd_and_one_takes_it_back() {
         made(&sandbox),
         [".config/resemble/resembled.toml", "Similar"]
     );
-    // A second setup changes nothing that is done already, and adds another folder.
+    // A second setup adds another folder. It changes nothing that the first setup has done.
     fs::create_dir(sandbox.path("home/mail")).expect("a folder");
     let again = setup(&sandbox, &["--yes", "docs", "mail"]);
     assert_eq!(again.code, 0, "{again:?}");
@@ -107,7 +107,8 @@ fn one_command_without_systemd_and_one_takes_it_back() {
         again.text().contains("docs is watched already"),
         "{again:?}"
     );
-    // With several roots the view has a folder for each of them. The printed path must include it.
+    // With several roots, the view has a folder for each root. The printed path must include this
+    // folder.
     let said = again.text();
     let line = said.lines().find(|line| line.contains("/FILE/.similar"));
     let place = line.and_then(|line| line.trim_start().strip_prefix("ls "));
@@ -148,7 +149,7 @@ fn a_folder_that_was_removed_is_set_up_again() {
     assert_eq!(again.code, 0, "{again:?}");
     assert_eq!(sandbox.resemble(["sync"]).code, 0);
     let status = sandbox.resemble(["status"]).text();
-    // It is watched with the patterns of the new configuration.
+    // The folder is watched with the patterns of the new configuration.
     let line = status.lines().find(|line| line.contains("home/docs"));
     assert!(
         line.is_some_and(|line| line.contains("without .cache")),
@@ -185,7 +186,8 @@ fn what_others_made_stays() {
     );
 }
 
-/// If the user has a systemd, the daemon is a unit. The unit is written if none is installed.
+/// If the user has a systemd, the daemon runs as a unit. The unit is written if it is not
+/// installed.
 #[test]
 fn a_unit_where_there_is_systemd() {
     if !fuse_works() {
@@ -237,7 +239,7 @@ fn a_daemon_that_ends_at_once_says_why() {
     let config = sandbox.path("home/.config/resemble");
     fs::create_dir_all(&config).expect("a folder");
     fs::write(config.join("resembled.toml"), "colour = 3\n").expect("a file");
-    // The first call of `program` builds the program, which must not count for the measured time.
+    // The first call of `program` builds the program. This must not be part of the measured time.
     drop(sandbox.program("resemble"));
     let begun = Instant::now();
     let ran = setup(&sandbox, &["--yes", "docs"]);
@@ -250,7 +252,8 @@ fn a_daemon_that_ends_at_once_says_why() {
     assert_eq!(setup(&sandbox, &["--undo"]).code, 0);
 }
 
-/// Without FUSE, setup still starts a daemon that watches, and says why there is no view.
+/// Without FUSE, setup still starts a daemon that watches folders. It explains why there is no
+/// view.
 #[test]
 fn without_a_view_it_says_what_is_missing() {
     if !rustix::process::geteuid().is_root() {
@@ -278,8 +281,8 @@ fn without_a_view_it_says_what_is_missing() {
     assert_eq!(made(&sandbox), [""; 0]);
 }
 
-/// At a terminal, setup asks three questions. Those about systemd and the desktop are skipped if
-/// these are missing. Without a terminal, setup asks nothing.
+/// At a terminal, setup asks three questions. The questions about systemd and the desktop are
+/// skipped if systemd or the desktop is missing. Without a terminal, setup asks nothing.
 #[test]
 fn questions_need_a_terminal() {
     let sandbox = home();

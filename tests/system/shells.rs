@@ -149,8 +149,8 @@ fn fish_leads_to_the_view() {
     the_real_paths_lead_to_the_view("fish");
 }
 
-/// Tab completes `.similar` after a file, and the entries in it. An alias and a function of the
-/// user are kept.
+/// The tab key completes `.similar` after a file, and the entries in `.similar`. An alias and a
+/// function of the user are kept.
 #[test]
 fn bash_completes_and_keeps_what_the_user_has() {
     if !fuse_works() {
@@ -198,7 +198,7 @@ fn fish_completes() {
     assert_eq!(daemon.stop(), 0);
 }
 
-/// If no argument names `.similar`, no process of ours is started.
+/// If no argument names `.similar`, the functions start no process of `resemble`.
 #[test]
 fn other_commands_cost_nothing() {
     let sandbox = home();

@@ -1,5 +1,5 @@
-//! Names are exchanged between the check of a file and its opening. Files outside of the tree must
-//! never be opened.
+//! Tests that files outside of the tree are never opened, even if names are exchanged between the
+//! check of a file and its opening.
 //!
 //! `RESEMBLE_SWAPS=1000000` makes more exchanges (`just torture`).
 
@@ -38,7 +38,7 @@ fn nothing_outside_is_opened_while_names_change_places() {
     daemon.assert_true();
     eprintln!("names changed places {swapped} times; overlay and commands looked {looks:?} times");
     assert_eq!(swaps.opened(), [""; 0], "nobody has any business there");
-    // As a control, a file outside of the tree is read here. This must be noticed.
+    // As a control, the test itself reads a file outside of the tree. The test must notice this.
     fs::read(sandbox.path("outside/place/file")).expect("a file");
     assert_eq!(swaps.opened().len(), 1);
 }

@@ -1,5 +1,6 @@
-//! Users here are threads. On Linux ids belong to a thread, so a thread can become a user in
-//! microseconds. It then opens files, connects to sockets and reads the view as that user.
+//! Tests system mode. Users are threads here. On Linux, each thread has its own user ids, so a
+//! thread can become a user in microseconds. It then opens files, connects to sockets and reads the
+//! view as that user.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -28,7 +29,7 @@ mod timing;
 mod trees;
 mod units;
 
-/// Ids of a user.
+/// The ids of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct User {
     uid: u32,
@@ -36,7 +37,7 @@ struct User {
     groups: &'static [u32],
 }
 
-/// The group that may control the daemon.
+/// The group whose members are allowed to control the daemon.
 const CONTROL_GROUP: u32 = 6900;
 
 /// The user and the group of the daemon.
@@ -87,7 +88,7 @@ fn as_user<T: Send>(user: User, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Mounts a file system in memory, which all users may enter.
+/// Mounts a file system in memory that all users can enter.
 fn open_disk(at: &str) -> Mounted {
     let options = c"mode=0755,size=512m";
     rustix::mount::mount("tmpfs", at, "tmpfs", MountFlags::empty(), options).expect("a disk");
@@ -119,7 +120,7 @@ fn disks_of(name: &str) -> Option<[Mounted; 2]> {
 }
 
 /// Adds the users `share-one` and `share-two` to the lists of users and groups. The new lists are
-/// in `folder`, and are mounted over the old ones in this mount namespace only.
+/// in `folder`. They are mounted over the old lists in this mount namespace only.
 fn accounts(folder: &Path) {
     let [one, another] = [USERS[0], USERS[1]];
     let lists = [
@@ -146,8 +147,8 @@ fn accounts(folder: &Path) {
     }
 }
 
-/// Makes four equal files in the shared folder: one for all users, one for each of two users, and
-/// one for a group of the second user. Returns their content.
+/// Makes four equal files in the shared folder. One can be read by all users, two by one user each,
+/// and one by a group of the second user. Returns their content.
 fn shared_files() -> Vec<u8> {
     let text = prose(5, 9_000);
     let files = [
@@ -165,7 +166,7 @@ fn shared_files() -> Vec<u8> {
     text
 }
 
-/// A server of another program, which is killed when this is dropped.
+/// A server of another program. It is killed when this value is dropped.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -175,7 +176,7 @@ impl Drop for Ended {
     }
 }
 
-/// Asks a server that was just started until it answers.
+/// Repeats a question to a server that was just started until it answers.
 fn until_let_in(ask: impl Fn() -> Ran, log: &str) {
     let began = Instant::now();
     loop {
@@ -232,7 +233,7 @@ impl Server {
         server
     }
 
-    /// Returns a command for `resembled --system` with a state folder of the test.
+    /// Returns a command for `resembled --system` with the state folder of the test.
     fn command(arguments: &[&str]) -> Command {
         let mut command = Sandbox::new().program("resembled");
         let user = format!("{}:{}", DAEMON.0, DAEMON.1);
@@ -268,7 +269,8 @@ impl Drop for Server {
     }
 }
 
-/// An answer of the daemon: its lines unchanged, and their parsed rows and failure.
+/// An answer of the daemon: its unchanged lines, and the rows and the failure that were parsed from
+/// them.
 #[derive(Debug, Default, PartialEq)]
 struct Answer {
     lines: Vec<String>,
@@ -291,13 +293,13 @@ impl Answer {
         answer
     }
 
-    /// The kind of failure.
+    /// Returns the kind of the failure.
     fn kind(&self) -> &str {
         let failed = self.failed.as_ref();
         failed.map_or("", |failed| failed["kind"].as_str().unwrap_or("?"))
     }
 
-    /// The paths of the rows.
+    /// Returns the paths of the rows.
     fn paths(&self) -> Vec<&Path> {
         let rows = self.rows.iter();
         rows.map(|row| Path::new(row["path"].as_str().expect("a row with a path")))
@@ -330,7 +332,7 @@ fn opens(path: &Path) -> bool {
     fs::File::open(path).is_ok()
 }
 
-/// All files of a tree, as root sees them.
+/// Returns all files of a tree, as root sees them.
 fn files(tree: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![tree.to_path_buf()];

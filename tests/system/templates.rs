@@ -6,8 +6,8 @@ use rustix::fs::inotify;
 use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Sandbox, fuse_works, names};
 
-/// Makes pages that begin with the same long preamble, followed by a text of their own. `page-0b`
-/// is a version of `page-0`.
+/// Makes pages that begin with the same long preamble. A different text follows on each page.
+/// `page-0b` is a version of `page-0`.
 fn pages(sandbox: &Sandbox) {
     let preamble = prose(1, 9_000);
     for page in 0..6 {
@@ -102,7 +102,7 @@ fn a_template_takes_effect_everywhere_at_once_and_reads_nothing() {
     }
     assert_eq!(reads(&daemon), read);
     // Nothing is read again because of the template. Only these files were opened: those from which
-    // it was marked, the subjects of questions, and those of a listed pair.
+    // the template was marked, the subjects of questions, and the files of a listed pair.
     let mut opened = opens.heard();
     let read = ["page-0.html", "page-0b.html", "page-1.html", "page-2.html"];
     opened.retain(|name| !read.contains(&&name[..]));
@@ -147,7 +147,7 @@ fn a_template_takes_effect_everywhere_at_once_and_reads_nothing() {
     fs::remove_file(sandbox.tree("payload-of-2.txt")).expect("gone");
     daemon.sync();
 
-    // The command removes the template without asking the daemon, and the daemon notices that.
+    // The command removes the template without asking the daemon. The daemon notices the removal.
     sandbox
         .resemble(["templates", "unmark", "preamble", "--local"])
         .success();

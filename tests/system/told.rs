@@ -19,7 +19,7 @@ use crate::schemas::StrictSchema;
 const HOSTILE: &[u8] =
     b"-rf\nBcc: all@example.org\r\n\n$(touch pwned)`touch pwned`;touch pwned\x1b[2J\xff.txt";
 
-/// A sandbox whose tree has a single text, and a configuration for the daemon.
+/// A sandbox whose tree has a single text. It also has a configuration for the daemon.
 struct Place {
     sandbox: Sandbox,
     text: Vec<u8>,
@@ -43,12 +43,12 @@ impl Place {
         daemon
     }
 
-    /// Makes a file that resembles the text, which causes one alert. Then removes that file.
+    /// Makes a file that resembles the text. This causes one alert. Then removes the file.
     fn alert(&self, daemon: &Daemon<'_>, name: impl AsRef<OsStr>) {
         let name = PathBuf::from(name.as_ref());
         self.sandbox.write(name, edited(&self.text, 1, 3));
         daemon.sync();
-        // The file is removed, because a file that stays would be part of the next alert.
+        // If the file stayed, it would be part of the next alert.
         for entry in fs::read_dir(self.sandbox.tree("")).expect("the tree") {
             let path = entry.expect("an entry").path();
             if path != self.sandbox.tree("original.txt") {
@@ -69,7 +69,7 @@ impl Place {
         follow.spawn().expect("it runs")
     }
 
-    /// A script in the sandbox.
+    /// Writes a script into the sandbox.
     fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.sandbox.path(name);
         fs::write(&path, text).expect("a script");
@@ -158,7 +158,7 @@ fn who_follows_hears_each_alert_once_whatever_happens_to_the_daemon() {
     assert_eq!(numbers(&lines), [3, 4]);
     again.kill().expect("it runs");
     again.wait().expect("it ends");
-    // Earlier alerts.
+    // `--since` accepts the number of an alert, an age or a date.
     let since = |when: &str| {
         let args = ["alerts", "--since", when, "--format", "json"];
         let ran = place.sandbox.resemble(args);
@@ -295,8 +295,8 @@ fn a_sink_that_fails_or_hangs_holds_up_no_other_and_loses_nothing() {
     drop(daemon);
 }
 
-/// If a user has acknowledged a content, it raises no alert until it changes. This holds even after
-/// a rename or a restart. The change itself raises no alert, as without the mark.
+/// If a user has acknowledged a content, it raises no alert until it changes. This is so even after
+/// a rename or a restart. The change itself raises no alert, just as for a file without the mark.
 #[test]
 fn what_was_seen_is_no_news_until_it_changes() {
     let place = Place::new("");
@@ -319,13 +319,13 @@ fn what_was_seen_is_no_news_until_it_changes() {
     assert_eq!(marked.text().lines().count(), 1, "{}", marked.text());
     daemon.kill();
     let daemon = place.daemon();
-    // The same content is written under another name. If it had not been acknowledged, it would
-    // raise an alert.
+    // The same content is written under another name. If the content had not been acknowledged, it
+    // would raise an alert.
     fs::remove_file(sandbox.tree("near.txt")).expect("a file");
     sandbox.write("copy/of-near.txt", edited(&place.text, 1, 3));
     daemon.sync();
     assert_eq!(count(), 1, "seen");
-    // The edit did not make the files alike.
+    // The files were similar before the edit, so the edit raises no alert.
     let longer = [edited(&place.text, 1, 3), prose(9, 1000)].concat();
     sandbox.write("copy/of-near.txt", longer.clone());
     daemon.sync();
@@ -367,9 +367,9 @@ fn what_was_seen_is_no_news_until_it_changes() {
     assert_eq!(count(), before, "a copy of a member of the group");
 }
 
-/// There are 10,000 alerts for a sink that was not available, and for one with a limited rate. They
-/// are delivered as summaries. The rest of a limited sink waits for the end of a minute, which is
-/// only tested with a simulated clock.
+/// There are 10,000 alerts for a sink that was not available, and for a sink with a limited rate.
+/// They are delivered as summaries. The rest of the alerts for a limited sink waits for the end of
+/// a minute. That is tested only with a simulated clock.
 #[test]
 fn a_flood_is_told_in_part() {
     let place = Place::new("");

@@ -1,11 +1,11 @@
 //! Runs storms of changes that `resemble_testutil::churn` makes. (`storms` uses another generator.)
-//! After `sync`, the live index must equal that of a fresh scan, even if the daemon fails during
-//! the storm.
+//! After `sync`, the live index must equal the index of a fresh scan, even if the daemon fails
+//! during the storm.
 //!
 //! `just torture` runs long storms: `RESEMBLE_TORTURE=50` storms of `RESEMBLE_TORTURE_STEPS=100000`
 //! steps each. Their seeds begin at `RESEMBLE_TORTURE_FIRST`. `RESEMBLE_TORTURE_SMALLER=SEED`
-//! minimizes a storm that fails: it leaves out steps while the storm still fails. With
-//! `RESEMBLE_TORTURE_MINUTES=30` a daemon follows 500 steps a second for that time.
+//! minimizes a storm that fails: steps are left out as long as the storm still fails. With
+//! `RESEMBLE_TORTURE_MINUTES=30`, a daemon follows 500 steps a second for 30 minutes.
 
 use std::fmt;
 use std::path::Path;
@@ -16,7 +16,7 @@ use resemble_testutil::random::Random;
 use resemble_testutil::{Daemon, Differences, Sandbox, asked_for, is_installed, skipped};
 use rustix::process::Signal;
 
-/// Steps between two comparisons.
+/// The number of steps between two comparisons.
 const ROUND: usize = 2_500;
 
 /// A failure of the daemon in the second half of a round.
@@ -54,8 +54,8 @@ impl Fault {
     }
 }
 
-/// Starts a daemon. With `few` it gets so few watches that it polls most folders. Returns `None` if
-/// the limit of watches cannot be set.
+/// Starts a daemon. With `few`, the daemon gets so few watches that it polls most folders. Returns
+/// `None` if the limit of watches cannot be set.
 fn start(sandbox: &Sandbox, few: bool) -> Option<Daemon<'_>> {
     if !few {
         return Some(sandbox.daemon([""; 0]));
@@ -72,7 +72,7 @@ fn start(sandbox: &Sandbox, few: bool) -> Option<Daemon<'_>> {
 #[derive(Debug, Default)]
 struct Outcome {
     differences: Differences,
-    /// For each round, the time that `sync` took at its end.
+    /// The time that `sync` took at the end of each round.
     converged: Vec<Duration>,
     faults: [usize; Fault::ALL.len()],
 }
@@ -131,8 +131,8 @@ struct Storm<'a> {
 }
 
 impl<'a> Storm<'a> {
-    /// Returns a plan with all profiles. Every other storm has a single thread, so that it can be
-    /// minimized. In every fifth storm the daemon has few watches.
+    /// Returns a plan with all profiles. Every second storm has a single thread, so that it can be
+    /// minimized. In every fifth storm, the daemon has few watches.
     fn of(seed: u64) -> Storm<'a> {
         Storm {
             seed,
@@ -204,7 +204,7 @@ fn each_profile_alone_and_all_together_end_as_a_fresh_scan() {
     if !outcome.is_right() {
         failed.push(format!("all, seed 99: {}", outcome.differences));
     }
-    // With few watches most folders are polled. Renames in them cause no events.
+    // With few watches, most folders are polled. Renames in these folders cause no events.
     let few = Storm {
         faults: false,
         ..Storm::of(5010)
@@ -236,7 +236,7 @@ fn faults_in_a_storm_leave_the_index_of_a_fresh_scan() {
     }
 }
 
-/// The long test has 200,000 files in the folder.
+/// In the long test, the folder has 200,000 files.
 #[test]
 fn many_files_in_one_folder_are_followed() {
     let many = if asked_for::<u64>("RESEMBLE_TORTURE").is_some() {
@@ -329,11 +329,11 @@ fn directories_in(tree: &Path) -> u64 {
     1 + below.map(|dir| directories_in(&dir.path())).sum::<u64>()
 }
 
-/// While the tree does not grow, the daemon must use hardly more resources in the second half of
-/// the time than in the first.
+/// While the tree does not grow, the use of resources by the daemon must hardly grow from the first
+/// half of the time to the second half.
 #[test]
 fn what_a_daemon_uses_levels_off() {
-    /// Steps a second.
+    /// The number of steps per second.
     const PACE: u64 = 500;
     const TICK: Duration = Duration::from_millis(100);
     let minutes = asked_for::<u64>("RESEMBLE_TORTURE_MINUTES");

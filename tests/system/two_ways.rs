@@ -63,7 +63,7 @@ fn the_same_question_has_the_same_bytes_for_an_answer() {
     same_both_ways(&sandbox, questions, &formats);
 }
 
-/// `groups --files-from` folds lists of hits into a line for each cluster. The output is the same
+/// `groups --files-from` reduces lists of hits to one line for each cluster. The output is the same
 /// with and without a daemon.
 #[test]
 fn folded_lists_have_the_same_bytes_too() {
@@ -156,7 +156,8 @@ fn reports_have_the_same_bytes_too() {
     let mut like = ask(&["dirs"], &[&tree]);
     like.extend(["--of".into(), first.clone()]);
     let compare = ask(&["compare"], &[&first, &second]);
-    // For text the command requests fewer rows than for a document, so text is compared, too.
+    // For text output, the command requests fewer rows than for a JSON document. So text output is
+    // compared, too.
     same_both_ways(&sandbox, vec![compare.clone()], &["text"]);
     let exact = ["compare", "--min", "80%", "--names", "--exact"];
     let cut = ["compare", "--exclude", "v1*", "--top", "3"];
@@ -180,7 +181,7 @@ fn reports_have_the_same_bytes_too() {
         ask(&["groups", "--only", "near", "--top", "3"], &[&tree]),
         of,
     ];
-    // All other formats are made from the same document as JSON.
+    // All other formats are made from the same document as the JSON output.
     same_both_ways(&sandbox, questions, &["json"]);
 }
 
@@ -340,7 +341,7 @@ fn templates_count_in_dirs_and_compare() {
         sandbox.write(format!("first/page-{page}.html"), text(100 + page));
         sandbox.write(format!("second/page-{page}.html"), text(200 + page));
     }
-    // These two files have common text that is not in the template. It still counts.
+    // These two files have common text that is not in the template. This text still counts.
     sandbox.write("first/real.txt", prose(7, 8_000));
     sandbox.write("second/real.txt", edited(&prose(7, 8_000), 1, 2));
     let daemon = sandbox.daemon([""; 0]);
@@ -383,7 +384,8 @@ fn templates_count_in_dirs_and_compare() {
     let row = page(&compare_after);
     // Two files at the same path are in the class `edited`, whatever their score.
     assert_eq!(row["class"], "edited");
-    // Of the template, only chunks that also have other text are still counted.
+    // Of the chunks with text of the template, only those that also have other text are still
+    // counted.
     assert!(share(&row) < 0.4, "{row}");
     let bytes = |answer: &serde_json::Value| answer["summary"]["bytes_a_in_b"].as_u64();
     assert!(
@@ -395,8 +397,8 @@ fn templates_count_in_dirs_and_compare() {
     assert_eq!(both(), (dirs_before, compare_before));
 }
 
-/// If nothing is found, both the document and the note state the number of files that were
-/// compared.
+/// If nothing is found, the JSON document and the note on standard error state the number of files
+/// that were compared.
 #[test]
 fn nothing_found_is_the_same_answer() {
     let sandbox = Sandbox::new();
@@ -485,7 +487,7 @@ fn our_own_folders_are_left_out_by_both() {
 }
 
 /// Asks a question in three ways: by the daemon, by the command with its cache, and by the command
-/// without a cache. All must give the same bytes and the same exit code.
+/// without a cache. The three answers must have the same bytes and the same exit code.
 fn same_both_ways(sandbox: &Sandbox, questions: Vec<Vec<OsString>>, formats: &[&str]) {
     for question in questions {
         let formats = match question[0].to_str() {

@@ -5,8 +5,8 @@ use std::process::Command;
 use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox, fuse_works, skipped};
 
-/// An ordinary user mounts the view through fusermount3. The test runs in its own mount namespace,
-/// in which all users may open `/dev/fuse`, as on a desktop.
+/// An ordinary user mounts the view through fusermount3. The test runs in its own mount namespace.
+/// There, all users can open `/dev/fuse`, as on a desktop.
 #[test]
 fn an_ordinary_user_mounts_through_fusermount3() {
     if !fuse_works() {

@@ -51,8 +51,8 @@ fn a_rewrite_that_is_dated_back_is_read_wherever_its_folder_goes() {
     }
     daemon.assert_true();
     assert_eq!(daemon.stop(), 0);
-    // After a start the daemon must not trust modification times, either, because it was not
-    // running when the files changed.
+    // After a start, the daemon must also not trust modification times, because it was not running
+    // when the files changed.
     for n in 0..30 {
         let folder = sandbox.tree(format!("{n}/z"));
         rewrite(&folder.join("c/f"), 2_000 + n);
@@ -169,9 +169,9 @@ fn a_link_above_a_root_leads_nowhere() {
     assert_eq!(state().as_deref(), Some("live"));
 }
 
-/// A disk is unmounted, and another one is mounted at its path before the daemon checks the mounts.
-/// The kernel gives both disks the same device and inode numbers. (The fault that this test is
-/// about is a race. Only the daemon's own test of this name reproduces it reliably.)
+/// A disk is unmounted, and another disk is mounted at its path before the daemon checks the
+/// mounts. The kernel gives both disks the same device and inode numbers. (The fault under test is
+/// a race. Only the daemon's own test of the same name reproduces the race reliably.)
 #[test]
 fn a_disk_in_the_place_of_another_is_watched() {
     let sandbox = Sandbox::new();

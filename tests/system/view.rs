@@ -43,7 +43,7 @@ fn view_of(sandbox: &Sandbox) -> PathBuf {
     sandbox.path("run/resemble/view")
 }
 
-/// Returns the contents of all regular files below a folder; links are not followed.
+/// Returns the contents of all regular files below a folder. Links are not followed.
 fn contents(folder: &Path) -> BTreeSet<Vec<u8>> {
     let mut contents = BTreeSet::new();
     for name in names(folder) {
@@ -103,8 +103,8 @@ fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     );
 }
 
-/// Listings show `.similar` under another name, which file managers do not hide. The name is set by
-/// `--similar-name` or by the key `similar-name`, and applies to every view of the daemon.
+/// Listings show `.similar` under another name, which file managers do not hide. The option
+/// `--similar-name` or the key `similar-name` sets this name for every view of the daemon.
 #[test]
 fn a_name_that_file_managers_show() {
     if !fuse_works() {
@@ -210,7 +210,7 @@ fn a_view_among_the_files_is_worth_a_warning() {
     assert_eq!(listing(point.join("report.txt")).len(), 2);
     let warnings = |log: String| log.matches("may delete the originals").count();
     assert_eq!(warnings(sandbox.log()), 1, "{}", sandbox.log());
-    // If a request mounts the view there, the answer has the warning.
+    // If a request mounts the view at such a place, the answer has the warning.
     sandbox.resemble(["view", "off"]).success();
     let asked = sandbox.resemble(["view".as_ref(), "on".as_ref(), point.as_os_str()]);
     assert_eq!(warnings(asked.success().err), 1);
@@ -229,8 +229,8 @@ fn duplicate_finders_leave_the_originals() {
             continue;
         }
         let sandbox = home();
-        // jdupes keeps the first of several equal files, in the order of their names. So the link
-        // gets a name before all other names.
+        // jdupes sorts equal files by name and keeps the first one. So the link gets a name that
+        // sorts before all other names.
         let link = sandbox.path("home/A view");
         let _daemon = watching(&sandbox, &[OsStr::new("--link"), link.as_os_str()]);
         let files = sandbox.path("home");
@@ -379,7 +379,7 @@ fn a_view_is_no_place_to_look_in() {
             }
         }
     }
-    // The links of a listing lead to real files, and a FILE may be any bytes.
+    // The links of a listing lead to real files. A FILE can be any bytes.
     let listed = listing(format!("{link}/report.txt"));
     let copy = format!("{link}/report.txt/.similar/{}", listed[1]);
     let bytes = format!("{link}/report.txt/report.txt");

@@ -1,4 +1,4 @@
-//! Connects to a daemon, and checks that it is the one that was named.
+//! Connects to a daemon, and checks that the user named this daemon.
 
 use std::path::{Path, PathBuf};
 
@@ -22,8 +22,8 @@ pub fn own_daemon(env: &Env, global: &Global) -> CliResult<Client> {
     own_socket(env, global).and_then(|socket| connect_to_own(env, global, &socket))
 }
 
-/// Returns whether a daemon must answer: the one of `--socket`, or one of another machine. For any
-/// other daemon this process can answer.
+/// Returns whether a daemon must answer. This holds for the daemon of `--socket` and for a daemon
+/// of another machine. In place of any other daemon, this process can answer.
 pub fn is_daemon_required(env: &Env, global: &Global) -> bool {
     global.socket.is_some() || env.resemble_socket.as_deref().is_some_and(is_remote)
 }
@@ -35,8 +35,8 @@ pub fn is_daemon_named(env: &Env, global: &Global) -> bool {
     is_socket_named || global.state.is_some() || env.resemble_state.is_some()
 }
 
-/// Connects to the user's daemon, or else to the system's daemon. Also returns whether it is the
-/// system's.
+/// Connects to the user's daemon, or else to the system's daemon. Also returns whether this is the
+/// system's daemon.
 pub fn whose_daemon(env: &Env, global: &Global) -> CliResult<(Client, bool)> {
     whose(env, global, |socket| connect_to_own(env, global, socket))
 }
@@ -85,7 +85,7 @@ fn connect(socket: &Path) -> CliResult<Client> {
     })
 }
 
-/// Connects to the daemon at a socket, if its state folder is the one that was named.
+/// Connects to the daemon at a socket, if its state folder is the folder that was named.
 fn connect_to_own(env: &Env, global: &Global, socket: &Path) -> CliResult<Client> {
     let client = connect(socket)?;
     let named = global.state.as_deref().or(env.resemble_state.as_deref());

@@ -1,12 +1,12 @@
 //! Scans the named paths, then answers from this process's index.
 //!
 //! 1. The subjects of a `find` are scanned together with the directories. So a hard link of an
-//!    indexed file is recognized, and a second question about a large file reads nothing.
+//!    indexed file is recognized. A second question about a large file reads nothing.
 //! 2. Most unreadable files and directories are named by the answer, because the question knows
 //!    what `--exclude` leaves out. This module adds only the errors that the index cannot store.
-//! 3. An unusable cache costs only time, and one line on standard error has the reason. If the
-//!    cache turns out to be damaged during a question, it is replaced, and the question is asked
-//!    again (`Local::on_sound`).
+//! 3. An unusable cache costs only time. One line on standard error gives the reason. If the cache
+//!    turns out to be damaged during a question, it is replaced. Then the question is asked again
+//!    (`Local::on_sound`).
 
 use std::io;
 use std::ops::ControlFlow;
@@ -59,7 +59,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// Opens the index in the file `cache`, or makes one in memory.
+    /// Opens the index in the file `cache`, or makes an index in memory.
     pub fn open(
         ui: &mut Ui,
         env: &Env,
@@ -99,7 +99,7 @@ impl Local {
             templates,
             params: *params,
             // A scan extracts the parts of each file once. A question may need the parts of a
-            // subject again and again, so those that were extracted last are kept in memory.
+            // subject again and again. So the parts that were extracted last are kept in memory.
             part_reader: part_reader.map(|reader| Arc::new(RecentParts::new(reader)) as _),
             scratch,
             errors: Vec::new(),
@@ -273,7 +273,8 @@ impl Local {
     }
 
     /// Returns the sets of identical files without using the index. Returns `None` if the index has
-    /// the paths. In that case this function has scanned them, and the caller must ask the index.
+    /// the paths. In that case this function has scanned the paths, and the caller must ask the
+    /// index.
     pub(super) fn identical(
         &mut self,
         ui: &Ui,
@@ -356,8 +357,8 @@ impl Local {
         self.index.close();
     }
 
-    /// Adds to an answer what the last scan found: the number of files that changed while they were
-    /// read, and the errors. An error is left out if `is_named` is true for its path, because the
+    /// Adds to an answer the number of files that changed while the last scan read them, and the
+    /// errors of that scan. An error is left out if `is_named` is true for its path, because the
     /// answer already names it.
     fn add_own(
         &self,
@@ -373,8 +374,8 @@ impl Local {
     }
 }
 
-/// Returns whether a question reads posting lists. Questions about directories and groups do not,
-/// unless their memory is limited. They count the common chunks and samples themselves.
+/// Returns whether a question reads posting lists. Questions about directories and groups count the
+/// common chunks and samples themselves, unless their memory is limited.
 const fn reads_lists(request: &Request) -> bool {
     match request {
         Request::Dirs(dirs) => dirs.memory.is_some(),
@@ -383,8 +384,8 @@ const fn reads_lists(request: &Request) -> bool {
     }
 }
 
-/// Returns whether the index has a file at a path. If so, an answer names the error of that file
-/// itself.
+/// Returns whether the index has a file at a path. If so, the answer already names the error of
+/// that file.
 fn is_file(snapshot: &Snapshot, path: &Path) -> bool {
     !matches!(snapshot.file_at(path), Ok(None))
 }
@@ -444,9 +445,9 @@ impl Reply for Pieces<'_> {
     }
 }
 
-/// Returns the folder for scratch files: the one of the cache if it is writable, otherwise the
-/// system's. The system's folder is often held in memory, and scratch files are there to save
-/// memory.
+/// Returns the folder for scratch files: the folder of the cache if that is writable, otherwise the
+/// system's temporary folder. The system's folder is often held in memory, but scratch files exist
+/// to save memory.
 fn scratch_dir(cache: Option<&Path>) -> PathBuf {
     let is_writable = |folder: &&Path| {
         folder.is_dir() && access(*folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
@@ -456,8 +457,8 @@ fn scratch_dir(cache: Option<&Path>) -> PathBuf {
         .map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
-/// Returns the state folder and the cache folder, so that a scan leaves them out even if they are
-/// not in use. A folder is not returned if the user names it or something in it.
+/// Returns the state folder and the cache folder. A scan leaves them out, even if they are not in
+/// use. A folder is not returned if the user names it or something in it.
 fn own_folders(env: &Env, global: &Global, named: &[Named]) -> Vec<PathBuf> {
     let state = places::state_dir(env, global.state.as_deref()).ok();
     let own = state.into_iter().chain(places::cache_dir(env).ok());

@@ -130,17 +130,17 @@ fn add_owners(rows: &mut [AlertRow]) {
     }
 }
 
-/// What was asked, as documents have it.
+/// The parameters of the question, for documents.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct AlertsParameters<'a> {
     /// Whether the output goes on with alerts that are raised later.
     follow: bool,
-    /// Only later alerts: those after this number, or after this time.
+    /// The bound of the alerts: after this number, or at this time (UTC) and later.
     since: Option<&'a str>,
-    /// Whether text is a digest.
+    /// Whether text output is a digest.
     digest: bool,
-    /// The relations that rows have, if some were asked for.
+    /// The relations that rows may have. It is empty if every relation is allowed.
     #[serde(skip_serializing_if = "<[PairRelation]>::is_empty")]
     relation: &'a [PairRelation],
 }
@@ -172,8 +172,8 @@ fn before_now(ago: Duration) -> u64 {
     clock::now().saturating_sub(ago.as_secs())
 }
 
-/// Pauses between two attempts to reach a daemon that is gone. Each pause is twice as long as the
-/// one before, up to the longest.
+/// The first pause between two attempts to reach a daemon that is gone, and the longest one. Each
+/// pause is twice as long as the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -236,8 +236,8 @@ impl Follower {
         rows.next().transpose()
     }
 
-    /// Waits until a daemon answers. If the last number in its log is lower than `last`, the log is
-    /// a new one, and none of its alerts has been seen.
+    /// Waits until a daemon answers. If the last number in the daemon's log is lower than `last`,
+    /// the log is new. Then none of its alerts has been seen.
     fn reconnect(&mut self, env: &Env, global: &Global) -> CliResult<Client> {
         let mut pause = FIRST_PAUSE;
         loop {

@@ -1,8 +1,8 @@
 //! `resemble check`: finds near-copies of files that are about to be written or committed.
 //!
 //! It asks one `find` question for each file. It keeps the rows whose larger share is at least
-//! `--min`; text that is common to many files does not count. It drops rows of the checked file
-//! itself.
+//! `--min`, and drops rows of the checked file itself. Text that is common to many files does not
+//! count.
 
 mod baseline;
 mod git;
@@ -69,8 +69,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
         None => QuestionPaths::within(&args.within),
     };
     asked.missing.append(&mut checked.errors);
-    // The checked files are added to `looked_at`. So if a part of one cannot be read, the answer
-    // counts as incomplete.
+    // The checked files are added to `looked_at`. So the answer counts as incomplete if a part of a
+    // checked file cannot be read.
     let shown = checked.files.iter().map(|file| file.shown.clone());
     asked.looked_at = shown.collect();
     if checked.files.is_empty() {
@@ -105,7 +105,7 @@ struct NearCopyQuestion<'a> {
     files: Vec<PathBuf>,
     /// The work tree of git in which copies are searched for.
     tree: Option<WorkTree>,
-    /// The root of the work tree. Names in rows are relative to it, if the files lie in it.
+    /// The root of the work tree. In rows, the names of files below this root are relative to it.
     root: Option<PathBuf>,
     checked: CheckedFiles,
     baseline: Option<Baseline>,
@@ -192,8 +192,8 @@ impl NearCopyQuestion<'_> {
         Ok(())
     }
 
-    /// Returns whether a file may be a finding. The temporary file of a baseline that is just being
-    /// written may not be one.
+    /// Returns whether a file can be a finding. The temporary file of a baseline that is just being
+    /// written cannot be one.
     fn is_looked_at(&self, path: &Path) -> bool {
         let baseline = self.args.baseline.as_deref();
         !baseline.is_some_and(|baseline| is_replacement(path, baseline))
@@ -280,7 +280,7 @@ impl NearCopyQuestion<'_> {
     }
 }
 
-/// Returns the path that a scan did not find, if that is the error.
+/// Returns the path that a scan did not find, if the error is about such a path.
 fn vanished(error: &CliError) -> Option<&Path> {
     match error {
         CliError::Local(LocalError::Path { path, source })
@@ -312,7 +312,7 @@ impl Verb for NearCopyQuestion<'_> {
         let mut within = asked.scope();
         let mut listed = None;
         if let Some(tree) = self.tree.as_ref().filter(|_| !backend.is_daemon()) {
-            // Git lists the files that it does not ignore. This process scans only these.
+            // Git lists the files that it does not ignore. This process scans only these files.
             let files = listed.insert(tree.files(&[])?);
             files.retain(|path| self.is_looked_at(path));
             within = files.iter().map(|path| path.as_path().into()).collect();
@@ -359,7 +359,8 @@ impl Verb for NearCopyQuestion<'_> {
             }
         }
         if self.tree.is_some() && listed.is_none() {
-            // The daemon also compared files that git ignores, so its number of files is left out.
+            // The daemon also compared files that git ignores, so the number of files that it
+            // compared is left out.
             all.header.looked = None;
         }
         self.without_ignored(listed, &mut all.body.results)?;
@@ -415,7 +416,7 @@ impl NearCopyQuestion<'_> {
     fn shown_path(&self, real: &PathText, asked: &QuestionPaths) -> PathText {
         if let Some(number) = self.checked.number_of(real.as_path()) {
             let checked = &self.checked.files[number];
-            // A path that is longer than that of the copy names a member of an archive.
+            // A path that is longer than the path of the copy names a member of an archive.
             let rest = real.as_bytes().get(checked.copy.as_os_str().len()..);
             return PathText::from_bytes(
                 [checked.shown.as_bytes(), rest.unwrap_or_default()].concat(),

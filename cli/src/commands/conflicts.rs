@@ -1,8 +1,7 @@
 //! `resemble groups --conflicts`: lists the files of which sync programs kept two versions.
 //!
 //! The names identify these files, and a comparison of two files needs no index. So no daemon is
-//! asked: this process lists the names and compares the files. The figures are the ones that `why`
-//! prints.
+//! asked: this process lists the names and compares the files. `why` prints the same figures.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
@@ -36,7 +35,7 @@ use crate::question::QuestionPaths;
 use crate::ui::Ui;
 
 list_body! {
-    /// The conflicts by their paths.
+    /// The conflicts, sorted by path.
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
     pub(super) struct SyncConflicts {

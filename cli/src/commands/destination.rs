@@ -1,7 +1,7 @@
 //! The destination of a catalogue: a file, or standard output.
 //!
-//! A catalogue is sent to a pipe only after it is complete and was read back. The program that
-//! reads the pipe could not take back an incomplete one.
+//! Before a catalogue is sent to a pipe, it is completed and read back. The program that reads the
+//! pipe could not undo its work on an incomplete catalogue.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};

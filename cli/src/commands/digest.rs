@@ -1,7 +1,7 @@
 //! `resemble digest`: prints the digests of the bytes of files. Plans run it to check that a near
 //! copy has not changed.
 //!
-//! The digest is the one that names a content everywhere ([`resemble_core::hash::content`]). A
+//! Everywhere in `resemble`, this digest names a content ([`resemble_core::hash::content`]). A
 //! symbolic link is not followed, because a plan means the file at the path itself.
 
 use resemble_arguments::DigestArgs;

@@ -47,7 +47,7 @@ struct Dirs<'a> {
 impl Verb for Dirs<'_> {
     type Body = SimilarDirs;
 
-    /// Documents are compared by their texts here, as in a daemon, which has extracted them.
+    /// Documents are compared by their texts here, as in a daemon, which has extracted the texts.
     fn answering(&self) -> Answering {
         Answering {
             text: true,

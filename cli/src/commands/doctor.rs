@@ -88,8 +88,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) ->
         Err(error) => (None, vec![Check::wrong("daemon", error.to_string())]),
     };
     if is_of_system {
-        // An overlay of the system's daemon is mounted by that daemon, so a user need not be able
-        // to mount one.
+        // The system's daemon mounts its own overlay, so this user need not be able to mount an
+        // overlay.
         if status
             .as_ref()
             .is_some_and(|status| !status.mounts.is_empty())

@@ -1,8 +1,8 @@
 //! `resemble find`: lists the files similar to a file, or to standard input.
 //!
 //! Each FILE is a question of its own. The answers are printed in the order of the arguments, and
-//! `--top` limits each of them. A FILE that cannot be read is a soft error: the others are
-//! answered.
+//! `--top` limits each answer. A FILE that cannot be read is a soft error: the questions about the
+//! other FILEs are still answered.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ struct Find<'a> {
 }
 
 impl Find<'_> {
-    /// Returns the size and the date of the file at the path of a row, if it is on this machine.
+    /// Returns the size and the date of the file of a row, if the file is on this machine.
     fn file_at(&self, path: &PathText) -> Option<(u64, i64)> {
         let meta = std::fs::metadata(path.as_path()).ok();
         let file = meta.filter(|meta| meta.is_file() && !self.is_remote)?;
@@ -160,8 +160,8 @@ impl Verb for Find<'_> {
                 Err(error) => all.errors.push(error),
             }
         }
-        // Only a daemon knows when a file was first seen. These dates are added only with `-v`, so
-        // that the answer without `-v` is the same with and without a daemon.
+        // Only a daemon knows when a file was first seen. These dates are added only with `-v`. So
+        // without `-v`, the daemon and this process give the same answer.
         if ui.is_verbose() {
             let rows = &mut all.body.results;
             let paths = rows.iter().map(|row| row.path.clone()).collect();
@@ -222,7 +222,7 @@ impl Verb for Find<'_> {
     }
 
     /// Returns whether the document says how many files were compared. If the question is about
-    /// everything that the daemon watches, only the note on standard error says so.
+    /// everything that the daemon watches, only the note on standard error has this number.
     fn tells_looked(&self, backend: &Backend) -> bool {
         let given = names::as_given(&self.args.within);
         !backend.is_daemon() || self.args.selection.scope(given) != Scope::default()
@@ -241,13 +241,12 @@ fn place(row: &FindRow) -> u8 {
     }
 }
 
-/// Marks the newest of the versions and FILE, unless that is FILE: see [`times_of`] and
-/// [`newest_of`].
+/// Marks the newest version, unless FILE itself is the newest: see [`times_of`] and [`newest_of`].
 fn mark_newest(rows: &mut [DatedRow<'_>], subject: Option<(u64, i64)>) {
     let is_version = |row: &&mut DatedRow<'_>| row.file.is_some() && place(row.row) == 0;
     let mut versions: Vec<_> = rows.iter_mut().filter(is_version).collect();
-    // The rows do not have the date that FILE states. If FILE states none, the times of the files
-    // decide which of FILE and a row is newer.
+    // The rows do not have the date that FILE states. If FILE states no date, the times of the
+    // files decide whether FILE or the file of a row is newer.
     let is_stated = |row: &FindRow| {
         let stated = row.document_date.as_ref();
         stated.is_some_and(StatedDate::is_past) && row.age.newer_by != Some(DatedBy::File)

@@ -1,7 +1,7 @@
 //! `resemble groups --files-from LIST`: prints one line per cluster of a list of hits.
 //!
 //! The hits of `grep -l` are often one text in thirty versions. Here the first version in the list
-//! represents all of them. The list keeps its order, so a ranking stays a ranking. (Broder et al.
+//! represents all versions. The list keeps its order, so a ranking stays a ranking. (Broder et al.
 //! 1997, section 6, fold search results in the same way.)
 
 use std::collections::{HashMap, HashSet};
@@ -42,7 +42,8 @@ pub(super) fn run(
     let is_folder = io::Error::from(Errno::ISDIR);
     let error = |dir: Named| SoftError::of_io(dir.shown.as_path().into(), &is_folder);
     asked.missing.extend(folders.into_iter().map(error));
-    // The answer does not list the files that the filters leave out, so they are left out here.
+    // The answer does not have the files that the filters leave out, so these files are removed
+    // from the list here.
     let (filter, mut seen) = (&args.selection, HashSet::new());
     let patterns = Patterns::new(&filter.include, &filter.exclude)?;
     files.retain(|one| {

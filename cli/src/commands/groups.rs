@@ -139,7 +139,8 @@ pub(super) fn question<'a>(
 }
 
 pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
-    // With --files-from, `-0` is also about the list, so it is for every format that prints rows.
+    // With --files-from, `-0` also describes the list, so it is allowed with every format that
+    // prints rows.
     if args.files_from.is_none() {
         args.output.check("groups", true)?;
     }
@@ -216,8 +217,8 @@ impl Verb for Grouping<'_> {
         asked: &QuestionPaths,
     ) -> CliResult<Whole<Groups>> {
         let mut request = request(self.args, asked, self.of.as_ref());
-        // Holes of sparse files change the order of the sets. So the sets are cut only when their
-        // holes are known; clusters are cut when they are found.
+        // Holes of sparse files change the order of the sets. So sets are limited to `--top` only
+        // after their holes are known. Clusters are limited when they are found.
         let top = request.top;
         if request.only == OnlyGroups::Identical {
             request.top = None;
@@ -348,7 +349,7 @@ impl Verb for Grouping<'_> {
     }
 }
 
-/// Returns the identical files that have several hard links, with their number of links. A file
+/// Returns the identical files that have several hard links, each with its number of links. A file
 /// that is gone counts as having one link, as in a plan.
 fn links(groups: &Groups) -> Vec<(PathText, u64)> {
     let paths = groups.identical.iter().flat_map(|set| &set.paths);

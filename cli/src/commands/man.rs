@@ -1,8 +1,8 @@
 //! `resemble man`: makes the manual pages from the help texts.
 //!
-//! The text after the options of `--help` has the headings `Examples:` and `Exit codes:`, which
-//! become sections of the manual page. Every page also has the exit codes, the files and the
-//! environment of the whole program.
+//! In the text after the options of `--help`, the headings `Examples:` and `Exit codes:` become
+//! sections of the manual page. Every page also has the exit codes, the files and the environment
+//! of the whole program.
 
 use std::io;
 use std::path::Path;

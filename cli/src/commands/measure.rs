@@ -1,7 +1,7 @@
 //! `resemble measure`: measures pairs of files that another engine has found.
 //!
-//! It is run by programs with millions of pairs, so its input and output are binary.
-//! `docs/scale.md` defines their layout.
+//! Programs run it on millions of pairs, so its input and output are binary. `docs/scale.md`
+//! defines their layout.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};

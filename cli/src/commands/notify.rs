@@ -128,7 +128,8 @@ impl AlertNotifier {
             .last()
             .map_or(self.outlet.place().after, |row| row.seq);
         if row.seq <= last {
-            // The number of the alert is not higher than the last one, so the daemon has a new log.
+            // The number of the alert is not higher than the last number, so the daemon has a new
+            // log.
             self.rows.clear();
             self.outlet.go_on_after(row.seq - 1);
         }

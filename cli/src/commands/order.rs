@@ -1,4 +1,4 @@
-//! `resemble groups --order`: prints the names of all files, similar ones next to each other.
+//! `resemble groups --order`: prints the names of all files, with similar files next to each other.
 
 use std::path::Path;
 

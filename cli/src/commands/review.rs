@@ -1,5 +1,5 @@
-//! `resemble groups --review`: shows the clusters one by one. The user marks those whose members
-//! have only boilerplate in common, such as the frame of a form.
+//! `resemble groups --review`: shows the clusters one by one. The user marks the clusters whose
+//! members have only boilerplate in common, such as the frame of a form.
 //!
 //! The text that the members of a marked cluster share becomes a template, as with
 //! `templates mark`. Later clusters, in this run and in future ones, are computed without it.

@@ -96,12 +96,12 @@ mod with_screen {
         locale.contains("utf-8") || locale.contains("utf8")
     }
 
-    /// The work for the screen. It is done in threads other than that of the screen.
+    /// The work that the screen requests. It is done in other threads than the screen's own.
     struct ScreenSession {
         env: Env,
         global: Global,
         args: ScreenArgs,
-        /// Keeps the parts that it unpacked last, for the next comparison.
+        /// Keeps the parts that were unpacked last, for the next comparison.
         parts: Option<RecentParts>,
         board: ProgressBoard,
     }

@@ -6,8 +6,9 @@
 //!    as it is. One line reports that.
 //! 3. Each step is recorded ([`record`]). `--undo` reverts just these steps. It removes a file only
 //!    if the file is unchanged.
-//! 4. If systemd runs for the user, the daemon is a user unit. If not (a container, another init),
-//!    the daemon is started in the background, and a line says that it will not survive a reboot.
+//! 4. If systemd runs for the user, the daemon is a user unit. Otherwise (in a container, or with
+//!    another init) the daemon is started in the background. A line says that it will not survive a
+//!    reboot.
 //! 5. **The system's daemon does not belong to the user**: it watches shared folders, and takes no
 //!    orders from this user.
 //! 6. Where no view can be mounted, the daemon runs without one, and a line names the missing part.
@@ -102,8 +103,8 @@ fn has_desktop() -> bool {
     desktop.any(|name| std::env::var_os(name).is_some())
 }
 
-/// Returns the path of the program `resembled`: the one in the folder of this program, otherwise
-/// the first one in `PATH`.
+/// Returns the path of the program `resembled`. It is looked for in the folder of this program,
+/// then in `PATH`.
 fn daemon_program() -> CliResult<PathBuf> {
     const NAME: &str = "resembled";
     let in_path = || {
@@ -117,7 +118,7 @@ fn daemon_program() -> CliResult<PathBuf> {
     })
 }
 
-/// The state of a setup. Each method is a step, and reports what it did.
+/// The state of a setup. [`Self::take`] runs the steps, which report what they did.
 struct Steps<'a> {
     ui: &'a mut Ui,
     env: &'a Env,
@@ -267,7 +268,7 @@ impl Steps<'_> {
         }
     }
 
-    /// Starts a unit of systemd, which is written if it is missing.
+    /// Starts a unit of systemd. If the unit is missing, it is written first.
     fn start_unit(&mut self, unit: &Unit, at_login: bool) -> CliResult<()> {
         if let Some(path) = service::install(self.env, unit)? {
             self.record.wrote(&path)?;
@@ -277,8 +278,8 @@ impl Steps<'_> {
         service::start(unit, at_login)
     }
 
-    /// Asks the daemon to watch the folders that it does not watch yet. The other folders are
-    /// reported, unless they are watched because the new configuration names them.
+    /// Asks the daemon to watch the folders that it does not watch yet. A folder that is already
+    /// watched is reported, unless the reason is that the new configuration names it.
     fn add(&mut self, client: &Client, dirs: &[PathBuf], are_configured: bool) -> CliResult<()> {
         for dir in dirs {
             if client.covers_all(vec![dir.as_path().into()], false)? {
@@ -321,8 +322,8 @@ impl Steps<'_> {
     }
 }
 
-/// Returns the path at which a view shows the first of these folders that it has. The path begins
-/// with the link to the view.
+/// Returns the path at which a view shows the first of these folders that is in the view. The path
+/// begins with the link to the view.
 fn shown_at(mount: &MountStatus, dirs: &[PathBuf]) -> Option<PathBuf> {
     let link = mount.link.as_ref()?.as_path();
     let place = dirs.iter().find_map(|dir| {
@@ -337,7 +338,7 @@ fn shown_at(mount: &MountStatus, dirs: &[PathBuf]) -> Option<PathBuf> {
     Some(link.components().chain(below.components()).collect())
 }
 
-/// Returns the error about a daemon that ended at once. It has the last message in the log.
+/// Returns the error about a daemon that ended at once. The error has the last message of the log.
 fn ended(log: &Path) -> String {
     let said = fs::read_to_string(log).unwrap_or_default();
     let last = said.lines().last().unwrap_or_default();

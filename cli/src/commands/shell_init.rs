@@ -61,7 +61,7 @@ fn in_view(env: &Env, global: &Global, path: &Path) -> CliResult<Option<PathBuf>
     Ok(places.next())
 }
 
-/// Splits a path at its first `.similar`. Returns `None` if it has none.
+/// Splits a path at its first `.similar`. Returns `None` if the path has no `.similar`.
 fn split(path: &Path) -> Option<(PathBuf, Vec<&OsStr>)> {
     let mut parts = path.iter();
     let mut subject = PathBuf::new();

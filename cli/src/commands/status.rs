@@ -122,15 +122,14 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     lines.extend(status.notify.iter().map(sink_line));
     lines.extend(trouble_lines(ui, status));
     for line in lines {
-        // A line is a sentence and not a row of a table, so it is laid out without regard to the
-        // others.
+        // Each line is a sentence and not a row of a table, so it is laid out alone.
         ui.lines(&[line], b'\n')?;
     }
     Ok(())
 }
 
-/// Returns the line about a root: its path, its state, its files and bytes, the counts that are not
-/// zero, its scan rules and its alert rules.
+/// Returns the line about a root: its path, its state, its files and bytes, its scan rules and its
+/// alert rules. Other counts are included if they are not zero.
 fn root_line(ui: &Ui, root: &RootStatus) -> Vec<Cell> {
     let mut line = vec![
         ui.name(&root.path, Tint::Heading),

@@ -1,4 +1,4 @@
-//! The output of `resemble status`.
+//! Tests the output of `resemble status`.
 
 use super::*;
 use crate::ui::tests::ui;

@@ -51,7 +51,7 @@ impl Sweep {
 }
 
 /// Returns the paths of the question and the sweeps, the oldest sweep first. The paths are those of
-/// the named sweeps and `also`. If directories are named, they are the last sweep, as they are now.
+/// the named sweeps and `also`. If directories are named, their present state is the last sweep.
 fn sweeps(
     env: &Env,
     global: &Global,
@@ -154,8 +154,8 @@ impl<'a> Search<'a> {
         Answer { header, ..answer }
     }
 
-    /// Returns the files of `scope` that are similar to the file at `real`; `None` if that file
-    /// does not exist or cannot be read.
+    /// Returns the files of `scope` that are similar to the file at `real`. Returns `None` if that
+    /// file does not exist or cannot be read.
     fn similar(
         &mut self,
         real: &Path,
@@ -187,7 +187,7 @@ impl<'a> Search<'a> {
                 (Some(answer.body.results), answer.errors)
             }
             // Every file of a catalogue can be looked up, so an error means that the catalogue does
-            // not have this one.
+            // not have this file.
             Err(_) if catalogued::is_catalogued(real) => (None, Vec::new()),
             Err(error) => (None, vec![error]),
         };
@@ -199,8 +199,8 @@ impl<'a> Search<'a> {
         Ok(rows)
     }
 
-    /// Returns the present places of the files that the daemon saw leave these paths. Places
-    /// outside the directories of the question are left out.
+    /// Returns the present places of files that were at these paths. The daemon saw them leave.
+    /// Places outside the directories of the question are left out.
     fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Vec<DepartedRow>> {
         // Only a daemon sees files being moved.
         if !self.backend.is_daemon() {
@@ -228,9 +228,9 @@ impl<'a> Search<'a> {
         Ok(self.similar(&real, scope, Some(0))?.map(|_| real))
     }
 
-    /// Finds the sweep that has a file, and the path of the file in it. The path may name a file of
-    /// a catalogue, a file that exists now, or one that is gone. [`Self::end_of`] searches the
-    /// catalogues for a file that is gone.
+    /// Finds the sweep that has a file, and the path of the file in that sweep. The path may name a
+    /// file of a catalogue, a file that exists now, or one that is gone. [`Self::end_of`] searches
+    /// the catalogues for a file that is gone.
     fn follow(&mut self, path: &Path) -> CliResult<Option<Followed>> {
         if let Ok(named) = names::required(path) {
             if named.real.is_dir() {
@@ -271,9 +271,9 @@ impl<'a> Search<'a> {
         }))
     }
 
-    /// Finds a file of a catalogue whose path is an end of this absolute path. The longest such end
-    /// is taken; if several catalogues have it, the latest catalogue. Returns its index, this end
-    /// and the real path.
+    /// Finds a file of a catalogue whose path below the root is an end of this absolute path. Takes
+    /// the longest end that a catalogue has, and the latest of the catalogues that have it. Returns
+    /// the index of the catalogue, the end, and the real path.
     fn end_of(&mut self, absolute: &Path) -> CliResult<Option<(usize, PathBuf, PathBuf)>> {
         let names: Vec<_> = absolute
             .components()
@@ -326,7 +326,7 @@ fn catalogue_of(path: &Path) -> Option<Named> {
     named.is_catalogued().then_some(named)
 }
 
-/// What was asked, as documents have it.
+/// The parameters of the question, for documents.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct SweepParameters {

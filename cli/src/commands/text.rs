@@ -34,8 +34,8 @@ struct FileText {
 }
 
 pub(super) fn run(ui: &mut Ui, args: &TextArgs) -> CliResult {
-    // The reader keeps the parts that it unpacked last. So a small file is unpacked only once, both
-    // for its text and for the list of parts that cannot be read.
+    // The reader keeps the parts that it unpacked last. So a small file is unpacked only once, for
+    // its text and for the list of unreadable parts.
     let formats = formats(true).map(|formats| RecentParts::new(Arc::new(formats)));
     let Some(part_reader) = formats.as_ref().map(|formats| formats as &dyn PartReader) else {
         return Ok(Outcome::DoesNot);
@@ -119,7 +119,7 @@ fn texts_of(
     })
 }
 
-/// Returns the line above a text. It has the name as the other commands print it.
+/// Returns the line above a text. The line has the name in the form that the other commands print.
 fn heading(file: &Path, names: &[u8]) -> String {
     let mut name = file.as_os_str().as_encoded_bytes().to_vec();
     if !names.is_empty() {

@@ -1,8 +1,8 @@
 //! `resemble trash`: moves files to the trash of their file system, and prints their new paths.
 //!
-//! The scripts of plans run it, and their steps are about regular files, so nothing else is moved.
-//! The trash is the one that freedesktop.org specifies. A file is not moved if it would have to be
-//! copied to another file system. Paths are printed as in plans.
+//! The scripts of plans run this command. Their steps are about regular files, so nothing else is
+//! moved. freedesktop.org specifies the form of the trash. A file is not moved if it would have to
+//! be copied to another file system. Paths are printed as in plans.
 
 use std::collections::HashSet;
 use std::env;
@@ -114,8 +114,8 @@ fn absolute(file: &Path) -> CliResult<PathBuf> {
     }
 }
 
-/// Returns the trash for a file: that of the user's home, or the one at the top of the file's
-/// mount.
+/// Returns the trash for a file: the trash in the user's home, or the trash at the top of the
+/// file's mount.
 fn trash_of(file: &Path) -> PathBuf {
     let path = |name| {
         env::var_os(name)

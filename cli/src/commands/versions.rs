@@ -38,7 +38,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &VersionsArgs) 
     let mut asked = QuestionPaths::within(&args.within).unless(missing);
     asked.looked_at.push(of.real.as_path().into());
     let mut asked = asked.or_here(ui, env, global).only_about(0);
-    // A family is formed within the scope, so FILE is added if it lies elsewhere.
+    // A family is formed within the scope, so FILE is added to the scope if it lies elsewhere.
     let mut roots = asked.named.iter();
     if !asked.named.is_empty() && !roots.any(|root| of.real.starts_with(&root.real)) {
         asked.named.push(of.clone());
@@ -52,7 +52,7 @@ struct Family<'a> {
     of: Named,
 }
 
-/// What was asked.
+/// The parameters of the question, for documents.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FamilyParameters {
@@ -63,7 +63,7 @@ pub(super) struct FamilyParameters {
 }
 
 list_body! {
-    /// The oldest version first.
+    /// The versions of the file, the oldest first.
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
     pub(super) struct FileVersions {
@@ -137,7 +137,7 @@ impl Verb for Family<'_> {
 }
 
 /// Makes a row for each content among the versions and for each copy of the subject, the oldest
-/// first. Marks the newest one: see [`newest_of`].
+/// first. Marks the newest version: see [`newest_of`].
 fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
     let members = groups.clusters.iter().flat_map(|cluster| &cluster.members);
     let mut rows: Vec<DatedVersion> = members

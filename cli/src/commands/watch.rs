@@ -40,8 +40,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
             daemon.watch_add(path, rules, alerts.rules())?;
         }
         WatchAction::Remove { dir } => {
-            // The path of a root that no longer exists cannot be resolved, so its name is used as
-            // given. It may also be the label of a catalogue.
+            // The path of a root that no longer exists cannot be resolved, so the name is used as
+            // given. The name may also be the label of a catalogue.
             let path = real(dir);
             if let (Err(_), Some(label)) = (&path, label_of(dir)) {
                 return kept::forget(env, global, label);

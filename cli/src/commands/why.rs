@@ -2,8 +2,8 @@
 //!
 //! A comparison of two files needs no statistics and no index. So no daemon is asked: this process
 //! reads both files. On a terminal, the answer is printed in two columns with colours
-//! ([`resemble_screen::columns`]); in a pipe, as a list of ranges. Formats for programs have every
-//! range. Text for people has a bounded number of lines.
+//! ([`resemble_screen::columns`]). In a pipe, it is a list of ranges. Formats for programs have
+//! every range. Text for people has a bounded number of lines.
 
 mod diff;
 
@@ -69,8 +69,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
         ));
     }
     let progress = ui.progress("comparing");
-    // The reader keeps the parts that it unpacked last. So a small file is unpacked only once, both
-    // for the comparison and for the list of parts that cannot be read.
+    // The reader keeps the parts that it unpacked last. So a small file is unpacked only once, for
+    // the comparison and for the list of unreadable parts.
     let formats = formats(args.layer.is_on()).map(|formats| RecentParts::new(Arc::new(formats)));
     let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
     let params = Params::default();
@@ -120,8 +120,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
     Ok(outcome)
 }
 
-/// Reports files that could not be read. In a document they are listed as errors, and its figures
-/// are empty. For other formats the error is returned.
+/// Reports files that could not be read. A JSON document lists them as errors, and has no figures.
+/// For other formats, the first error is returned.
 fn unexplained(ui: &mut Ui, args: &WhyArgs, failed: [Option<CliError>; 2]) -> CliResult {
     let mut errors = args.format.errors();
     for failed in failed.into_iter().flatten() {
@@ -410,7 +410,7 @@ fn member(member: &MemberMatch) -> WhyMember {
     }
 }
 
-/// A row of the table. A range may be in one file, the other, or both.
+/// A row of the table. A range may be in one of the files, or in both.
 struct TableRow {
     kind: &'static str,
     a: Option<Stretch>,

@@ -167,7 +167,7 @@ fn text_on_a_terminal() {
     );
 }
 
-/// The shared bytes of an estimate are only the proven ones.
+/// The shared bytes of an estimate are only the proven bytes.
 #[test]
 fn only_estimates_share_at_least_a_number_of_bytes() {
     let style = TextStyle {

@@ -112,8 +112,9 @@ fn errors(document: &Value, roots: &Roots) -> Map<String, Value> {
     fields
 }
 
-/// Returns the answer with the totals, and with the first rows of each list. Their number is that
-/// of `bounds`, halved until the answer fits, but at least one.
+/// Returns the answer with the totals, and with the first rows of each list. `bounds` limits the
+/// number of rows. The number is halved until the answer fits, but each list keeps at least one
+/// row.
 fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Bounds) -> Value {
     let mut rows = bounds.rows;
     loop {
@@ -137,8 +138,8 @@ fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Boun
     }
 }
 
-/// Shortens the list of members or paths in a row to the first `most` and the newest one, and adds
-/// the number of all.
+/// Shortens the list of members or paths in a row to the first `most` items and the newest item.
+/// Adds the number of all items.
 fn with_few(row: &Value, most: usize, is_cut: &mut bool) -> Value {
     let mut row = row.clone();
     for list in ["members", "paths"] {

@@ -32,8 +32,8 @@ pub(super) struct RootedPath {
     id: (u64, u64),
 }
 
-/// The error for every path that is not beneath a root. It is the same whether the path exists or
-/// not.
+/// The error for every path that is not beneath a root. The error is the same whether the path
+/// exists or not.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no file or directory below a root of this server")]
 pub(super) struct NoPlace(String);

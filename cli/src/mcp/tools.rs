@@ -1,5 +1,5 @@
 //! Defines the tools: their names, their arguments, and the question of the command line that each
-//! one asks.
+//! tool asks.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -136,7 +136,7 @@ impl ToolKind {
         }
     }
 
-    /// Returns the arguments of the tool as a JSON schema, and the names of the required ones.
+    /// Returns the arguments of the tool as a JSON schema, and the names of the required arguments.
     fn properties(self) -> (Value, &'static [&'static str]) {
         let (mut properties, required) = self.own_properties();
         if self != Self::Status {

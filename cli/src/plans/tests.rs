@@ -39,8 +39,8 @@ impl Scene {
         self.temp.path(name)
     }
 
-    /// Makes a copy that is newer than all earlier ones. So the first copy is the oldest, and the
-    /// plan keeps it.
+    /// Makes a copy that is newer than all copies made before it. So the first copy is the oldest,
+    /// and the plan keeps it.
     fn copy(&mut self, name: impl AsRef<Path>) -> PathBuf {
         let path = self.path(name);
         self.temp.write(&path, TEXT);
@@ -357,9 +357,9 @@ fn stat_of(command: &mut Command) -> String {
     String::from_utf8(command.env("LC_ALL", "C").output().unwrap().stdout).unwrap()
 }
 
-/// The file of a set that has the most hard links stays, and the oldest of several such files.
-/// Other files are left out with a reason if they cannot be replaced, or if their replacement would
-/// free nothing.
+/// The file with the most hard links in a set stays. If there are several, the oldest of them
+/// stays. Other files are left out with a reason if they cannot be replaced, or if their
+/// replacement would free nothing.
 #[test]
 fn who_stays_and_what_is_left_out() {
     let mut scene = Scene::new();

@@ -6,10 +6,10 @@
 //! 2. A missing pager is no error. All output is kept until the pager has ended. It is printed
 //!    directly if the pager never started (the shell exits with 126 or 127).
 //! 3. A user may quit the pager early. Further output is dropped, and the exit code is that of the
-//!    answer. So the pager is a child of this process and does not replace it: `resemble covered
-//!    DIR --by ROOT && …` depends on the exit code.
-//! 4. Ctrl-C is for the pager while one runs. If it ended this process, the pager and the shell
-//!    would compete for the terminal.
+//!    answer. So the pager is a child of this process and does not replace it. Commands such as
+//!    `resemble covered DIR --by ROOT && …` depend on the exit code.
+//! 4. While a pager runs, Ctrl-C is for the pager. If it ended this process, the pager and the
+//!    shell would compete for the terminal.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -137,7 +137,7 @@ impl Write for Pager {
             self.hand_on(bytes);
         } else if !self.closed {
             self.count(bytes);
-            // If the last line of the screen is needed, the pager is started, because that line is
+            // If the output needs the last line of the screen, the pager is started. That line is
             // for the prompt of the shell.
             if self.filled >= self.rows {
                 self.start();
@@ -146,7 +146,7 @@ impl Write for Pager {
         Ok(bytes.len())
     }
 
-    /// [`Self::finish`] prints the held output.
+    /// Does nothing, because [`Self::finish`] prints the held output.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! Shows progress on standard error, for work that takes more than a second.
 //!
-//! A separate thread draws the line, because a line that does not move would look like a program
-//! that hangs. Reading reports figures a few times a second, but comparing files and waiting for
-//! the daemon report nothing. Another thread counts the files, so that the line can show how much
-//! is left. It starts when the line is first drawn, because work of less than a second needs no
+//! A separate thread draws the line. If the line did not move, the program would seem to hang.
+//! Reading reports figures a few times a second, but comparing files and waiting for the daemon
+//! report nothing. Another thread counts the files, so that the line can show how much is left.
+//! That thread starts when the line is first drawn, because work of less than a second needs no
 //! such figure.
 
 use std::path::PathBuf;

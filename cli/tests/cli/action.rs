@@ -123,8 +123,8 @@ fn changed_files_are_annotated() {
     nothing(&[]);
 }
 
-/// No script contains text of a pull request: it gets that text only in environment variables. No
-/// step uses an action of somebody else.
+/// No script contains text of a pull request. Scripts get that text only in environment variables.
+/// No step uses an action of somebody else.
 #[test]
 fn no_step_runs_what_it_is_told() {
     let action = action();

@@ -1,4 +1,4 @@
-//! `check`: near-copies of files that are about to be written or committed.
+//! Tests `check`, which finds near-copies of files that are about to be written or committed.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -169,7 +169,7 @@ fn a_plan_takes_the_equal_ones_and_shows_the_others() {
     }
 }
 
-/// A sync program may keep two versions of a conflicting copy, too. Equal copies all go.
+/// A sync program may keep two versions of a conflicting copy, too. All equal copies are removed.
 #[test]
 fn a_conflict_of_a_conflict_goes_with_it() {
     let env = environment();

@@ -208,7 +208,8 @@ fn another_chunk_size_is_another_index() {
 }
 
 /// If a daemon's socket is named by the option, the daemon must answer. A variable, or a state
-/// folder, only says which daemon is asked. If that does not run, the command answers itself.
+/// folder, only says which daemon is asked. If that daemon does not run, the command answers
+/// itself.
 #[test]
 fn only_the_socket_of_the_option_must_answer() {
     let env = environment();

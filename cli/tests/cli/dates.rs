@@ -84,7 +84,8 @@ fn no_stated_date_counts_if_bytes_are_compared() {
     assert_eq!(answers(), before);
 }
 
-/// A date more than a day ahead counts as unknown, both of a file and in a document.
+/// A date more than a day ahead counts as unknown. This holds for the time of a file and for the
+/// date in a document.
 #[test]
 fn no_version_of_the_future_is_the_newest() {
     let env = environment();
@@ -139,8 +140,8 @@ fn no_version_of_the_future_is_the_newest() {
     assert!(rows["results"][0]["relation"] == "near" && rows["results"][0]["newer"].is_null());
 }
 
-/// FILE may lie outside the directories of --in, and in a catalogue. As in `find`, a file below
-/// them that cannot be read in full does not change the exit code.
+/// FILE may lie outside the directories of --in, or in a catalogue. As in `find`, a file below
+/// these directories that cannot be read in full does not change the exit code.
 #[test]
 fn versions_are_found_in_another_directory() {
     let env = environment();

@@ -45,7 +45,7 @@ fn the_first_of_the_list_stands_for_its_cluster() {
     let mut command = env.command(["groups", "--files-from", "-", "-0"]);
     let names = finish(&mut command, null.as_bytes());
     names.is(0, "d/original.txt\0d/short\0d/linked.txt\0", "");
-    // `-0` is about the list in every format. In TSV it is about the rows, too.
+    // In every format, `-0` describes the list. In TSV, it also ends the rows with NUL.
     for (format, lines) in [("jsonl", 4), ("csv", 4), ("tsv", 1)] {
         let args = ["groups", "--files-from", "-", "-0", "--format", format];
         let ran = env.feed(args, null.as_bytes());

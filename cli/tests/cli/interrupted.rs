@@ -38,7 +38,8 @@ pub(super) fn run(env: &Environment, args: &[&str]) -> Ran {
     finish(shell(env).args(args), b"")
 }
 
-/// Runs a plan whose `PATH` has a fake `program`. When the plan calls it, it kills the plan.
+/// Runs a plan whose `PATH` has a fake `program`. When the plan calls that program, the program
+/// kills the plan.
 fn killed(env: &Environment, plan: &str, program: &str) {
     killed_by(env, [plan, "--do-it"], program, "kill -9 $PPID\n");
 }
@@ -100,7 +101,8 @@ fn what_was_edited_after_a_plan_was_killed_is_not_done() {
     }
 }
 
-/// The first of two names of a copy is removed, and the plan is killed before its log says so.
+/// The first of two names of a copy is removed, and the plan is killed before it records that in
+/// its log.
 #[test]
 fn a_plan_that_was_killed_goes_on_with_the_next_name_of_a_file() {
     let env = environment();
@@ -151,7 +153,7 @@ fn an_undo_that_was_killed_goes_on() {
     }
 }
 
-/// `--undo` of links gives one file with two names back as such, and the plan can be done again.
+/// `--undo` of links restores one file with two names, and the plan can be run again.
 #[test]
 fn names_of_one_file_come_back_as_names_of_one_file() {
     let env = environment();

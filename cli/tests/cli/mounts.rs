@@ -19,8 +19,9 @@ fn to_move(copies: &[&str]) -> (Environment, String) {
     (env, kind)
 }
 
-/// The kernel renames nothing from one mount to another, even if both are of one file system. Then
-/// `mv` would copy straight to the final name, without a temporary name and without comparing.
+/// The kernel renames nothing from one mount to another, even if both mounts are of one file
+/// system. Then `mv` would copy straight to the final name, without a temporary name and without
+/// comparing.
 #[test]
 fn a_move_to_another_mount_of_the_same_disk_is_a_checked_copy() {
     let (env, kind) = to_move(&["s/c/1"]);
@@ -37,8 +38,8 @@ fn a_move_to_another_mount_of_the_same_disk_is_a_checked_copy() {
     assert_eq!(fs::read_dir(out.path("moved/c")).unwrap().count(), 1);
 }
 
-/// Each name of a file becomes a file of its own on another disk. `--undo` makes one file of them
-/// again, and the plan can be done again.
+/// Each name of a file becomes a file of its own on another disk. `--undo` makes one file of these
+/// files again, and the plan can be run again.
 #[test]
 fn all_names_of_a_file_move_to_another_disk_and_back() {
     let (env, kind) = to_move(&["s/c/1", "s/c/4"]);

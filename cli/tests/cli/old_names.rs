@@ -1,4 +1,4 @@
-//! Old names of verbs do the same as the new ones.
+//! Tests that old names of verbs do the same as the new names.
 
 use resemble_proto::message::Request;
 use resemble_testutil::prose::paragraphs;
@@ -91,7 +91,7 @@ fn catalogues() {
     assert_eq!(env.run(["catalogue", "drop", "docs"]).code, 2);
 }
 
-/// No list of verbs has an old name. The help of an old name is the help of the new one.
+/// No list of verbs has an old name. The help of an old name is the help of the new name.
 #[test]
 fn nothing_lists_an_old_name() {
     let env = environment();

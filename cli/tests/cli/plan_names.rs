@@ -11,8 +11,8 @@ use resemble_testutil::prose::lines;
 use super::environment;
 use super::plans::{run, set_time, snapshot};
 
-/// Makes two files of the same bytes, each with two names: `a/1` is `c/1`, and `b/2` is `d/2`. The
-/// first file is older.
+/// Makes two files of the same bytes, each with two names: `a/1` and `c/1` are one file, and so are
+/// `b/2` and `d/2`. The first file is older.
 fn pairs_of_names() -> Environment {
     let env = environment();
     for (seconds, names) in [(1, ["t/a/1", "t/c/1"]), (2, ["t/b/2", "t/d/2"])] {

@@ -27,7 +27,7 @@ pub(super) struct State {
 
 pub(super) type Snapshot = BTreeMap<PathBuf, State>;
 
-/// Returns the state of everything below a folder, except of folders.
+/// Returns the state of everything below a folder, except the folders.
 pub(super) fn snapshot(root: &Path) -> Snapshot {
     let (mut found, mut folders) = (Snapshot::new(), vec![root.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -106,7 +106,7 @@ pub(super) fn name(random: &mut Random, number: usize) -> OsString {
 }
 
 /// Makes files and copies of them in three folders. Some have hard links. With `near`, the copies
-/// are versions, each of which contains the earlier ones.
+/// are versions, each of which contains the versions before it.
 fn grow(env: &Environment, tree: usize, near: bool, random: &mut Random) {
     let (mut number, folders) = (0, ["one", "two", "two/deep"]);
     for set in 0..2 + random.below(2) {

@@ -297,7 +297,7 @@ fn a_folder_that_keeps_something_goes_aside() {
 }
 
 /// A folder gets a name inside another folder that is renamed, too. The outer folder gets its name
-/// first. If the outer folder's new name depends on the inner one, the inner one waits.
+/// first. If the outer folder's new name depends on the inner folder, the inner folder waits.
 #[test]
 fn a_folder_is_renamed_before_another_goes_into_it() {
     for folders in [

@@ -68,7 +68,7 @@ fn compare_ends_like_diff() {
     assert_eq!(code(&["compare", "copy", "same"]), 1);
     symlink("x", env.path("copy/link")).unwrap();
     assert_eq!(code(&["compare", "copy", "same"]), 0);
-    // A comparison of two single files has the same exit codes as one of directories.
+    // A comparison of two single files has the same exit codes as a comparison of directories.
     assert_eq!(code(&["compare", "old/same.txt", "new/same.txt"]), 0);
     assert_eq!(code(&["compare", "old/edited.txt", "new/edited.txt"]), 1);
 }
@@ -280,7 +280,8 @@ fn groups_and_dirs_end_with_0_if_something_is_found() {
     let null = env.run(["groups", "docs", "--format", "fdupes", "-0"]);
     assert_eq!(null.out, b"docs/old/copy.txt\0docs/report.txt\0\0");
 
-    // One of the two named roots is missing. The other is answered, and the exit code is 2.
+    // One of the two named roots is missing. The answer is about the other root, and the exit code
+    // is 2.
     let ran = env.run(["groups", "docs", "absent"]);
     assert_eq!(ran.code, 2);
     assert!(ran.text().starts_with("1 set"), "{ran:?}");

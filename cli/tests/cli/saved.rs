@@ -314,7 +314,8 @@ fn a_saved_report_is_not_asked_anew() {
     }
 }
 
-/// An answer is cut at `--top` when the holes of its files are known, as a saved report is.
+/// An answer is cut at `--top` after the holes of its files are known. The same holds for a saved
+/// report.
 #[test]
 fn top_cuts_sets_by_the_bytes_that_they_take() {
     let env = environment();
@@ -346,7 +347,7 @@ fn top_cuts_sets_by_the_bytes_that_they_take() {
     assert!(plan.text().contains("/t/real 2"), "{plan:?}");
 }
 
-/// `--min-shared` is about the bytes that a row shows. Of two texts the shares count words, and the
+/// `--min-shared` is about the bytes that a row shows. For two texts, the shares count words. The
 /// share of the words may be greater than that of the bytes.
 #[test]
 fn a_question_counts_the_shared_bytes_that_a_row_shows() {
@@ -393,7 +394,8 @@ fn a_least_score_of_all_keeps_only_what_is_identical() {
         let min = format!("--min={min}");
         let found = ask(&["find", "t/a/x.txt", "--in=t", &min]);
         assert_eq!(found["total"], similar, "{found}");
-        // The identical files are one row, and each of them has one with the same text.
+        // The identical files have one row. Each of them also has a row for each file with the same
+        // text.
         let found = ask(&["pairs", "t", &min]);
         assert_eq!(found["total"], 2 * similar - 1, "{found}");
         for from in ["t", "--from=groups.json"] {
@@ -441,7 +443,7 @@ fn the_total_of_links_is_that_of_the_clusters() {
             env.write(format!("t/{name}{n}.txt"), edited);
         }
     }
-    // This file is linked with those of both clusters.
+    // This file is linked with the files of both clusters.
     env.write("t/both.txt", texts.concat());
     let ask = |more: &[&str]| {
         let groups = ["groups", "--format=json"];

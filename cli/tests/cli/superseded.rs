@@ -37,14 +37,15 @@ fn script(env: &Environment) -> String {
     text[at..].to_owned()
 }
 
-/// The names below `t`, sorted.
+/// Returns the names below `t`, sorted.
 fn left(env: &Environment) -> Vec<String> {
     let paths = snapshot(&env.path("t")).into_keys();
     let names = paths.map(|path| path.file_name().unwrap().to_string_lossy().into_owned());
     names.collect()
 }
 
-/// Writes three versions, each of which contains the one before, and a copy of the first.
+/// Writes three versions, each of which contains the version before it, and a copy of the first
+/// version.
 fn chain(env: &Environment) {
     let text = lines(1, 100);
     let first = |count: usize| text.split_inclusive('\n').take(count).collect::<String>();

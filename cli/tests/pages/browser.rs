@@ -1,9 +1,9 @@
 //! Runs a real browser without a window, through its debugging pipe.
 //!
 //! `chromium --remote-debugging-pipe` reads commands from descriptor 3. It writes answers and
-//! events to descriptor 4. Each is JSON that ends with NUL. A shell connects the pipes to these
-//! descriptors. Tests use a page as a person does, by keys and by clicks at positions, and not by
-//! calls of its functions.
+//! events to descriptor 4. Each message is JSON that ends with NUL. A shell connects the pipes to
+//! these descriptors. Tests use a page as a person does, by keys and by clicks at positions, and
+//! not by calls of its functions.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -151,7 +151,7 @@ impl Browser {
         self.wait(seen, |event| event["params"]["state"] == "completed");
     }
 
-    /// Waits for an event `is_it` among those after the first `seen` events.
+    /// Waits for an event that `is_it` accepts, among those after the first `seen` events.
     fn wait(&mut self, seen: usize, is_it: impl Fn(&Value) -> bool) {
         while !self.events[seen..].iter().any(&is_it) {
             let message = self.messages.recv_timeout(PATIENCE).expect("an event");

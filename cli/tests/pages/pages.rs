@@ -1,4 +1,4 @@
-//! Pages in a real browser.
+//! Tests pages in a real browser.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

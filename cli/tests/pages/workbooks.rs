@@ -12,7 +12,7 @@ use crate::pages::HOSTILE;
 use resemble_testutil::Environment;
 use resemble_testutil::prose::paragraphs;
 
-/// Converts a workbook to flat XML with `LibreOffice`, and returns that.
+/// Converts a workbook to flat XML with `LibreOffice`, and returns the XML.
 fn opened_by_office(env: &Environment, workbook: &Path) -> String {
     let profile = env.path("office-profile");
     let mut command = Command::new("soffice");

@@ -1,4 +1,4 @@
-//! `catalogue`
+//! The options of `catalogue`.
 
 use std::path::PathBuf;
 

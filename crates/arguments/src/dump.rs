@@ -1,4 +1,4 @@
-//! `dump`
+//! The options of `dump`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `find`
+//! The options of `find`.
 
 use std::path::PathBuf;
 

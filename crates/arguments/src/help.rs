@@ -1,4 +1,4 @@
-//! `help`
+//! The options of `help`.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `lab`: the arguments that are passed to `resemble-lab`.
+//! The arguments of `lab`, which are passed to `resemble-lab`.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! `lost` and `history`
+//! The options of `lost` and `history`.
 
 use std::path::PathBuf;
 

@@ -38,7 +38,8 @@ fn a_path_in_the_view_may_begin_with_a_dash() {
     }
 }
 
-/// Limits the number of options in the `--help` of four commands: a new one should replace another.
+/// Limits the number of options in the `--help` of four commands: a new option should replace
+/// another.
 #[test]
 fn commands_have_few_options() {
     let mut root = Cli::command();

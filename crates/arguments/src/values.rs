@@ -11,7 +11,7 @@ use crate::local_time;
 
 pub use resemble_proto::number::{duration, share, size};
 
-/// Checks that a glob is one that `.gitignore` could have.
+/// Returns a parser of globs that `.gitignore` could have.
 pub fn glob() -> impl TypedValueParser<Value = String> {
     of_os_string(|text| {
         let text = text.to_str().ok_or("a pattern must be UTF-8")?;
@@ -36,8 +36,8 @@ pub fn count(text: &str) -> Result<u64, String> {
     number.map_err(|_| "not a number of rows such as 20".to_owned())
 }
 
-/// Parses the limit for common chunks. A chunk that more contents have is ignored. The limit is a
-/// number, or `half` of the files.
+/// Parses the limit for common chunks. A chunk that more contents than this have is ignored. The
+/// limit is a number, or `half` of the files.
 pub fn degree(text: &str) -> Result<Degree, String> {
     if text == "half" {
         return Ok(Degree::Half);

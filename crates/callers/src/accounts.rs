@@ -2,9 +2,9 @@
 //!
 //! A user may own 65,536 or more subordinate ids (`/etc/subuid`) and run a process with each of
 //! them. So an id in such a range counts as the account that owns the range. All ids whose owner is
-//! not known count as one account. Several users may then share one limit. A user whose name is in
-//! `/etc/subuid` but not in `/etc/passwd` has two limits: one for their own id, and one for their
-//! subordinate ids.
+//! not known count as one account. In that case, several users can share one limit. A user whose
+//! name is in `/etc/subuid` but not in `/etc/passwd` has two limits: one for their own id, and one
+//! for their subordinate ids.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -18,10 +18,10 @@ use parking_lot::Mutex;
 
 /// The list of subordinate ids.
 const SUBORDINATE: &str = "/etc/subuid";
-/// The list of users. It gives the ids of the user names in [`SUBORDINATE`].
+/// The list of users. It has the ids of the user names in [`SUBORDINATE`].
 const USERS: &str = "/etc/passwd";
-/// The least id that may be subordinate. If not all of `/etc/subuid` could be read, ids from here
-/// on may have an unknown owner. Users and services have smaller ids, within 16 bits.
+/// The least id that may be subordinate. If `/etc/subuid` could not be read completely, ids from
+/// this one on may have an unknown owner. Users and services have smaller ids, within 16 bits.
 const MAY_BE_SUBORDINATE: u32 = 1 << 16;
 
 /// A user, or several users who share every limit, because their ids cannot be distinguished.
@@ -102,7 +102,7 @@ impl Accounts {
     }
 }
 
-/// Describes in the log what follows if the list is unreadable, faulty or changed.
+/// The words in the log for the effect of an unreadable, faulty or changed list.
 const SHARED: &str = "users with ids from 65536 on share the bounds of one until the next start";
 
 fn version(list: &Path) -> Version {
@@ -128,7 +128,7 @@ impl Table {
     }
 
     /// Parses the lines of the list, `NAME:FIRST:COUNT`. `NAME` may also be a user id. A name that
-    /// is not in the list of users (it may be of a network directory) gets an account of its own.
+    /// is not in the list of users may be from a network directory. It gets an account of its own.
     /// The number of this account is the first id of the first range.
     fn parse(list: &str, users: &str) -> Self {
         let mut table = Self::default();
@@ -171,7 +171,8 @@ impl Table {
     }
 }
 
-/// Parses a line; `None` unless it has exactly three fields that make a range of ids.
+/// Parses a line. Returns `None` if the line does not have exactly three fields that make a range
+/// of ids.
 fn entry(line: &str) -> Option<(&str, Range<u64>)> {
     let mut fields = line.split(':');
     let (name, first, count) = (fields.next()?, fields.next()?, fields.next()?);
@@ -243,7 +244,7 @@ mod tests {
             assert_eq!(table.account(1000), Account::of_id(1000), "{wrong}");
             assert_eq!(table.account(65_535), Account::of_id(65_535), "{wrong}");
         }
-        // The last possible id counts, too.
+        // The last possible id is valid, too.
         assert!(!table("anna:4294967295:1").is_doubtful);
         let of_two = table("anna:100000:10\nbert:100005:10\n");
         assert_eq!(of_two.account(100_007), Account::UNKNOWN);

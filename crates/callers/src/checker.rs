@@ -1,7 +1,8 @@
-//! The daemon's end of the connections to the checker, over which it asks what callers may access.
+//! The daemon's end of the connections to the checker. Over these connections, the daemon asks what
+//! callers may access.
 //!
-//! A connection answers one question at a time, and an answer may wait for a slow disk or file
-//! server. So there are several connections, made on demand.
+//! A connection answers one question at a time, and an answer may have to wait for a slow disk or
+//! file server. So there are several connections, which are made on demand.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -15,7 +16,7 @@ use crate::look::OwnSight;
 use crate::wire::{self, MOST, MOST_PATHS, broken};
 use crate::{AccessCheck, Caller, Seen};
 
-/// The longest time for which a read or write of a question waits for the checker.
+/// The longest time that reading or writing a message waits for the checker.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The client of the checker's socket.
@@ -40,7 +41,7 @@ impl Checker {
         Ok(this)
     }
 
-    /// Asks a question whose answer does not matter.
+    /// Asks a question to learn whether the checker answers.
     ///
     /// # Errors
     ///
@@ -54,8 +55,8 @@ impl Checker {
         self.ask(&nobody, &["/".into()]).map(drop)
     }
 
-    /// Returns the access checks of a caller. Root may read whatever this process can read. So for
-    /// root this process checks its own access, without the checker.
+    /// Returns the access checks of a caller. Root may read everything that this process can read.
+    /// So for root, this process checks its own access and does not ask the checker.
     pub fn sight(self: &Arc<Self>, caller: Caller) -> Arc<dyn AccessCheck> {
         if caller.uid == 0 {
             return Arc::new(OwnSight);
@@ -73,7 +74,7 @@ impl Checker {
             Some((stream, answer))
         });
         // If the checker was restarted, an idle connection is broken. So a question that failed on
-        // one is asked again on a new connection.
+        // an idle connection is asked again on a new one.
         let (stream, answer) = if let Some(used) = used {
             used
         } else {
@@ -94,7 +95,7 @@ fn exchange(stream: &mut UnixStream, caller: &Caller, paths: &[PathBuf]) -> io::
     wire::answered(&frame, paths.len())
 }
 
-/// The access checks of a user other than root, which the checker answers.
+/// The access checks of a user other than root. The checker answers them.
 #[derive(Debug)]
 struct CheckedSight {
     checker: Arc<Checker>,

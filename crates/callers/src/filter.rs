@@ -13,7 +13,7 @@ pub(crate) fn of_checker() -> io::Result<()> {
 
 fn compiled() -> Result<BpfProgram, seccompiler::BackendError> {
     let calls = [
-        // Checking access, and changing identity.
+        // Calls that check access and change the identity.
         libc::SYS_openat2,
         libc::SYS_faccessat2,
         libc::SYS_fstat,
@@ -25,7 +25,7 @@ fn compiled() -> Result<BpfProgram, seccompiler::BackendError> {
         libc::SYS_setresgid,
         libc::SYS_setresuid,
         libc::SYS_capset,
-        // Serving connections.
+        // Calls that serve connections.
         libc::SYS_accept4,
         libc::SYS_read,
         libc::SYS_recvfrom,
@@ -33,7 +33,7 @@ fn compiled() -> Result<BpfProgram, seccompiler::BackendError> {
         libc::SYS_sendto,
         libc::SYS_fcntl,
         libc::SYS_ioctl,
-        // Threads, memory, time, random bytes, signals, and the process itself.
+        // Calls for threads, memory, time, random bytes, signals, and the process itself.
         libc::SYS_clone,
         libc::SYS_clone3,
         libc::SYS_set_robust_list,

@@ -1,5 +1,5 @@
-//! Serves the socket of a helper: a process that does one task for the daemon. No other process can
-//! reach the socket.
+//! Serves the socket of a helper: a process that does one task for the daemon. No process except
+//! the daemon can reach the socket.
 //!
 //! Each connection has a thread. If accepting a connection fails for lack of descriptors or memory,
 //! the helper tries again. If it ended instead, the daemon would have no helper until its next
@@ -16,12 +16,12 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Passes each connection at a listening socket to `attend`. While `most` connections are open, new
-/// ones are passed to `refuse`. Ends the process when the other end of `holder` is closed.
+/// connections are passed to `refuse`. Ends the process when the other end of `holder` is closed.
 /// Otherwise this function returns only after an error that is not transient.
 ///
 /// # Errors
 ///
-/// Fails if it cannot continue.
+/// Fails if no more connections can be accepted.
 pub fn serve_each(
     listener: OwnedFd,
     holder: Option<OwnedFd>,
@@ -34,8 +34,8 @@ pub fn serve_each(
     if let Some(holder) = holder {
         std::thread::Builder::new().spawn(move || {
             let mut holder = UnixStream::from(holder);
-            // The other end of `holder` never sends anything, so any result means that it is
-            // closed.
+            // The other end of `holder` never sends anything, so any result of the read means that
+            // it is closed.
             let _ended = holder.read(&mut [0]);
             std::process::exit(0);
         })?;

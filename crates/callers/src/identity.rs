@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use crate::{Caller, syscalls};
 
-/// Returns the ids that the peer of this Unix socket had when it connected. It does not matter if
-/// the peer changes its ids later, or passes the socket to another process.
+/// Returns the ids that the peer of this Unix socket had when it connected. The result does not
+/// change if the peer changes its ids later, or passes the socket to another process.
 ///
 /// # Errors
 ///
-/// Fails if the kernel does not report them. The caller must then refuse to answer.
+/// Fails if the kernel does not report the ids. The code that calls this must then refuse to
+/// answer.
 pub fn of_socket(socket: impl AsFd) -> io::Result<Caller> {
     let socket = socket.as_fd();
     let peer = rustix::net::sockopt::socket_peercred(socket)?;
@@ -24,8 +25,8 @@ pub fn of_socket(socket: impl AsFd) -> io::Result<Caller> {
 }
 
 /// Returns the caller of a request for which the kernel reports user, group and process. The
-/// supplementary groups are those that the process has now. They are empty if the process has other
-/// ids by now, or its status cannot be read.
+/// supplementary groups are the present groups of the process. They are empty if the process now
+/// has other ids, or if its status cannot be read.
 pub fn of_process(uid: u32, gid: u32, pid: u32) -> Caller {
     let groups = groups_of(uid, gid, pid).unwrap_or_default();
     Caller { uid, gid, groups }
@@ -48,7 +49,7 @@ fn groups_in(status: &str, uid: u32, gid: u32) -> Option<Arc<[u32]>> {
         let numbers = line.split_whitespace().map(|number| number.parse().ok());
         numbers.collect::<Option<Vec<u32>>>()
     };
-    // Each of the two lines has the real, effective, saved and file system id, in this order.
+    // Each of these two lines has the real, effective, saved and file system id, in this order.
     let is_it = numbers("Uid:")?.get(3) == Some(&uid) && numbers("Gid:")?.get(3) == Some(&gid);
     is_it.then(|| numbers("Groups:"))?.map(Into::into)
 }

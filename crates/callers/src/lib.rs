@@ -8,11 +8,12 @@
 //!                 └── look::look         asks the kernel as this process, for root
 //! ```
 //!
-//! A daemon that serves many users knows files that some of them may not read. It never computes
-//! from modes, owners and access lists whether a user may read a file. The kernel is asked, as that
-//! user, at the moment of the question ([`look`]). Only a process that can become any user can do
-//! so, and that process must not hold the index. So a separate process without data does it
-//! ([`serve`]), and this crate has both ends of its protocol (`wire`).
+//! A daemon that serves many users knows files that some of them may not read. The daemon never
+//! computes from modes, owners and access lists whether a user may read a file. At the moment of
+//! the question, a thread with the ids of that user asks the kernel ([`look`]). Only a process that
+//! can become any user can ask in this way, and such a process must not have the index. So a
+//! separate process without data asks ([`serve`]), and this crate has both ends of its protocol
+//! (`wire`).
 //!
 //! [`accounts`] assigns each user id to the account whose limits it shares. [`helper`] accepts
 //! connections, for the checker and for other helpers of the daemon. [`identity`] identifies the
@@ -37,7 +38,7 @@ pub mod serve;
 mod syscalls;
 mod wire;
 
-/// A user as the kernel sees them: the ids that determine access.
+/// A user as the kernel sees the user: the ids that determine access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Caller {
     /// The user.
@@ -51,8 +52,8 @@ pub struct Caller {
 /// The access of a caller to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Seen {
-    /// No access: the path does not exist, leads over a symbolic link or into FUSE, or the caller
-    /// may not open it. Or it is neither a regular file nor a folder.
+    /// No access: the path does not exist, the path leads over a symbolic link or into FUSE, or the
+    /// caller may not open it. This is also the answer for anything but a regular file or a folder.
     Nothing,
     /// A regular file that the caller may read.
     File(SeenPlace),
@@ -60,22 +61,22 @@ pub enum Seen {
     Folder(SeenPlace, Listable),
 }
 
-/// True if the caller may list the folder, not only enter it.
+/// True if the caller may list the folder, and not only enter it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listable(pub bool);
 
 /// The identity, size and times of a file or folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenPlace {
-    /// Its device.
+    /// The device.
     pub dev: u64,
-    /// Its inode number there.
+    /// The inode number on the device.
     pub ino: u64,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Seconds and nanoseconds of its last change.
+    /// Seconds and nanoseconds of the last change.
     pub mtime: (i64, u32),
-    /// Seconds and nanoseconds of the last change of its inode, which no program can set.
+    /// Seconds and nanoseconds of the last change of the inode. No program can set this time.
     pub ctime: (i64, u32),
 }
 
@@ -85,6 +86,6 @@ pub trait AccessCheck: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Fails if the access cannot be checked. The caller must then show nothing.
+    /// Fails if the access cannot be checked. Nothing must be shown to the user in that case.
     fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>>;
 }

@@ -3,11 +3,11 @@
 //! Nothing is opened. The path is walked with `O_PATH`, which neither waits for a FIFO nor wakes a
 //! device, and changes no access time. Symbolic links are not followed, not even above a root. The
 //! walk needs search permission for every folder. Read permission is then checked on the inode that
-//! the walk found, with the ids that this thread opens files with.
+//! the walk found. The check uses the ids with which this thread opens files.
 //!
-//! A path in a FUSE file system counts as inaccessible. A user may mount such a file system over a
-//! folder that they own. Its files would hide the indexed ones and pass the check in their place,
-//! although that user may not read the indexed ones.
+//! A path in a FUSE file system counts as inaccessible. A user can mount such a file system over a
+//! folder of their own. Its files would hide the indexed files and pass the check in their place,
+//! although the user may not read the indexed files.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,15 +18,15 @@ use rustix::io::Errno;
 
 use crate::{AccessCheck, Listable, Seen, SeenPlace, syscalls};
 
-/// The `f_type` of FUSE, whose files a process serves: `FUSE_SUPER_MAGIC` in the kernel.
+/// The `f_type` of FUSE, in which a process serves the files: `FUSE_SUPER_MAGIC` in the kernel.
 const FUSE: u32 = 0x6573_5546;
 
 /// Returns what this thread may see at an absolute path.
 ///
 /// # Errors
 ///
-/// Fails if this process has no descriptor or no memory left, or the kernel has no `openat2`. A
-/// path that this thread cannot access is no error.
+/// Fails if this process has no descriptor or no memory left, or if the kernel does not have
+/// `openat2`. A path that this thread cannot access is no error.
 pub fn look(path: &Path) -> io::Result<Seen> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;

@@ -14,7 +14,7 @@ use rustix::thread::{
 };
 
 /// Limits the capabilities to `kept`, permanently: neither becoming root nor executing a program
-/// adds any. This needs `CAP_SETPCAP`, unless there is nothing to drop.
+/// adds capabilities. This function needs `CAP_SETPCAP`, unless there is nothing to drop.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
         match capability_is_in_bounding_set(one) {
             Ok(true) if !kept.contains(one) => remove_capability_from_bounding_set(one)?,
             Ok(_) => {}
-            // The kernel knows neither this capability nor any with a greater number.
+            // The kernel does not know this capability or any capability with a greater number.
             Err(_) => break,
         }
     }
@@ -38,8 +38,8 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
         fix_root()?;
     }
     let now = capabilities(None)?;
-    // If a service manager has already set exactly these capabilities, nothing is to be done. Its
-    // system call filter may even forbid setting them again.
+    // If a service manager has already set exactly these capabilities, they are not set again. The
+    // service manager's system call filter may even forbid that.
     if now.effective != kept || now.permitted != kept {
         set_capabilities(
             None,
@@ -72,7 +72,7 @@ fn fix_root() -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Fails if it has other capabilities, or fewer.
+/// Fails if the process has other capabilities, or fewer.
 pub fn only(kept: CapabilitySet) -> io::Result<()> {
     let now = capabilities(None)?;
     let wrong = |what: &str| {
@@ -95,7 +95,7 @@ pub fn only(kept: CapabilitySet) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// If the kernel refuses.
+/// Fails if the kernel refuses.
 pub fn become_user(uid: u32, gid: u32) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
     fix_root()?;

@@ -1,14 +1,15 @@
 //! The checker's end of the connections: a thread becomes each caller and checks what that caller
 //! can access.
 //!
-//! 1. **A thread changes only its own identity**, by direct system calls: the functions of the C
-//!    library change all threads. Only the effective ids change, so a caller can neither signal nor
-//!    trace the thread that has the caller's ids.
+//! 1. **A thread changes only its own identity**, by direct system calls, because the functions of
+//!    the C library change all threads. Only the effective ids change, so a caller can neither
+//!    signal nor trace the thread that has the caller's ids.
 //! 2. **The thread has no effective capability during a check.** `SECBIT_NO_SETUID_FIXUP` prevents
-//!    the kernel from raising one when the ids change.
-//! 3. **It opens paths only with `O_PATH`** ([`look`]), reads no file and has no index. Its answer
-//!    about a path was true for that user at the time of the question.
-//! 4. It does not check who asks it: the mode of the socket decides who may connect.
+//!    the kernel from raising a capability when the ids change.
+//! 3. **The checker opens paths only with `O_PATH`** ([`look`]), reads no file and has no index. At
+//!    the time of the question, its answer about a path is true for that user.
+//! 4. The checker does not check which process asks: the mode of the socket decides which processes
+//!    can connect.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -72,8 +73,8 @@ fn converse(mut stream: UnixStream) -> io::Result<()> {
 
 /// Makes this thread open files as the caller, without privileges of its own.
 fn become_caller(caller: &Caller) -> io::Result<()> {
-    // Root's access is never checked here. The kernel takes an id of -1 as "unchanged", so the
-    // thread would keep the ids of the caller before.
+    // Root's access is never checked here. To the kernel, an id of -1 means "unchanged", so the
+    // thread would keep the ids of the previous caller.
     if [0, u32::MAX].contains(&caller.uid) || caller.gid == u32::MAX {
         return Err(broken("the checker cannot become this user"));
     }

@@ -1,4 +1,4 @@
-//! Two system calls for which the crates in use have no safe function.
+//! Two system calls for which the libraries in use have no safe function.
 
 #![expect(unsafe_code, reason = "the thin layer that calls the kernel")]
 
@@ -27,8 +27,8 @@ pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
     // `NGROUPS_MAX` of Linux.
     let mut groups = vec![0u32; 65_536];
     let mut bytes = size_of_val(&groups[..]) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `bytes` bytes to `groups`, which has that size. It stores
-    // the number of written bytes in `bytes`; any bytes are valid numbers.
+    // SAFETY: the kernel writes at most `bytes` bytes to `groups`, which has this size. It stores
+    // the number of written bytes in `bytes`. Any bytes are valid numbers.
     let got = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -1,5 +1,6 @@
-//! The messages between the daemon and the checker. A frame is its length in native byte order,
-//! followed by a value in the `postcard` format. Both ends are in one program, so they agree.
+//! The messages between the daemon and the checker. A message is a frame: a length in native byte
+//! order, followed by a value in the `postcard` format. Both ends are in one program, so they use
+//! the same byte order and format.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Caller, Seen};
 
-/// The largest size of a frame. The daemon splits a question that would be larger.
+/// The maximum size of a frame. The daemon splits a question that would be larger.
 pub(crate) const MOST: usize = 1 << 20;
 
 /// The maximum number of paths of one question. The answer about them fits into a frame, too.
@@ -48,7 +49,7 @@ fn encoded(value: &(impl Serialize + ?Sized)) -> io::Result<Vec<u8>> {
     postcard::to_stdvec(value).map_err(io::Error::other)
 }
 
-/// Decodes a value. It is an error if the frame has more bytes than the value.
+/// Decodes a value. Fails if the frame has more bytes than the value.
 fn decoded<'f, T: Deserialize<'f>>(frame: &'f [u8]) -> io::Result<T> {
     match postcard::take_from_bytes(frame) {
         Ok((value, [])) => Ok(value),
@@ -56,7 +57,7 @@ fn decoded<'f, T: Deserialize<'f>>(frame: &'f [u8]) -> io::Result<T> {
     }
 }
 
-/// Encodes the question which of these paths the caller may see.
+/// Encodes a question: which of these paths may the caller see?
 pub(crate) fn question(caller: &Caller, paths: &[PathBuf]) -> io::Result<Vec<u8>> {
     let paths: Vec<&[u8]> = paths
         .iter()

@@ -1,8 +1,9 @@
 //! Deltas: the difference between two catalogues.
 //!
-//! In a tree that is catalogued every night, nearly everything is unchanged. A delta holds only the
-//! records that are new. For the other records it refers to the older catalogue, its **base**.
-//! [`join()`] makes the new catalogue from the base and the delta, byte for byte.
+//! In a tree that is catalogued every night, nearly everything is unchanged from night to night. A
+//! delta holds only the records that are new. For the other records, it refers to the older
+//! catalogue, its **base**. [`join()`] makes the new catalogue from the base and the delta, byte
+//! for byte.
 //!
 //! ```text
 //! file     "resemble delta\n" │ varint version │ record* │ digest of everything before, 32 B
@@ -20,17 +21,17 @@
 //!
 //! 1. **Records are in the order of the new catalogue.** There, a content precedes the records that
 //!    refer to it. So a kept entry also adds its content and that content's look (the parts found
-//!    in it), unless they were added before (`Replay`). A run of kept entries takes one record of a
-//!    few bytes.
+//!    in it). It does not add them again if they were added before (`Replay`). A run of kept
+//!    entries takes one record of a few bytes.
 //! 2. **Numbers are assigned again.** A catalogue numbers its contents and files in the order of
 //!    their records. So one new content at the beginning changes the numbers of all later contents.
 //!    Both the maker and the reader of a delta count contents and files (`Numbering`).
-//! 3. **An entry is kept only after a comparison.** The records that it would add must equal those
-//!    of the new catalogue. If any differs, the entry is written in full, and each of its contents
-//!    and looks is written in full or as a reference to the base. If the two catalogues order their
-//!    contents differently, the delta is larger, but not wrong.
-//! 4. **Three digests**: the delta's own (a damaged copy is refused), the base's (another base is
-//!    refused), and the new catalogue's (the result must have it).
+//! 3. **An entry is kept only after a comparison.** The records that the entry would add must equal
+//!    those of the new catalogue. If any record differs, the entry is written in full. Each of its
+//!    contents and looks is then written in full or as a reference to the base. If the two
+//!    catalogues order their contents differently, the delta is larger, but not wrong.
+//! 4. **A delta has three digests.** By its own digest, a damaged copy is refused. By the digest of
+//!    the base, another base is refused. The result must have the digest of the new catalogue.
 
 mod join;
 mod make;
@@ -106,8 +107,8 @@ impl Delta {
     }
 }
 
-/// The base of a delta, opened twice. One reader looks up contents by number and digest, the other
-/// reads the entries in order.
+/// The base of a delta. It is opened twice: one reader looks up contents by number and digest,
+/// while another reader reads the entries in order.
 struct Base {
     /// The reader of contents and looks.
     catalogue: Catalogue,
@@ -154,9 +155,9 @@ impl Base {
         self.catalogue.packed_at(body)
     }
 
-    /// Returns the look of a content: the parts that were found in it. The outer `None`: the base
-    /// has no look of the content. The inner `None`: the content cannot be taken apart. The parts
-    /// refer to contents by their numbers in the base.
+    /// Returns the look of a content: the parts that were found in it. The outer `None` means that
+    /// the base has no look of the content. The inner `None` means that the content cannot be taken
+    /// apart. The parts refer to contents by their numbers in the base.
     #[allow(clippy::option_option)] // the outer one: there is no look
     fn look(&self, number: u32) -> Result<Option<Option<Apart>>, CatalogueError> {
         let body = self.looks.get(&number);
@@ -178,14 +179,14 @@ struct Numbering {
 /// A content of the new catalogue.
 #[derive(Debug, Default)]
 struct AddedContent {
-    /// Its number in the base, if the base has it.
+    /// The number of the content in the base, if the base has the content.
     of_base: Option<u32>,
-    /// True if the new catalogue has its look already.
+    /// True if the new catalogue already has the look of the content.
     is_looked: bool,
 }
 
 /// The records of the new catalogue that one record of the base becomes. The contents and the look
-/// that it refers to precede it.
+/// that the record refers to precede it.
 #[derive(Debug, Default)]
 struct Replay {
     records: Vec<CatalogueRecord>,
@@ -198,8 +199,8 @@ struct Replay {
 }
 
 impl Replay {
-    /// Makes the records of an entry that is kept from the base. Its content and the look of that
-    /// content precede it, unless they were added before.
+    /// Makes the records of an entry that is kept from the base. The content of the entry and the
+    /// look of that content precede the entry, unless they were added before.
     fn of_entry(
         base: &Base,
         numbering: &Numbering,
@@ -246,8 +247,8 @@ impl Replay {
         Ok(replay)
     }
 
-    /// Returns the number that a content of the base has in the new catalogue. Adds its record,
-    /// unless the new catalogue has it already.
+    /// Returns the number that a content of the base has in the new catalogue. Adds the record of
+    /// the content, unless the new catalogue already has it.
     fn content(
         &mut self,
         base: &Base,
@@ -265,8 +266,8 @@ impl Replay {
         Ok(number)
     }
 
-    /// Adds the look of a content of the base, if there is one. The contents of the parts in that
-    /// look are added before it.
+    /// Adds the look of a content of the base, if the base has a look of it. The contents of the
+    /// parts in that look are added before the look.
     fn look(
         &mut self,
         base: &Base,
@@ -320,7 +321,8 @@ impl Numbering {
         });
     }
 
-    /// Returns the number that a content of the new catalogue has in the base, if the base has it.
+    /// Returns the number that a content of the new catalogue has in the base. Returns `None` if
+    /// the base does not have the content.
     fn of_base(&self, new: u32) -> Option<u32> {
         self.came.get(new as usize)?.of_base
     }

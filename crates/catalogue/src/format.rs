@@ -50,10 +50,10 @@ pub(super) const SIGNED: u8 = 6;
 /// Bytes of the digest at the end.
 pub(super) const CHECKSUM: usize = 32;
 
-/// The longest path in bytes. No operating system opens a longer one.
+/// The maximum length of a path in bytes. No operating system opens a longer path.
 const LONGEST_PATH: usize = 1 << 16;
 
-/// The largest depth of nested directories.
+/// The maximum depth of nested directories.
 const DEEPEST: usize = 1 << 12;
 
 /// The maximum number of bytes of all files together, so that sums do not overflow.
@@ -62,15 +62,16 @@ pub(super) const MOST_BYTES: u64 = 1 << 60;
 /// A part of a content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Its role.
+    /// The role of the part.
     pub role: PartRole,
-    /// The index of the part that contains this part. `None`: the content itself contains it.
+    /// The index of the part that contains this part. `None` if the content itself contains this
+    /// part.
     #[serde(with = "one_more")]
     pub parent: Option<u32>,
-    /// The number of its content in the catalogue, if it has one.
+    /// The number of the part's content in the catalogue, if the part has a content.
     #[serde(with = "one_more")]
     pub content: Option<u32>,
-    /// Its name, if it has one.
+    /// The name of the part. It is empty if the part has no name.
     pub name: Vec<u8>,
 }
 
@@ -85,11 +86,11 @@ pub enum EntryKind {
     Dir,
     /// A file that was read.
     File {
-        /// Its number.
+        /// The number of the file.
         file: u32,
-        /// Modification time in seconds since 1970.
+        /// The modification time in seconds since 1970.
         mtime: i64,
-        /// The number of its content.
+        /// The number of the file's content.
         content: u32,
     },
     /// A symbolic link, and its target.
@@ -98,18 +99,18 @@ pub enum EntryKind {
     Special(SpecialKind),
     /// A file that could not be read.
     Unreadable {
-        /// Its number.
+        /// The number of the file.
         file: u32,
-        /// In bytes.
+        /// The size in bytes.
         size: u64,
         /// The error.
         errno: i32,
     },
     /// A file that the index left out.
     Skipped {
-        /// Its number.
+        /// The number of the file.
         file: u32,
-        /// In bytes.
+        /// The size in bytes.
         size: u64,
         /// The reason.
         reason: String,
@@ -117,7 +118,7 @@ pub enum EntryKind {
 }
 
 /// A content in the packed form of its record. It is unpacked only on demand, because nearly all
-/// contents are the same in the catalogues of two nights.
+/// contents are the same in the catalogues of two consecutive nights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedContent {
     body: Vec<u8>,
@@ -171,13 +172,13 @@ impl PackedContent {
         self.size
     }
 
-    /// Returns whether the content has all its chunks, as every content of a file does. A content
-    /// that joins the samples of several files has none.
+    /// Returns whether the content has all its chunks. Every content of a file has them. A content
+    /// that joins the samples of several files has no chunks.
     pub const fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// Unpacks a content that was digested with `params`. Returns `None` if it is invalid.
+    /// Unpacks a content that was digested with `params`. Returns `None` if the content is invalid.
     pub fn unpack(&self, params: &Params) -> Option<Digest> {
         unpacked(&ContentHead::read(&mut Reader(&self.body))?, params)
     }
@@ -195,17 +196,17 @@ pub enum CatalogueRecord {
     Look {
         /// The number of the content.
         content: u32,
-        /// `None`: the content is of a kind that cannot be taken apart.
+        /// `None` if the content is of a kind that cannot be taken apart.
         apart: Option<Apart>,
     },
     /// A name.
     Entry {
-        /// The path relative to the tree; empty for the tree itself.
+        /// The path relative to the tree. It is empty for the tree itself.
         path: Vec<u8>,
         /// The entry that the name refers to.
         what: EntryKind,
     },
-    /// The totals; the last record.
+    /// The totals. This is the last record.
     End(Totals),
 }
 
@@ -227,7 +228,7 @@ mod one_more {
     }
 }
 
-/// Encodes records. Keeps the last path, because the next one is written relative to it.
+/// Encodes records. Keeps the last path, because the next path is written relative to it.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     last: Vec<u8>,
@@ -297,14 +298,14 @@ pub(super) fn put_head(body: &mut Vec<u8>, head: &Head) {
     }
 }
 
-/// Decodes records. Keeps the last path, because the next one is relative to it.
+/// Decodes records. Keeps the last path, because the next path is stored relative to it.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     last: Vec<u8>,
 }
 
 impl Decoder {
-    /// Decodes a record from its kind and its body. Returns `None` if it is invalid.
+    /// Decodes a record from its kind and its body. Returns `None` if the record is invalid.
     pub(super) fn record(&mut self, kind: u8, body: Vec<u8>) -> Option<CatalogueRecord> {
         if kind == 2 {
             return PackedContent::of_body(body).map(CatalogueRecord::Content);
@@ -361,8 +362,8 @@ pub(super) fn head(reader: &mut Reader<'_>) -> Option<Head> {
 }
 
 /// Returns whether a path is valid and stays inside the tree. The empty path is valid. Any other
-/// path must be names joined by slashes. No name may be empty, `.` or `..`, or have a zero byte.
-/// The length and the depth are limited.
+/// path must consist of names joined by slashes. No name may be empty, `.` or `..`, or have a zero
+/// byte. The length and the depth are limited.
 fn is_path(path: &[u8]) -> bool {
     if path.is_empty() {
         return true;
@@ -446,8 +447,8 @@ fn unpacked(head: &ContentHead<'_>, params: &Params) -> Option<Digest> {
             .and_then(|bytes| total.checked_add(bytes))
             .filter(|total| *total <= size)?;
     }
-    // A content that joins the samples of several files has no chunks. In any other, the chunks
-    // must add up to the size.
+    // A content that joins the samples of several files has no chunks. In any other content, the
+    // sizes of the chunks must add up to the size of the content.
     if total != size && !chunks.0.is_empty() {
         return None;
     }

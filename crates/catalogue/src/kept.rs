@@ -1,7 +1,8 @@
 //! The imported catalogues: a folder with one file for each label.
 //!
-//! The folder has the only originals. The catalogues are also loaded into the index, and are loaded
-//! again if it is rebuilt. Commands that run without the daemon read the same files.
+//! These files are the originals. The catalogues are also loaded into the index. If the index is
+//! rebuilt, they are loaded again from the files. Commands that run without the daemon read the
+//! files, too.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -19,8 +20,8 @@ pub fn file_of_label(folder: &Path, label: &str) -> PathBuf {
     folder.join(format!("{label}.cat"))
 }
 
-/// A copy of a catalogue that was received, in the folder of imported catalogues. It is removed
-/// when dropped, unless [`Received::keep`] gave it the name of its label.
+/// A copy of a received catalogue in the folder of imported catalogues. When this value is dropped,
+/// the copy is removed, unless [`Received::keep`] gave it the name of its label.
 #[derive(Debug)]
 pub struct Received {
     copy: PathBuf,
@@ -56,7 +57,7 @@ impl Received {
 
 impl Drop for Received {
     fn drop(&mut self) {
-        // If the copy was kept, it was renamed, and there is nothing to remove.
+        // If the copy was kept, it was renamed. Then nothing has this path, and nothing is removed.
         fs::remove_file(&self.copy).ok();
     }
 }
@@ -101,8 +102,9 @@ pub fn forget(folder: &Path, label: &str) -> Result<bool, CatalogueError> {
     }
 }
 
-/// Returns the digest that the end of a catalogue states, or `None` if it cannot be read. The
-/// digest is not verified. It is enough to see whether an index has loaded this catalogue.
+/// Returns the digest that the end of a catalogue states. Returns `None` if the digest cannot be
+/// read. The digest is not verified. It is enough to find whether an index has loaded this
+/// catalogue.
 pub fn claimed_checksum(file: &Path) -> Option<ContentDigest> {
     let mut file: File = records::opened(file).ok()?;
     let mut checksum = [0; CHECKSUM];

@@ -1,10 +1,10 @@
 //! Portable catalogues: all that the index knows of a tree, in one file, without the tree.
 //!
 //! Such a tree may be on a disk in a drawer, on another machine, or in an archive that was shipped.
-//! A catalogue answers questions about its contents without the tree. Forman, Eshghi and
-//! Chiocchetti (2005, section 4) share "only the file-chunk metadata" between sites. A catalogue
-//! has that metadata, and everything else that a question needs: names, digests, chunks, samples,
-//! and members of archives.
+//! With a catalogue, questions about the contents of the tree can be answered without the tree.
+//! Forman, Eshghi and Chiocchetti (2005, section 4) share "only the file-chunk metadata" between
+//! sites. A catalogue has that metadata (digests and chunks), and everything else that a question
+//! needs: names, samples, and members of archives.
 //!
 //! ```text
 //! Snapshot ── write ──► FILE ── read ──► records ── load ──► index, under a path that no file has
@@ -12,22 +12,22 @@
 //!
 //! 1. **A catalogue becomes a tree of the index** ([`load()`]), so every question treats it like
 //!    any other root. The path of that tree ([`resemble_proto::catalogued`]) cannot exist in a file
-//!    system, so its files cannot be opened. If a question has to open such a file, it reports
-//!    `AskError::Elsewhere` (`resemble-relate`).
+//!    system, so the files of the tree cannot be opened. If a question has to open such a file, it
+//!    fails with `AskError::Elsewhere` (`resemble-relate`).
 //! 2. **The format is a stream of records** (`format`), written in one pass. A content precedes the
-//!    records that refer to it. At the end is a digest of everything before it. A file is read
-//!    twice: the first pass verifies this digest, the second one reads the records.
+//!    records that refer to it. At the end is a digest of everything before it. A catalogue is read
+//!    twice: the first pass verifies this digest, and the second pass reads the records.
 //! 3. **A catalogue may be malformed**: anyone can compute the digest at its end. So lengths are
 //!    checked before memory is allocated, names before they are joined, and numbers before they are
-//!    added. Digests, chunks and samples have to be trusted: the bytes that would prove them are
-//!    not available.
+//!    added. Digests, chunks and samples have to be trusted, because the bytes that would prove
+//!    them are not available.
 //! 4. **The index's own data take precedence**: if a file of the index has a content, the catalogue
 //!    does not replace the data of that content. A catalogue that is loaded for one question is
 //!    removed after the answer. The data of a kept catalogue also serve later files with the same
 //!    contents.
-//! 5. **Samples are thinned to limit the size** ([`Samples`]). A denser set can be thinned further,
-//!    so two sets are compared at the level of the thinner one. Chunks, which prove shared bytes,
-//!    are all written.
+//! 5. **Samples are thinned to limit the size** ([`Samples`]). A set of samples can always be
+//!    thinned further. So two sets are compared after the denser set is thinned to the level of the
+//!    other set. All chunks are written, because they prove shared bytes.
 //! 6. **The same state of a tree gives the same bytes** on every machine. A catalogue has no ids,
 //!    inodes, device numbers, host names or times of reading. The time of writing is set by the
 //!    caller.
@@ -57,20 +57,20 @@ pub use load::{Loaded, fits, load, unload, unload_stray};
 pub use read::{Catalogue, is_catalogue, open};
 pub use write::write;
 
-/// The version of the format that is written, and the only one that is read.
+/// The version of the format that is written. It is the only version that is read.
 pub const VERSION: u64 = 1;
 
 /// The options of writing a catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {
-    /// Its label: see [`resemble_proto::catalogued::is_label`].
+    /// The label of the catalogue: see [`resemble_proto::catalogued::is_label`].
     pub label: String,
     /// The time of writing, in seconds since 1970.
     pub created: i64,
     /// True if names, modification times, directories and links are written. If false, only the
     /// files are written, in the order of their digests.
     pub names: bool,
-    /// True if the texts of documents and the members of archives are written, too.
+    /// True if the texts of documents and the members of archives are also written.
     pub text: bool,
     /// The density of the samples.
     pub samples: Samples,
@@ -82,15 +82,16 @@ pub enum Samples {
     /// All samples of the index.
     #[default]
     All,
-    /// At most this many fingerprints of a content.
+    /// At most this number of fingerprints for each content.
     AtMost(u32),
-    /// The largest number of samples with which the catalogue is within a fraction of its files'
-    /// bytes, but at least 16 of each content. The written catalogue then states the number that
-    /// was chosen ([`Self::AtMost`]), or [`Self::All`] if all samples fitted.
+    /// The largest number of samples with which the size of the catalogue is within a fraction of
+    /// the size of its files. But at least 16 samples of each content are written. The written
+    /// catalogue states the number that was chosen ([`Self::AtMost`]), or [`Self::All`] if all
+    /// samples fitted.
     Within {
-        /// The fraction of the files' bytes.
+        /// The maximum size of the catalogue as a fraction of the size of the files.
         part: Fraction,
-        /// A catalogue that has at most this many bytes with all samples keeps them all.
+        /// If a catalogue with all samples has at most this number of bytes, it keeps all samples.
         small: u64,
     },
 }
@@ -117,24 +118,24 @@ impl From<&CatalogueForm> for Details {
 /// The first record of a catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// The parameters with which its contents were digested, as [`resemble_core::Params`] prints
-    /// them.
+    /// The parameters with which the contents of the catalogue were digested, as
+    /// [`resemble_core::Params`] prints them.
     pub params: String,
-    /// The options with which it was written.
+    /// The options with which the catalogue was written.
     pub details: Details,
 }
 
 /// The totals of a catalogue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Number of distinct contents, including those in archives.
+    /// The number of distinct contents, including contents in archives.
     pub contents: u64,
-    /// Number of files. Hard links to one file count as one.
+    /// The number of files. Hard links to one file count as one file.
     pub files: u64,
-    /// Sum of the files' sizes in bytes.
+    /// The sum of the sizes of the files in bytes.
     pub bytes: u64,
-    /// Number of files that could not be read, or that the index left out. The catalogue has no
-    /// content for them.
+    /// The number of files that could not be read, and of files that the index left out. The
+    /// catalogue has no content for them.
     pub unread: u64,
 }
 
@@ -155,7 +156,7 @@ pub enum CatalogueError {
     Damaged {
         /// The file.
         file: PathBuf,
-        /// The fault, and the remedy.
+        /// The fault, and how to correct it.
         what: &'static str,
     },
     /// The catalogue was written by another version.
@@ -167,7 +168,7 @@ pub enum CatalogueError {
     Version {
         /// The file.
         file: PathBuf,
-        /// Its version.
+        /// The version of the file's format.
         version: u64,
     },
     /// A delta was made from another catalogue than the given base.
@@ -220,8 +221,8 @@ pub enum CatalogueError {
 }
 
 impl CatalogueError {
-    /// If the error is `Damaged`, `Version` or `Params`, returns it with the path of the original
-    /// file in place of its copy's path. Returns other errors unchanged.
+    /// Replaces the path in the errors `Damaged`, `Version` and `Params`, which is the path of a
+    /// copy, by the path of the original file. Returns other errors unchanged.
     #[must_use]
     pub fn of(self, original: &Path) -> Self {
         let file = original.to_owned();
@@ -234,8 +235,8 @@ impl CatalogueError {
     }
 }
 
-/// Returns the catalogue file that a path of a question refers to. `folder` has the imported
-/// catalogues.
+/// Returns the catalogue file that a path of a question refers to. `folder` is the folder of
+/// imported catalogues.
 pub fn file_of(root: &Path, folder: Option<&Path>) -> Result<PathBuf, CatalogueError> {
     use resemble_proto::catalogued::{Source, source_of};
     match source_of(root) {

@@ -1,14 +1,15 @@
 //! Loads the records of a catalogue into an index.
 //!
-//! A catalogue is loaded in batches, one transaction each. If anything in it is invalid, all of it
-//! is removed from the index again. The callers answer no question about a catalogue before it is
-//! loaded, so no question sees a part of it. A content stays in memory only until its batch is
-//! applied, except those in `Loader::spare`.
+//! A catalogue is loaded in batches. Each batch is one transaction. If anything in the catalogue is
+//! invalid, all of it is removed from the index again. The callers answer no question about a
+//! catalogue before it is completely loaded. A content stays in memory only until its batch is
+//! applied, except for the contents in `Loader::spare`.
 //!
 //! If the index already has an older catalogue of the same tree, only the differences are written.
-//! An entry that both catalogues have stays ([`Before`]). Entries that the new catalogue lacks are
-//! removed at the end. Between the catalogues of two nights there are few differences, so one
-//! transaction is usually enough. If it is not, the whole catalogue is loaded ([`load`]).
+//! An entry that is the same in both catalogues stays ([`Before`]). Entries that the new catalogue
+//! lacks are removed at the end. The catalogues of two consecutive nights have few differences, so
+//! one transaction is usually enough. If it is not enough, the whole catalogue is loaded
+//! ([`load`]).
 
 mod before;
 #[cfg(test)]
@@ -36,26 +37,26 @@ use super::{Catalogue, CatalogueError};
 const HEAVY: usize = 32 << 20;
 /// The number of chunks and fingerprints that make a batch full.
 const MANY_POSTINGS: u64 = 300_000;
-/// If a catalogue adds more chunks and fingerprints to the index than this, the segments of the
-/// index are merged after it is loaded.
+/// The number of added chunks and fingerprints above which the segments of the index are merged
+/// after a catalogue is loaded.
 const BULK: u64 = 200_000;
-/// The approximate bytes of a change without its path.
+/// The approximate number of bytes of a change without its path.
 const CHANGE: usize = 300;
 
 /// The totals of a loaded catalogue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
-    /// Number of files. Hard links to one file count as one.
+    /// The number of files. Hard links to one file count as one file.
     pub files: u64,
-    /// Sum of the files' sizes in bytes.
+    /// The sum of the sizes of the files in bytes.
     pub bytes: u64,
-    /// Number of changes that were applied to the index.
+    /// The number of changes that were applied to the index.
     pub changes: u64,
 }
 
 /// Loads a catalogue into the index, at the path `root` (see [`resemble_proto::catalogued`]). One
-/// transaction replaces the old tree at that path. Until then questions are answered from the old
-/// tree, and after a failure the old tree is still there.
+/// transaction replaces the old tree at that path. Until then, questions are answered from the old
+/// tree. After a failure, the old tree is still there.
 ///
 /// If the differences from the old tree fit into one transaction, only they are written. Otherwise
 /// the catalogue is loaded at a second path, and replaces the old tree when it is complete.
@@ -63,7 +64,7 @@ pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, 
     load_by(index, root, catalogue, HEAVY)
 }
 
-/// Like [`load`], with a limit of `heavy` bytes for a transaction.
+/// Does the same as [`load`], with a limit of `heavy` bytes for a transaction.
 fn load_by(
     index: &Index,
     root: &Path,
@@ -97,10 +98,10 @@ fn load_by(
 /// is removed.
 fn load_anew(loader: Loader<'_>) -> Result<Loaded, CatalogueError> {
     let (index, at) = (loader.index, loader.root);
-    // `run` returns `None` only if `in_one` is set, which is not so here.
+    // `run` returns `None` only if `in_one` is set. It is not set here.
     let loaded = loader.run().map(Option::unwrap_or_default);
-    // If the index cannot be written, `unload` fails like the load itself. The first failure is the
-    // one to report.
+    // If the index cannot be written, `unload` fails like the load itself. The first failure is
+    // reported.
     if loaded.is_err()
         && let Err(error) = unload(index, at)
     {
@@ -115,8 +116,9 @@ fn fs_of(root: &Path) -> FsId {
     FsId(format!("catalogue {}", digest(root.as_os_str().as_bytes())).into())
 }
 
-/// Checks that the contents of a catalogue were digested with `params`, as those of the index were.
-/// Contents digested with other parameters cannot be compared.
+/// Checks that the contents of a catalogue were digested with `params`, the parameters of the
+/// index. Contents that were digested with other parameters cannot be compared with those of the
+/// index.
 pub fn fits(catalogue: &Catalogue, params: &Params) -> Result<(), CatalogueError> {
     let (theirs, ours) = (&catalogue.head().params, params.to_string());
     if *theirs == ours {
@@ -138,8 +140,8 @@ pub fn unload(index: &Index, root: &Path) -> Result<(), CatalogueError> {
     Ok(())
 }
 
-/// Removes every catalogue from the index, except those at the paths `wanted`. A killed process may
-/// have left others there.
+/// Removes every catalogue from the index, except the catalogues at the paths `wanted`. A killed
+/// process may have left other catalogues there.
 pub fn unload_stray(index: &Index, wanted: &[PathBuf]) -> Result<(), CatalogueError> {
     let top = index.snapshot()?.list(Path::new("/"))?;
     for (name, _) in top {
@@ -155,7 +157,7 @@ pub fn unload_stray(index: &Index, wanted: &[PathBuf]) -> Result<(), CatalogueEr
 struct LoadedContent {
     digest: ContentDigest,
     size: u64,
-    /// True if the content has all its chunks, as every content of a file does.
+    /// True if the content has all its chunks. Every content of a file has them.
     whole: bool,
 }
 
@@ -164,7 +166,7 @@ struct LoadedContent {
 struct Batch {
     changes: Vec<Change>,
     /// The contents of this batch by their numbers. The flag is true if a change of the batch
-    /// refers to the content, or if `spare` has it.
+    /// refers to the content, or if the content is also in `spare`.
     brought: HashMap<u32, (PackedContent, bool)>,
     looks: HashMap<u32, Option<Apart>>,
     weight: usize,
@@ -183,8 +185,8 @@ struct Loader<'a> {
     /// left out.
     files: Vec<Option<u32>>,
     batch: Batch,
-    /// Contents of parts that no change refers to, because the index has taken their archive apart
-    /// differently. Another archive later in the catalogue may still refer to them.
+    /// Contents of parts to which no change refers. The index has taken apart their archive in a
+    /// different way. Another archive later in the catalogue may still refer to them.
     spare: HashMap<u32, PackedContent>,
     loaded: Loaded,
     postings: u64,
@@ -287,14 +289,14 @@ impl<'a> Loader<'a> {
         let before = self.before.entry(&path, is_folder)?;
         let before = before.as_ref();
         let mut look = None;
-        // The change that makes the entry of the index equal to that of the catalogue. `None` if
-        // the old entry is equal already.
+        // The change that makes the entry of the index equal to the entry of the catalogue. `None`
+        // if the old entry is already equal.
         let change = match what {
             EntryKind::Dir => {
                 let stays = matches!(before, Some(Entry::Dir(_)));
                 (!stays).then_some(Change::Dir(path))
             }
-            // The root of a catalogue is a folder, so it cannot be any other entry.
+            // The root of a catalogue must be a folder.
             _ if path == self.root => return Err(self.catalogue.forged()),
             EntryKind::Symlink(target) => {
                 let stays = matches!(before, Some(Entry::Symlink(known)) if *known == target);
@@ -345,8 +347,8 @@ impl<'a> Loader<'a> {
                 let apart = self.batch.looks.remove(&content);
                 look = apart.map(|apart| (path.clone(), (digest, has), apart));
                 if stays {
-                    // The old file stays, so the index has its content already and no change refers
-                    // to it.
+                    // The old file stays, so the index already has its content. No change refers to
+                    // this content.
                     self.batch.brought.remove(&content);
                     None
                 } else {
@@ -366,7 +368,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Returns the `FileStat` of the file with this number. Counts the file if this is its first
-    /// name. A further name of it must have the same content.
+    /// name. Every further name of the file must have the same content.
     fn file(
         &mut self,
         file: u32,
@@ -405,8 +407,9 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Returns the reference by which a change names a content. If the index has the content, that
-    /// is its id, else its digest and its data.
+    /// Returns the reference by which a change names a content. The reference is the id of the
+    /// content if the index has the content. Otherwise it is the digest and the data of the
+    /// content.
     fn reference(&mut self, number: u32) -> Result<ContentRef, CatalogueError> {
         let Some(known) = self.contents.get(number as usize) else {
             return Err(self.catalogue.forged());
@@ -421,8 +424,8 @@ impl<'a> Loader<'a> {
                 .then_some(ContentRef::Known(id))
                 .ok_or_else(|| self.catalogue.forged());
         }
-        // The data of a content are dropped with its batch. So a content of an earlier batch that
-        // no change referred to is not available any more, unless it is in `spare`.
+        // The data of a content are dropped with its batch. So a content of an earlier batch is not
+        // available any more if no change referred to it. It is available if it is in `spare`.
         let brought = self.batch.brought.get_mut(&number);
         let content = brought.as_ref().map(|(content, _)| content);
         let digest = content
@@ -454,8 +457,8 @@ impl<'a> Loader<'a> {
             let row = id.map(|id| self.snapshot.content(id)).transpose()?;
             row.flatten()
         };
-        // Of its own accord, the index takes apart only contents that files have. A content without
-        // files and without a result of its own gets the result of the catalogue.
+        // By itself, the index takes apart only contents that files have. A content that has
+        // neither files nor a result in the index gets the result of the catalogue.
         let row = found.filter(|row| row.files > 0 || row.look != Look::Unseen);
         let was = row.map(|row| row.look);
         let look = match (was, apart) {
@@ -470,7 +473,8 @@ impl<'a> Loader<'a> {
                 parts: self.parts(parts)?,
                 skipped,
                 date,
-                // If a file of the index has the content, the index will take it apart itself.
+                // If a file of the index has the content, the index will itself take the content
+                // apart.
                 again: was.is_some(),
             }),
         };
@@ -533,9 +537,9 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Applies the batch if it is full, unless everything must fit into one transaction. This is
-    /// possible after any entry: the contents that an entry refers to are in its own batch or in an
-    /// earlier one.
+    /// Applies the batch if it is full, unless everything must fit into one transaction. A batch
+    /// can end after any entry. The contents that an entry refers to are in its own batch or in an
+    /// earlier batch.
     fn settle(&mut self) -> Result<(), CatalogueError> {
         if self.in_one || !self.is_full() {
             return Ok(());

@@ -17,7 +17,7 @@ pub(super) const CATALOGUE: RecordFormat = RecordFormat {
 };
 
 /// Returns whether a file begins with the magic bytes of a catalogue. A question accepts such a
-/// file in place of a directory. Returns false if it is not a regular file.
+/// file in place of a directory. Returns false if the path is not a regular file.
 pub fn is_catalogue(file: &Path) -> bool {
     begins_with(file, MAGIC)
 }
@@ -30,7 +30,7 @@ pub struct Catalogue {
     decoder: Decoder,
 }
 
-/// Opens a catalogue, and reads it once to verify that it is whole.
+/// Opens a catalogue, and reads it once to verify that it is complete and undamaged.
 pub fn open(path: &Path) -> Result<Catalogue, CatalogueError> {
     if begins_with(path, DELTA_MAGIC) {
         return Err(CatalogueError::Damaged {
@@ -92,8 +92,9 @@ impl Catalogue {
         self.records.forged()
     }
 
-    /// Makes the error for a record that was skipped in the first pass and is invalid. If the file
-    /// is unchanged, its records contradict each other. Otherwise the file was changed meanwhile.
+    /// Makes the error for a record that was skipped before and is found to be invalid now. If the
+    /// file is unchanged, its records contradict each other. Otherwise the file was changed in the
+    /// meantime.
     fn unlike(&self) -> CatalogueError {
         match RecordFile::open(self.path(), &CATALOGUE) {
             Ok(now) if now.checksum() == self.checksum() => self.forged(),
@@ -106,22 +107,22 @@ impl Catalogue {
         self.records.last_body()
     }
 
-    /// Reads a content whose record was passed before. `body` is the position of that record's
-    /// body.
+    /// Reads a content from a record that was passed before. `body` is the position of the body of
+    /// that record.
     pub fn content_at(&self, body: &Range<u64>, params: &Params) -> Result<Digest, CatalogueError> {
         let digest = self.packed_at(body)?.unpack(params);
         digest.ok_or_else(|| self.unlike())
     }
 
-    /// Reads a content, still packed, whose record was passed before. `body` is the position of
-    /// that record's body.
+    /// Reads a content in packed form from a record that was passed before. `body` is the position
+    /// of the body of that record.
     pub(super) fn packed_at(&self, body: &Range<u64>) -> Result<PackedContent, CatalogueError> {
         let content = PackedContent::of_body(self.records.body_at(body)?);
         content.ok_or_else(|| self.unlike())
     }
 
-    /// Reads the look of a content whose record was passed before. `body` is the position of that
-    /// record's body.
+    /// Reads the look of a content from a record that was passed before. `body` is the position of
+    /// the body of that record.
     pub(super) fn look_at(&self, body: &Range<u64>) -> Result<Option<Apart>, CatalogueError> {
         let bytes = self.records.body_at(body)?;
         let mut reader = Reader(&bytes);
@@ -147,8 +148,8 @@ impl Catalogue {
     }
 
     /// Reads on to the next content or look (the parts that were found in a content). Returns the
-    /// digest of the content, or the number of the content of the look. Returns `None` at the end.
-    /// The rest of the record is not checked here.
+    /// digest of that content, or the number of the content that the look is about. Returns `None`
+    /// at the end. The rest of the record is not checked here.
     pub(super) fn next_name(&mut self) -> Result<Option<RecordName>, CatalogueError> {
         loop {
             let Some((kind, body)) = self.records.next()? else {

@@ -1,4 +1,4 @@
-//! Files of records: the common part of catalogues and deltas.
+//! Reads and writes files of records. Catalogues and deltas are such files.
 //!
 //! ```text
 //! name of the format │ varint version │ record* │ digest of everything before, 32 bytes
@@ -26,7 +26,7 @@ use super::{CatalogueError, VERSION};
 const TRUNCATED: &str = "it is damaged or was not copied to its end; copy or write it again";
 const FORGED: &str = "its records contradict each other; write it again";
 
-/// A format of record files.
+/// The format of a kind of record file.
 #[derive(Debug)]
 pub(super) struct RecordFormat {
     /// The first bytes of every file of this format.
@@ -39,8 +39,8 @@ pub(super) struct RecordFormat {
 /// deltas.
 pub(super) const DELTA_MAGIC: &[u8] = b"resemble delta\n";
 
-/// Returns whether a file begins with these bytes. Returns false if it is not a regular file or
-/// cannot be read.
+/// Returns whether a file begins with these bytes. Returns false if the path is not a regular file,
+/// or if the file cannot be read.
 pub(super) fn begins_with(file: &Path, magic: &[u8]) -> bool {
     let mut start = vec![0; magic.len()];
     opened(file).is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && start == magic)
@@ -79,16 +79,16 @@ impl Read for Hashed {
 pub(super) struct RecordFile {
     path: PathBuf,
     file: BufReader<Hashed>,
-    /// Number of bytes before the digest at the end of the file.
+    /// The number of bytes before the digest at the end of the file.
     size: u64,
-    /// Number of bytes of records that were not read yet.
+    /// The number of bytes of records that were not read yet.
     left: u64,
     last: Range<u64>,
     checksum: ContentDigest,
 }
 
 impl RecordFile {
-    /// Opens a file, and reads it once to verify that it is whole.
+    /// Opens a file, and reads it once to verify that it is complete and undamaged.
     pub(super) fn open(path: &Path, format: &RecordFormat) -> Result<Self, CatalogueError> {
         let fail = |source| CatalogueError::Read {
             file: path.to_owned(),
@@ -196,7 +196,7 @@ impl RecordFile {
         self.last.clone()
     }
 
-    /// Reads the body of an earlier record again. `body` is its position.
+    /// Reads the body of an earlier record again. `body` is the position of the body.
     pub(super) fn body_at(&self, body: &Range<u64>) -> Result<Vec<u8>, CatalogueError> {
         let length = usize::try_from(body.end - body.start).map_err(|_| self.forged())?;
         let mut bytes = vec![0; length];
@@ -252,7 +252,7 @@ impl RecordFile {
     }
 
     /// Reads the next `count` bytes. Memory is allocated in pieces while bytes arrive, so a false
-    /// length cannot exhaust it.
+    /// length cannot exhaust the memory.
     fn take(&mut self, count: u64) -> Result<Vec<u8>, CatalogueError> {
         self.left = self.left.checked_sub(count).ok_or_else(|| self.forged())?;
         let length = usize::try_from(count).map_err(|_| self.forged())?;
@@ -280,11 +280,11 @@ impl RecordFile {
     }
 }
 
-/// The number of buffered bytes from which on the buffer is passed to the sink. Also the number of
-/// bytes that the reader allocates for a body before it has read any.
+/// The number of buffered bytes at which the buffer is passed to the sink. It is also the number of
+/// bytes that the reader at first allocates for a body.
 const PIECE: usize = 1 << 16;
 
-/// Receives the bytes of a file, until it returns `Break`.
+/// A function that receives the bytes of a file, until it returns `Break`.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>;
 
 /// Writes a file of records: passes its bytes to a sink as soon as they are made.

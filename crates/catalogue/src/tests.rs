@@ -52,7 +52,7 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Loads a file with these bytes into an index. After a failure, checks that the index has nothing
-/// of it.
+/// of the catalogue.
 fn loaded(bytes: &[u8]) -> Result<Loaded, CatalogueError> {
     let temp = tempfile::tempdir().expect("a folder");
     let file = temp.path().join("a.cat");
@@ -165,7 +165,7 @@ fn what_cannot_be_is_refused() {
         end(2, 1, 5),
     ]);
     refused(&[head(), hello(), entry("", file(0, 0)), end(1, 1, 5)]);
-    // A content that no entry refers to.
+    // No entry refers to this content.
     refused(&[head(), dir(), hello(), end(1, 0, 0)]);
     // The target of a link is arbitrary, because it is never followed.
     let link = entry("a", EntryKind::Symlink(b"../../etc/passwd".to_vec()));
@@ -213,7 +213,7 @@ fn contents_that_cannot_be_are_refused() {
     with(&|digest| digest.signature.fingerprints = (0..10_000).map(Fingerprint).collect());
 }
 
-/// If fingerprints of zero bits were accepted, a few bytes of a catalogue could claim thousands of
+/// If fingerprints of zero bits were accepted, a few bytes of a catalogue could state thousands of
 /// fingerprints, any number of times.
 #[test]
 fn a_sample_of_nothing_does_not_grow() {
@@ -302,7 +302,7 @@ fn any_content() -> impl Strategy<Value = Digest> {
     let bytes = prop::collection::vec(any::<u8>(), 0..8000);
     (bytes, any::<[u8; 32]>()).prop_map(|(bytes, name)| Digest {
         content: ContentDigest(name),
-        // The index, and so a catalogue, does not store these.
+        // The index does not store these fields, so a catalogue does not have them, either.
         besides: Vec::new(),
         ..Digest::of(&bytes, &Params::default())
     })
@@ -478,9 +478,8 @@ proptest! {
 
 const FOLDER: &str = "RESEMBLE_PORTABLE_TEST_FOLDER";
 
-/// The body of the child process of
-/// [`a_failure_of_the_index_is_told_and_not_what_follows_from_it`]. That process runs with a limit
-/// on file sizes.
+/// Runs in the child process of [`a_failure_of_the_index_is_told_and_not_what_follows_from_it`].
+/// The child process has a limit on file sizes.
 #[test]
 fn limited_loader() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
@@ -544,7 +543,7 @@ fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     );
 }
 
-/// The digest of every changed catalogue here is made right again.
+/// Catalogues are changed, and their digests are made correct again.
 #[test]
 fn changed_catalogues_are_taken_or_refused_as_a_whole() {
     let texts = [

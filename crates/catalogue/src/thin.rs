@@ -1,5 +1,5 @@
-//! Chooses how many fingerprints of a content a catalogue keeps, so that it does not exceed a given
-//! size, if that is possible.
+//! Chooses the maximum number of fingerprints that a catalogue keeps of each content. The catalogue
+//! should not exceed a given size.
 
 use resemble_core::params::SamplingParams;
 use resemble_core::{Digest, Signature};
@@ -8,8 +8,8 @@ use resemble_proto::number::Fraction;
 
 use super::Samples;
 
-/// The limits of fingerprints for each content, in the order in which they are tried. With fewer
-/// than 16, only copies of whole files and small edits would be found.
+/// The maximum numbers of fingerprints for each content, in the order in which they are tried. With
+/// fewer than 16, only copies of whole files and small edits would be found.
 const MOST: [u32; 5] = [64, 48, 32, 24, 16];
 
 /// The number of bytes that thinning to each limit of [`MOST`] would save in the catalogue.
@@ -31,17 +31,17 @@ impl Thinning {
         let mut signature = digest.signature.clone();
         for (most, saved) in MOST.into_iter().zip(&mut self.saved) {
             if signature.fingerprints.len() > most as usize {
-                // A sparser set of samples is a subset of a denser one. So each limit can thin the
-                // result of the limit before it.
+                // A sparser set of samples is a subset of a denser set. So the result for one limit
+                // can be thinned to the next limit.
                 signature = signature.thinned(&SamplingParams::at(0, most));
             }
             *saved += whole.saturating_sub(length(&signature));
         }
     }
 
-    /// Returns the densest samples with which the catalogue is within `part` of the files' bytes.
-    /// If none fits, returns the sparsest. `catalogue` is the size of the catalogue with all
-    /// samples.
+    /// Returns the densest samples with which the size of the catalogue is within `part` of the
+    /// size of the files. If no samples are sparse enough, returns the sparsest samples.
+    /// `catalogue` is the size of the catalogue with all samples.
     pub(super) fn fitting(&self, catalogue: u64, files: u64, part: Fraction) -> Samples {
         let part = u128::from(part.millionths().unwrap_or(u32::MAX));
         let fits = |bytes: u64| u128::from(bytes) * 1_000_000 <= u128::from(files) * part;

@@ -15,13 +15,13 @@ use super::records::RecordStream;
 use super::thin::Thinning;
 use super::{Details, Head, Samples, Totals};
 
-/// Passes the bytes of a catalogue of everything at and below `roots` to `sink`, until `sink`
+/// Writes a catalogue of everything at and below `roots`. Passes its bytes to `sink`, until `sink`
 /// returns `Break`. Returns the totals of the catalogue.
 ///
 /// A single folder becomes the root of the catalogue. A single file, and each of several roots,
-/// gets the last name of its path. Among several roots, a catalogue gets its label or the last name
-/// of its file. If two roots have the same name, the later one gets a number: `docs`, `docs~2`. A
-/// root that the index does not have adds nothing.
+/// gets the last name of its path. If one of several roots is itself a catalogue, it gets its label
+/// or the last name of its file. If two roots have the same name, the later root gets a number:
+/// `docs`, `docs~2`. A root that the index does not have adds nothing.
 pub fn write(
     snapshot: &Snapshot,
     roots: &[PathBuf],
@@ -30,8 +30,8 @@ pub fn write(
 ) -> Result<Totals, ReadError> {
     let samples = match details.samples {
         Samples::Within { part, small } => {
-            // A first pass computes the size that the catalogue would have with each limit of
-            // samples.
+            // A first pass computes the size that the catalogue would have with each maximum number
+            // of samples.
             let mut measure = Thinning::default();
             let mut seen = 0;
             let all = Details {
@@ -107,7 +107,7 @@ fn named(roots: &[PathBuf]) -> Vec<(PathBuf, Vec<u8>)> {
         let own = name_of(root);
         let mut name = own.clone();
         let mut count = 1;
-        // A numbered name may be in use already: a root may be called `docs~2`.
+        // A numbered name may already be in use, because a root may itself be called `docs~2`.
         while !taken.insert(name.clone()) {
             count += 1;
             name = [&own, format!("~{count}").as_bytes()].concat();
@@ -201,7 +201,7 @@ impl Writer<'_> {
                         EntryKind::Unreadable { file, size, errno }
                     }
                     Err(FileState::Skipped(reason)) => EntryKind::Skipped { file, size, reason },
-                    // This is unreachable: files with a content are handled above.
+                    // This is unreachable, because files with a content are handled above.
                     Err(FileState::Settled(_) | FileState::Unsettled(_)) => return Ok(()),
                 }
             }
@@ -210,7 +210,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Returns the number of a content. Writes the content if it was not written before.
+    /// Returns the number of a content in the catalogue. Writes the content if it was not written
+    /// before.
     fn content(&mut self, id: ContentId) -> Result<u32, ReadError> {
         if let Some(number) = self.contents.get(&id) {
             return Ok(*number);
@@ -245,8 +246,8 @@ impl Writer<'_> {
         Ok(number)
     }
 
-    /// Returns the number of a file's content. Writes the content, and its parts if the options
-    /// include them, unless they were written before.
+    /// Returns the number of a file's content. Writes the content unless it was written before.
+    /// Also writes its parts if the options include them.
     fn looked_content(&mut self, id: ContentId) -> Result<u32, ReadError> {
         let number = self.content(id)?;
         if !self.details.text || !self.looked.insert(id) {

@@ -1,12 +1,13 @@
-//! Measures the estimates of the pairs that an index would examine: bias, mean error, and how often
-//! the interval contains the truth.
+//! Measures the errors of the estimates of the pairs that an index would examine. The figures are
+//! bias, mean error, and how often the interval contains the truth.
 //!
 //!     cargo run --release -p resemble-core --example calibration -- [--rows] CORPUS…
 //!
 //! A corpus is a folder with `files/` and perhaps a `truth.tsv` that names kinds of change (a, b,
 //! kind, …). A pair is examined if its files have two samples or a chunk in common. The results are
-//! given for the pairs of the truth by kind, for some of the other pairs, and for all examined
-//! pairs by the number of common samples. With `--rows` it prints a line for each measure instead.
+//! given for the pairs in `truth.tsv` by kind, and for some of the other pairs. They are also given
+//! for all examined pairs by the number of common samples. With `--rows`, the program prints a line
+//! for each measure instead.
 #![allow(clippy::print_stdout, missing_docs)]
 
 mod folder;
@@ -20,8 +21,8 @@ use resemble_core::similarity::{
 };
 use resemble_core::{ContentKind, Digest, Params, Score, Signature};
 
-/// The approximate number of examined pairs of a corpus beyond those in `truth.tsv`, up to a factor
-/// of two.
+/// The approximate number of examined pairs of a corpus that are not in `truth.tsv`. The real
+/// number may be up to twice as large.
 const OTHERS: usize = 20_000;
 
 struct File {

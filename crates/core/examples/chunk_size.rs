@@ -1,5 +1,5 @@
-//! Measures what a chunk size is worth: how many related pairs common chunks nominate, how many
-//! shared bytes the chunks prove, and what they cost.
+//! Measures the benefit of a chunk size: how many related pairs common chunks nominate, and how
+//! many shared bytes the chunks prove. Also measures the cost of the chunks.
 //!
 //! ```sh
 //! cargo run --release -p resemble-core --example chunk_size -- CORPUS TREE
@@ -7,7 +7,7 @@
 //!
 //! CORPUS has files in `files` and their pairs in `truth.tsv`: file, file, kind, …, `long_ab`,
 //! `long_ba`. The last two are the shares of each file in common runs of at least 64 bytes. TREE is
-//! any folder; its chunks show what a chunk size costs in time and space.
+//! any folder. Its chunks show how much time and space a chunk size costs.
 
 #![allow(clippy::print_stdout)]
 

@@ -3,10 +3,10 @@
 //!
 //!     cargo run --release -p resemble-core --example estimates -- DIR [FILES]
 //!
-//! For each kind of edit and class of sizes, it prints how many containments were measured. The
-//! next columns are bias and mean absolute error: of the estimate, of the plain ratio of samples,
-//! and of the lower bound that chunks prove. The last two columns are the errors of the estimated
-//! resemblance of texts.
+//! For each kind of edit and class of sizes, the program prints how many containments were
+//! measured. The next columns are bias and mean absolute error of three figures: the estimate, the
+//! plain ratio of samples, and the lower bound that chunks prove. The last two columns are the
+//! errors of the estimated resemblance of texts.
 #![allow(clippy::print_stdout, missing_docs)]
 
 mod folder;

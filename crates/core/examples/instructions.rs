@@ -1,5 +1,5 @@
 //! Digests fixed inputs, so that callgrind can count the instructions of [`counted`]. Also writes
-//! the two trees that the command compares: see `benches/instructions.sh`.
+//! the two trees that `resemble` compares in `benches/instructions.sh`.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -41,9 +41,9 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Writes two states of a tree of 96 texts and 24 binaries. From state `one` to state `two` a third
-/// of the files is edited and a quarter is moved. Each state also has some files that the other
-/// lacks.
+/// Writes two states of a tree of 96 texts and 24 binaries. From state `one` to state `two`, a
+/// third of the files are edited and a quarter are moved. Each state also has some files that the
+/// other state lacks.
 fn write_trees(folder: &Path) -> io::Result<()> {
     for state in ["one", "two"] {
         let is_two = state == "two";

@@ -1,11 +1,13 @@
-//! Measures what sampling costs and finds: the experiment behind the constants of `SamplingParams`.
+//! Measures the cost of sampling and the pairs that it finds. The constants of `SamplingParams`
+//! were chosen by this experiment.
 //!
 //!     cargo run --release -p resemble-core --example sampling -- DIR [OUT]
 //!
-//! It digests every file under DIR with several values of the least level and of the cap. For each
-//! pair of values it prints the number of fingerprints, and the bytes of content for one
-//! fingerprint. With OUT it also writes all pairs with enough evidence to OUT/LEVEL-CAP.tsv: path,
-//! path (relative to DIR), the greater containment, `a_in_b`, `b_in_a`, resemblance, shared bytes.
+//! The program digests every file under DIR with several values of the least level and of the cap.
+//! For each combination of values it prints the number of fingerprints, and the bytes of content
+//! for one fingerprint. With OUT it also writes all pairs with enough evidence to
+//! OUT/LEVEL-CAP.tsv: path, path (relative to DIR), the greater containment, `a_in_b`, `b_in_a`,
+//! resemblance, shared bytes.
 #![allow(clippy::print_stdout, missing_docs)]
 
 mod folder;

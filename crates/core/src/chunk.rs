@@ -4,7 +4,8 @@
 //! # Definition
 //!
 //! A position p of a file is the number of bytes before it. The current chunk starts at l, the last
-//! cut. At each p in turn, with H the hash of the 64 bytes before p:
+//! cut. H is the hash of the 64 bytes before p. For each p in turn, these rules are applied from
+//! top to bottom; `continue` goes on to the next p:
 //!
 //! ```text
 //! p - l < Tmin              continue
@@ -15,15 +16,15 @@
 //! ```
 //!
 //! A cut clears the backup. The bytes after the last cut are the last chunk. [`oracle`] implements
-//! exactly this definition; every faster version is tested against it.
+//! exactly this definition; every faster version is tested against the oracle.
 //!
 //! # Choices that the paper leaves open
 //!
 //! 1. *Window*: 64 bytes. Tmin is at least 65, so every window that can cause a cut lies within the
 //!    current chunk. A chunk therefore does not depend on the bytes before it. Two files that share
 //!    a cut and the bytes after it share the next cut.
-//! 2. *Hash*: that of [`crate::hash::rolling`]; the H of TTTD is its high 32 bits. The same pass
-//!    over the bytes also computes the fingerprints from this hash.
+//! 2. *Hash*: the hash of [`crate::hash::rolling`], whose high 32 bits are H. The fingerprints are
+//!    computed from the same hash, in the same pass over the bytes.
 //! 3. *D = 2·D'*: every match of D is also a match of D', so one test finds both.
 //!
 //! # The fast path
@@ -33,9 +34,9 @@
 //! Tmax to these matches.
 //!
 //! A scan that also computes fingerprints must not skip any window. A scan without fingerprints
-//! skips the first Tmin bytes of each chunk, as usual, and searches only for matches of D. Such
-//! scans are [`cut`] and, with AVX-512, [`Chunker::update`]. One chunk in a hundred reaches Tmax
-//! without a match of D. In such a chunk the last match of D' is searched backwards.
+//! skips the first Tmin bytes of each chunk, and searches only for matches of D. These scans are
+//! [`cut`] and, with AVX-512, [`Chunker::update`]. One chunk in a hundred reaches Tmax without a
+//! match of D. In that case, the last match of D' is searched backwards.
 //!
 //! After a cut at the backup, the bytes from there to Tmax are not scanned again: none of their
 //! positions matches D or D'.
@@ -67,8 +68,7 @@ impl Cut {
     }
 }
 
-/// Returns the length of the first chunk of `data`: all of `data` if it has no cut, 0 if it is
-/// empty.
+/// Returns the length of the first chunk of `data`. Without a cut, that is the length of `data`.
 ///
 /// ```
 /// use resemble_core::{chunk, params::ChunkParams};
@@ -95,7 +95,7 @@ pub fn cut(data: &[u8], params: &ChunkParams) -> usize {
     end.map_or(data.len(), |window| params.min as usize + window)
 }
 
-/// Cuts a file into chunks; its bytes arrive in pieces of any size.
+/// Cuts a file into chunks. The bytes of the file arrive in pieces of any size.
 ///
 /// The chunks do not depend on how the bytes are divided into pieces. Memory is constant: only the
 /// last 63 bytes are kept.
@@ -107,13 +107,13 @@ pub struct Chunker {
 }
 
 /// The state of a chunker, independent of its position in a file. Two chunkers with equal states
-/// cut the same next bytes in the same way.
+/// cut equal further bytes in the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkerStanding {
     last_bytes: Box<[u8]>,
     /// The number of bytes in the current chunk.
     since_cut: u64,
-    /// The offset in the current chunk of the backup, the last match of D'.
+    /// The offset of the backup in the current chunk. The backup is the last match of D'.
     backup: Option<u64>,
 }
 
@@ -174,8 +174,8 @@ impl Chunker {
 
     /// Takes the next bytes; `sink` receives the chunks that are complete now.
     ///
-    /// On platforms where a search can stop at the first match, this jumps from match to match of
-    /// D. It skips the first Tmin bytes of each chunk and reports no samples.
+    /// On platforms where a search can stop at the first match, this function jumps from match to
+    /// match of D. It skips the first Tmin bytes of each chunk and reports no samples.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Cut)) {
         let matcher = self.scanner.matcher();
         if !matcher.stops_soon() {
@@ -222,8 +222,8 @@ impl Chunker {
         }
     }
 
-    /// Takes `count` zero bytes. The chunks are those of [`Self::update`], in time independent of
-    /// `count`.
+    /// Takes `count` zero bytes. Finds the same chunks as [`Self::update`], but in a time that does
+    /// not depend on `count`.
     pub fn zeros(&mut self, count: u64, sink: &mut impl FnMut(Cut)) {
         self.scan_zeros(count, sink, &mut |_| {});
     }
@@ -278,7 +278,8 @@ impl Chunker {
     /// All windows within the zeros have the same hash. If that hash matches D, every chunk that
     /// starts in the zeros ends at Tmin. Otherwise the chunk ends at Tmax. If the hash matches D',
     /// the backup is also at Tmax. Once a chunk has started in the zeros and has no backup yet,
-    /// these rules hold for it and all later chunks in the zeros. So their lengths are known.
+    /// these rules apply to this chunk and to all later chunks in the zeros. So their lengths are
+    /// known.
     pub(crate) fn scan_zeros(
         &mut self,
         count: u64,

@@ -1,8 +1,9 @@
 //! Samples executables by their machine code.
 //!
-//! Two builds of one program have the same instructions at other addresses. If a function grows,
-//! every call, jump or reference across it has another distance in its four bytes. Most windows of
-//! 64 bytes have several such distances, so hardly any window stays the same.
+//! Two builds of one program have the same instructions at other addresses. Every call, jump or
+//! reference states a distance in four bytes. If a function grows, every distance across this
+//! function changes. Most windows of 64 bytes have several such distances, so hardly any window
+//! stays the same.
 //!
 //! # Method
 //!
@@ -10,19 +11,19 @@
 //! operands of `call`, `jmp`, the conditional jumps, and references relative to the instruction
 //! pointer. For ARM64 they are the operands of `b`, `bl` and `adrp`. The filters of xz make
 //! distances absolute instead, so that two calls of one function become equal. That helps a
-//! compressor within one file. But absolute addresses change from build to build as distances do.
-//! Only the samples change. Chunks, shared bytes and all exact figures are about the original
-//! bytes.
+//! compressor within one file. But absolute addresses change from build to build, just as distances
+//! do. This filter affects only the samples. Chunks, shared bytes and all exact figures are about
+//! the original bytes.
 //!
 //! # Choices
 //!
 //! 1. **Where**: in the executable segments that the program header of an ELF file names. The
-//!    header is at the beginning, so a stream has it in time. Data between segments is sampled
-//!    unchanged.
-//! 2. **No disassembler.** In x86 code, a small distance (the uppermost byte 0 or 255) after the
-//!    byte of an opcode is set to zero. In ARM64 code, each aligned word is decoded. Some of the
-//!    changed bytes are not distances. But the decision depends only on a few bytes, so equal code
-//!    is changed equally everywhere. Sampling needs no more.
+//!    header is at the beginning, so a stream delivers it before the code. Data between segments is
+//!    sampled unchanged.
+//! 2. **No disassembler.** In x86 code, a small distance after an opcode is set to zero; its
+//!    uppermost byte is 0 or 255. In ARM64 code, each aligned word is decoded. Some of the changed
+//!    bytes are not distances. But the decision depends only on a few bytes, so equal code is
+//!    changed equally everywhere. That is all that sampling needs.
 
 use std::ops::Range;
 
@@ -30,7 +31,7 @@ use crate::hash::rolling::Scanner;
 use crate::ids::Fingerprint;
 use crate::params::Params;
 
-/// The number of bytes at the beginning of a file from which the places of its code are read.
+/// The number of bytes at the beginning of a file that are searched for the places of its code.
 const HEAD: usize = 4096;
 
 /// The first bytes of an ELF file.
@@ -39,8 +40,7 @@ const MAGIC: &[u8; 4] = b"\x7fELF";
 /// The maximum number of program headers that are examined.
 const MOST_SEGMENTS: usize = 64;
 
-/// The number of bytes that must be held from a position on to decide whether a distance begins
-/// there.
+/// The number of bytes from a position on that decide whether a distance begins there.
 const AHEAD: usize = 8;
 
 /// Samples the windows of executables.
@@ -68,7 +68,7 @@ struct CallFilter {
     code: Vec<Range<u64>>,
     /// The position in the file of the first byte in `held`.
     at: u64,
-    /// Bytes that are not passed on yet, because the bytes after them decide about them.
+    /// Bytes that are not passed on yet, because later bytes decide whether they become zero.
     held: Vec<u8>,
     /// The number of bytes at the start of `held` that belong to a distance and become zero.
     zero: usize,
@@ -77,7 +77,7 @@ struct CallFilter {
     out: Vec<u8>,
 }
 
-/// The processor whose instructions the code has.
+/// The processor that the code is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Machine {
     X86,
@@ -99,8 +99,8 @@ impl CodeSampler {
         self.state = CodeState::Beginning;
     }
 
-    /// Returns whether the content is known to be an executable whose code is filtered. If it is,
-    /// its samples are those that this sampler finds.
+    /// Returns whether the content is known to be an executable whose code is filtered. If so, the
+    /// samples of the content are those that this sampler finds.
     pub(crate) const fn is_code(&self) -> bool {
         matches!(self.state, CodeState::Code(_))
     }
@@ -140,7 +140,7 @@ impl CodeSampler {
         if matches!(self.state, CodeState::Other) {
             return;
         }
-        // Zeros decode to no instruction. After `HEAD + AHEAD` of them the buffer holds only zeros,
+        // Zeros decode to no instruction. After `HEAD + AHEAD` zeros the buffer holds only zeros,
         // so the rest can be skipped.
         let few = count.min(HEAD as u64 + AHEAD as u64);
         self.update(&vec![0; few as usize], sample);
@@ -217,7 +217,8 @@ impl CallFilter {
         self.held.clear();
     }
 
-    /// Passes on the first `count` bytes of `held`; at least `AHEAD` more must be there.
+    /// Passes on the first `count` bytes of `held`. At least `AHEAD` more bytes must follow them in
+    /// `held`.
     fn pass(&mut self, count: usize) {
         for at in 0..count {
             let byte = self.held[at];
@@ -262,8 +263,8 @@ impl CallFilter {
 /// Returns the number of bytes after the first one that belong to a distance: 4, or 0 if there is
 /// no distance.
 ///
-/// The byte before a distance decides. It is an opcode, the second byte of one, or the byte of the
-/// operands (mod = 0, r/m = 5: relative to the instruction pointer).
+/// The byte before a distance is an opcode, the second byte of an opcode, or a ModR/M byte with mod
+/// = 0 and r/m = 5. Such a byte means: relative to the instruction pointer.
 fn x86(before: u8, bytes: &[u8]) -> usize {
     let relative = |byte: u8| byte & 0xc7 == 0x05;
     let call = matches!(bytes[0], 0xe8 | 0xe9);
@@ -276,8 +277,8 @@ fn x86(before: u8, bytes: &[u8]) -> usize {
     }
 }
 
-/// Returns the new first byte of an instruction with a distance; its other three bytes become zero.
-/// `None` if the instruction has no distance.
+/// Returns the byte that replaces the first byte of an instruction with a distance. The other three
+/// bytes become zero. Returns `None` if the instruction has no distance.
 const fn arm64(word: u32) -> Option<u8> {
     let uppermost = (word >> 24) as u8;
     match word >> 26 {
@@ -418,7 +419,8 @@ mod tests {
     fn what_is_no_program_has_no_samples_here() {
         assert!(samples(&[&[7; 9000]]).is_empty());
         assert!(samples(&[b"\x7fEL"]).is_empty());
-        // A file cut short, a file of an unknown machine, and one whose table is outside of it.
+        // A file cut short, a file for an unknown machine, and a file whose table is beyond its
+        // end.
         let file = program(62, &build(0));
         assert!(samples(&[&file[..60]]).is_empty());
         assert!(samples(&[&program(8, &build(0))]).is_empty());

@@ -1,8 +1,8 @@
 //! The names that sync programs give to conflicting files.
 //!
 //! If a file was changed on two sides, a sync program keeps both versions, and marks one of them by
-//! its name. Only the forms that the programs document are recognised: in English, with the date or
-//! the hash that they write. `report (1).txt` is an ordinary copy.
+//! its name. Only the documented forms are recognised: in English, with the date or the hash that
+//! the program writes. `report (1).txt` is an ordinary copy.
 //!
 //! | program | name |
 //! |---|---|
@@ -42,7 +42,8 @@ impl SyncProgram {
         }
     }
 
-    /// Returns whether the name alone is ambiguous, so that the original must exist beside it.
+    /// Returns whether the name alone is ambiguous, so that the original must exist next to the
+    /// file.
     pub const fn needs_original(self) -> bool {
         matches!(self, Self::OneDrive)
     }
@@ -74,8 +75,8 @@ impl ConflictName {
 
 /// Splits a name before its last point. The programs insert their suffix there.
 fn split(name: &[u8]) -> (&[u8], &[u8]) {
-    // The suffixes of Syncthing and git-annex begin with a point. If the original has no point, the
-    // last one is that of the suffix.
+    // The suffixes of Syncthing and git-annex begin with a point. If the name of the original has
+    // no point, the last point belongs to the suffix.
     let point = name.iter().rposition(|byte| *byte == b'.');
     match point.map(|at| name.split_at(at)) {
         Some((_, extension)) if is_added(&extension[1..]) => (name, b""),

@@ -24,13 +24,13 @@ pub const fn civil(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// The date that a document states about itself: that of its last change or, if that is missing, of
-/// its creation, sending or publication.
+/// The date that a document states about itself: the date of its last change. If that date is
+/// missing, it is the date of its creation, sending or publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocumentDate {
-    /// Seconds since 1970, UTC. A date without a zone is taken for UTC.
+    /// Seconds since 1970, UTC. A date without a time zone is taken as UTC.
     pub seconds: i64,
-    /// The property that states it.
+    /// The property that states the date.
     pub source: DateSource,
 }
 
@@ -38,53 +38,56 @@ pub struct DocumentDate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum DateSource {
-    /// The last change in the core properties of a Microsoft Office document (ISO 29500).
+    /// The last change, stated in the core properties of a Microsoft Office document (ISO 29500).
     OfficeModified = 0,
-    /// The creation in the core properties of a Microsoft Office document that states no last
+    /// The creation, stated in the core properties of a Microsoft Office document without a last
     /// change.
     OfficeCreated = 1,
-    /// The last change in the `meta.xml` of an Open Document.
+    /// The last change, stated in the `meta.xml` of an Open Document.
     OpenModified = 2,
-    /// The creation in the `meta.xml` of an Open Document that states no last change.
+    /// The creation, stated in the `meta.xml` of an Open Document without a last change.
     OpenCreated = 3,
-    /// The last change in the information dictionary of a PDF.
+    /// The last change, stated in the information dictionary of a PDF.
     PdfModified = 4,
-    /// The creation in the information dictionary of a PDF that states no last change.
+    /// The creation, stated in the information dictionary of a PDF without a last change.
     PdfCreated = 5,
-    /// The last change in the XMP packet of a PDF whose dictionary has no date.
+    /// The last change, stated in the XMP packet of a PDF whose dictionary has no date.
     XmpModified = 6,
-    /// The creation in the XMP packet of a PDF whose dictionary has no date, if the packet states
-    /// no last change.
+    /// The creation, stated in the XMP packet of a PDF whose dictionary has no date, if the packet
+    /// states no last change.
     XmpCreated = 7,
     /// The header `Date` of a mail.
     MailDate = 8,
-    /// The last change of the file in the Exif data of a picture.
+    /// The last change of the file, stated in the Exif data of a picture.
     ExifModified = 9,
     /// The time when a picture was taken, if its Exif data state no last change.
     ExifTaken = 10,
-    /// The time when a picture was digitized, if its Exif data state neither of the other dates.
+    /// The time when a picture was digitized, if its Exif data state neither a last change nor the
+    /// time when it was taken.
     ExifDigitized = 11,
-    /// The last change in the head of a web page, by the Open Graph protocol.
+    /// The last change, stated in the head of a web page by the Open Graph protocol.
     ArticleModified = 12,
-    /// The last change in the head of a web page, by Dublin Core terms.
+    /// The last change, stated in the head of a web page by Dublin Core terms.
     TermsModified = 13,
-    /// The last change in the head of a web page, by schema.org microdata.
+    /// The last change, stated in the head of a web page by schema.org microdata.
     SchemaModified = 14,
-    /// The last change in the head of a web page, by `last-modified`, the name of the HTTP header.
+    /// The last change, stated in the head of a web page by `last-modified`, the name of the HTTP
+    /// header.
     PageModified = 15,
-    /// The publication in the head of a web page that states no last change, by the Open Graph
-    /// protocol.
+    /// The publication, stated by the Open Graph protocol in the head of a web page without a last
+    /// change.
     ArticlePublished = 16,
-    /// The publication in the head of a web page that states no last change, by Dublin Core terms.
+    /// The publication, stated by Dublin Core terms in the head of a web page without a last
+    /// change.
     TermsCreated = 17,
-    /// The publication in the head of a web page that states no last change, by Dublin Core
-    /// elements.
+    /// The publication, stated by Dublin Core elements in the head of a web page without a last
+    /// change.
     ElementsDate = 18,
-    /// The publication in the head of a web page that states no last change, by schema.org
-    /// microdata.
+    /// The publication, stated by schema.org microdata in the head of a web page without a last
+    /// change.
     SchemaPublished = 19,
-    /// The publication in the head of a web page that states no last change, by `date`, a name that
-    /// no vocabulary defines.
+    /// The publication, stated by `date` in the head of a web page without a last change. No
+    /// vocabulary defines this name.
     PageDate = 20,
 }
 
@@ -114,8 +117,7 @@ impl DateSource {
         Self::PageDate,
     ];
 
-    /// Returns the sources in web pages, best first: those of the last change, then those of
-    /// publication.
+    /// Returns the sources in web pages, best first: the last changes, then the publications.
     pub fn of_pages() -> &'static [Self] {
         &Self::ALL[Self::ArticleModified as usize..]
     }

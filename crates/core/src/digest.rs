@@ -18,7 +18,7 @@ use crate::params::Params;
 use crate::sample::Signature;
 use crate::words;
 
-/// A run of equal consecutive chunks. Almost always it is one chunk. But a hole of a sparse file
+/// A run of equal consecutive chunks. Almost every run is one chunk. But a hole of a sparse file
 /// can be millions of equal chunks, and must cost only one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRun {
@@ -39,10 +39,10 @@ impl ChunkRun {
         self.hash == next.hash && self.len == next.len
     }
 
-    /// Returns whether a chunk like this can be evidence that two files are related. It cannot if
-    /// all its bytes are equal, because padding and holes would relate everything. A chunk of fewer
-    /// than 64 bytes is no evidence either: only runs of at least 64 bytes count as shared. A chunk
-    /// that is no evidence has no posting, nominates no file and never counts as shared.
+    /// Returns whether a chunk like this can be evidence that two files are related. A chunk of
+    /// equal bytes cannot, because padding and holes would relate everything. A chunk of fewer than
+    /// 64 bytes is no evidence either: only runs of at least 64 bytes count as shared. A chunk that
+    /// is no evidence has no posting, nominates no file and never counts as shared.
     #[inline]
     pub const fn is_evidence(&self) -> bool {
         !self.constant && self.len as usize >= Params::WINDOW
@@ -62,8 +62,8 @@ impl ChunkList {
         }
     }
 
-    /// Counts the equal runs at the beginning of both lists, and among the rest the equal runs at
-    /// the end.
+    /// Counts the equal runs at the beginning of both lists, and then, among the other runs, the
+    /// equal runs at the end.
     pub fn common_ends(&self, other: &Self) -> (usize, usize) {
         let same = |(a, b): &(&ChunkRun, &ChunkRun)| a == b;
         let start = self.0.iter().zip(&other.0).take_while(same).count();
@@ -74,8 +74,8 @@ impl ChunkList {
         (start, ends.take_while(same).count())
     }
 
-    /// Returns the number of bytes at the beginning and at the end that both contents have in
-    /// common, counted in whole runs of chunks.
+    /// Returns the number of equal bytes at the beginning of both contents, and the number at the
+    /// end. Counts only whole runs of chunks.
     pub fn common_bytes(&self, other: &Self) -> [ByteLen; 2] {
         let (first, last) = self.common_ends(other);
         let bytes = |runs: &[ChunkRun]| {
@@ -92,8 +92,9 @@ impl ChunkList {
     /// chunks.
     ///
     /// Runs at equal positions in both contents are compared first, so that edits in place cost one
-    /// pass. Only the runs that differ there are looked up by their hash, among those of `other`
-    /// that differ there. So a further copy of a run that is equal in place is returned, too.
+    /// pass. The runs that differ are then looked up by their hash, but only among the differing
+    /// runs of `other`. So if one copy of a run is equal in place, a second copy elsewhere is
+    /// returned.
     pub fn bytes_unlike(&self, other: &Self) -> Vec<Range<u64>> {
         let mut others = other.positions().peekable();
         let mut moved = HashSet::new();
@@ -130,12 +131,12 @@ impl ChunkList {
         self.0.extend(runs);
     }
 
-    /// Counts the chunks, each repetition included.
+    /// Counts the chunks, including each repetition.
     pub fn len_chunks(&self) -> u64 {
         self.0.iter().map(|run| run.count).sum()
     }
 
-    /// Returns the bytes of all chunks: the size of the content.
+    /// Returns the number of bytes in all chunks: the size of the content.
     pub fn total_len(&self) -> ByteLen {
         self.0
             .iter()
@@ -179,16 +180,16 @@ pub struct Digest {
     pub kind: ContentKind,
     /// Its chunks.
     pub chunks: ChunkList,
-    /// The sampled fingerprints. If a text was just read, these are the samples of its shingles for
-    /// posting lists ([`Params::posted`]). The index stores fewer of them as its signature
-    /// ([`Digest::kept`]).
+    /// The sampled fingerprints. In the digest of a text that was just read, these are the samples
+    /// of its shingles for posting lists ([`Params::posted`]). The index stores fewer samples as
+    /// the signature ([`Digest::kept`]).
     pub signature: Signature,
     /// Extra fingerprints that have posting lists. They only help to find the content; nothing is
     /// estimated from them. For data that is not encoded, and for texts that are mostly markup,
     /// they are shingles of all words, tags included. For texts whose letters take several bytes,
-    /// they are more of the text's shingles.
+    /// they are further shingles of the text.
     pub besides: Vec<Fingerprint>,
-    /// The digest of its words, if it is a text with enough of them:
+    /// The digest of the content's words, if the content is a text with enough words:
     /// [`Shingled::words`](crate::words::Shingled).
     pub words: Option<WordsDigest>,
 }
@@ -196,7 +197,8 @@ pub struct Digest {
 /// An edit of a chunk list: some runs, and the runs that replace them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkEdit {
-    /// The replaced runs of the old list, by number. Numbers beyond its end are ignored.
+    /// The replaced runs of the old list, by number. Numbers beyond the end of the list are
+    /// ignored.
     pub runs: Range<u64>,
     /// The runs that replace them.
     pub by: ChunkList,
@@ -279,7 +281,7 @@ impl Digest {
         }
     }
 
-    /// Returns all its fingerprints that have posting lists.
+    /// Returns all fingerprints of the content that have posting lists.
     pub fn posted(&self) -> impl Iterator<Item = Fingerprint> + '_ {
         let signature = self.signature.fingerprints.iter();
         signature.chain(&self.besides).copied()
@@ -335,8 +337,8 @@ impl ContentKind {
     /// The number of bytes at the start of a content that decide whether it is binary.
     pub const LOOKED_AT: usize = 8 << 10;
 
-    /// Returns the kind of a content by its first [`Self::LOOKED_AT`] bytes, or by all if it is
-    /// shorter. Never returns [`Self::Data`], because only the words distinguish data from text.
+    /// Returns the kind of a content by its first [`Self::LOOKED_AT`] bytes, or by all bytes if it
+    /// is shorter. Never returns [`Self::Data`], because only the words distinguish data from text.
     pub fn of(head: &[u8]) -> Self {
         let head = &head[..head.len().min(Self::LOOKED_AT)];
         if head.is_empty() {

@@ -6,20 +6,20 @@
 //! | [`md5_many`] | every chunk | the chunk's name |
 //! | [`content`] | the whole content | identity |
 //!
-//! None is keyed: two indexes of one tree have the same values. Only [`content`] resists crafted
-//! collisions, and only it decides that two files are identical.
+//! None of these hashes has a key, so two indexes of one tree have the same values. Only
+//! [`content`] resists crafted collisions. So only this hash decides that two files are identical.
 //!
 //! # Processors
 //!
 //! The first two hashes take most of the time, so they have kernels for wide vector units. The
-//! kernels are chosen at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A kernel is
-//! only a faster way to the same values. The portable kernel is the definition, and the tests
+//! kernels are chosen at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A kernel
+//! only computes the same values faster. The portable kernel is the definition, and the tests
 //! compare every kernel of the processor with it. No result depends on which kernel ran.
 //!
 //! There are kernels for words, too: `letters` finds the letters of words, and `shingles` hashes
 //! and joins the words.
 //!
-//! `unsafe` is confined to the kernel files of `resemble-kernels`, which have only kernels.
+//! `unsafe` is confined to the kernel files of `resemble-kernels`, which contain nothing else.
 
 pub mod content;
 

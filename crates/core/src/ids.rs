@@ -85,8 +85,8 @@ impl ChunkHash {
     }
 }
 
-/// The unkeyed 256-bit digest of a whole content; equal digests are equal contents.
-/// Defined in [`crate::hash::content`].
+/// The unkeyed 256-bit digest of a whole content; equal digests mean equal contents. Defined in
+/// [`crate::hash::content`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentDigest(pub [u8; 32]);
 
@@ -134,14 +134,14 @@ pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score(
     /// The bits of the fraction, plus one. They sort as the fractions do and are never zero. So an
-    /// optional score, of which there are millions, takes no more memory than a score.
+    /// `Option<Score>` takes no more memory than a score. There are millions of such options.
     NonZeroU64,
 );
 
 impl Score {
-    /// The share of everything.
+    /// The share of the whole: 1.
     pub const ONE: Self = Self::of(1.0);
-    /// The share of nothing.
+    /// The share of nothing: 0.
     pub const ZERO: Self = Self::of(0.0);
     /// The greatest score of contents that are not identical; only identical ones have 1.
     pub const ALL_BUT_IDENTICAL: Self = Self::of(0.999_999);
@@ -161,7 +161,7 @@ impl Score {
         f64::from_bits(self.0.get() - 1)
     }
 
-    /// Returns whole percents, rounded down; at most 99 unless `identical`.
+    /// Returns the share in whole percent, rounded down, and at most 99 unless `identical`.
     ///
     /// Only identical files have 100 %. A file that is wholly inside another one has 99 %.
     pub fn percent(self, identical: bool) -> u8 {

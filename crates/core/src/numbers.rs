@@ -2,14 +2,14 @@
 //!
 //! Examples are two invoices, the reports of two months, or two log lines. The words are the same;
 //! the amounts, dates and ordinals differ. For such a pair, the fact that only numbers differ is
-//! more useful than a share.
+//! more useful than a score.
 //!
 //! A text is read as words and numbers in order. Separators and case are ignored. **A word** is a
-//! run of letters. **A number** is a run of digits. Single signs between digits belong to it
-//! (`1,234.50`, `2026-11-21`, `12:30`, `3/4`). Letters next to digits are a word of their own. So
-//! `17th`, `No. 17` and `INV2025` are a number and a word each, and `17th` and `18th` differ in a
-//! number. Two texts differ only in numbers if both have the same words, and a number wherever the
-//! other has one. At least one number must differ, and there must be at least five words.
+//! run of letters. **A number** is a run of digits. Single signs between digits belong to the
+//! number (`1,234.50`, `2026-11-21`, `12:30`, `3/4`). Letters next to digits are a word of their
+//! own. So `17th`, `No. 17` and `INV2025` are each a number and a word, and `17th` and `18th`
+//! differ in a number. Two texts differ only in numbers if they have the same words, and numbers at
+//! the same places. At least one number must differ, and there must be at least five words.
 
 /// The minimum number of words in a text that is compared.
 const LEAST_WORDS: u64 = 5;
@@ -22,12 +22,12 @@ const JOINING: &[u8] = b".,:/-'_";
 pub struct OnlyNumbers {
     /// Counts the numbers that differ.
     pub count: u64,
-    /// The first of these differences: the number as it is in each of the two texts.
+    /// The first differences. Each is the number of one text and the number of the other text.
     pub first: Vec<(String, String)>,
 }
 
-/// Compares two texts (UTF-8). Returns the count of their differences and the first `most` of
-/// these. `None` if the texts are equal, differ in more than numbers, or have fewer than five
+/// Compares two texts (UTF-8). Returns the count of the differences, and the first `most`
+/// differences. `None` if the texts are equal, differ in more than numbers, or have fewer than five
 /// words.
 pub fn only_numbers(a: &[u8], b: &[u8], most: usize) -> Option<OnlyNumbers> {
     let mut found = OnlyNumbers {
@@ -77,7 +77,7 @@ enum Token<'a> {
     Number(&'a [u8]),
 }
 
-/// The rest of a text.
+/// The part of a text that is not read yet.
 struct Tokens<'a>(&'a [u8]);
 
 impl<'a> Iterator for Tokens<'a> {

@@ -1,4 +1,4 @@
-//! The parameters on which an index depends, and the id that names them together.
+//! The parameters on which an index depends, and the id that names all of them.
 //!
 //! An index stores the id that it was built with. If the program has other parameters, it builds
 //! the index anew. Digests of different parameters are never mixed.
@@ -21,7 +21,7 @@ pub struct Params {
     pub chunk: ChunkParams,
     /// Sampling of window fingerprints, for contents that are not text.
     pub sampling: SamplingParams,
-    /// Sampling of the word shingles of texts: the signature, which is stored for each text.
+    /// Sampling of the word shingles of texts for the signature, which is stored for each text.
     pub shingles: SamplingParams,
     /// Sampling of the word shingles that get posting lists, by which texts are found. At least as
     /// dense as the signature.
@@ -42,7 +42,8 @@ pub struct ChunkParams {
 }
 
 impl ChunkParams {
-    /// The paper's optimum: 460, 2800, 540, 270; chunks of 1015 bytes on its data.
+    /// The paper's optimum: 460, 2800, 540, 270; chunks of 1015 bytes on average in the paper's
+    /// data.
     pub const PAPER: Self = Self {
         min: 460,
         max: 2800,
@@ -59,8 +60,8 @@ impl ChunkParams {
     /// Scales the paper's parameters to another average chunk size in bytes.
     ///
     /// D' is rounded first and D is 2·D', so that every position that matches D matches D', too.
-    /// Averages of 1, 4 and 16 KiB would break that if both were rounded on their own. `None`
-    /// outside [`Self::LEAST_AVERAGE`]..=[`Self::GREATEST_AVERAGE`].
+    /// Averages of 1, 4 and 16 KiB would break this rule if D and D' were rounded separately.
+    /// Returns `None` outside [`Self::LEAST_AVERAGE`]..=[`Self::GREATEST_AVERAGE`].
     pub fn scaled(average: u32) -> Option<Self> {
         if !(Self::LEAST_AVERAGE..=Self::GREATEST_AVERAGE).contains(&average) {
             return None;
@@ -92,15 +93,16 @@ pub struct SamplingParams {
     /// The maximum number of distinct fingerprints of a file at `least_level`; a file with more has
     /// a greater level.
     pub few: u32,
-    /// The maximum number of distinct fingerprints of a file. If there are more, the level rises by
-    /// one (the rate halves) until they fit. With 0 nothing is sampled, and no window or shingle is
-    /// examined for it.
+    /// The maximum number of distinct fingerprints of a file. If there are more, the level rises
+    /// step by step until they fit; each step halves the rate. With a cap of 0, nothing is sampled,
+    /// and no window or shingle is examined.
     pub cap: u32,
 }
 
-/// A byte of a UTF-8 character after its first *continues* a letter. A text may keep one sample for
-/// each 40 of these bytes, if that is more than `few` ([`SamplingParams::of_text`]). In Russian, 46
-/// bytes of 100 continue a letter, and there is one sample in 111 bytes at level 3.
+/// Every byte of a UTF-8 character after its first byte *continues* a letter. A text may keep one
+/// sample for every 40 of these bytes, if the number is more than `few`
+/// ([`SamplingParams::of_text`]). In Russian, 46 bytes of 100 continue a letter, and there is one
+/// sample in 111 bytes at level 3.
 const CONTINUED: u64 = 40;
 
 impl SamplingParams {
@@ -117,8 +119,8 @@ impl SamplingParams {
         }
     }
 
-    /// Returns the sampling of a text while it is not known how many of its bytes continue a
-    /// letter.
+    /// Returns the sampling of a text whose number of UTF-8 continuation bytes is not known yet. It
+    /// keeps at least as many samples as [`Self::of_text`] does for any number.
     #[must_use]
     pub const fn of_any_text(self) -> Self {
         Self {
@@ -130,8 +132,8 @@ impl SamplingParams {
     /// Returns the sampling of a text in which `continued` bytes continue a UTF-8 character.
     ///
     /// A letter beyond ASCII has two bytes or more. So 500 bytes of such letters have half as many
-    /// words as 500 bytes of ASCII. A text of such letters may keep more of its samples at the
-    /// least level: one for each `CONTINUED` (40) of these bytes, if that is more than `few`, and
+    /// words as 500 bytes of ASCII. So a text of such letters may keep more samples at the least
+    /// level: one for every `CONTINUED` (40) of these bytes, if the number is more than `few`, and
     /// at most `cap`. For its size, the text then costs no more than an ASCII text.
     #[must_use]
     pub const fn of_text(self, continued: u64) -> Self {
@@ -198,7 +200,7 @@ impl Params {
 
 /// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v9`.
 /// The id is stable, and differs whenever any byte of a digest could differ. `v9` is the version of
-/// all else that a digest depends on, such as words and hash tables.
+/// everything else that a digest depends on, such as words and hash tables.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ChunkParams {

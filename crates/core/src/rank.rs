@@ -1,9 +1,9 @@
 //! The order of answers.
 //!
-//! Lists have the same order on every machine, in whatever order the index returned them. They are
-//! sorted by score, by the share of the queried file, and by resemblance, all descending. Then the
-//! caller's own key decides. It ends with the raw bytes of the path, independent of the locale. So
-//! rows of different paths never tie.
+//! Lists have the same order on every machine, whatever order the index returned. Rows are sorted
+//! by score, by the share of the queried file, and by resemblance, all descending. Rows that are
+//! equal in all three are sorted by the caller's own key. This key ends with the raw bytes of the
+//! path, which do not depend on the locale. So rows of different paths never tie.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use crate::similarity::Measures;
 
 /// Compares two rows (score, measures, the caller's own key); `Less` sorts first.
 ///
-/// Among equal scores, rows without a containment (too small to judge) sort last.
+/// Among equal scores, rows without a containment sort last; their files are too small to judge.
 pub fn compare<K: Ord + Copy>(a: (Score, &Measures, K), b: (Score, &Measures, K)) -> Ordering {
     b.0.cmp(&a.0)
         .then_with(|| b.1.a_in_b.cmp(&a.1.a_in_b))

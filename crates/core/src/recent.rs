@@ -1,10 +1,10 @@
 //! A bounded cache of recently used values.
 //!
 //! The least recently used values are dropped first, approximately. There are two generations. A
-//! requested value moves to the younger generation. A new value may make the younger one exceed
-//! half of the allowed bytes. If so, the younger generation first becomes the older one, and the
-//! previous older one is dropped. This needs no list of uses, and is exact enough for values that
-//! can be made again.
+//! requested value moves to the younger generation. If a new value would make the younger
+//! generation exceed half of the allowed bytes, the older generation is dropped first. The younger
+//! generation takes its place, and the new value begins another one. This needs no list of uses,
+//! and is exact enough for values that can be made again.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,7 +13,7 @@ use std::mem;
 /// A bounded store of values that are cheap to clone, such as an `Arc`.
 #[derive(Clone, Debug)]
 pub struct Recent<K, V> {
-    /// Each value with the bytes that it takes.
+    /// Each value with the number of bytes that it takes.
     young: HashMap<K, (V, usize)>,
     old: HashMap<K, (V, usize)>,
     /// Bytes of the younger generation.

@@ -6,23 +6,23 @@
 //! whose hash starts with k zero bits, one in 2^k. This is `Mod_n` with n = 2^k (Broder 1997,
 //! section "Estimating the resemblance and the containment"; `MOD_m` there). The kept set is a
 //! function of the *set* of windows alone. Two files that share a run of bytes keep the same
-//! fingerprints inside it. So the shared part of the samples estimates the shared part of all
+//! fingerprints from that run. So the shared part of the samples estimates the shared part of all
 //! windows without bias. In texts, shingles take the place of windows ([`crate::words`]).
 //!
 //! # Choices
 //!
 //! 1. **The level grows with the file.** Broder fixes n by size class (100·2^i). Here the level is
 //!    the least one, not below [`SamplingParams::least_level`], at which at most
-//!    [`SamplingParams::most`] *distinct* fingerprints remain. This counts fingerprints instead of
-//!    bytes, so it serves repetitive files (few distinct windows) as well as random ones. It also
-//!    bounds the cost of a file in the index without any estimate.
+//!    [`SamplingParams::most`] *distinct* fingerprints remain. The rule counts fingerprints instead
+//!    of bytes. So it suits both random files and repetitive files, which have few distinct
+//!    windows. The rule also bounds the cost of a file in the index without any estimate.
 //! 2. **Samples nest.** `S_k(a)` cut down to a level K ≥ k is exactly `S_K(a)`. So files of
 //!    different sizes are compared at the greater of their two levels: [`Signature::at_level`].
 //! 3. **The order is kept**: fingerprints are in the order of their first occurrence. A set would
 //!    be enough for the ratio. The order also distinguishes one replaced block from many scattered
-//!    edits, which [`crate::similarity`] needs to count bytes instead of windows.
-//! 4. **Windows of 64 equal bytes are never sampled**: padding and holes would relate all files
-//!    that contain any.
+//!    edits. With this, [`crate::similarity`] can count bytes instead of windows.
+//! 4. **Windows of 64 equal bytes are never sampled**: otherwise padding and holes would relate all
+//!    files that contain them.
 //! 5. **The window is 64 bytes**, where the papers use about 20. Long windows distinguish copied
 //!    text from common phrases; `docs/decisions/0003-window-and-rate.md` has the figures.
 //!
@@ -139,17 +139,18 @@ impl Signature {
 
 /// Collects a [`Signature`] from the fingerprints of a file's windows in file order.
 ///
-/// Keeps at most [`SamplingParams::most`] fingerprints. If there would be one more, the level rises
-/// and the fingerprints below it are dropped. A dropped fingerprint is never needed again: the
-/// number of distinct fingerprints at a level only grows with the file. So the result is that of
-/// choosing the level for the whole file. It does not depend on how the file was cut into pieces.
+/// Keeps at most [`SamplingParams::most`] fingerprints. If there would be one more, the level
+/// rises, and the fingerprints below the new level are dropped. A dropped fingerprint is never
+/// needed again: the number of distinct fingerprints at a level only grows with the file. So the
+/// result is the same as if the level were chosen for the whole file. It does not depend on how the
+/// file was cut into pieces.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     params: SamplingParams,
     level: u8,
     order: Vec<Fingerprint>,
     seen: Seen,
-    /// Fingerprints that are inserted next, none below the level.
+    /// Fingerprints that are inserted next. None of them is below the level.
     waiting: Vec<Fingerprint>,
     /// The number of pushed fingerprints, dropped ones included.
     pushed: u64,
@@ -328,8 +329,8 @@ impl Sampler {
         }
     }
 
-    /// Forgets the pushed fingerprints; keeps the memory, except that of a large set that is not
-    /// well filled.
+    /// Forgets the pushed fingerprints; keeps the memory, except the memory of a large set that is
+    /// not well filled.
     pub fn reset(&mut self) {
         if !self.order.is_empty() {
             // After a large file the set is made small again, because clearing a large set would
@@ -382,7 +383,7 @@ impl Seen {
         self.slots.len() <= 4 << 10
     }
 
-    /// Loads the slots where these fingerprints belong into the cache. The loads do not depend on
+    /// Loads into the cache the slots where these fingerprints belong. The loads do not depend on
     /// each other. Returns a number that depends on all of them.
     fn glance(&self, fingerprints: &[Fingerprint]) -> u32 {
         let mask = self.slots.len() - 1;
@@ -402,8 +403,8 @@ impl Seen {
         all
     }
 
-    /// Keeps the fingerprints of a level or more. The memory stays the same, because that of a new
-    /// set would be mapped page by page.
+    /// Keeps the fingerprints that have at least this level. The set keeps its memory, because new
+    /// memory would be mapped page by page.
     fn retain_level(&mut self, level: u8) {
         let is_kept = |slot: u32| Fingerprint(u64::from(slot)).level() >= level;
         self.has_free &= is_kept(Self::FREE);

@@ -1,11 +1,11 @@
 //! The measures of a pair of contents, and the relation that follows from them.
 //!
-//! Two kinds of evidence are combined. **Common chunks** are a proof: both contents have their
-//! bytes, so the sum of these bytes is a lower bound ([`shared_chunk_bytes`]). But one edit changes
-//! a whole chunk. **Common fingerprints** are a measurement: their ratio is an unbiased estimate of
-//! the shared windows, for any edits. But a ratio of few samples is noise. [`estimate()`] weighs
-//! both, [`proof`] computes the measures from the contents themselves, and [`relation`] names the
-//! result.
+//! Two kinds of evidence are combined. **Common chunks** are a proof: both contents have the bytes
+//! of these chunks. So the sum of these bytes is a lower bound of the shared bytes
+//! ([`shared_chunk_bytes`]). But one edit changes a whole chunk. **Common fingerprints** are a
+//! measurement: their ratio is an unbiased estimate of the shared windows, whatever was edited. But
+//! a ratio of few samples is noise. [`estimate()`] weighs both, [`proof`] computes the measures
+//! from the contents themselves, and [`relation`] names the result.
 
 pub use crate::digest::Sketch;
 use crate::ids::{ByteLen, Fingerprint, Score};
@@ -42,17 +42,19 @@ pub use text::{
 /// The measures of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
-    /// Containment of a in b. For two texts it is the share of a's words in runs of at least five
-    /// that b has, too. For other contents it is the share of a's bytes in runs of at least 64
-    /// ([`Unit`]). `None` if a file is too small to judge, or has too few samples for an estimate.
+    /// Containment of a in b. For two texts it is the share of a's words that are in runs of at
+    /// least five words that b has, too. For other contents it is the share of a's bytes that are
+    /// in such runs of at least 64 bytes ([`Unit`]). `None` if a file is too small to judge, or has
+    /// too few samples for an estimate.
     pub a_in_b: Option<Score>,
     /// Containment of b in a.
     pub b_in_a: Option<Score>,
-    /// The number of shared five-word shingles, or 64-byte windows, over the number of those that
-    /// either file has.
+    /// The number of five-word shingles, or 64-byte windows, that both files have. It is divided by
+    /// the number that at least one of the files has.
     pub resemblance: Option<Score>,
-    /// Bytes of the smaller file in the runs that the containments count. For an estimate it is a
-    /// proven lower bound: the bytes of common chunks, each as often as both files have it.
+    /// The number of bytes of the smaller file in the runs that the containments count. For an
+    /// estimate it is a proven lower bound: the bytes of common chunks, each as often as both files
+    /// have it.
     pub shared_bytes: ByteLen,
 }
 
@@ -68,12 +70,13 @@ impl Measures {
         }
     }
 
-    /// Returns the greater containment, the score that sorts answers. `None` if neither is known.
+    /// Returns the greater containment: the score by which answers are sorted. `None` if no
+    /// containment is known.
     pub fn containment(&self) -> Option<Score> {
         self.a_in_b.max(self.b_in_a)
     }
 
-    /// Returns the measures of contents that are not identical: no share is 1.
+    /// Lowers each share of 1, because only identical contents have it.
     #[must_use]
     pub fn below_identical(self) -> Self {
         let below = |score: Option<Score>| score.map(|score| score.min(Score::ALL_BUT_IDENTICAL));
@@ -118,7 +121,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Returns the intervals of contents that are not identical: no share is 1.
+    /// Lowers each end that is 1, because only identical contents have a share of 1.
     #[must_use]
     pub fn below_identical(self) -> Self {
         let below = |ends: Option<(Score, Score)>| {
@@ -152,7 +155,7 @@ impl Interval {
         }
     }
 
-    /// Returns the greater of the upper ends of both containments.
+    /// Returns the upper end of the containment whose upper end is greater.
     pub fn most(&self) -> Option<Score> {
         let most = |ends: Option<(Score, Score)>| ends.map(|(_, high)| high);
         most(self.a_in_b).max(most(self.b_in_a))
@@ -217,7 +220,7 @@ pub enum Relation {
     Contains,
     /// a is contained in b: only `a_in_b` is at least 70 %.
     Contained,
-    /// A containment of at least 25 %, and none of 70 %.
+    /// The greater containment is at least 25 % and less than 70 %.
     Shares,
 }
 
@@ -263,13 +266,13 @@ impl Relation {
     }
 }
 
-/// Returns the relation of a pair by its measures, or `None` if it has none. Never returns
+/// Returns the relation of a pair by its measures, or `None` if it has no relation. Never returns
 /// [`Relation::SameText`].
 ///
 /// `identical` is decided by the caller (equal [`crate::ContentDigest`]) and allowed for files of
 /// any size. Every other relation needs files of at least [`LEAST_JUDGED`] bytes and `min_shared`
-/// shared bytes. These are proven by chunks or estimated (a containment times its file's size),
-/// whichever is more.
+/// shared bytes. The number of shared bytes is either proven by chunks, or estimated as a
+/// containment times the size of its file. The greater of these two numbers is used.
 pub fn relation(
     identical: bool,
     a_size: ByteLen,

@@ -1,8 +1,8 @@
 //! Asks running work to end early.
 //!
 //! Long work checks a flag regularly: before a file is read, between two pieces of a large one, at
-//! each read of the index. The flag is only a request. Work that finds it set returns its result so
-//! far, or an error that says that it was stopped.
+//! each read of the index. The flag is only a request. Work that finds the flag set returns the
+//! result so far, or an error that says that the work was stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ impl StopFlag {
         self.own.store(true, Ordering::Relaxed);
     }
 
-    /// Withdraws the request; that of a parent flag remains.
+    /// Withdraws the request; a request of a parent flag remains.
     pub fn clear(&self) {
         self.own.store(false, Ordering::Relaxed);
     }
@@ -36,8 +36,8 @@ impl StopFlag {
         if self.is_set() { Err(Stopped) } else { Ok(()) }
     }
 
-    /// Returns a flag that is set while this one is set itself, and can also be set alone. A parent
-    /// of this flag has no effect on the child.
+    /// Returns a child flag. The child is set while this flag itself is set, and can also be set
+    /// alone. A parent of this flag has no effect on the child.
     #[must_use]
     pub fn child(&self) -> Self {
         Self {

@@ -1,8 +1,8 @@
-//! Estimates, compared with exact measures on edited contents: the share of intervals that contain
-//! the truth, and the mean absolute error, by kind of edit.
+//! Compares estimates with exact measures on edited contents. For each kind of edit, checks the
+//! share of intervals that contain the truth, and the mean absolute error.
 //!
-//! [`KINDS`] has a bound of the mean absolute error for each kind. It is twice the error that was
-//! measured when the bound was set.
+//! For each kind, [`KINDS`] has a bound of the mean absolute error. The bound is twice the error
+//! that was measured when the bound was set.
 
 #![allow(clippy::print_stdout)]
 
@@ -28,7 +28,8 @@ struct Errors {
 }
 
 impl Errors {
-    /// Adds the errors of both containments, and the intervals of these and of the resemblance.
+    /// Adds the errors of both containments, and the intervals of both containments and of the
+    /// resemblance.
     fn add(&mut self, found: &Estimated, exact: &Measures) {
         let Estimated { measures, interval } = found;
         for (estimated, truth) in [
@@ -96,7 +97,7 @@ fn estimated(a: &[u8], b: &[u8]) -> (Estimated, Measures) {
     )
 }
 
-/// The number that is added to odd seeds. Pairs of these seeds were not used to choose any
+/// The number that is added to odd seeds. Pairs of the resulting seeds were not used to choose any
 /// constant.
 const HELD_OUT: u64 = 1_000_000;
 
@@ -159,7 +160,8 @@ fn a_text_that_repeats_itself() {
             errors.add(&found, &exact);
         }
     }
-    // If the repetitions of a text were unknown, only 0.7 of the intervals would contain the truth.
+    // If the repetitions of a text were not known, only 0.7 of the intervals would contain the
+    // truth.
     assert!(errors.held() >= 0.93, "{}", errors.held());
 }
 
@@ -179,7 +181,7 @@ fn what_strangers_say_again_is_not_shared() {
         errors.add(&found, &exact);
     }
     // On average the estimate is 0.06 too high. With a rule that counts two fifths of all
-    // repetitions as shared, it would be 0.10.
+    // repetitions as shared, the error would be 0.10.
     let (bias, mean) = (errors.bias(), errors.mean());
     assert!(bias <= 0.07 && mean <= 0.08, "{bias} {mean}");
 }
@@ -200,8 +202,8 @@ fn where_all_samples_are_shared_all_may_be() {
     assert!(errors.held() >= 0.93, "{}", errors.held());
 }
 
-/// A drawing, and a text of prose with a part of the drawing in it. The two have no comparable
-/// samples, so only common chunks are evidence.
+/// A drawing, and a text of prose with a part of the drawing in it. The drawing and the text have
+/// no comparable samples, so only common chunks are evidence.
 #[test]
 fn a_drawing_and_a_text_that_holds_it() {
     let mut random = Random::new(5);

@@ -1,17 +1,18 @@
 //! Checks that the output for one file stays within its limits.
 //!
-//! The worker counts its output, so that it stops when a limit is reached. The parent counts what
-//! it receives, because it does not trust the worker. Both use this module, so that their counts
-//! agree.
+//! The worker counts its output, so that it stops when a limit is reached. The parent counts the
+//! bytes that it receives, because it does not trust the worker. Worker and parent use this module,
+//! so that their counts agree.
 //!
-//! The ratio of output to input is checked for each level of nesting separately. For example, a tar
-//! in a gz counts at two levels: as the content of the gz, and as the members of the tar. The
-//! number of bytes at each level is divided by the size of the file.
+//! The ratio of output to input is checked for each level of nesting separately. For example, the
+//! bytes of a tar in a gz are counted at two levels. At the first level they are the content of the
+//! gz, at the second level they are the members of the tar. The number of bytes at each level is
+//! divided by the size of the file.
 
 use crate::{Bound, Limits};
 
-/// The output size in bytes above which the ratio of output to input is checked. Up to this size, a
-/// small file of blanks may have a high ratio without being a bomb.
+/// The output size in bytes above which the ratio of output to input is checked. Below it, the
+/// ratio is not checked, because a harmless small file of blanks may have a high ratio.
 pub(crate) const RATIO_FROM: u64 = 1 << 20;
 
 /// Counts the parts and bytes that were read from one file.
@@ -21,7 +22,7 @@ pub(crate) struct Budget {
     /// The size of the file in bytes.
     size: u64,
     bytes: u64,
-    /// Bytes at each level of nesting.
+    /// The number of bytes at each level of nesting.
     levels: Vec<u64>,
     /// The level of nesting of each part. A part's number is its index here.
     parts: Vec<u16>,

@@ -3,23 +3,24 @@
 //! # The rule
 //!
 //! Bytes are treated as text in another encoding only if there is strong evidence. Otherwise
-//! `resemble` would find words in binaries, which have none. The evidence is one of these:
+//! `resemble` would find words in binaries, which have no words. The evidence is one of these:
 //!
 //! 1. A byte order mark of UTF-16 or UTF-32 counts if the bytes after it decode to characters that
 //!    occur in texts.
 //! 2. Without a mark, UTF-32 is assumed if all units are characters that occur in texts. UTF-16 is
 //!    assumed in two cases. In the first, the high bytes of most units are zero, and the units are
 //!    letters, digits, blanks and punctuation. In the second, the units are text of one script
-//!    ([`wide`]). ASCII with the escape sequences of ISO-2022-JP is in that encoding.
+//!    ([`wide`]). ASCII with the escape sequences of ISO-2022-JP is taken as ISO-2022-JP.
 //! 3. An encoding that markup declares is used, unless the bytes are UTF-8.
 //! 4. Other bytes must have no NUL, and no control characters except blanks. They must not be
-//!    UTF-8, not even damaged UTF-8. They must be valid in the encoding that chardetng guesses (the
-//!    detector of Firefox), and mostly letters. chardetng does not know the encodings of DOS, of
-//!    the Mac, and of Vietnamese. One of these replaces its guess if the bytes read better in it
-//!    ([`evidence`]).
+//!    UTF-8, not even damaged UTF-8. chardetng (the detector of Firefox) guesses their encoding. In
+//!    this encoding, they must be valid and mostly letters. chardetng does not know the encodings
+//!    of DOS, of the Mac, and of Vietnamese. One of these encodings replaces the guess if it fits
+//!    the bytes better ([`evidence`]).
 //!
-//! If the first [`crate::HEAD`] bytes of a text are ASCII, the text counts as UTF-8. Each later
-//! byte that is not UTF-8 is then read as a letter, and equal bytes as the same letter.
+//! If the first [`crate::HEAD`] bytes of a text are ASCII, the text counts as UTF-8, unless it is
+//! markup that declares another encoding or has escape sequences of ISO-2022-JP. Each later byte
+//! that is not UTF-8 is then read as a letter. Equal bytes are read as the same letter.
 
 mod code_page;
 mod evidence;
@@ -72,8 +73,8 @@ pub(crate) fn character(upper: &[char], byte: u8) -> char {
     })
 }
 
-/// Returns the encoding of a text that begins with `head`. Returns `None` if it is UTF-8 or not a
-/// text.
+/// Returns the encoding of a text that begins with `head`. Returns `None` if the bytes are UTF-8 or
+/// not a text.
 pub(crate) fn of(head: &[u8]) -> Option<Charset> {
     if let Some(charset) = marked(head) {
         return fits(charset, head).then_some(charset);
@@ -89,8 +90,8 @@ pub(crate) fn of(head: &[u8]) -> Option<Charset> {
     }
 }
 
-/// Returns the encoding of bytes that are valid UTF-8. They may still be UTF-16, or markup that
-/// declares another encoding.
+/// Returns the encoding of bytes that are valid UTF-8. Such bytes may still be UTF-16, or markup
+/// that declares another encoding.
 fn of_utf8(head: &[u8]) -> Option<Charset> {
     if has_controls(head) {
         return wide(head);
@@ -104,7 +105,7 @@ fn of_utf8(head: &[u8]) -> Option<Charset> {
             .then_some(Charset::Listed(ISO_2022_JP));
     }
     // A declaration counts only if the bytes are ASCII. Bytes beyond ASCII are valid UTF-8 here,
-    // which contradicts it.
+    // which contradicts the declaration.
     declared(head).filter(|_| head.is_ascii())
 }
 
@@ -194,7 +195,7 @@ fn legacy(head: &[u8]) -> Option<Charset> {
     is_text.then_some(charset)
 }
 
-/// Counts the UTF-8 characters of more than one byte, and the places with invalid bytes.
+/// Counts the UTF-8 characters of more than one byte. Also counts the places with invalid bytes.
 fn utf8_characters(bytes: &[u8]) -> (usize, usize) {
     let (mut good, mut bad) = (0, 0);
     for chunk in bytes.utf8_chunks() {
@@ -204,8 +205,8 @@ fn utf8_characters(bytes: &[u8]) -> (usize, usize) {
     (good, bad)
 }
 
-/// Returns the encoding that markup declares. Returns `None` if it is UTF-8, or if the bytes cannot
-/// be in that encoding.
+/// Returns the encoding that markup declares. Returns `None` if this is UTF-8, or if the bytes
+/// cannot be in the declared encoding.
 fn declared(head: &[u8]) -> Option<Charset> {
     let start = head.trim_ascii_start();
     if start.first() != Some(&b'<') {
@@ -258,7 +259,7 @@ enum Mark {
     Missing,
 }
 
-/// Returns whether the bytes are a text in this encoding. They may end within a character.
+/// Returns whether the bytes are a text in this encoding. The bytes may end within a character.
 fn plausible(encoding: &'static Encoding, bytes: &[u8], mark: Mark) -> bool {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let Some(room) = decoder.max_utf8_buffer_length_without_replacement(bytes.len()) else {
@@ -292,7 +293,7 @@ pub(crate) fn character_32(unit: [u8; 4], little: bool) -> Option<char> {
 
 /// Returns whether the characters are those of a text. None of them may be a control character, a
 /// noncharacter or a private-use character. At least three fifths must be letters, digits and
-/// blanks. At least three quarters of those beyond ASCII must be letters.
+/// blanks. At least three quarters of the characters beyond ASCII must be letters.
 ///
 /// After a byte order mark, one in [`ODD`] characters may be a control character that a program
 /// left behind. Combining marks then count as letters, because they are nearly half of a text in

@@ -1,9 +1,9 @@
-//! Converts files to text with a command that the user named. This is for formats that no library
-//! reads.
+//! Converts files to text with a command that the user named. The command is for formats that no
+//! library reads.
 //!
-//! The worker sets its limits and then executes the command in its own process. The command is not
-//! a reader of this crate, and may open files. So the command is limited, but not isolated. Its
-//! output is taken as UTF-8, and invalid bytes are replaced.
+//! The worker sets its limits and then executes the command in its own process. The command must be
+//! able to open files. So the command is limited, but not isolated. Its output is taken as UTF-8,
+//! and invalid bytes are replaced.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -38,7 +38,7 @@ pub(crate) struct Converting<'a> {
 }
 
 impl Converting<'_> {
-    /// Runs a converter on an open file and passes its output to `to`, piece by piece, up to `most`
+    /// Runs a converter on an open file and passes its output to `to`, in pieces, up to `most`
     /// bytes.
     pub(crate) fn run(
         &self,

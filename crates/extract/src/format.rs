@@ -1,8 +1,9 @@
 //! Detects the format of a file by its first bytes.
 //!
-//! Detection runs for every indexed file and every member of every archive, so the cheapest checks
-//! are made first. For formats with a mark (a magic number), the first byte decides whether the
-//! mark is checked. For mails, the first line decides. Plain text is only checked for UTF-8.
+//! Detection runs for every indexed file and every member of every archive, so cheap checks come
+//! first. The first byte decides which mark (magic number) is looked for. A tar is found by the
+//! check sum in its header. The headers of a mail are read only if its first line is a header. All
+//! other bytes are checked for encodings other than UTF-8.
 //!
 //! Names count only where bytes are ambiguous: a `.eml` may begin with any header. Otherwise the
 //! bytes decide: a `.doc` that is a zip is read as a zip.
@@ -37,9 +38,10 @@ pub(crate) enum Kind {
     SelfExtracting,
     /// A RAR archive. It is not read, but it is reported as skipped.
     Rar,
-    /// A picture, of which only the date is read.
+    /// A picture. Only its date is read.
     Picture,
-    /// A web page in UTF-8. Only its date is read, because its text is the bytes of the file.
+    /// A web page in UTF-8. Only its date is read, because the bytes of the file already are the
+    /// text.
     Page,
 }
 
@@ -49,8 +51,8 @@ impl Kind {
         matches!(self, Self::Gzip | Self::Bzip2 | Self::Xz | Self::Zstd)
     }
 
-    /// Returns whether a file of this format may contain other files. A compressed file counts,
-    /// because its content may be a container.
+    /// Returns whether a file of this format may contain other files. This includes a compressed
+    /// file, because its content may be a container.
     pub(crate) fn may_hold_files(self) -> bool {
         !matches!(
             self,
@@ -58,8 +60,8 @@ impl Kind {
         )
     }
 
-    /// Returns whether a file of this format has no parts, so that only the date that it states is
-    /// read.
+    /// Returns whether only the date that a file of this format states is read. Such a file has no
+    /// parts.
     pub(crate) fn has_only_a_date(self) -> bool {
         matches!(self, Self::Picture | Self::Page)
     }
@@ -117,9 +119,10 @@ pub(crate) fn of(name: &[u8], head: &[u8]) -> Option<Kind> {
 fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
     let begins = |with: &[u8]| head.starts_with(with);
     let kind = match head.first()? {
-        // The mark of the first entry, or, in an archive without entries, that of the end record.
+        // This is the mark of the first entry. In an archive without entries, it is the mark of the
+        // end record.
         b'P' if begins(b"PK\x03\x04") || begins(b"PK\x05\x06") => Kind::Zip,
-        // A split archive, or one that was written as a stream, may begin with this mark.
+        // A split archive, or an archive that was written as a stream, may begin with this mark.
         b'P' if begins(b"PK\x07\x08PK\x03\x04") || begins(b"PK00PK\x03\x04") => Kind::Zip,
         0x1f if begins(b"\x1f\x8b\x08") => Kind::Gzip,
         b'B' if begins(b"BZh") && bzip2(head) => Kind::Bzip2,
@@ -146,14 +149,14 @@ fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
     Some(kind)
 }
 
-/// Returns whether a zip may follow this beginning. It may if the file is a program, a browser
-/// extension, or named as a zip. It may follow in a script if `head` contains a zip or does not
-/// show the end of the script.
+/// Returns whether a zip may follow this beginning of a file. A zip may follow if the file is a
+/// program or a browser extension, or has the name of a zip. A zip may also follow in a script, if
+/// `head` contains a zip or does not show the end of the script.
 fn self_extracting(name: &[u8], head: &[u8]) -> bool {
     let begins = |with: &[u8]| head.starts_with(with);
     let goes_on = || head.len() >= HEAD || memchr::memmem::find(head, b"PK\x03\x04").is_some();
     // Most ELF files are object files, to which nobody appends a zip. So only programs and
-    // libraries count.
+    // libraries are accepted.
     let is_linked = || matches!(head.get(16..18), Some([2 | 3, 0] | [0, 2 | 3]));
     begins(b"MZ")
         || begins(b"\x7fELF") && is_linked()
@@ -173,8 +176,8 @@ fn office(name: &[u8]) -> bool {
     })
 }
 
-/// Returns whether the mark of a bzip2 file is followed by the mark of a block or of the end of the
-/// stream.
+/// Returns whether a bzip2 file has a valid second mark after its first mark. The second mark
+/// begins a block or the end of the stream.
 fn bzip2(head: &[u8]) -> bool {
     matches!(head.get(3), Some(b'1'..=b'9'))
         && matches!(
@@ -183,15 +186,15 @@ fn bzip2(head: &[u8]) -> bool {
         )
 }
 
-/// Returns whether these bytes are the header of a tar. The check sum of the header decides,
-/// because the oldest kind of tar has no mark.
+/// Returns whether these bytes are the header of a tar. They are recognised by the check sum of the
+/// header, because the oldest kind of tar has no mark.
 fn tar(head: &[u8]) -> bool {
     let Some(header) = head.get(..512) else {
         return false;
     };
     let checksum = &header[148..156];
-    // This check rejects most files: the field of the check sum must have octal digits, blanks and
-    // NULs.
+    // This check rejects most files: the field of the check sum must have only octal digits, blanks
+    // and NULs.
     if header[0] == 0
         || !checksum
             .iter()
@@ -246,15 +249,15 @@ const ORIGIN: [&[u8]; 8] = [
 /// Headers of mails that other texts may have, too.
 const KNOWN: [&[u8]; 6] = [b"from", b"to", b"subject", b"date", b"cc", b"content-type"];
 
-/// Returns whether the name is that of a plain text. A raw mail or a mailbox with such a name is
-/// read as plain text, with its headers.
+/// Returns whether the name is the name of a plain text. A raw mail or a mailbox with such a name
+/// is read as plain text, with its headers.
 fn is_named_text(name: &[u8]) -> bool {
     ends(name, b".txt")
 }
 
-/// Detects a mail by its headers, because mails have no mark. It must have a header of `ORIGIN`,
-/// and at least three headers of `ORIGIN` and `KNOWN` together. If it is named as a mail, one
-/// header of either list is enough.
+/// Detects a mail by its headers, because mails have no mark. A mail must have a header of
+/// `ORIGIN`, and at least three headers of `ORIGIN` and `KNOWN` together. If the file has the name
+/// of a mail, one header of either list is enough.
 fn mail(name: &[u8], head: &[u8]) -> Option<Kind> {
     if is_named_text(name) {
         return None;
@@ -286,13 +289,13 @@ fn mail(name: &[u8], head: &[u8]) -> Option<Kind> {
     is_mail.then_some(Kind::Mail)
 }
 
-/// Returns whether a name has this ending in any case. `ending` is in lower case.
+/// Returns whether a name has this ending, in upper or lower case. `ending` is in lower case.
 fn ends(name: &[u8], ending: &[u8]) -> bool {
     name.len() > ending.len() && name[name.len() - ending.len()..].eq_ignore_ascii_case(ending)
 }
 
-/// The endings of compressed files, and the endings that replace them in the names of their
-/// contents.
+/// The endings of compressed files. Each ending has the ending that replaces it in the name of the
+/// content.
 const COMPRESSED: [(&[u8], &[u8]); 14] = [
     (b".gz", b""),
     (b".tgz", b".tar"),
@@ -311,8 +314,8 @@ const COMPRESSED: [(&[u8], &[u8]); 14] = [
 ];
 
 /// Returns the name of the content of a compressed file. It is the name of the file without folders
-/// and without the ending: `a.tar.gz` and `a.tgz` both become `a.tar`. A name without such an
-/// ending only loses its folders.
+/// and without the ending: `a.tar.gz` and `a.tgz` both become `a.tar`. A name without the ending of
+/// a compressed file only loses its folders.
 pub fn unpacked_name(name: &[u8]) -> Vec<u8> {
     let start = memchr::memrchr(b'/', name).map_or(0, |slash| slash + 1);
     let name = &name[start..];

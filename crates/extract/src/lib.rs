@@ -6,14 +6,15 @@
 //!
 //! # Processes
 //!
-//! The libraries that read these formats run in a separate process, one for each file ([`worker`]).
-//! This process returns only bytes. Because of Landlock and a mandatory filter of system calls, it
-//! cannot open anything. Its time, memory and output are bounded. A crash, a hang or a bomb ends
-//! only this process. The file is then [`Skipped`] with the reason, and the other files continue. A
-//! caller that must not start processes asks a [`starter`] for them. The caller itself reads two
-//! kinds of files, with code of this crate: plain texts in other encodings, unless they are large,
-//! and pictures and web pages, for their dates. No hostile file can make this code fail or take
-//! long.
+//! The libraries that read these formats run in a separate process for each file, the *worker*
+//! ([`worker`]). A worker returns only bytes. Because of Landlock and a mandatory filter of system
+//! calls, a worker cannot open anything. Its time, memory and output are bounded. A crash, a hang
+//! or a bomb ends only the worker. The file is then [`Skipped`] with the reason, and the other
+//! files are still read. A caller that must not start processes asks a [`starter`] for workers.
+//!
+//! The caller itself reads two kinds of files, with code of this crate. It decodes plain texts in
+//! other encodings, unless they are large. It also reads the dates of pictures and web pages. No
+//! hostile file can make this code fail or take long.
 
 #![forbid(unsafe_code)]
 
@@ -47,7 +48,7 @@ pub enum Role {
     Text,
     /// The only member of a compressed file (`a.tar` in `a.tar.gz`). It represents the file.
     Unpacked,
-    /// One of the files in an archive or a mail.
+    /// A file in an archive or a mail.
     Member,
 }
 
@@ -56,16 +57,17 @@ pub enum Role {
 pub struct Part {
     /// The role of the part in its container.
     pub role: Role,
-    /// The number of the part that contains this one (the first part has 0), or `None` if the file
-    /// itself contains it.
+    /// The number of the part that contains this part. It is `None` if the file itself contains
+    /// this part. The first part has the number 0.
     pub parent: Option<u32>,
     /// The name of the part in its container: any bytes, with `/` between folders. It is empty for
     /// a text.
     pub name: Vec<u8>,
 }
 
-/// Receives the parts of a file, one after another. Each part is one call of `begin`, any number of
-/// `bytes`, and one `end` or `drop_part`. The parts of a part follow after its `end`.
+/// Receives the parts of a file, one after another. For each part, `begin` is called once, then
+/// `bytes` any number of times, then `end` or `drop_part` once. The parts within a part follow
+/// after its `end`.
 pub trait Sink {
     /// Begins a part.
     fn begin(&mut self, part: Part);
@@ -76,8 +78,8 @@ pub trait Sink {
     /// Drops the current part, because it is incomplete or too large. Later parts are numbered as
     /// if it had not been dropped.
     fn drop_part(&mut self);
-    /// Receives the date that the file states. This is called between parts. If it is called
-    /// several times, the last date counts.
+    /// Receives the date that the file states. This function is called between parts. If it is
+    /// called several times, the last date is the valid one.
     fn date(&mut self, date: DocumentDate) {
         let _ = date;
     }
@@ -98,7 +100,7 @@ pub enum Skipped {
         /// The place in the file, for example `page 3`.
         #[serde(serialize_with = "put_message")]
         place: String,
-        /// The reason, with the number of things that are affected.
+        /// The reason, with the number of things that could not be read.
         #[serde(serialize_with = "put_message")]
         reason: String,
     },
@@ -118,7 +120,7 @@ pub enum Skipped {
     #[error("the reader could not be run: {0}")]
     NotRun(#[serde(serialize_with = "put_message")] String),
     /// The system lacked descriptors, processes or memory for the file at that moment. The file is
-    /// not at fault.
+    /// not the cause.
     #[error("the reader cannot be run just now: {}", std::io::Error::from_raw_os_error(*.0))]
     NotNow(i32),
 }
@@ -199,20 +201,20 @@ impl Default for Limits {
     }
 }
 
-/// The isolation of the worker from everything but the file that it reads. Limits of resources and
-/// a filter of system calls are mandatory: without them nothing is read.
+/// The isolation of the worker from everything but the file that it reads. Resource limits and a
+/// filter of system calls are mandatory: without them, the worker reads nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fences {
     /// The version of Landlock that is in use, or `None` if the kernel has no Landlock.
     pub landlock: Option<u32>,
 }
 
-/// A command that converts files of formats without a library to text, for example `["antiword",
-/// "-"]`. No shell runs it. The file is its standard input, and an argument `{}` is replaced by a
-/// path to the file. Its standard output is the text.
+/// A command that converts files to text if no library reads their format, for example
+/// `["antiword", "-"]`. It is run without a shell. Its standard input is the file. An argument `{}`
+/// is replaced by a path to the file. Its standard output is the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converter {
-    /// The endings of the names of these files, without the dot, in lower case.
+    /// The endings of the names of files that the command converts, without the dot, in lower case.
     pub extensions: Vec<String>,
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -232,7 +234,7 @@ pub enum Workers {
     Of(PathBuf),
 }
 
-/// Takes files apart, in separate processes. Several threads can share it.
+/// Takes files apart in separate processes. Several threads can share one extractor.
 #[derive(Clone, Debug)]
 pub struct Extractor {
     workers: Workers,
@@ -263,11 +265,11 @@ impl Extractor {
     }
 
     /// Returns the format of a file that has this name and begins with `head`, its first [`HEAD`]
-    /// bytes. Returns `None` if the file cannot be taken apart, which holds for plain text in UTF-8
-    /// and for everything unknown. This is cheap, because it is called for every file that is read.
+    /// bytes. Returns `None` if the file cannot be taken apart: plain text in UTF-8, or an unknown
+    /// format. This check is cheap, because it is made for every file that is read.
     ///
-    /// Only the ending of the name is used, and only where the bytes are not enough: for
-    /// converters, mails and a few other formats. Everything else depends on the bytes.
+    /// Of the name, only the ending is used. It is used only where the bytes are not enough: for
+    /// converters, mails and a few other formats.
     pub fn format(&self, name: &[u8], head: &[u8]) -> Option<Format> {
         let head = &head[..head.len().min(HEAD)];
         let dated = || read::dated(head).map(Format::read);
@@ -282,9 +284,9 @@ impl Extractor {
         }
     }
 
-    /// Returns whether a file can be taken apart: its [format](Self::format) has parts. For some
-    /// files, such as self-extracting programs, only the end of the file shows that; then the end
-    /// is read. If `file` is `None`, such a file counts as one that can be taken apart.
+    /// Returns whether a file can be taken apart: whether its [format](Self::format) has parts. For
+    /// some files, such as self-extracting programs, only the end of the file shows that. Then the
+    /// end of `file` is read. If `file` is `None`, this returns true for such files.
     pub fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
         let head = &head[..head.len().min(HEAD)];
         self.with_parts(name, head).is_some_and(|format| {
@@ -293,33 +295,34 @@ impl Extractor {
         })
     }
 
-    /// Returns whether a file may state a date although it does not [apply](Self::applies), as
-    /// pictures and web pages may: see [`Sink::date`]. Such a file has no parts. This is cheap,
-    /// because it is called for every file that is read.
+    /// Returns whether a file may state a date ([`Sink::date`]) although it has no parts
+    /// ([`Self::applies`]). Pictures and web pages are such files. This check is cheap, because it
+    /// is made for every file that is read.
     pub fn may_state_date(&self, head: &[u8]) -> bool {
         read::dated(&head[..head.len().min(HEAD)]).is_some()
     }
 
-    /// Returns whether this process, and not a worker, takes apart a file of this size. That holds
-    /// for plain texts in another encoding, and for files of which only the date is read. A hostile
-    /// file cannot make this slow.
+    /// Returns whether this process, and not a worker, takes a file apart. It does so for files of
+    /// which only the date is read, and for plain texts in other encodings that are not large. A
+    /// hostile file cannot make reading them slow.
     pub fn is_decoded_here(&self, name: &[u8], head: &[u8], size: u64) -> bool {
         let kind = self.format(name, head).and_then(Format::kind);
         kind.is_some_and(|kind| parent::is_decoded_here(kind, size))
     }
 
-    /// Takes an open file apart. The worker gets the descriptor. It gives the offset with every
-    /// read, so several processes may share one open file.
+    /// Takes an open file apart. The worker gets the descriptor. The worker gives an offset with
+    /// every read, so several processes can share one open file.
     ///
-    /// Returns what was skipped within the file, each with its path. A path has the names from the
-    /// outside in, such as `mail.eml!report.zip!a.txt`. It leaves out the name of the file itself,
-    /// so it is empty for that file. The content of a compressed file has an empty name here,
-    /// because only the caller knows the name of the file: see [`unpacked_name`].
+    /// Returns the path and the reason of everything that was skipped within the file. A path has
+    /// the names from the outside in, such as `mail.eml!report.zip!a.txt`. The name of the file
+    /// itself is left out, so the path of the file itself is empty. The content of a compressed
+    /// file has an empty name here, because only the caller knows the name of the file. See
+    /// [`unpacked_name`].
     ///
     /// # Errors
     ///
-    /// Fails if nothing of the file is usable. The sink may have received parts by then, and must
-    /// drop them.
+    /// Fails if nothing of the file is usable. The sink may already have received parts, and must
+    /// then drop them.
     pub fn extract(
         &self,
         file: BorrowedFd<'_>,
@@ -340,11 +343,11 @@ impl Extractor {
 /// The number of first bytes of a file from which its format is detected.
 pub const HEAD: usize = 4096;
 
-/// Runs the worker. It takes apart the file on standard input, and writes the parts to standard
-/// output.
+/// Runs the worker. The worker takes apart the file on standard input, and writes the parts to
+/// standard output.
 ///
-/// The program named in [`Extractor::new`] must call this before anything else. The parent appends
-/// arguments to those of the program. The worker gives up all rights of its process.
+/// The program named in [`Extractor::new`] must call this function before anything else. The parent
+/// appends arguments to those of the program. The worker gives up all rights of its process.
 pub fn worker() -> ExitCode {
     worker::main()
 }
@@ -362,7 +365,7 @@ pub fn may_hold_files(name: &[u8], head: &[u8]) -> bool {
 }
 
 /// Decodes a plain text in another encoding to UTF-8. Returns `None` if the bytes are not a text
-/// after all. This needs no separate process, because hostile bytes cannot make decoding fail.
+/// after all. Decoding needs no separate process, because hostile bytes cannot make it fail.
 pub fn decoded(bytes: &[u8]) -> Option<String> {
     read::text::decoded(bytes)
 }

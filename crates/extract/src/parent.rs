@@ -1,18 +1,19 @@
-//! Runs in the trusted process: starts the worker, checks its output, and passes the output on.
+//! Starts the worker, checks its output, and passes the output on. This code runs in the trusted
+//! process.
 //!
 //! The worker has read hostile bytes, so its output is not trusted. Its frames must be in a valid
 //! order, and the parent of each part must exist. Any violation is treated as a crash. Parts and
-//! bytes are counted again.
+//! bytes are counted again here.
 //!
 //! # Crashes within an archive
 //!
 //! A crash at one PDF must not cost the other members of an archive. The worker announces each
-//! reader before it starts, so the parent knows which reader crashed. A new worker then reads the
-//! file without that reader, and parts that were already passed on are not passed on again. This
-//! works if the crashed reader had completed no part, as is the case with every document. If the
-//! reader of the archive itself crashes, the file is lost. A document from which nothing arrives
-//! for a quarter of the allowed time is treated as crashed. The time limit is for all work on a
-//! file, converters included.
+//! reader before the reader starts, so the parent knows which reader crashed. A new worker then
+//! reads the file without that reader. Parts that were already passed on are not passed on again.
+//! This works if the crashed reader had completed no part. That is usual for readers of documents.
+//! If the reader of the archive itself crashes, the file is lost. A document from which nothing
+//! arrives for a quarter of the allowed time is treated as crashed. The time limit is for all work
+//! on a file, converters included.
 
 use std::os::fd::BorrowedFd;
 use std::process::ExitStatus;
@@ -29,8 +30,8 @@ use crate::read::{LeftOut, Out, Source, Walk};
 use crate::worker::{Order, Task, cannot_because};
 use crate::{Bound, Converter, Fences, Format, Limits, Part, Role, Sink, Skipped, Workers};
 
-/// The maximum number of crashed readers of one file. After each of them, the file is read again
-/// without that reader.
+/// The maximum number of crashed readers of one file. After each crash, the file is read again
+/// without the crashed reader.
 const MOST_CRASHES: usize = 16;
 
 /// The maximum number of bytes of a plain text that is decoded in this process.
@@ -94,8 +95,8 @@ pub(crate) fn extract(
         let mut run = Run::new(limits, size);
         let outcome = process.pump(deadline, &mut |bytes| {
             run.take(bytes, &mut delivery)?;
-            // An archive may send nothing for long. A document within it that sends nothing counts
-            // as hung.
+            // The reader of an archive may send nothing for long. The reader of a document within
+            // the archive is treated as crashed if it sends nothing for this time.
             Ok((run.readers.len() > 1).then_some(limits.time / 4))
         });
         let why = match outcome {
@@ -143,9 +144,9 @@ pub(crate) fn probe(workers: &Workers, limits: Limits) -> Result<Fences, Skipped
     }
 }
 
-/// Produces the output of a worker in this process, because starting a worker takes a millisecond
-/// or two. The file is a plain text in another encoding, or one of which only the date is read. A
-/// hostile file cannot make that fail.
+/// Produces the output of a worker in this process, because starting a worker takes one or two
+/// milliseconds. The file is a plain text in another encoding, or a file of which only the date is
+/// read. A hostile file cannot make this code crash.
 fn decoded(source: Source<'_>, kind: Kind, limits: Limits) -> Result<Vec<u8>, Skipped> {
     let out = Out::in_memory(limits, source.len());
     let walk = Walk::new(out, limits, LeftOut::default());
@@ -196,11 +197,11 @@ fn of_status(status: ExitStatus, message: &str) -> Skipped {
 struct Delivery<'a> {
     converting: Converting<'a>,
     sink: &'a mut dyn Sink,
-    /// The number that the sink has for each part, by the number that the worker has for it.
+    /// The number of each part in the sink. The index is the number of the part in the worker.
     numbers: Vec<u32>,
     next: u32,
     complete: u32,
-    /// The part that has begun and not ended, if it is passed on.
+    /// The part that has begun and not ended. It is `None` if the part is not passed on.
     open: Option<Open>,
     /// The number of bytes that converters have written.
     converted: u64,
@@ -279,7 +280,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Converts an open file to text. It is the whole file, or the member with the number `parent`.
+    /// Converts an open file to text: the whole file, or the member with the number `parent`.
     fn convert(
         &mut self,
         at: usize,
@@ -339,8 +340,8 @@ struct Run {
     /// The path of the open part. It is for reports about the converter of the part.
     path: Vec<u8>,
     skipped: Vec<(Vec<u8>, Skipped)>,
-    /// The number of bytes of the paths and reasons of all skipped parts. When there are more than
-    /// [`MOST_TOLD`], no further ones are reported.
+    /// The number of bytes of the paths and reasons of all skipped parts. When it exceeds
+    /// [`MOST_TOLD`], no further parts are reported.
     told: usize,
     done: bool,
 }
@@ -453,7 +454,7 @@ impl Run {
         }
     }
 
-    /// Returns the reader that crashed, if the next run can leave it out and succeed. Drops the
+    /// Returns the reader that crashed if the next run can succeed without that reader. Drops the
     /// open part, because no later run completes it.
     fn culprit(
         &mut self,
@@ -466,7 +467,7 @@ impl Run {
         }
         let reader = self.readers.pop()?;
         let is_new = before.iter().all(|(item, ..)| *item != reader.item);
-        // The outermost reader is that of the file itself, which cannot be left out.
+        // The outermost reader reads the file itself, so it cannot be left out.
         let is_within = !self.readers.is_empty();
         (is_new && is_within && reader.parts == 0).then_some((reader.item, reader.path))
     }

@@ -1,8 +1,8 @@
 //! A running worker: receives its output and enforces its deadline.
 //!
-//! The worker is a child of this process, or of a [starter](crate::starter). In both cases its
-//! output arrives through pipes of this process. A descriptor becomes readable when the worker has
-//! ended.
+//! The worker is a child of this process, or of a [starter](crate::starter). In both cases, the
+//! output of the worker arrives through pipes of this process. A descriptor becomes readable when
+//! the worker has ended.
 
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -44,7 +44,8 @@ enum WorkerParent {
     Starter(UnixStream),
 }
 
-/// A worker and its output. Dropping it kills the worker and all processes that it started.
+/// A worker and its output. Dropping this value kills the worker and all processes that the worker
+/// started.
 #[derive(Debug)]
 pub(crate) struct Process {
     under: WorkerParent,
@@ -56,8 +57,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a worker for an order. `file` becomes its standard input. `command` is the command
-    /// that the worker executes; it is empty if the worker reads the file itself.
+    /// Starts a worker for an order. `file` becomes the standard input of the worker. `command` is
+    /// the command that the worker executes. It is empty if the worker reads the file itself.
     pub(crate) fn start(
         workers: &Workers,
         order: &Order,
@@ -104,8 +105,9 @@ impl Process {
         })
     }
 
-    /// Passes standard output of the process to `to`, until the process ends, the deadline passes
-    /// or `to` fails.
+    /// Passes standard output of the process to `to`, and then kills the process. Stops when the
+    /// process has ended, the deadline has passed, or `to` fails. Also stops when the process
+    /// writes nothing for longer than `to` allows.
     pub(crate) fn pump(&mut self, deadline: Instant, to: &mut Listener<'_>) -> Outcome {
         let result = self.pump_all(deadline, to);
         self.kill();
@@ -201,10 +203,10 @@ impl Process {
         }
     }
 
-    /// Kills the worker and all processes that it started. This must happen before this process
-    /// waits for the worker, because afterwards another process may get its number. If a starter
-    /// started the worker, the starter does this when the worker has ended or the connection is
-    /// closed.
+    /// Kills the worker and all processes that the worker started. The caller must do this before
+    /// it waits for the worker. After waiting, another process may get the number of the worker. If
+    /// a starter started the worker, this function does nothing. The starter kills the processes
+    /// when the worker has ended or the connection is closed.
     fn kill(&mut self) {
         if let WorkerParent::Us(child, _) = &self.under
             && !self.is_over

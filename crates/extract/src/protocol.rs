@@ -1,8 +1,8 @@
 //! The frames in which the worker writes its results and the parent reads them.
 //!
 //! A frame is a length (32 bits, little endian) and that many bytes in the format postcard. The
-//! parent trusts none of them. It treats a length that is too large, an unknown kind or a frame out
-//! of order as a crash of the worker.
+//! parent does not trust the frames. If a length is too large, a kind is unknown or a frame is out
+//! of order, the worker counts as crashed.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -37,20 +37,21 @@ pub(crate) enum Frame<'a> {
     End,
     /// Drops the part.
     Drop,
-    /// The file or member at this path was skipped.
+    /// The file or member at this path was skipped for this reason.
     Skip {
         why: Skipped,
         #[serde(serialize_with = "put_name", deserialize_with = "name")]
         path: &'a [u8],
     },
     /// A reader starts with the file or member at this path. If the reader crashes, the next run
-    /// leaves it out.
+    /// leaves out the reader.
     Enter {
         item: u32,
         #[serde(serialize_with = "put_name", deserialize_with = "name")]
         path: &'a [u8],
     },
-    /// The reader that was announced last, and has not finished yet, has finished.
+    /// The reader that was announced last has finished. Readers that had already finished do not
+    /// count.
     Leave,
     /// The date that the file itself states, and the number of the source of this date.
     Date { seconds: i64, source: u8 },

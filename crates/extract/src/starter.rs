@@ -2,7 +2,7 @@
 //!
 //! A process that may read every file must not be able to execute anything. So another process, the
 //! *starter*, starts its workers. The starter has no rights, opens no path, and reads only orders.
-//! Each connection to it starts one worker:
+//! Each connection to the starter starts one worker:
 //!
 //! ```text
 //! the client                                   the starter
@@ -86,8 +86,8 @@ pub(crate) fn ask(
         Some(file) => file,
         None => std::fs::File::open("/dev/null")?.into(),
     };
-    // The descriptors are closed here when this function returns, so then only the worker has them.
-    // When the worker has ended, its pipes end as well.
+    // These descriptors are closed when this function returns, so that only the worker has them.
+    // When the worker has ended, its pipes then end as well.
     let [out, err] = output;
     let given = [file.as_fd(), out.as_fd(), err.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
@@ -118,11 +118,11 @@ pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<WorkerEnd> {
 
 // ---- the starter -------------------------------------------------------------------------------
 
-/// The maximum number of workers that a starter runs at one time. The daemon has at most this many
-/// threads that read documents.
+/// The maximum number of workers that a starter runs at one time. The daemon has at most this
+/// number of threads that read documents.
 pub const MOST_WORKERS: usize = 64;
 
-/// Refuses a connection because all workers are in use. The client may try again later.
+/// Refuses a connection because all workers are in use. The client can try again later.
 pub fn refuse(connection: UnixStream) {
     // A failure does not matter, because the client may have closed the connection.
     drop(said(connection, 1, libc::EAGAIN));

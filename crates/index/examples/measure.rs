@@ -40,7 +40,7 @@ fn file(random: &mut Random, number: usize) -> Change {
         })
         .collect();
     let size: u64 = chunks.iter().map(|run| u64::from(run.len)).sum();
-    // As in real trees, one fingerprint in a thousand is one that many contents have.
+    // As in real trees, one fingerprint in a thousand occurs in many contents.
     let fingerprints = (0..FINGERPRINTS)
         .map(|_| {
             let value = random.draw() >> (64 - 38);
@@ -252,7 +252,8 @@ fn small_batches(index: &Index, random: &mut Random, contents: usize) {
     );
 }
 
-/// Returns the number of bytes that this process has passed to write(2), as counted by the kernel.
+/// Returns the number of bytes that this process has passed to write(2). The kernel counts these
+/// bytes.
 fn bytes_written() -> u64 {
     let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));

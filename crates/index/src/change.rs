@@ -17,9 +17,9 @@ pub enum ContentRef {
     /// The index does not have the content yet. It is stored once, even if several files of the
     /// batch have it.
     New(Box<Digest>),
-    /// The content is given by its differences from another content of the index. If the index does
-    /// not have that other content, or if the edits do not fit it, the change is not applied, as
-    /// with [`ContentRef::Known`].
+    /// The content is given by its differences from another content of the index. The change is not
+    /// applied if the index does not have that other content, or if the edits do not fit. Then the
+    /// same follows as with [`ContentRef::Known`].
     Edited(Box<EditedDigest>),
 }
 
@@ -64,8 +64,8 @@ pub struct NewPart {
 /// The result of searching a content for parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewLook {
-    /// The content counts as not searched: [`crate::Look::Unseen`]. Parts from an earlier search
-    /// are dropped.
+    /// The content is marked as not searched ([`crate::Look::Unseen`]). Parts from an earlier
+    /// search are dropped.
     Unseen,
     /// The content cannot be taken apart. Parts from an earlier search are kept.
     Plain,
@@ -77,13 +77,13 @@ pub enum NewLook {
         skipped: Vec<SkippedPart>,
         /// The date that the document itself states.
         date: Option<DocumentDate>,
-        /// True if the search did not finish: the content stays [`crate::Look::Unseen`], and will
-        /// be searched again.
+        /// True if the search did not finish. Then the content stays [`crate::Look::Unseen`], and
+        /// will be searched again.
         again: bool,
     },
 }
 
-/// A change of the index. Paths are absolute; directories above a path are created as needed.
+/// A change of the index. Paths are absolute. Directories above a path are created as needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Sets the time of all following changes, in seconds since 1970. New contents get it as the
@@ -95,9 +95,9 @@ pub enum Change {
     /// The path is a regular file with this stat and state. An existing entry of another type is
     /// replaced. Two paths with equal `fs` and `ino` are names of one file.
     File {
-        /// Its path.
+        /// The path.
         path: PathBuf,
-        /// Its `stat`.
+        /// The `stat` of the file.
         stat: FileStat,
         /// The result of reading it.
         state: NewState,
@@ -108,12 +108,13 @@ pub enum Change {
         /// The path of the file. If the index no longer has the content of a part, this path is
         /// added to [`crate::Applied::gone`].
         path: PathBuf,
-        /// The digest of its content.
+        /// The digest of the content.
         content: ContentDigest,
         /// The result.
         look: NewLook,
     },
-    /// Only the stat of a known file changed (chmod, link count, rename). Content and state stay.
+    /// Only the stat of a known file changed (chmod, link count, rename). The content and state are
+    /// unchanged.
     Stat {
         /// The file.
         file: FileId,
@@ -132,41 +133,42 @@ pub enum Change {
     },
     /// The path is a symbolic link.
     Symlink {
-        /// Its path.
+        /// The path.
         path: PathBuf,
-        /// Its target, as raw bytes.
+        /// The target, as raw bytes.
         target: Vec<u8>,
     },
     /// The path is a pipe, socket or device.
     Special {
-        /// Its path.
+        /// The path.
         path: PathBuf,
-        /// Its type.
+        /// The type.
         kind: SpecialKind,
     },
-    /// The path is left out or could not be looked at. All entries of the index below it are
-    /// removed.
+    /// The path is left out or could not be looked at. All entries below the path are removed from
+    /// the index.
     Gap {
-        /// Its path.
+        /// The path.
         path: PathBuf,
         /// The reason.
         gap: Gap,
     },
-    /// Listing the directory failed, or succeeded after a failure. The entries below it stay.
+    /// Listing the directory failed, or succeeded after a failure. The entries below the directory
+    /// stay.
     Unlisted {
-        /// Its path.
+        /// The path.
         path: PathBuf,
-        /// The errno; `None` if the listing succeeded.
+        /// The `errno` of the failure, or `None` if the listing succeeded.
         errno: Option<i32>,
     },
-    /// Removes the path, everything below it, and the departures recorded there. The index need
-    /// not have the path.
+    /// Removes the path, everything below it, and the departures recorded for these names. The
+    /// index need not have the path.
     Remove(PathBuf),
     /// Removes a path that has vanished, with everything below it, and records departures
     /// ([`crate::Snapshot::departures`]). Does nothing if the index does not have the path.
     Vanished(PathBuf),
-    /// The entry moved with everything below it, and replaced any entry at `to`. Only a few rows
-    /// are written, even for a large directory.
+    /// The entry moved to the path `to`, with everything below it, and replaced any entry there.
+    /// Only a few rows are written, even for a large directory.
     Rename {
         /// The old path.
         from: PathBuf,
@@ -178,11 +180,11 @@ pub enum Change {
 /// The result of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Paths of changes that named a content or a file that is no longer in the index, or whose
-    /// edits do not fit. These changes were not applied, and the files must be read again.
+    /// Paths of changes that were not applied. Such a change names a content or a file that is no
+    /// longer in the index, or has edits that do not fit. These files must be read again.
     pub gone: Vec<PathBuf>,
     /// The results of the applied [`Change::File`]s, in the order of the batch. A later change of
-    /// the same batch may have undone one.
+    /// the same batch may have undone some of these changes.
     pub contents: Vec<FileContent>,
 }
 
@@ -193,10 +195,10 @@ pub struct FileContent {
     pub path: PathBuf,
     /// The file at the path.
     pub file: FileId,
-    /// Its content, if it was read.
+    /// The content of the file, if it was read.
     pub content: Option<ContentId>,
     /// The content that the path had before. If the path is new, the content that this file had
-    /// under another name. An editor that saves by renaming puts a new file at the path; `was` is
-    /// then the content of the old file.
+    /// under another name. If an editor saves by renaming, a new file is at the path, and `was` is
+    /// the content of the old file.
     pub was: Option<ContentId>,
 }

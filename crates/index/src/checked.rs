@@ -1,24 +1,25 @@
 //! The index file as blocks with checksums. Every block is verified when it is read.
 //!
 //! redb has checksums of its pages, but compares them only on request. So a flipped bit could
-//! change an answer: a look-up that takes a wrong branch finds nothing, as if the key did not
-//! exist. Here each block of 4096 bytes has a checksum *elsewhere* in the file: XXH3 of the block
-//! and its number. One block of checksums covers 512 blocks. A checksum detects any change of a
-//! block, an older state of it, another block in its place, and the loss of the checksum itself.
-//! Damage never becomes an answer: the read fails, and [`Health`] reports it to the owner of the
-//! index. Three cases need care:
+//! change an answer. For example, a look-up that takes a wrong branch finds nothing, as if the key
+//! did not exist. Here, each block of 4096 bytes has a checksum *elsewhere* in the file: XXH3 of
+//! the block and its number. One block of checksums covers 512 blocks. A checksum detects any
+//! change of a block, an older state of it, another block in its place, and the loss of the
+//! checksum itself. Damage never leads to a wrong answer: the read fails, and [`Health`] reports
+//! the damage to the owner of the index. Three cases need care:
 //!
-//! 1. **A crash damages nothing.** redb never overwrites what the last durable commit uses, except
-//!    its header. So a block and its checksum need not reach the disk together: no commit refers to
-//!    the block before both are there. A block of checksums that was written in part does no harm
-//!    either: for the blocks in use, its old and its new checksums are equal.
-//! 2. **The header** is overwritten, and a torn or old header would refer to another commit. So it
-//!    is written to two slots in turn, each in one sector and with a rising number. After a sync,
-//!    the number of the newest slot is *confirmed* in a third place. If both slots have lower
-//!    numbers than the confirmed one, the file is damaged. If the newest slot is unreadable and was
-//!    not confirmed, a crash interrupted its writing, and the other slot is valid.
+//! 1. **A crash damages nothing.** redb never overwrites data that the last durable commit uses,
+//!    except the header. So a block and its checksum need not reach the disk together: no commit
+//!    refers to the block before both are on the disk. A half-written block of checksums does no
+//!    harm either: for the blocks in use, the old and the new checksums are equal.
+//! 2. **The header** is overwritten, and a torn or old header would refer to another commit. So the
+//!    header is written to two slots in turn. Each slot fills one sector, and has a higher number
+//!    than the slot written before it. After a sync, the number of the newest slot is *confirmed*
+//!    in a third place. If both slots have lower numbers than the confirmed number, the file is
+//!    damaged. If the newest slot is unreadable and was not confirmed, a crash interrupted the
+//!    write of this slot. Then the other slot is valid.
 //! 3. **A block without a checksum was never written**, so nothing refers to it. If such a block is
-//!    read, its checksum was lost: the file is damaged.
+//!    read, its checksum was lost, so the file is damaged.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -35,7 +36,7 @@ use crate::health::Health;
 /// The version of everything that this crate writes. An index file of another version is rebuilt.
 pub const FORMAT_VERSION: u32 = 12;
 
-/// The bytes of a block. A page of redb is one block, or 2, 4, 8 … of them.
+/// The size of a block in bytes. A page of redb is one block, or 2, 4, 8 … blocks.
 pub(crate) const BLOCK: u64 = 4096;
 /// The number of blocks whose checksums fill one block.
 const GROUP: u64 = BLOCK / 8;
@@ -45,18 +46,18 @@ const FRONT: u64 = 3;
 const MAGIC: [u8; 16] = *b"resemble index\n\0";
 /// The offset, in the head of the file, of the confirmed slot number and its checksum.
 const CONFIRMED: u64 = 512;
-/// The number of bytes of redb's header that a slot holds. With its number and checksum, a slot
-/// fills one sector.
+/// The number of bytes of redb's header that a slot holds. Together with the slot's number and
+/// checksum, these bytes fill one sector.
 const HEADER: usize = 512 - 16;
 
 #[cfg(any(debug_assertions, feature = "testing"))]
 thread_local! {
-    /// True if this thread skips the checks. A test sets it to show that damage would change an
-    /// answer without them.
+    /// True if this thread skips the checks. A test sets this to show that damage would change an
+    /// answer if there were no checks.
     pub(crate) static UNVERIFIED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// The file with its checksums and its header. All clones share them.
+/// The file with its checksums and its header. All clones share the same file.
 #[derive(Clone, Debug)]
 pub(crate) struct Checked(Arc<CheckedFile>);
 
@@ -65,15 +66,15 @@ struct CheckedFile {
     file: Box<dyn StorageBackend>,
     groups: RwLock<Vec<Arc<Group>>>,
     header: Mutex<Header>,
-    /// This lock is held while blocks are written, so that [`Checked::verify`] does not see one
-    /// that is half written.
+    /// This lock is held while blocks are written, so that [`Checked::verify`] sees no half-written
+    /// block.
     writing: Mutex<()>,
     /// Blocks with a wrong checksum that no commit uses. A crash can leave such blocks.
     unused: Mutex<BTreeSet<u64>>,
     health: Arc<Health>,
 }
 
-/// The checksums of 512 blocks; 0 for a block that was never written.
+/// The checksums of 512 blocks. The checksum is 0 for a block that was never written.
 #[derive(Debug, Default)]
 struct Group {
     sums: OnceLock<Box<[AtomicU64]>>,
@@ -83,7 +84,7 @@ struct Group {
 #[derive(Debug)]
 struct Header {
     bytes: [u8; HEADER],
-    /// The number of the newest slot; 0 if no slot was written yet.
+    /// The number of the newest slot, or 0 if no slot was written yet.
     number: u64,
     is_synced: bool,
     /// True if the file has its head.
@@ -178,8 +179,8 @@ impl Checked {
     }
 
     /// Compares up to `most` blocks with their checksums, from block `from` on. Returns the block
-    /// to continue with (`None` at the end), and the blocks that differ. These are damaged, unless
-    /// no commit uses them: see [`Self::set_unused`].
+    /// to continue with (`None` at the end), and the blocks that do not match. Such a block is
+    /// damaged, unless no commit uses it: see [`Self::set_unused`].
     pub(crate) fn verify(&self, from: u64, most: u64) -> io::Result<(Option<u64>, Vec<u64>)> {
         let inner = &self.0;
         let _still = inner.writing.lock();

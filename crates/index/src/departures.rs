@@ -1,14 +1,15 @@
-//! The log of names that were removed or renamed. `resemble lost` looks up here where a missing
-//! path went.
+//! The log of names that were removed or renamed. `resemble lost` searches this log for the new
+//! place of a missing path.
 //!
-//! A row is written in the transaction that removes the name. For a vanished file it has the digest
-//! of the file's content; for a renamed file or directory it has the new name. With the digest the
-//! lost file can be found even later: any file with that content is a copy. A name that exists
-//! again at the end of the batch is not recorded, because programs save by renaming. A name that
-//! `Change::Remove` removes, or that a rule leaves out, is not recorded either.
+//! A row is written in the transaction that removes the name. For a vanished file, the row has the
+//! digest of the file's content. For a renamed file or directory, the row has the new name. With
+//! the digest, the lost file can be found even later: any file with that content is a copy. A name
+//! that exists again at the end of the batch is not recorded, because programs save a file by
+//! renaming a new one. A name that `Change::Remove` removes, or that a rule leaves out, is not
+//! recorded either.
 //!
 //! The log is bounded by age, number of rows and length of paths. So a tree of temporary files
-//! cannot fill the disk; it only displaces older rows.
+//! cannot fill the disk. It only displaces older rows.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -36,8 +37,8 @@ const LONGEST: usize = 1024;
 /// The fate of a name that is gone: it vanished or was renamed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Departed {
-    /// The content that the file had. `None` for a directory, for a path below a renamed directory
-    /// that has no row of its own, or for a file that was not read.
+    /// The content that the file had. `None` for a directory and for a file that was not read. Also
+    /// `None` for a path without its own row below a renamed directory.
     pub content: Option<ContentDigest>,
     /// The target of the rename, or another name of a file that lost this name. `None` if neither
     /// is known.
@@ -50,7 +51,8 @@ pub struct Renamed {
     /// The new name.
     pub path: PathBuf,
     /// The file at the new name. For a directory, the first file id that was assigned after the
-    /// rename. This id shows whether the new name now belongs to another file or directory.
+    /// rename. With this id, one can see whether the new name now belongs to another file or
+    /// directory.
     pub file: FileId,
 }
 
@@ -66,8 +68,8 @@ pub(crate) struct Departure {
 }
 
 impl Departure {
-    /// Returns the departure that this row implies for `path`. `None` unless `path` is the row's
-    /// name, or is below that name and the row has a new name.
+    /// Returns the departure that this row implies for `path`. If `path` is below the row's name,
+    /// the row must have a new name. Returns `None` for other paths.
     pub(crate) fn leads(&self, path: &Path) -> Option<Departed> {
         let below = path.strip_prefix(&self.path).ok()?;
         if below.as_os_str().is_empty() {
@@ -156,8 +158,8 @@ impl Departures {
     }
 
     /// Drops the departures that the batch has recorded so far for names at or below a path. If
-    /// another name was renamed to such a name, only the new name is dropped. When the batch is
-    /// written, the same is done in the log.
+    /// another name was renamed to such a name, its departure loses only the new name. When the
+    /// batch is written, the log is changed in the same way.
     pub(crate) fn forget(&mut self, path: &Path) {
         self.gone.retain_mut(|(gone, departed)| {
             departed.to.take_if(|to| to.path.starts_with(path));

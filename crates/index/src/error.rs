@@ -62,8 +62,8 @@ pub enum OpenError {
 /// The reason why a query of a snapshot failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The data in the file contradict each other. The index holds only derived data: close it,
-    /// remove the file, and open it again. It is then rebuilt.
+    /// The data in the file contradict each other. As the index holds only derived data, it can be
+    /// rebuilt: close it, remove the file, and open it again.
     #[error("the index {} is damaged ({reason}); remove it, it will be rebuilt", path.display())]
     Damaged {
         /// The index file.
@@ -85,7 +85,8 @@ pub enum ReadError {
         /// The index file.
         path: PathBuf,
     },
-    /// It could not be checked which files the peer may read: see [`crate::Snapshot::seen_by`].
+    /// The check of which files the peer is allowed to read failed: see
+    /// [`crate::Snapshot::seen_by`].
     #[error("your access to the files could not be checked ({source}); try again")]
     Unchecked {
         /// The reason.
@@ -102,7 +103,7 @@ impl From<Stopped> for ReadError {
     }
 }
 
-/// The reason why a batch was not applied. None of its changes is in the index.
+/// The reason why a batch was not applied. The index has none of the changes of the batch.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     /// A path of the batch is not absolute, contains `..`, or contradicts its change.
@@ -162,7 +163,8 @@ impl From<ReadError> for ApplyError {
             ReadError::Damaged { path, reason } => Self::Damaged { path, reason },
             ReadError::Io { path, source } => Self::Io { path, source },
             ReadError::Closed { path } => Self::Closed { path },
-            // This cannot happen: the snapshots of the writer have no stop flag and no peer.
+            // This cannot happen, because the snapshots of the writer have no stop flag and no
+            // peer.
             ReadError::Stopped | ReadError::Unchecked { .. } => Self::Io {
                 path: PathBuf::new(),
                 source: io::ErrorKind::Interrupted.into(),

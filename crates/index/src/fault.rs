@@ -1,7 +1,7 @@
-//! The error that is used inside this crate. It has neither the path of the index nor the
+//! The error type inside this crate. An error names neither the path of the index nor the
 //! operation.
 //!
-//! The public operations convert it to the enums of [`crate::error`], because they know the path.
+//! The public operations know the path, so they convert the error to the enums of [`crate::error`].
 //! redb promises to return errors for damaged files, but some files make it panic. [`guarded`]
 //! turns such a panic into [`Fault::Damaged`], so that no file can crash a process that reads it.
 
@@ -81,10 +81,10 @@ fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// Runs `work`. Returns [`Fault::Damaged`] if it panics, because then redb has read bytes that it
-/// does not expect.
+/// Runs `work`. Returns [`Fault::Damaged`] if `work` panics, because then redb has read unexpected
+/// bytes.
 ///
-/// `work` must not call back into the code of a caller: a panic there is not damage.
+/// `work` must not call back into the code of a caller, because a panic in that code is not damage.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic

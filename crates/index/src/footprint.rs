@@ -2,20 +2,21 @@
 //! set of contents and posting keys that an answer depends on. Each commit records which contents
 //! and keys it changes.
 //!
-//! The snapshot itself notes what a question reads ([`crate::Snapshot::noting`]), so that the code
-//! of a question cannot forget it. Two things are noted, and a commit *touches* the same two:
+//! The snapshot itself notes the data that a question reads ([`crate::Snapshot::noting`]). So the
+//! code of a question cannot forget to note something. Two kinds of data are noted, and a commit
+//! *touches* the same two kinds:
 //!
 //! * **contents**: a content is noted if its row, its parts, its containers, its files or their
 //!   names are read. All contents in a posting list that was read are noted, too;
 //! * **posting keys**: a new content touches all its keys. A deleted content touches only itself,
-//!   because the index does not know all its keys. That is enough: a question that read one of its
-//!   posting lists has noted the content.
+//!   because the index does not know all its keys. That is enough, because a question that read one
+//!   of the content's posting lists has noted the content.
 //!
-//! Keys that are left out as boilerplate are not noted: most questions check many of them, and each
-//! new file with a common header would touch them. A commit touches everything if a key becomes or
-//! ceases to be boilerplate, which is rare. A commit also touches everything if its changes would
-//! take too much memory. A question that reads anything else (directories, records, sums) has no
-//! footprint, so its answer is kept only until the next commit.
+//! Keys that are left out as boilerplate are not noted. Most questions check many such keys, and
+//! each new file with a common header would touch these keys. A commit touches everything if a key
+//! becomes or ceases to be boilerplate, which is rare. A commit also touches everything if its
+//! changes would take too much memory. A question that reads anything else (directories, records,
+//! sums) has no footprint, so its answer is kept only until the next commit.
 //!
 //! Keys are stored as hashes of 32 bits. If two keys have the same hash, an answer may be computed
 //! again without need.
@@ -30,22 +31,22 @@ use resemble_core::bits::BitSet;
 use crate::codec::varint::{self, Reader};
 use crate::schema::PostingKind;
 
-/// The maximum number of contents and keys in a footprint. An answer that depends on more has no
-/// footprint.
+/// The maximum number of contents and keys in a footprint. An answer that depends on more contents
+/// and keys has no footprint.
 const MOST_NOTED: usize = 1 << 16;
 
 /// The maximum number of contents and keys of all recorded commits together. A single commit with
-/// more touches everything. At 4 bytes each, they take a quarter of a megabyte.
+/// more contents and keys touches everything. At 4 bytes each, they take a quarter of a megabyte.
 const MOST_TOUCHED: usize = 1 << 16;
 
 fn hashed(kind: PostingKind, key: u64) -> u32 {
     // This is Fibonacci hashing. A key has at most 48 bits, so the kind fits into the bits above
-    // it.
+    // the key.
     let key = key ^ ((kind as u64) << 56);
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
-/// Everything that a question read so far.
+/// Everything that a question has read so far.
 #[derive(Debug, Default)]
 pub(crate) struct ReadSet {
     contents: BitSet,
@@ -86,8 +87,8 @@ impl ReadSet {
         }
     }
 
-    /// Returns the footprint of an answer that was computed from commit `generation`. `None` if it
-    /// depends on too much or on something that a footprint cannot express.
+    /// Returns the footprint of an answer that was computed from commit `generation`. `None` if the
+    /// answer depends on too much, or on something that a footprint cannot express.
     pub(crate) fn footprint(&self, log: &Arc<CommitLog>, generation: u64) -> Option<Footprint> {
         if self.is_boundless {
             return None;
@@ -116,7 +117,8 @@ pub struct Footprint {
     log: Arc<CommitLog>,
     /// No commit up to this one has touched the footprint since the answer was computed.
     generation: u64,
-    /// The contents, ascending, each as the difference from the one before, in varints.
+    /// The contents, ascending. Each is stored as its difference from the previous content, in
+    /// varints.
     contents: Box<[u8]>,
     /// Hashes of the posting keys, ascending.
     keys: Box<[u32]>,
@@ -130,7 +132,7 @@ impl Footprint {
 
     /// Returns whether no commit up to `generation` has touched the footprint.
     pub(crate) fn stands(&mut self, log: &Arc<CommitLog>, generation: u64) -> bool {
-        // Two different logs mean that the index was closed and opened again, so later commits are
+        // If the logs are different, the index was closed and opened again. Then later commits are
         // not known.
         let stands = Arc::ptr_eq(&self.log, log)
             && (generation <= self.generation || !log.touches(self, generation));
@@ -149,7 +151,8 @@ impl Footprint {
         })
     }
 
-    /// Returns whether the footprint has one of the contents in `touched`, which is ascending.
+    /// Returns whether the footprint has one of the contents in `touched`. `touched` must be
+    /// ascending.
     fn has_content(&self, touched: &[u32]) -> bool {
         let mut touched = touched.iter().copied().peekable();
         self.contents().any(|content| {
@@ -213,7 +216,7 @@ pub(crate) struct CommitLog(Mutex<Commits>);
 
 #[derive(Debug)]
 struct Commits {
-    /// All commits after this one are in `known`, unless they touched nothing.
+    /// A generation. All commits after it are in `known`, unless they touched nothing.
     since: u64,
     /// Commits by their generations, ascending. A commit that failed stays here, because it may
     /// have reached the disk.
@@ -259,8 +262,8 @@ impl CommitLog {
         }
     }
 
-    /// Returns whether any commit up to `generation`, and after the footprint's own, has touched
-    /// the footprint.
+    /// Returns whether any commit after the footprint's own generation and up to `generation` has
+    /// touched the footprint.
     fn touches(&self, footprint: &Footprint, generation: u64) -> bool {
         let commits = self.0.lock();
         if footprint.generation < commits.since {
@@ -326,7 +329,7 @@ mod tests {
             assert!(!before.unwrap().stands(&log, generation), "{generation}");
         }
         assert!(!old.stands(&log, 11) && !footprint().stands(&log, 9));
-        // Only commits up to the given generation count.
+        // Only commits up to the given generation are considered.
         assert!(footprint().stands(&log, 8));
         assert!(!footprint().stands(&CommitLog::since(7), 8));
     }

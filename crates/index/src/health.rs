@@ -25,7 +25,7 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    /// Returns the first damage that was found. `None` if none was found.
+    /// Returns the first damage that was found. Returns `None` if there was no damage.
     pub(crate) fn damage(&self) -> Option<&str> {
         self.damage.get().map(String::as_str)
     }
@@ -39,8 +39,8 @@ impl Health {
         }
     }
 
-    /// Converts the error of a failed read, and records it if it shows damage: bytes are missing,
-    /// they fail their checksum, or the disk cannot read them.
+    /// Converts the error of a failed read. Records the error if it shows damage: bytes are
+    /// missing, do not match their checksum, or cannot be read from the disk.
     pub(crate) fn not_read(&self, error: io::Error) -> io::Error {
         let is_damage = matches!(
             error.kind(),

@@ -1,24 +1,24 @@
-//! Heirs: contents that differ a little from a former content of their file. The index keeps most
-//! of their data under the ids of former contents.
+//! Manages heirs. An heir is a content that differs a little from a former content of its file. The
+//! index keeps most data of an heir under the ids of former contents.
 //!
 //! Suppose that a line is appended to a log of a gigabyte, or that a block of a disk image is
-//! written. The new content has a million chunks, and nearly all are chunks of the old content,
-//! which is removed in the same batch. These chunks are not written again. The new content becomes
-//! the **heir** of the old one, its ancestor:
+//! written. The new content has a million chunks, and nearly all are chunks of the old content. The
+//! old content is removed in the same batch. The common chunks are not written again. Instead, the
+//! new content becomes the **heir** of the old content, its ancestor:
 //!
 //! 1. **The chunk list** stays under the id of the content that was stored first. Only those parts
 //!    of the list that change are written ([`Heirs::list_of`]).
 //! 2. **Postings** of the dead content are read as postings of its heir. Keys of the dead content
 //!    that the heir does not have are *gone* ([`Live::of`]). Keys that only the heir has get
-//!    postings with its own id. No posting occurs twice.
+//!    postings with the heir's own id. No posting occurs twice.
 //! 3. **This lasts only until a merge.** A merge replaces the ids of the ancestors by the id of the
 //!    heir. So a content has at most as many ancestors as there are segments, even if it grows
 //!    often. An ancestor never has more gone keys than postings in its segment.
 //!
 //! The heir also takes over fingerprint postings, if it is known which fingerprints differ. If that
-//! is not known, or if most fingerprints differ, they are written again. (Most differ if the
-//! sampling level has risen with the size of the content.) A signature is short, so it is always
-//! written.
+//! is not known, or if most fingerprints differ, all are written again. (Most fingerprints differ
+//! if the sampling level has risen with the size of the content.) A signature is short, so it is
+//! always written.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -37,15 +37,15 @@ use crate::store::{ReadTransaction, ReadableTable, WriteTransaction};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heirs {
     by_ancestor: HashMap<u32, Heir>,
-    /// The ancestors of each heir: the dead contents whose postings it has.
+    /// The ancestors of each heir, which are the dead contents whose postings the heir has.
     by_heir: HashMap<u32, Vec<u32>>,
-    /// The id under which an heir's chunk list is stored, for each heir.
+    /// Maps each heir to the id under which its chunk list is stored.
     lists: HashMap<u32, u32>,
     /// The number of dead contents whose fingerprint postings belong to an heir.
     with_fingerprints: usize,
 }
 
-/// The heir of a dead content: the live content that has its postings now.
+/// The heir of a dead content, which is the live content that has the dead content's postings now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heir {
     pub(crate) content: u32,
@@ -124,9 +124,9 @@ impl Heirs {
         Ok(heirs)
     }
 
-    /// Returns the id under which the chunk list of a content is stored.
+    /// Returns the id under which a content's chunk list is stored.
     pub(crate) fn list_of(&self, content: ContentId) -> u32 {
-        // Usually there are no heirs, so the common case needs no look-up.
+        // Usually there are no heirs. Then no look-up is needed.
         if self.lists.is_empty() {
             return content.0;
         }
@@ -134,7 +134,7 @@ impl Heirs {
     }
 
     /// Returns the heir of a dead content, and the range outside which their bytes are equal.
-    /// `None` if there is no heir, or if the range is not known.
+    /// Returns `None` if there is no heir, or if the range is not known.
     pub(crate) fn edited_from(&self, dead: ContentId) -> Option<(ContentId, Range<u64>)> {
         let heir = self.by_ancestor.get(&dead.0)?;
         Some((ContentId(heir.content), heir.changed.clone()?))
@@ -214,14 +214,14 @@ impl<'a> Live<'a> {
         (gone.binary_search(&key).is_err()).then_some(heir.content)
     }
 
-    /// Returns whether [`Self::of`] may return the id of an heir. The ids in a list are then no
+    /// Returns whether [`Self::of`] can return the id of an heir. If so, the ids in a list are no
     /// longer ascending.
     pub(crate) const fn reorders(self) -> bool {
         self.heirs.is_some()
     }
 }
 
-/// Writes heirs: changes the tables and the copy in memory together.
+/// Writes heirs. Changes the tables together with the copy in memory.
 pub(crate) struct HeirsWriting<'a> {
     pub(crate) txn: &'a WriteTransaction,
     pub(crate) heirs: &'a mut Arc<Heirs>,
@@ -264,8 +264,8 @@ impl HeirsWriting<'_> {
         Ok(())
     }
 
-    /// Removes the record of where the chunk list of a content is stored. The list was deleted, or
-    /// belongs to an heir now.
+    /// Removes the record of where the chunk list of a content is stored, because the list was
+    /// deleted or belongs to an heir now.
     pub(crate) fn forget_list(&mut self, content: ContentId) -> Result<(), Fault> {
         if self.heirs.lists.contains_key(&content.0) {
             Arc::make_mut(self.heirs).lists.remove(&content.0);

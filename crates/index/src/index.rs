@@ -1,17 +1,18 @@
-//! The index: applies batches, merges segments, stores records, closes. Opening it is in
-//! [`crate::open`].
+//! The index: applies batches, merges segments, stores records, and closes. Module [`crate::open`]
+//! opens it.
 //!
-//! There is one writer at a time, and any number of readers. Neither waits for the other:
+//! There is one writer at a time, and any number of readers. Readers and writers do not wait for
+//! each other:
 //!
 //! * Writers take turns at one lock. Each writer changes a copy of the state of the last commit. So
 //!   a failed or refused batch leaves nothing behind.
 //! * A reader needs a read transaction *and* the sets in memory (`Sets`) of the same commit. A lock
 //!   around the commit would make readers wait for two fsyncs. Instead, every commit has a
-//!   generation number in its counters, and its sets are published under that number before the
-//!   commit. A reader begins a transaction, reads the generation, and takes the sets with that
-//!   number. They are missing if two commits were made meanwhile, or if a commit that reported a
-//!   failure took effect. Then the reader loads the sets from the tables, which is slower but
-//!   correct.
+//!   generation number in its counters. The sets of a commit are published under that number before
+//!   the commit is made. A reader begins a transaction, reads the generation, and takes the sets
+//!   with that number. These sets are missing if two commits were made meanwhile, or if a commit
+//!   reported a failure but took effect. Then the reader loads the sets from the tables, which is
+//!   slower but correct.
 
 use std::io;
 use std::path::PathBuf;
@@ -37,10 +38,10 @@ use crate::store::{Durability, Store};
 /// The options of opening an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The number of bytes of memory for cached pages, for reading and writing together.
+    /// The number of bytes of memory for cached pages. Readers and writers share this memory.
     pub cache_bytes: usize,
-    /// A key is boilerplate if more contents than this have it. (Section 4.1 of Broder 1997 leaves
-    /// out shingles shared by more than 1000 documents.)
+    /// A key is boilerplate if the number of contents that have it is above this limit. (Section
+    /// 4.1 of Broder 1997 leaves out shingles that more than 1000 documents share.)
     pub boilerplate_limit: u32,
 }
 
@@ -60,9 +61,10 @@ pub enum MergeWork {
     /// Merges all postings into one segment, without those of dead contents. Counts boilerplate if
     /// the counts are out of date.
     All,
-    /// Does the same, but only if it pays: there is a dead content for every four live ones, a
-    /// fifth of the postings of more than four segments are outside the largest one, or
-    /// boilerplate is out of date.
+    /// Does the same as `All`, but only if one of three conditions is true. First, the boilerplate
+    /// counts are out of date. Second, there is more than one dead content for every four live
+    /// contents. Third, there are more than four segments, and a fifth of the postings is outside
+    /// the largest segment.
     IfUseful,
 }
 
@@ -70,7 +72,7 @@ pub enum MergeWork {
 #[derive(Debug)]
 pub struct Index {
     /// The snapshot of the last commit, if one was taken. It is shared until the next commit drops
-    /// it. It must be dropped before `store`, so it is declared first.
+    /// it. This field must be dropped before `store`, so it is declared first.
     pub(crate) latest: Mutex<Option<Snapshot>>,
     pub(crate) store: Store,
     pub(crate) params: Params,
@@ -78,8 +80,8 @@ pub struct Index {
     pub(crate) place: Arc<Place>,
     /// The lock that a writer holds for the whole batch.
     pub(crate) turn: Mutex<()>,
-    /// The sets of the last commit with its generation. During a commit, also those of the next
-    /// one.
+    /// The sets of the last commit, with its generation. During a commit, also the sets of that new
+    /// commit.
     pub(crate) published: Mutex<Vec<(u64, Sets)>>,
     /// The time of the first commit that is not yet durable.
     pub(crate) unlasting: Mutex<Option<Instant>>,
@@ -89,18 +91,18 @@ pub struct Index {
     pub(crate) commits: Arc<CommitLog>,
     /// The number of bytes on disk after the last compaction.
     pub(crate) compact_bytes: AtomicU64,
-    /// The number of bytes on disk at the end of the last bulk load, less those of the segments
-    /// that were merged then.
+    /// The number of bytes on disk at the end of the last bulk load, minus the bytes of the
+    /// segments that were merged then.
     pub(crate) loaded_bytes: AtomicU64,
 }
 
-/// The number of blocks of 4096 bytes that one call of [`Index::verify_blocks`] compares. This
-/// takes a millisecond if the blocks are cached.
+/// The number of blocks of 4096 bytes that one call of [`Index::verify_blocks`] compares. Such a
+/// call takes a millisecond if the blocks are cached.
 pub const VERIFY_BLOCKS: u64 = 256;
 
-/// The number of bytes above which an index is not compacted when it is closed. Compacting 256 MB
-/// takes about a second, and the daemon could not stop before. [`Index::compact`] does it while the
-/// index is open and idle.
+/// The number of bytes above which an index is not compacted when it is closed. To compact 256 MB
+/// takes about a second, and the daemon could not stop earlier. [`Index::compact`] compacts a large
+/// index while it is open and idle.
 const LARGE: u64 = 256 << 20;
 
 impl Index {
@@ -109,8 +111,8 @@ impl Index {
         &self.params
     }
 
-    /// Returns a snapshot of the last commit. Take a new one for each question: the first snapshot
-    /// of a commit takes some 20 µs, and a further one less.
+    /// Returns a snapshot of the last commit. Take a new snapshot for each question. The first
+    /// snapshot of a commit takes some 20 µs, and further ones take less.
     pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
         guarded(|| self.view()).map_err(|fault| self.place.read_error(fault))
     }
@@ -145,33 +147,35 @@ impl Index {
         Ok(snapshot)
     }
 
-    /// Applies the changes in order, in one durable transaction: all of them or none.
+    /// Applies the changes in order, in one durable transaction. So either all changes are applied,
+    /// or none.
     ///
-    /// A content that no file and no container has at the end of the batch is deleted. So a file
-    /// that is removed and added elsewhere in one batch keeps its content.
+    /// A content is deleted if neither a file nor a container has it at the end of the batch. So a
+    /// file that is removed and added elsewhere in one batch keeps its content.
     ///
     /// If the disk is full or the file system fails, the index refuses all further writing
-    /// ([`ApplyError::Closed`]). It must then be dropped and opened again. Until then snapshots
-    /// read only what is cached. If the file cannot be opened again, [`Index::last_commit`] can
+    /// ([`ApplyError::Closed`]). It must then be dropped and opened again. Until then, snapshots
+    /// can read only cached data. If the file cannot be opened again, [`Index::last_commit`] can
     /// still read it.
     pub fn apply(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         self.transact(|writing| writing.apply(changes))
     }
 
-    /// Like [`Self::apply`], but the changes are not durable at once. Readers see them at once. The
-    /// next durable transaction or [`Self::persist`] writes them to the disk. If the process is
-    /// killed before that, the file has an older commit. The caller then finds the lost changes by
-    /// comparing the tree with the index.
+    /// Like [`Self::apply`], but the changes are not durable at once. Readers see the changes at
+    /// once. The next durable transaction or [`Self::persist`] writes them to the disk. If the
+    /// process is killed before that, the file has an older commit. Then the caller must compare
+    /// the tree with the index to find the lost changes.
     ///
     /// A small durable change writes a few dozen pages, and syncs the file twice. Consecutive
-    /// changes touch the same pages. With this method, such pages are written only once.
+    /// changes often touch the same pages. With this method, each such page is written only once
+    /// for all of them.
     pub fn apply_for_now(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         let turn = self.turn.lock();
         self.transact_in(&turn, Durability::Later, |writing| writing.apply(changes))
     }
 
     /// If the oldest change that is not durable is older than `age`, makes all changes durable.
-    /// Returns whether it did.
+    /// Returns whether changes were made durable.
     pub fn persist(&self, age: Duration) -> Result<bool, ApplyError> {
         let since = *self.unlasting.lock();
         if since.is_none_or(|since| since.elapsed() < age) {
@@ -181,9 +185,9 @@ impl Index {
         Ok(true)
     }
 
-    /// Like [`Self::apply`], for one of many batches of a bulk load. Most merges of segments, and
-    /// counting out-of-date boilerplate, are left to [`Self::finish_bulk`] or to the next batch
-    /// outside the load.
+    /// Like [`Self::apply`], for one of many batches of a bulk load. Most merges of segments are
+    /// left to [`Self::finish_bulk`], or to the next batch outside the load. So is the count of
+    /// boilerplate that is out of date.
     pub fn apply_in_bulk(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         self.transact(|writing| {
             writing.in_bulk = true;
@@ -200,8 +204,8 @@ impl Index {
         self.transact(|writing| writing.forget_looks())
     }
 
-    /// Merges segments; see [`MergeWork`]. Readers do not wait for it. Its memory is bounded by the
-    /// cache. If there is nothing to merge or to count, nothing is written.
+    /// Merges segments: see [`MergeWork`]. Readers do not wait for the merge. Its memory is bounded
+    /// by the cache. If there is nothing to merge or to count, nothing is written.
     pub fn merge(&self, work: MergeWork) -> Result<(), ApplyError> {
         let snapshot = self.snapshot()?;
         let wanted = guarded(|| match work {
@@ -241,8 +245,9 @@ impl Index {
         self.put_in(&turn, records)
     }
 
-    /// Changes records in a way that depends on the present ones. `change` gets the present state.
-    /// Its result is stored as by [`Self::put_records`], and no other writer runs in between.
+    /// Changes records in a way that depends on the present records. `change` reads the present
+    /// records, and its result is stored as by [`Self::put_records`]. No other writer runs in
+    /// between.
     ///
     /// Readers do not wait. Other writers wait for `change`, so `change` must not write to the
     /// index itself.
@@ -289,7 +294,7 @@ impl Index {
     }
 
     /// Writes all measures that are not yet in the file, in one transaction that is not durable at
-    /// once. Returns whether there were any. No reader waits for it.
+    /// once. Returns whether there were such measures. No reader waits for the write.
     pub fn write_measures(&self) -> Result<bool, ApplyError> {
         let new = self.new_measures.sorted();
         if new.is_empty() {
@@ -304,12 +309,13 @@ impl Index {
         Ok(true)
     }
 
-    /// Returns unused pages to the file system, if the file has grown by half, and by 4 MB or more,
-    /// since it was last compacted. That is usual after a first scan, because its merges need space
-    /// for the old postings and the new ones. Readers wait meanwhile: half a second for an index of
-    /// 100 MB. Returns whether the file was compacted. It is not while a [`Snapshot`] exists.
+    /// Returns unused pages to the file system. Does so only if the file has grown by half, and by
+    /// 4 MB or more, since it was last compacted. This is usual after a first scan, because its
+    /// merges need space for the old postings and the new ones. Readers wait meanwhile: half a
+    /// second for an index of 100 MB. Returns whether the file was compacted. While a [`Snapshot`]
+    /// exists, the file is not compacted.
     pub fn compact(&self) -> Result<bool, ApplyError> {
-        /// With fewer unused bytes than this, compacting is not worth its time.
+        /// If there are fewer unused bytes than this, compaction is not worth its time.
         const LEAST: u64 = 4 << 20;
         if self.place.as_file().is_none() {
             return Ok(false);
@@ -334,8 +340,8 @@ impl Index {
     }
 
     /// Writes the remaining measures, makes all changes durable, and closes the index. Also returns
-    /// unused pages to the file system. That is left out if the file is large or compact already,
-    /// or if a [`Snapshot`] exists.
+    /// unused pages to the file system, unless the file is large or already compact, or a
+    /// [`Snapshot`] exists.
     pub fn close(mut self) -> Result<(), ApplyError> {
         self.write_measures()?;
         self.persist(Duration::ZERO)?;
@@ -345,15 +351,15 @@ impl Index {
             Ok((self.place.bytes()?, in_file))
         });
         let (bytes, in_file) = known.map_err(|fault| self.place.apply_error(fault))?;
-        // The number in the file is 0 only if the last closing compacted the file and no commit
-        // followed.
+        // The number in the file is 0 only if the file was compacted when it was last closed, and
+        // no commit followed.
         if in_file == 0 {
             return Ok(());
         }
         let leave = bytes > LARGE;
         if !leave {
-            // The number 0 means that the file is compact. It is read when the index is opened
-            // again.
+            // The number 0 means that the file is compact. The number is read when the index is
+            // opened again.
             self.compact_bytes.store(0, Ordering::Relaxed);
             self.loaded_bytes.store(0, Ordering::Relaxed);
         }
@@ -373,20 +379,20 @@ impl Index {
     }
 
     /// Returns the damage of the file, if a reader or writer has found any. Questions that read the
-    /// damaged part fail. The caller should use [`Self::set_aside`], and build another index.
+    /// damaged part fail. The caller should call [`Self::set_aside`], and build another index.
     pub fn damage(&self) -> Option<ReadError> {
         let reason = self.place.health.damage()?;
         Some(Fault::damaged(reason).into_read(self.place.path()))
     }
 
-    /// Renames a damaged file, as opening does, and returns its new name. Returns `None` if the
-    /// index is in memory. Processes that have the file open can still read its intact parts.
+    /// Renames a damaged file, as [`Index::open`] does, and returns its new name. Returns `None` if
+    /// the index is in memory. Processes that have the file open can still read its intact parts.
     pub fn set_aside(&self) -> io::Result<Option<PathBuf>> {
         self.place.as_file().map(set_aside).transpose()
     }
 
-    /// Calls `listener` once, when any thread finds damage, on that thread. If damage was found
-    /// before, calls it at once.
+    /// Calls `listener` once, when a thread finds damage, and on that thread. If damage was found
+    /// before, calls `listener` at once.
     pub fn on_damage(&self, listener: impl FnOnce(&str) + Send + 'static) {
         self.place.health.listen(Box::new(listener));
     }

@@ -2,12 +2,12 @@
 //!
 //! The crate rests on three decisions:
 //!
-//! 1. **The index is about contents; files point to them.** Postings, chunk lists and signatures
-//!    are stored for a content, which is found by its digest. A rename, a copy, a touched file or a
-//!    new hard link changes only rows of names and files.
-//! 2. **A batch is a transaction.** [`Index::apply`] takes a list of [`Change`]s, and makes all of
-//!    them visible together, or none. A [`Snapshot`] always shows the same commit. Any number of
-//!    threads may query it while the next batch is written.
+//! 1. **The index is about contents. Files point to contents.** Postings, chunk lists and
+//!    signatures are stored for a content, which is found by its digest. A rename, a copy, a
+//!    touched file or a new hard link changes only rows of names and files.
+//! 2. **A batch is a transaction.** [`Index::apply`] takes a list of [`Change`]s, and makes either
+//!    all of them visible together, or none. A [`Snapshot`] always shows the same commit. Any
+//!    number of threads can query it while the next batch is written.
 //! 3. **The file is derived data.** If the file is damaged, or was written by another version or
 //!    with other parameters, it is renamed. The index is then built anew; see [`open`].
 //!

@@ -1,16 +1,16 @@
-//! The measures of pairs of contents, which are expensive to compute and are therefore stored.
+//! Stores the measures of pairs of contents, because they are expensive to compute.
 //!
-//! The measures of two contents never change, because a content never changes. So they are stored
-//! while there is room, and the next question about the pair reads no file. Losing a measure costs
-//! only time:
+//! The measures of two contents never change, because a content never changes. So its measures are
+//! stored while there is room. Then the next question about the pair reads no file. If a measure is
+//! lost, it is computed again:
 //!
 //! 1. **A question never waits for a writer.** New measures stay in memory ([`NewMeasures`]) until
 //!    [`crate::Index::write_measures`] is called. Every snapshot of this index finds them there.
 //!    Measures that were not written are lost when the process ends.
-//! 2. **Two tables bound their number.** New measures go into the table `measures`. When it is
-//!    full, it becomes the table `older_measures`, and the former `older_measures` is dropped. A
-//!    measure that is found in the older table is written again. So measures that no question uses
-//!    are dropped first.
+//! 2. **Two tables bound the number of measures.** New measures go into the table `measures`. When
+//!    this table is full, it becomes the table `older_measures`, and the former `older_measures` is
+//!    dropped. A measure that is found in the older table is written again. So measures that no
+//!    question uses are dropped first.
 //! 3. **Errors here fail no question.** A row that cannot be decoded, or a table that cannot be
 //!    read, is treated as missing.
 //! 4. **Templates** are boilerplate that a person marked. They are left out of every measure, so a
@@ -26,8 +26,8 @@ use crate::fault::{Fault, guarded};
 use crate::schema::{self, MeasuresValue};
 use crate::store::{ReadOnlyTable, ReadableTableMetadata, WriteTransaction};
 
-/// The maximum number of pairs in one of the two tables. Both together have up to 262,144 pairs,
-/// which take 19 MB at some 72 bytes each.
+/// The maximum number of pairs in one of the two tables. Both tables together have up to 262,144
+/// pairs. These take 19 MB at some 72 bytes each.
 pub(crate) const GENERATION: u64 = 1 << 17;
 
 /// Measures that are not written yet.
@@ -41,8 +41,8 @@ impl NewMeasures {
 
     pub(crate) fn put(&self, key: PairKey, found: Proven) {
         let mut new = self.0.lock();
-        // Usually the measures are written long before. Only in an index without a file does nobody
-        // write them, so they are all dropped here.
+        // Usually, the measures are written before the limit is reached. But nobody writes them if
+        // the index has no file. Then all are dropped here.
         if new.len() as u64 >= GENERATION {
             new.clear();
         }
@@ -76,7 +76,7 @@ impl NewMeasures {
 /// A table of measures, open for reading.
 pub(crate) type MeasuresTable = ReadOnlyTable<u128, MeasuresValue>;
 
-/// Returns the measure with this key and unit. A row that is damaged, or cannot be read, is treated
+/// Returns the measure with this key and unit. A row that is damaged or cannot be read is treated
 /// as missing.
 pub(crate) fn written(table: &MeasuresTable, key: PairKey, unit: Unit) -> Option<Proven> {
     let row = guarded(|| Ok(table.get(key.0)?.map(|row| row.value())));

@@ -1,10 +1,10 @@
 //! Opens an index. If its file cannot be used, renames the file and starts a new index.
 //!
-//! The index is derived data: any fault of the file can be repaired by reading the contents again.
+//! The index is derived data. So if all contents are read again, any fault of the file is repaired.
 //! The file may not be an index, may be damaged, or may have another version or other parameters.
-//! Then it is *set aside*: it is renamed to `NAME.set-aside`, and a new index takes its place. The
-//! renamed file replaces one that was set aside earlier, so there is at most one. The caller
-//! receives the reason, and reports it. An error is returned only if somebody has to act: for
+//! Then it is *set aside*: it is renamed to `NAME.set-aside`, and a new index takes its place. It
+//! replaces any file that was set aside before, so there is at most one such file. The caller
+//! receives the reason, and reports it. An error is returned only if somebody has to act. For
 //! example, the file is in use, the disk is full, or a permission is missing.
 //!
 //! If the boilerplate limit has changed, only the keys are counted again. No content is read again.
@@ -58,7 +58,8 @@ impl Index {
         }
     }
 
-    /// Makes an empty index in memory, with default options. It is lost when the process ends.
+    /// Makes an empty index in memory, with default options. The index is lost when the process
+    /// ends.
     pub fn in_memory(params: &Params) -> Result<Self, OpenError> {
         Self::in_memory_with(params, &Options::default())
     }
@@ -80,8 +81,8 @@ impl Index {
     /// memory.
     ///
     /// While this snapshot or a copy of it exists, no process can open the file for writing
-    /// ([`OpenError::InUse`]). Boilerplate is as it was counted in the file, even if the limit is
-    /// now another one.
+    /// ([`OpenError::InUse`]). The boilerplate counts are those in the file, even if the limit is
+    /// different now.
     pub fn last_commit(
         path: &Path,
         params: &Params,
@@ -141,7 +142,8 @@ impl Index {
         let path = place.path().to_path_buf();
         let health = Arc::clone(&place.health);
         let loaded = guarded(|| Self::load(store, place, params, options));
-        // Reads may have found damage although loading succeeded, so the health is always checked.
+        // Some reads may have found damage although all data were loaded. So the health is always
+        // checked.
         if let Some(damage) = health.damage() {
             return Ok(Err(damage.to_owned()));
         }
@@ -259,8 +261,8 @@ fn initialise(store: &Store, params: &Params, limit: u32) -> Result<(), Fault> {
 
 /// Creates the tables that an older index of the same format does not have.
 fn complete(store: &Store) -> Result<(), Fault> {
-    // Tables were added to the format one after another. So a file with the newest table has all of
-    // them.
+    // Tables were added to the format one after another. So a file with the newest table has all
+    // tables.
     if store.read()?.open_table(schema::ORIGINS).is_ok() {
         return Ok(());
     }

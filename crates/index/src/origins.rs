@@ -1,10 +1,11 @@
 //! The origin of a content: the time and the name at which it was first seen.
 //!
-//! The batch that adds a content writes a row with its origin, if the batch has a time. The row is
-//! deleted with the content. So origins need no extra reading and no limit of their own. A row has
-//! a directory and a name in it instead of a path, so it stays right if the directory is renamed.
-//! If a directory is removed, the origin of a file that has another name changes to that name. All
-//! other origins in the directory become unknown; their rows are left unchanged.
+//! If a batch has a time, it writes a row with the origin of each content that it adds. The row is
+//! deleted with the content. So origins need no extra reads and no limit of their own. Instead of a
+//! path, a row has a directory and a name in that directory. So the row stays right if the
+//! directory is renamed. Suppose that a directory is removed. If a file in it also has another
+//! name, its origin changes to that name. All other origins in the directory become unknown, but
+//! their rows stay unchanged.
 
 use resemble_core::DirId;
 

@@ -1,8 +1,8 @@
-//! The stored data of a content as one string of bytes, to be stored outside the tables.
+//! Encodes the stored data of a content as one string of bytes, which is stored outside the tables.
 //!
-//! First is the length of the chunk list, then its parts. The parts of the signature follow, each
-//! after its length. All parts are encoded as in the tables (`docs/index-format.md`). The bytes do
-//! not state the parameters of the digest, which a reader must know.
+//! The bytes begin with the length of the chunk list and its parts. The parts of the signature
+//! follow, each after its length. All parts are encoded as in the tables (`docs/index-format.md`).
+//! The bytes do not state the parameters of the digest. A reader must know these parameters.
 
 use std::convert::Infallible;
 
@@ -51,8 +51,9 @@ pub fn has_chunks(bytes: &[u8]) -> Option<bool> {
     Some(Reader(bytes).u64()? > 0)
 }
 
-/// Returns the number of fingerprints that the bytes state. It may be false: fields of zero bits
-/// could claim any number in a few bytes. Returns `None` if the bytes are invalid.
+/// Returns the number of fingerprints that the bytes state. This number can be false, because a few
+/// bytes can state any number of fields if each field has zero bits. Returns `None` if the bytes
+/// are invalid.
 pub fn claimed(bytes: &[u8]) -> Option<u32> {
     let mut reader = Reader(bytes);
     let length = usize::try_from(reader.u64()?).ok()?;
@@ -67,8 +68,8 @@ pub fn claimed(bytes: &[u8]) -> Option<u32> {
 }
 
 /// Calls `key` with the posting key of every chunk that is evidence, including repeated ones. Then
-/// calls `fingerprint` with every fingerprint. Builds no list. Returns `None` if the bytes are
-/// invalid; the caller must then ignore the calls that were made.
+/// calls `fingerprint` with every fingerprint. Does not build a list. Returns `None` if the bytes
+/// are invalid. The caller must then ignore the calls that were made.
 pub fn evidence(
     bytes: &[u8],
     mut key: impl FnMut(u64),

@@ -1,4 +1,4 @@
-//! The place of an index: a file or memory. It also holds the health of the index.
+//! Defines where an index is: in a file or in memory. The place also holds the health of the index.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,7 +10,7 @@ use crate::error::{ApplyError, ReadError};
 use crate::fault::Fault;
 use crate::health::Health;
 
-/// The place of an index: a file, or memory (`file` is `None`).
+/// The place of an index. If `file` is `None`, the index is in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     file: Option<PathBuf>,
@@ -45,13 +45,13 @@ impl Place {
         }
     }
 
-    /// Converts a fault to the error for a reader, and records it if it is damage.
+    /// Converts a fault to the error for a reader. Records the fault if it is damage.
     pub(crate) fn read_error(&self, fault: Fault) -> ReadError {
         self.note(&fault);
         fault.into_read(self.path())
     }
 
-    /// Converts a fault to the error for a writer, and records it if it is damage.
+    /// Converts a fault to the error for a writer. Records the fault if it is damage.
     pub(crate) fn apply_error(&self, fault: Fault) -> ApplyError {
         self.note(&fault);
         fault.into_apply(self.path())
@@ -64,15 +64,15 @@ impl Place {
     }
 }
 
-/// Renames the file at `path` to `NAME.set-aside`, or the folder that is there. Returns the new
-/// name. A file that was set aside earlier is replaced.
+/// Renames the file or folder at `path` to `NAME.set-aside`. Returns the new name. A file that was
+/// set aside earlier is replaced.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut name = OsString::from(path);
     name.push(".set-aside");
     let to = PathBuf::from(name);
     match std::fs::rename(path, &to) {
-        // A file cannot replace a folder, and a folder cannot replace a file. So the older one is
-        // removed first.
+        // A file cannot replace a folder, and a folder cannot replace a file. So the entry that was
+        // set aside earlier is removed first.
         Err(_) if path.symlink_metadata().is_ok() => {
             let removed = std::fs::remove_file(&to).or_else(|_| std::fs::remove_dir(&to));
             removed.and_then(|()| std::fs::rename(path, &to))?;

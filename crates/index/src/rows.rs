@@ -7,8 +7,8 @@ use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId, WordsDigest};
 use serde::{Deserialize, Serialize};
 
-/// Identifies a file system even after a reboot. It is the UUID, or the type and fsid of a file
-/// system without a UUID. Only a file system without either is identified by `st_dev`.
+/// Identifies a file system even after a reboot. The id is the UUID. For a file system without a
+/// UUID, it is the type and the fsid. If a file system has neither, it is `st_dev`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FsId(pub Arc<str>);
 
@@ -21,8 +21,8 @@ pub struct Timestamp {
     pub nanos: u32,
 }
 
-/// The result of `stat` when a file was last checked. If it is equal later, the file is unchanged,
-/// unless a program writes to it by mmap (see docs/design.md).
+/// The result of `stat` when a file was last checked. If a later `stat` is equal, the file is
+/// unchanged, unless a program writes to it by mmap (see docs/design.md).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileStat {
     /// The file system of the file.
@@ -51,7 +51,7 @@ pub enum FileState {
     /// The file could not be opened or read. The number is the `errno`.
     Unreadable(i32),
     /// The file was left out on purpose, because it is larger than the limit of its root. The
-    /// reason is in words.
+    /// string is the reason in words.
     Skipped(String),
 }
 
@@ -68,18 +68,18 @@ impl FileState {
 /// A file of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRow {
-    /// Its id.
+    /// The id of the file.
     pub id: FileId,
     /// The stat that the file had in this state.
     pub stat: FileStat,
-    /// Its content, or the reason why it has none.
+    /// The content of the file, or the reason why it has none.
     pub state: FileState,
 }
 
 /// A content of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentRow {
-    /// Its id.
+    /// The id of the content.
     pub id: ContentId,
     /// The digest of its bytes.
     pub digest: ContentDigest,
@@ -87,37 +87,37 @@ pub struct ContentRow {
     pub size: ByteLen,
     /// Empty, text, data or binary.
     pub kind: ContentKind,
-    /// The sampling level of the fingerprints that have postings. The signature may have only some
-    /// of them.
+    /// The sampling level of the fingerprints that have postings. The signature may contain only
+    /// some of these fingerprints.
     pub level: u8,
-    /// The number of its fingerprints that have postings.
+    /// The number of fingerprints of the content that have postings.
     pub fingerprints: u32,
-    /// The number of runs in its chunk list.
+    /// The number of runs in the chunk list.
     pub chunk_runs: u64,
-    /// The number of files that have it.
+    /// The number of files that have the content.
     pub files: u32,
-    /// The number of places where it is a part of another content. In a snapshot, this and `files`
-    /// are never both 0.
+    /// The number of places where the content is a part of another content. In a snapshot, this
+    /// number and `files` are never both 0.
     pub uses: u32,
-    /// The result of searching it for parts.
+    /// The result of searching the content for parts.
     pub look: Look,
-    /// The number of its parts, including those without a content.
+    /// The number of parts, including parts without a content.
     pub parts: u32,
-    /// True if parts of it were skipped when it was taken apart: see
+    /// True if some parts were skipped when the content was taken apart: see
     /// [`crate::Snapshot::skipped_parts`].
     pub skipped: bool,
-    /// The digest of its words, if it is a text with enough of them.
+    /// The digest of the content's words, if it is a text with enough words.
     pub words: Option<WordsDigest>,
     /// The date that the document itself states, if it was taken apart and has one.
     pub date: Option<DocumentDate>,
 }
 
-/// The result of searching a content for parts. The numbers are those in the index file.
+/// The result of searching a content for parts. The index file contains these numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum Look {
-    /// The content was not searched, or not to its end. A program that takes files apart must read
-    /// a file with this content again.
+    /// The content was not searched completely. A program that takes files apart must read a file
+    /// with this content again.
     #[default]
     Unseen = 0,
     /// The content cannot be taken apart, at least not under the names that its files had when they
@@ -127,7 +127,7 @@ pub enum Look {
     Apart = 2,
 }
 
-/// The role of a part in its container. The numbers are those in the index file.
+/// The role of a part in its container. The index file contains these numbers.
 #[derive(
     Clone,
     Copy,
@@ -156,31 +156,32 @@ pub enum PartRole {
     WholeBytes = 4,
 }
 
-/// A part of a content. The list of a content also has all parts of its parts.
+/// A part of a content. The list of parts of a content also includes the parts of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartRow {
-    /// Its role.
+    /// The role of the part.
     pub role: PartRole,
-    /// The index in the list of the part that directly contains this one. `None` if the content
-    /// itself contains it. A part is listed after the part that contains it.
+    /// The index of the parent in the list of parts. The parent directly contains this part, and is
+    /// listed before it. `None` if the content itself directly contains this part.
     pub parent: Option<u32>,
-    /// Its name in the part that contains it, as raw bytes.
+    /// The name of the part in its parent, as raw bytes.
     pub name: Vec<u8>,
-    /// Its content. `None` if it is empty or could not be stored.
+    /// The content of the part. `None` if the part is empty or could not be stored.
     pub content: Option<ContentId>,
 }
 
 /// A part of a content that was found but skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedPart {
-    /// The names that lead to the part, joined by `!`. Empty if the content itself was skipped.
+    /// The names that lead to the part, joined by `!`. The path is empty if the content itself was
+    /// skipped.
     pub path: Vec<u8>,
     /// The reason, in words.
     pub reason: String,
 }
 
 impl SkippedPart {
-    /// Reasons that begin with this prefix are not faults: something was left out on purpose.
+    /// The prefix of reasons that are not faults, because something was left out on purpose.
     pub const ON_PURPOSE: &'static str = "left out on purpose: ";
 
     /// Returns whether the part was left out on purpose, so that nothing is missing.
@@ -196,15 +197,15 @@ impl SkippedPart {
         }
     }
 
-    /// If this entry was made by [`Self::and_more`], returns its number of parts.
+    /// Returns the number of parts if this entry was made by [`Self::and_more`].
     pub fn is_more(&self) -> Option<u64> {
         let count = self.reason.strip_prefix("and ")?.strip_suffix(" more")?;
         count.parse().ok().filter(|_| self.path.is_empty())
     }
 }
 
-/// The type of an entry that is neither a file, a directory nor a symbolic link. The numbers are
-/// those in the index file.
+/// The type of an entry that is neither a file, a directory nor a symbolic link. The index file
+/// contains these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::FromRepr)]
 #[repr(u8)]
 pub enum SpecialKind {
@@ -240,24 +241,25 @@ pub enum Entry {
 pub enum Gap {
     /// The type of the entry could not be determined. The number is the `errno`.
     Failed(i32),
-    /// A rule of its root (the folder that is indexed) leaves it out, with everything below it.
+    /// A rule of its root (the folder that is indexed) leaves the name out, with everything below
+    /// it.
     LeftOut(LeftOutRule),
 }
 
-/// The rule of a root (a folder that is indexed) by which a name is left out. The numbers are those
-/// in the index file.
+/// The rule of a root (a folder that is indexed) by which a name is left out. The index file
+/// contains these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum LeftOutRule {
-    /// A pattern of the root matches it.
+    /// A pattern of the root matches the name.
     Exclude = 0,
-    /// An ignore file excludes it, or it is called `.git`.
+    /// An ignore file excludes the name, or the name is `.git`.
     Ignore = 1,
-    /// The file is larger than the root's limit. Unlike other gaps, its entry is [`Entry::File`],
-    /// in state [`FileState::Skipped`]. But it is a gap if another root takes another name of the
-    /// file.
+    /// The file is larger than the root's limit. The entry of such a file is [`Entry::File`] in
+    /// state [`FileState::Skipped`]. But the entry is a [`Gap`] if another root takes another name
+    /// of the file.
     MaxSize = 2,
-    /// Another file system is mounted there.
+    /// Another file system is mounted at the name.
     OneFileSystem = 3,
 }
 
@@ -271,7 +273,7 @@ impl LeftOutRule {
     ];
 }
 
-/// The number of names in one directory that were not looked at, by reason.
+/// The number of names in one directory that were not looked at, for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GapCounts {
     /// Number of names whose type could not be determined.
@@ -293,13 +295,13 @@ impl GapCounts {
 /// Totals of the whole index, for `status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Number of bytes of the index file on disk; 0 if the index is in memory.
+    /// Number of bytes of the index file on disk, or 0 if the index is in memory.
     pub index_bytes: u64,
     /// Number of contents.
     pub contents: u64,
     /// Number of chunks in all chunk lists. A repeated chunk counts each time.
     pub chunks: u64,
-    /// Number of fingerprints of all contents that have postings.
+    /// Number of fingerprints that have postings, in all contents.
     pub fingerprints: u64,
     /// Number of files. Hard links to one file count once.
     pub files: u64,
@@ -311,8 +313,8 @@ pub struct Totals {
     pub skipped_files: u64,
     /// Number of files that are too small to be compared.
     pub small_files: u64,
-    /// Number of chunk and fingerprint keys that are boilerplate: more contents have them than the
-    /// limit.
+    /// Number of chunk and fingerprint keys that are boilerplate. Such a key is in more contents
+    /// than the limit.
     pub boilerplate: u64,
     /// Number of parts of all contents.
     pub parts: u64,
@@ -325,6 +327,6 @@ pub struct Totals {
 pub struct SetAside {
     /// The new path of the old file.
     pub moved_to: PathBuf,
-    /// The reason why it could not be used, in one sentence.
+    /// The reason why the file could not be used, in one sentence.
     pub reason: String,
 }

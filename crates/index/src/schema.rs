@@ -1,5 +1,5 @@
-//! The names and types of all tables. `docs/index-format.md` explains each row, and a test compares
-//! that page with this module.
+//! Defines the names and types of all tables. `docs/index-format.md` explains each row, and a test
+//! compares that page with this module.
 
 use crate::fault::Fault;
 pub(crate) use crate::store::BlockKey;
@@ -9,7 +9,7 @@ use crate::store::{ReadOnlyTable, TableDefinition, WriteTransaction};
 pub(crate) type EntryKey = (u32, &'static [u8]);
 /// The parent and the name of a directory.
 pub(crate) type DirValue = (u32, &'static [u8]);
-/// A further name of a file: the file, the directory and the name in it.
+/// A further name of a file: the file, the directory, and the name in the directory.
 pub(crate) type NameKey = (u32, u32, &'static [u8]);
 /// The first and the last content of a segment, its number of chunk postings, and its number of
 /// fingerprint postings.
@@ -24,7 +24,7 @@ pub(crate) const DIRECTORIES: TableDefinition<u32, DirValue> = TableDefinition::
 pub(crate) const ENTRIES: TableDefinition<EntryKey, &[u8]> = TableDefinition::new("entries");
 /// Maps a directory that could not be listed to the errno.
 pub(crate) const UNLISTED: TableDefinition<u32, i32> = TableDefinition::new("unlisted");
-/// Maps a directory to the number of gaps in it, by reason.
+/// Maps a directory to its number of gaps for each reason.
 pub(crate) const GAPS: TableDefinition<u32, &[u8]> = TableDefinition::new("gaps");
 pub(crate) const FILES: TableDefinition<u32, &[u8]> = TableDefinition::new("files");
 pub(crate) const FURTHER_NAMES: TableDefinition<NameKey, ()> =
@@ -91,8 +91,8 @@ pub const TABLES: [&str; 28] = [
     "older_measures",
 ];
 
-/// The two kinds of evidence that have posting lists. The numbers are those in the keys of the
-/// table `boilerplate`.
+/// The two kinds of evidence that have posting lists. The keys of the table `boilerplate` contain
+/// these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum PostingKind {
@@ -118,8 +118,8 @@ pub(crate) mod meta {
     pub(crate) const FILE_SUMS: &str = "file_sums";
     /// The boilerplate limit with which the table `boilerplate` was counted, as u32 LE.
     pub(crate) const LIMIT: &str = "boilerplate_limit";
-    /// The number of bytes on disk when the file was last compact, as u64 LE. If it is 0 or
-    /// missing, the file is compact now.
+    /// The number of bytes on disk when the file was last compact, as u64 LE. If this number is 0
+    /// or missing, the file is compact now.
     pub(crate) const COMPACT: &str = "compact_bytes";
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn postings_table(name: &str) -> TableDefinition<'_, BlockKey, &'stat
     TableDefinition::new(name)
 }
 
-/// Creates all tables that do not exist. A reader can then open every one of them.
+/// Creates all tables that do not exist, so that a reader can open every table.
 pub(crate) fn create(txn: &WriteTransaction) -> Result<(), Fault> {
     txn.open_table(META)?;
     txn.open_table(FILE_SYSTEMS)?;

@@ -1,10 +1,10 @@
-//! Snapshots: all queries of an index are made on one. A snapshot shows one commit.
+//! Snapshots. Every query of an index is made on a snapshot. A snapshot shows one commit.
 //!
-//! A [`Snapshot`] is a read transaction with its tables opened, together with the sets of that
-//! commit, behind one `Arc`. It is cheap to clone. Any number of threads may read it, and no commit
-//! waits for them. **Take a new snapshot for each question, and drop it after the answer.** While a
-//! snapshot exists, the pages of its commit cannot be reused. So the file grows with every commit,
-//! and [`crate::Index::close`] cannot compact it.
+//! A [`Snapshot`] is a read transaction with open tables, together with the sets of the same
+//! commit, behind one `Arc`. It is cheap to clone. Any number of threads can read it, and no commit
+//! waits for these threads. **Take a new snapshot for each question, and drop it after the
+//! answer.** While a snapshot exists, the pages of its commit cannot be reused. So the file grows
+//! with every commit, and [`crate::Index::close`] cannot compact it.
 //!
 //! No query panics on a damaged file: it returns [`ReadError::Damaged`]. A panic in a callback of
 //! the caller is not caught.
@@ -37,13 +37,13 @@ use crate::segments::{Postings, Segment};
 use crate::state::{Counters, Sets};
 use crate::store::{ReadOnlyTable, ReadTransaction, ReadableTable, Store};
 
-/// A consistent view of one commit. The [module](self) says how long to keep it.
+/// A consistent view of one commit. The [module](self) explains how long to keep a snapshot.
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) inner: Arc<Inner>,
-    /// The templates that this reader applies. They are not stored in the index.
+    /// The templates that this reader uses. They are not stored in the index.
     templates: Arc<Templates>,
-    /// The flag by which this reader can stop its question.
+    /// The flag with which this reader can stop its question.
     stop: StopFlag,
     /// The contents and keys that the question has read, if its answer is to be cached.
     noted: Option<footprint::Notes>,
@@ -80,12 +80,13 @@ pub(crate) struct Inner {
     pub(crate) new_measures: Arc<NewMeasures>,
     pub(crate) commits: Arc<CommitLog>,
     pub(crate) segments: Vec<OpenSegment>,
-    /// The store, if only this snapshot keeps it open. It is declared after the tables, because
-    /// they must be dropped before it.
+    /// The store, if only this snapshot keeps it open. The field is declared after the tables,
+    /// because the tables must be dropped first.
     _store: Option<Store>,
 }
 
-/// A segment with its open tables. If it has no postings of a kind, it has no table for them.
+/// A segment with its open tables. If a segment has no postings of a kind, it has no table of that
+/// kind.
 pub(crate) struct OpenSegment {
     pub(crate) row: Segment,
     pub(crate) chunks: Option<PostingTable>,
@@ -107,7 +108,7 @@ impl OpenSegment {
 }
 
 impl Snapshot {
-    /// Opens the tables in a read transaction. `sets` must be those of the transaction's commit.
+    /// Opens the tables in a read transaction. `sets` must belong to the transaction's commit.
     /// `store` is closed when the last clone of the snapshot is dropped.
     pub(crate) fn new(
         txn: &ReadTransaction,
@@ -195,15 +196,15 @@ impl Snapshot {
 
     /// Sets the templates. In queries of the returned snapshot, a template is no evidence.
     ///
-    /// The index is not changed: templates are decisions of a user. They are set in the snapshot
-    /// because every question has one. So all parts of a question use the same templates.
+    /// The index is not changed: templates are decisions of a user. They are set in the snapshot,
+    /// because every question has a snapshot. So all parts of a question use the same templates.
     #[must_use]
     pub fn with_templates(self, templates: Arc<Templates>) -> Self {
         Self { templates, ..self }
     }
 
-    /// Returns the templates that [`Self::with_templates`] has set. There are none if it was not
-    /// called.
+    /// Returns the templates that [`Self::with_templates`] has set. If it was not called, there are
+    /// no templates.
     pub fn templates(&self) -> &Arc<Templates> {
         &self.templates
     }
@@ -211,8 +212,8 @@ impl Snapshot {
     /// Makes the snapshot stoppable: after `stop` is set, every query that reads the file fails
     /// with [`ReadError::Stopped`].
     ///
-    /// Nearly all loops of a question query the index, so they end without further checks. Loops
-    /// that only use memory must check [`Self::stop`].
+    /// Nearly all loops of a question query the index. So these loops end without further checks. A
+    /// loop that uses only memory must check [`Self::stop`].
     #[must_use]
     pub fn with_stop(self, stop: StopFlag) -> Self {
         Self { stop, ..self }
@@ -230,8 +231,8 @@ impl Snapshot {
         self.look(|| question(&self.inner))
     }
 
-    /// Runs one read. All reads that can fail use this method, even the single steps of long ones,
-    /// so that the stop flag ends them.
+    /// Runs one read. All reads that can fail use this method, even the single steps of long reads.
+    /// So the stop flag can end every read.
     fn look<T>(&self, look: impl FnOnce() -> Result<T, Fault>) -> Result<T, ReadError> {
         self.stop.go_on()?;
         guarded(look).map_err(|fault| self.blame(fault))

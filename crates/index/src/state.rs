@@ -1,5 +1,5 @@
-//! The state that the writer and every snapshot have in memory: the counters and the [`Sets`]. All
-//! of it is also in tables, from which it is loaded when the index is opened.
+//! The state that the writer and every snapshot have in memory: the counters and the [`Sets`]. The
+//! whole state is also in tables, and is loaded from these tables when the index is opened.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,11 +17,12 @@ use crate::schema::{self, PostingKind};
 use crate::segments::order::Order;
 use crate::store::{ReadTransaction, ReadableTable};
 
-/// The row `counters` of the table `meta`: all fields in this order, in fixed width, little endian.
+/// The row `counters` of the table `meta`. The row has all fields in this order, in fixed width,
+/// little endian.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
-    /// The number of the commit. It increases by one with every commit. It shows which [`Sets`]
-    /// belong to a read transaction.
+    /// The number of the commit, which increases by one with every commit. This number shows which
+    /// [`Sets`] belong to a read transaction.
     pub(crate) generation: u64,
     /// The smallest content id that was never assigned.
     pub(crate) next_content: u32,
@@ -33,11 +34,11 @@ pub(crate) struct Counters {
     pub(crate) next_segment: u32,
     /// Number of chunks of all live contents. A repeated chunk counts each time.
     pub(crate) chunks: u64,
-    /// Number of fingerprints of all live contents that have postings.
+    /// Number of fingerprints that have postings, in all live contents.
     pub(crate) fingerprints: u64,
     /// True if large batches were written since boilerplate was last counted.
     pub(crate) uncounted: bool,
-    /// At most this many contents were added since all keys were counted: see [`near`].
+    /// The maximum number of contents that were added since all keys were counted: see [`near`].
     pub(crate) uncounted_births: u32,
 }
 
@@ -143,7 +144,7 @@ impl FileSums {
         values.flat_map(u64::to_le_bytes).collect()
     }
 
-    /// Decodes the row. Returns `None` if it was written in another commit.
+    /// Decodes the row. Returns `None` if the row was written in another commit.
     fn decode(bytes: &[u8], generation: u64) -> Option<Self> {
         let mut reader = Reader(bytes);
         let mut value = || reader.array().map(u64::from_le_bytes);
@@ -159,7 +160,7 @@ impl FileSums {
         (of == generation).then_some(sums)
     }
 
-    /// Returns the sums of a commit: the stored ones, or else those computed from all rows.
+    /// Returns the sums of a commit. If they are not stored, computes them from all rows.
     fn load(txn: &ReadTransaction, generation: u64) -> Result<Self, Fault> {
         let kept = txn
             .open_table(schema::META)?
@@ -181,8 +182,7 @@ impl FileSums {
     }
 }
 
-/// Returns the number of contents above which a key is counted, although it may not be boilerplate
-/// yet.
+/// Returns the number of contents above which a key is counted, even if it is not boilerplate yet.
 pub(crate) const fn near(limit: u32) -> u32 {
     limit / 2
 }
@@ -237,7 +237,7 @@ impl FileSystems {
         self.numbers.insert(id, number);
     }
 
-    /// Returns the smallest number that no file system has. Returns `None` if all are used.
+    /// Returns the smallest number that no file system has. Returns `None` if all numbers are used.
     pub(crate) fn free(&self) -> Option<FsNumber> {
         u16::try_from(self.ids.len()).ok().map(FsNumber)
     }
@@ -248,14 +248,15 @@ impl FileSystems {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sets {
     pub(crate) file_systems: Arc<FileSystems>,
-    /// Dead contents: their rows are deleted, but their postings are still in a segment.
+    /// Dead contents. Their rows are deleted, but their postings are still in a segment.
     pub(crate) dead: Arc<BitSet>,
-    /// The heirs of dead contents, which have taken over their postings.
+    /// The heirs of dead contents. An heir has taken over the postings of a dead content.
     pub(crate) heirs: Arc<Heirs>,
     pub(crate) boilerplate: Arc<Boilerplate>,
-    /// The orders of those segments that have one, by segment id.
+    /// The orders of the segments that have an order, by segment id.
     pub(crate) orders: Arc<BTreeMap<u32, Arc<Order>>>,
-    /// Keys that are not boilerplate, but have more contents than [`near`]. Their counts are exact.
+    /// Keys that are not boilerplate, but are in more contents than [`near`]. Their counts are
+    /// exact.
     pub(crate) near: Arc<Boilerplate>,
     pub(crate) file_sums: FileSums,
 }
@@ -285,7 +286,7 @@ impl Sets {
         self.boilerplate.len() + self.near.len()
     }
 
-    /// Sets the number of contents that have a key. With `None`, the number is no longer known.
+    /// Sets the number of contents that have a key. After `None`, the number is no longer known.
     pub(crate) fn set_count(
         &mut self,
         kind: PostingKind,
@@ -305,7 +306,7 @@ impl Sets {
         }
     }
 
-    /// Loads the sets from the tables. Keys that more contents have than `limit` are boilerplate.
+    /// Loads the sets from the tables. Keys that are in more contents than `limit` are boilerplate.
     pub(crate) fn load(txn: &ReadTransaction, limit: u32) -> Result<Self, Fault> {
         let mut file_systems = FileSystems::default();
         for row in txn.open_table(schema::FILE_SYSTEMS)?.iter()? {
@@ -317,8 +318,8 @@ impl Sets {
         let next = counters.next_content;
         for row in txn.open_table(schema::DEAD_CONTENTS)?.iter()? {
             let content = row?.0.value();
-            // This is checked before memory is allocated. A wrong id in a damaged row could make
-            // the bitmap huge.
+            // This is checked before memory is allocated, because a wrong id in a damaged row could
+            // make the bitmap huge.
             if content >= next {
                 return Err(Fault::damaged("a deleted content has an unused id"));
             }
@@ -373,7 +374,7 @@ pub(crate) fn compact_bytes(txn: &ReadTransaction) -> Result<u64, Fault> {
     Ok(bytes.unwrap_or(0))
 }
 
-/// Returns the keys that are in only one of two sets, or have different counts in them.
+/// Returns the keys that are in only one of the two sets, or have different counts in the sets.
 pub(crate) fn changed_keys(old: &HashMap<u64, u32>, new: &HashMap<u64, u32>) -> HashSet<u64> {
     let differs = |a: &HashMap<u64, u32>, b: &HashMap<u64, u32>| {
         a.iter()

@@ -1,17 +1,18 @@
-//! The only module that opens redb and converts its errors. Others only use its tables.
+//! The only module that opens redb and converts its errors. Other modules only use redb's tables.
 //!
-//! The rules by which redb is used here, each with its reason:
-//! 1. Every durable commit has two phases and saves the allocator's state
-//!    (`set_quick_repair`). So after a kill, opening takes milliseconds at any size. A crafted file
+//! This module follows these rules:
+//! 1. Every durable commit has two phases and saves the allocator's state (`set_quick_repair`). So
+//!    if the process is killed, the next opening takes milliseconds at any size. A crafted file
 //!    cannot make a half-written commit look whole.
-//! 2. There are no savepoints. A commit that is not durable writes nothing: readers see it, and the
-//!    next durable one writes it to the file.
-//! 3. A compacted store is closed and opened again. Only closing saves the allocator's state
-//!    without making the file larger. New transactions wait meanwhile. redb compacts without rule
-//!    1: after a kill at that moment, opening walks the file to repair it.
-//! 4. After an I/O error redb refuses everything that is not cached until it is opened again
-//!    ([`Fault::Closed`]). Where that is impossible, [`Store::open_unwritten`] reads the last
-//!    commit.
+//! 2. There are no savepoints. A commit that is not durable writes nothing. Readers see such a
+//!    commit, and the next durable commit writes it to the file.
+//! 3. A compacted store is closed and opened again, because only this saves the allocator's state
+//!    without making the file larger. New transactions wait meanwhile. redb does not follow rule 1
+//!    while it compacts. If the process is killed at that moment, the next opening walks the file
+//!    to repair it.
+//! 4. After an I/O error, redb refuses every access to data that are not cached, until it is opened
+//!    again ([`Fault::Closed`]). If redb cannot be opened again, [`Store::open_unwritten`] reads
+//!    the last commit.
 
 use std::fs::File;
 use std::io;
@@ -54,7 +55,7 @@ impl From<redb::StorageError> for Fault {
 }
 
 impl From<io::Error> for Fault {
-    /// Converts an error. Reading past the end of the file means that the file is cut off, which is
+    /// Converts an error. A read past the end of the file means that the file is cut off, which is
     /// damage.
     fn from(error: io::Error) -> Self {
         match error.kind() {
@@ -66,8 +67,8 @@ impl From<io::Error> for Fault {
     }
 }
 
-/// Implements the conversion of errors of redb. If one is not a storage error, it means a damaged
-/// file.
+/// Implements the conversion of redb's errors. If an error is not a storage error, the file is
+/// damaged.
 macro_rules! storage_or_damaged {
     ($($failure:ty),*) => {
         $(impl From<$failure> for Fault {
@@ -108,7 +109,7 @@ impl From<redb::CommitError> for Fault {
 /// The reason why a file could not be opened as a store.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// Another process, or another store of this process, has it open.
+    /// Another process, or another store of this process, has the file open.
     InUse,
     /// The file is not a store, is damaged, or was written by another version of redb.
     Foreign(String),
@@ -152,7 +153,7 @@ pub(crate) struct Store {
 }
 
 impl Drop for Store {
-    /// Closes the database. redb may panic on a damaged file here, too, so such a panic is caught.
+    /// Closes the database. redb can panic on a damaged file here, too. So such a panic is caught.
     fn drop(&mut self) {
         let database = self.database.get_mut().take();
         if let Err(fault) = guarded(|| {
@@ -191,7 +192,7 @@ impl Store {
         Self::build(|builder| builder.create_with_backend(backend), cache_bytes)
     }
 
-    /// Opens the store in `file`, and never writes to the file: see [`Unwritten`].
+    /// Opens the store in `file`, but never writes to the file: see [`Unwritten`].
     pub(crate) fn open_unwritten(
         file: File,
         cache_bytes: usize,
@@ -245,7 +246,8 @@ impl Store {
         Ok(self.database()?.begin_read()?)
     }
 
-    /// Begins a write transaction by rules 1 and 2. It waits until no other one is open.
+    /// Begins a write transaction that follows rules 1 and 2. Waits until no other write
+    /// transaction is open.
     pub(crate) fn write(&self, lasting: Durability) -> Result<WriteTransaction, Fault> {
         let mut txn = self.database()?.begin_write()?;
         match lasting {
@@ -261,7 +263,7 @@ impl Store {
         compact(self.database_mut()?)
     }
 
-    /// Like [`Self::compact`], while other threads may use the store.
+    /// Like [`Self::compact`], but other threads may use the store at the same time.
     pub(crate) fn compact_in_use(&self) -> Result<bool, Fault> {
         let mut slot = self.database.write();
         if !compact(slot.as_mut().ok_or(Fault::Closed)?)? {
@@ -289,8 +291,8 @@ impl Store {
         };
         let (next, wrong) = checked.verify(from, most)?;
         if !wrong.is_empty() {
-            // A crash can leave half-written blocks that no commit uses. To distinguish them from
-            // damage, every page in use is read. If one of these is damaged, reading fails.
+            // A crash can leave half-written blocks that no commit uses. To distinguish such blocks
+            // from damage, every page in use is read. If such a page is damaged, the read fails.
             let txn = self.read()?;
             let tables: Vec<_> = txn.list_tables()?.collect();
             for table in tables {

@@ -2,11 +2,11 @@
 //! this module.
 //!
 //! The rows contain most facts twice. An entry refers to a file, and the file has its name. A
-//! content has the number of its files, and the files refer to their content. Chunk lists and
+//! content row has the number of its files, and the files refer to their content. Chunk lists and
 //! signatures have keys that are also in postings. [`Snapshot::check`] compares these facts. Chunk
-//! postings are compared without sorting or storing them: each (key, content) is hashed, and the
-//! sum of these hashes must be the same over the lists and over the segments. Each fingerprint of a
-//! signature must have a posting, and the number of fingerprint postings must be right.
+//! postings are compared without being sorted or stored. Each pair (key, content) is hashed, and
+//! the sum of these hashes must be the same over the lists and over the segments. Each fingerprint
+//! of a signature must have a posting, and the number of fingerprint postings must be right.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -37,8 +37,8 @@ use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, FileSums, near};
 use crate::store::{ReadTransaction, ReadableTableMetadata, TableDefinition};
 
-/// Sets whether this thread skips the checks of blocks. A test uses it to show that damage would
-/// change an answer.
+/// Sets whether this thread skips the checks of blocks. A test uses this function to show that
+/// damage would change an answer.
 pub fn set_unverified(unverified: bool) {
     crate::checked::UNVERIFIED.set(unverified);
 }
@@ -80,8 +80,8 @@ impl Index {
         sizes.map_err(|fault: Fault| self.place.read_error(fault))
     }
 
-    /// Reads the whole file, and compares every page with redb's own checksum, too. Returns `false`
-    /// if the file is damaged and must be set aside. Fails if a snapshot exists.
+    /// Reads the whole file. Also compares every page with redb's own checksum. Returns `false` if
+    /// the file is damaged and must be set aside. Fails if a snapshot exists.
     pub fn verify(&mut self) -> Result<bool, ApplyError> {
         self.latest.lock().take();
         let verified = guarded(|| match self.store.database_mut()?.check_integrity() {
@@ -104,8 +104,8 @@ fn size(txn: &ReadTransaction, name: &str) -> Result<TableSize, Fault> {
 }
 
 impl Snapshot {
-    /// Compares the rows of names, files, contents and postings. Returns the contradictions among
-    /// them, at most a hundred, one sentence each. An undamaged index has none.
+    /// Compares the rows of names, files, contents and postings. Returns up to a hundred
+    /// contradictions, one sentence each. There are no contradictions in an undamaged index.
     pub fn check(&self) -> Result<Vec<String>, ReadError> {
         self.ask(|inner| {
             let mut check = Check {
@@ -347,7 +347,7 @@ impl Check<'_> {
     }
 
     /// Checks that each part belongs to a content and is listed after its parent. Also checks that
-    /// `part_of` has a row for each part with a content, and no others.
+    /// `part_of` has a row for each part with a content, and no other rows.
     fn parts(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let mut held = 0;
@@ -407,8 +407,8 @@ impl Check<'_> {
             self.expect(held, || format!("the dead content {id} is in no segment"));
         }
         let mut forward = [Sum::default(); 2];
-        // A text may have more fingerprint postings than its signature has fingerprints. The number
-        // in its row is that of its postings.
+        // A text can have more fingerprint postings than its signature has fingerprints. The row of
+        // the text has the number of its fingerprint postings.
         let mut posted_prints = 0;
         let mut sampled = HashSet::new();
         for row in inner.contents.range::<u32>(..)? {
@@ -465,8 +465,8 @@ impl Check<'_> {
     /// Compares the stored counts with the counts of all keys that are [`near`] the limit.
     fn counts(&mut self, counted: &Boilerplate) {
         let (sets, limit) = (&self.inner.sets, self.inner.boilerplate_limit);
-        // Since the last count of all keys, contents may have been added that brought more keys
-        // near the limit.
+        // Contents that were added since the last full count may have brought more keys near the
+        // limit.
         let births = self.inner.counters.uncounted_births;
         for kind in PostingKind::ALL {
             for key in sets.known_keys(kind) {
@@ -529,7 +529,7 @@ impl Check<'_> {
     }
 }
 
-/// The sum of the hashes of some postings. It does not depend on their order.
+/// The sum of the hashes of some postings. The sum does not depend on the order of the postings.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Sum {
     count: u64,
@@ -538,8 +538,8 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, key: u64, content: u32) {
-        // The finaliser of splitmix64 is applied twice. Otherwise the two values that are combined
-        // could cancel each other.
+        // The finaliser of splitmix64 is applied twice. Otherwise, the two combined values could
+        // cancel each other.
         let mix = |mut z: u64| {
             z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

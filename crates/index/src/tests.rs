@@ -1,4 +1,5 @@
-//! Tests with a disk that fails: it is full at each write, or the power is cut at each point.
+//! Tests with a disk that fails. In these tests, the disk is full at each write, or the power is
+//! cut at each point.
 
 use std::io;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ enum Asked {
     Write(u64, Vec<u8>),
     Length(u64),
     Sync,
-    /// A mark of the test: this many batches are committed now.
+    /// A mark of the test. The number is the number of batches that are committed at this point.
     Committed(u64),
 }
 
@@ -33,8 +34,8 @@ struct Disk {
     bytes: Vec<u8>,
     /// All requests so far. `None` if they are not recorded.
     log: Option<Vec<Asked>>,
-    /// The number of writes and extensions that are possible before the disk is full. `None`: it is
-    /// never full.
+    /// The number of writes and extensions that are possible before the disk is full. `None` if the
+    /// disk is never full.
     left: Option<u64>,
 }
 
@@ -228,11 +229,11 @@ fn a_full_disk_at_any_write_is_an_error_and_the_last_commit_stays() {
             }
         };
         assert!(matches!(error, ApplyError::DiskFull { .. }), "{error}");
-        // Free space alone is not enough: what the store has in memory differs from the disk.
+        // Free space alone is not enough, because the store's data in memory differ from the disk.
         disk.with(|disk| disk.left = None);
         let again = index.apply(batch(done));
         assert!(matches!(again, Err(ApplyError::Closed { .. })), "{again:?}");
-        // Meanwhile readers still see the last commit.
+        // Meanwhile, readers still see the last commit.
         let kept = committed(&index);
         assert!(kept == done || kept == done + 1, "{kept} kept, {done} done");
         drop(index);
@@ -251,8 +252,8 @@ fn a_full_disk_at_any_write_is_an_error_and_the_last_commit_stays() {
 enum Fate {
     Kept,
     Lost,
-    /// Only some sectors of the write reached the disk: in each group of 64, those whose bit is
-    /// set.
+    /// Only some sectors of the write reached the disk. In each group of 64 sectors, a sector
+    /// reached the disk if its bit is set.
     Torn(u64),
 }
 
@@ -260,8 +261,8 @@ enum Fate {
 const SECTOR: usize = 512;
 
 /// Returns the bytes of a disk after a power cut. If `syncs` is true, the disk has everything up to
-/// the last sync, else only up to the first. `fate` decides about each later write, and about each
-/// later extension of the file.
+/// the last sync. If it is false, the disk has everything up to the first sync. `fate` decides
+/// about each later write, and about each later extension of the file.
 fn after_power_cut(log: &[Asked], syncs: bool, fate: &mut impl FnMut() -> Fate) -> Vec<u8> {
     let is_sync = |asked: &Asked| matches!(asked, Asked::Sync);
     let first = log.iter().position(is_sync).unwrap_or(0);
@@ -309,14 +310,14 @@ fn recorded() -> Vec<Asked> {
 }
 
 /// Chooses the fate of a write after the last sync. In variants 0 and 1, all writes have the same
-/// fate. In the others, each write has its own.
+/// fate. In the other variants, each write has its own fate.
 fn fate(variant: u64, random: &mut Random) -> Fate {
     let torn = |random: &mut Random| Fate::Torn(random.draw());
     match variant {
         0 => Fate::Lost,
         1 => Fate::Kept,
-        // In this variant, each write is kept or lost as a whole. It matters most which of the few
-        // writes to the header and to the last pages are kept.
+        // In this variant, each write is kept or lost as a whole. Most important is which of the
+        // few writes to the header and to the last pages are kept.
         n if n % 3 == 2 => match random.below(4) {
             0 => Fate::Lost,
             _ => Fate::Kept,

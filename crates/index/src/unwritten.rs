@@ -1,10 +1,10 @@
 //! A backend of redb that never writes to its file.
 //!
-//! redb writes to every file that it opens: a mark that the file is open, and repairs after a
-//! crash. Its read-only mode refuses a file that was not closed. With this backend, such writes
-//! stay in memory, over the bytes of the file. They change only the header, because every commit
-//! has the allocator's state (rule 1 of [`crate::store`]). So the last commit can be read even if
-//! the disk is full, the file system is read-only, or others read the file, too.
+//! redb writes to every file that it opens: it marks the file as open, and repairs it after a
+//! crash. The read-only mode of redb refuses a file that was not closed. With this backend, such
+//! writes stay in memory, over the bytes of the file. They change only the header, because every
+//! commit has the allocator's state (rule 1 of [`crate::store`]). So the last commit can be read
+//! even if the disk is full, the file system is read-only, or other processes read the file, too.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,8 +27,8 @@ pub(crate) struct Unwritten {
 struct Over {
     /// The length of the file as redb sees it.
     len: u64,
-    /// The number of bytes at the front that are still read from the file. Behind them, unchanged
-    /// bytes are zero.
+    /// The number of bytes at the front of the file that are still read from it. Unchanged bytes
+    /// behind this part are zero.
     of_file: u64,
     /// The changed pages by their numbers.
     pages: BTreeMap<u64, Vec<u8>>,
@@ -59,8 +59,8 @@ impl Unwritten {
     }
 }
 
-/// Returns the pages that a range of bytes touches. For each page: its number, the offset in it,
-/// and its part of the range.
+/// Returns the pages that a range of bytes touches. Each page is returned as its number, the offset
+/// in the page, and its part of the range.
 fn pages(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let end = offset + len as u64;
     (offset / PAGE..end.div_ceil(PAGE)).map(move |page| {
@@ -94,7 +94,7 @@ impl StorageBackend for Unwritten {
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut over = self.over.write();
         let cut = over.pages.split_off(&(len / PAGE));
-        // The page in which the file ends now keeps its bytes before that end.
+        // The page that has the new end of the file keeps its bytes before that end.
         if let Some(mut page) = cut.into_iter().next().filter(|(page, _)| page * PAGE < len) {
             page.1[(len % PAGE) as usize..].fill(0);
             over.pages.insert(page.0, page.1);
@@ -129,8 +129,8 @@ impl StorageBackend for Unwritten {
         self.file.close()
     }
 
-    /// Takes a shared lock, even if redb requests an exclusive one. The lock is only to keep
-    /// writers away.
+    /// Takes a shared lock, even if redb requests an exclusive lock. The lock only keeps writers
+    /// away.
     fn try_lock_range(&self, from: Bound<u64>, to: Bound<u64>) -> Result<bool, BackendError> {
         self.file.try_lock_shared_range(from, to)
     }

@@ -2,19 +2,19 @@
 
 /// The sampled fingerprint of one 64-byte window or five-word shingle: 32 bits.
 ///
-/// The hash of a window has 64 bits; a window is a candidate for sampling only when the top
-/// [`Fingerprint::BASE_LEVEL`] bits are zero. The fingerprint is the 32 bits below those, so its
-/// own leading zeros continue the count: see [`Fingerprint::level`].
+/// The hash of a window has 64 bits. A window can be sampled only if the top
+/// [`Fingerprint::BASE_LEVEL`] bits are zero. The fingerprint is the 32 bits below these bits, so
+/// its own leading zeros continue the count: see [`Fingerprint::level`].
 ///
 /// A fingerprint has only 32 bits, because one bit more would add a hundredth to the size of the
-/// postings. In a kernel tree with ten million fingerprints, one in fifty equals another one by
-/// accident. A pair that is nominated by accident either has no second common fingerprint, or is
-/// proven to share nothing.
+/// postings. In a kernel tree with ten million fingerprints, one in fifty equals another
+/// fingerprint by accident. A pair that is nominated by accident either has no second common
+/// fingerprint, or is proven to share nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub u64);
 
 impl Fingerprint {
-    /// Bits of a fingerprint.
+    /// The number of bits of a fingerprint.
     pub const BITS: u32 = 32;
     /// The least level that any fingerprint has: 1 window in 2^3.
     pub const BASE_LEVEL: u8 = 3;
@@ -29,10 +29,10 @@ impl Fingerprint {
         Some(Self((hash << Self::BASE_LEVEL) >> (64 - Self::BITS)))
     }
 
-    /// Returns the level: the number of leading zero bits of the hash, counted in the bits that are
-    /// kept. A file at sampling level `k` keeps the fingerprints of level ≥ `k`, which are one
-    /// window in 2^k. This is the `Mod_n` of Broder 1997, section 3, with n = 2^k. So samples of
-    /// files at different levels nest.
+    /// Returns the level: the number of leading zero bits of the hash, counted in the bits that a
+    /// fingerprint keeps. A file at sampling level `k` keeps the fingerprints of level ≥ `k`, so
+    /// one window in 2^k. This is the `Mod_n` of Broder 1997, section 3, with n = 2^k. So samples
+    /// of files at different levels nest.
     #[inline]
     pub const fn level(self) -> u8 {
         Self::BASE_LEVEL + (self.0.leading_zeros() - (64 - Self::BITS)) as u8

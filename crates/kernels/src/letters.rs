@@ -1,7 +1,7 @@
-//! Finds the letters of words among 64 bytes: one bit each.
+//! Finds the letters of words among 64 bytes: one bit for each byte.
 //!
-//! Words have some six bytes, and a byte-by-byte loop spends its time on a branch at each end of a
-//! word. A mask of 64 bytes shows where all words of the block begin and end.
+//! Words have about six bytes, and a byte-by-byte loop spends most of its time on the branches at
+//! the ends of words. A mask of 64 bytes shows where all words of the block begin and end.
 #![allow(unsafe_code)]
 
 /// The number of bytes that are classified together.
@@ -12,7 +12,7 @@ pub const BLOCK: usize = 64;
 pub struct Classes {
     /// Letters, digits and `_`.
     pub words: u64,
-    /// Bytes beyond ASCII.
+    /// Non-ASCII bytes.
     pub wide: u64,
 }
 
@@ -40,7 +40,7 @@ fn classify_sse2(block: &[u8; BLOCK]) -> Classes {
         _mm_set1_epi8, _mm_sub_epi8,
     };
     let broadcast = |byte: u8| _mm_set1_epi8(byte.cast_signed());
-    // Finds the bytes with one of `count` values, of which `first` is the least.
+    // Finds the bytes that have one of `count` consecutive values from `first` on.
     let among = |bytes: __m128i, first: u8, count: u8| {
         let from_first = _mm_sub_epi8(bytes, broadcast(first));
         _mm_cmpeq_epi8(_mm_min_epu8(from_first, broadcast(count - 1)), from_first)

@@ -7,9 +7,9 @@
 //! | [`letters`] | no hash: finds the letters among 64 bytes | SSE2, portable |
 //! | [`shingles`] | every word, and every five words | AVX-512 VBMI, portable |
 //!
-//! The fastest kernel of the processor is chosen at run time. All kernels give the same values: the
-//! portable one is the definition, and the tests compare every kernel that the processor has with
-//! it. Processors other than x86-64 have the portable kernels.
+//! The fastest kernel of the processor is chosen at run time. All kernels give the same values. The
+//! portable kernel is the definition, and the tests compare every kernel that the processor
+//! supports with the portable one. Processors other than x86-64 use the portable kernels.
 //!
 //! ```
 //! let mut digests = Vec::new();
@@ -17,7 +17,7 @@
 //! assert_eq!(digests[0][..4], [0x90, 0x01, 0x50, 0x98]);
 //! ```
 //!
-//! None of the hashes is keyed, and none resists an adversary.
+//! None of the hashes has a key, and none resists an adversary.
 #![forbid(unsafe_op_in_unsafe_fn)]
 
 mod fingerprint;

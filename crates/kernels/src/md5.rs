@@ -1,17 +1,18 @@
 //! MD5 (RFC 1321) of many messages at a time.
 //!
-//! One MD5 is a chain of 64 dependent steps for each block. No processor computes that faster than
-//! 0.7 to 0.8 GB/s. But the chunks of a file are hundreds of independent messages. Each 32-bit lane
-//! of a vector hashes its own message. Up to three vectors take turns, so that one proceeds while
-//! another waits. The digests do not depend on the platform.
+//! One MD5 is a chain of 64 dependent steps for each block. No processor computes one MD5 faster
+//! than 0.7 to 0.8 GB/s. But the chunks of a file are hundreds of independent messages. Each 32-bit
+//! lane of a vector hashes its own message. Up to three vectors take turns, so that one vector
+//! proceeds while another waits. The digests do not depend on the platform.
 //!
 //! * `lanes` distributes the messages to lanes; a finished lane takes the next message.
-//! * `avx2` (8 lanes in a vector) and `avx512` (16) advance all lanes by some blocks; `kernel` has
-//!   the steps and `constants` the numbers that they share.
-//! * `portable` is the crate `md-5`. It is the fallback, hashes up to two or three messages, and is
-//!   the reference in tests.
+//! * `avx2` (8 lanes in a vector) and `avx512` (16) advance all lanes by a number of blocks. Both
+//!   use the steps in `kernel` and the numbers in `constants`.
+//! * `portable` is the crate `md-5`. It hashes up to two or three messages, or all messages if
+//!   there is no other kernel, and is the reference in tests.
 //!
-//! `benches/benches/hash.rs` measures their speed, and docs/benchmarks.md has the figures.
+//! `benches/benches/hash.rs` measures the speed of the kernels, and docs/benchmarks.md has the
+//! figures.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -33,7 +34,8 @@ pub type Md5Digest = [u8; 16];
 
 /// Appends the MD5 of each message to `out`, in order.
 ///
-/// Fastest with hundreds of messages of hundreds of bytes; correct with any.
+/// This function is fastest with hundreds of messages of hundreds of bytes, and correct with any
+/// messages.
 pub fn md5_many(messages: &[&[u8]], out: &mut Vec<Md5Digest>) {
     Md5Platform::detect().md5_many(messages, out);
 }
@@ -52,7 +54,7 @@ pub enum Md5Platform {
 }
 
 impl Md5Platform {
-    /// Returns the fastest that this processor has.
+    /// Returns the fastest platform that this processor has.
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(platform) = Self::avx512().or_else(Self::avx2) {

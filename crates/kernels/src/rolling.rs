@@ -1,4 +1,4 @@
-//! The rolling hash of all windows of 64 bytes, and the scan that finds the windows that matter.
+//! The rolling hash of all windows of 64 bytes, and the scan that finds possible cuts and samples.
 //!
 //! ```text
 //! let mut scanner = Scanner::new(backup, level);   // at the start of a file
@@ -15,43 +15,44 @@
 //! # The hash
 //!
 //! Rabin-Karp modulo 2^64 over a table of random values ([`table`]): a window w has the hash Σ
-//! T\[`w_i`\]·B^(63-i), see [`hash_window`]. One number serves two purposes, by two nearly
-//! independent properties, a remainder and a size:
+//! T\[`w_i`\]·B^(63-i), see [`hash_window`]. The hash serves two purposes. They use nearly
+//! independent properties of the number, a remainder and a size:
 //!
-//! * the high 32 bits are the H of TTTD: a window matches D when H mod D = D-1;
-//! * a window is a sample of level k when the top k bits are zero ([`Fingerprint`]).
+//! * the high 32 bits are the H of TTTD: a window matches D if H mod D = D-1;
+//! * a window is a sample of level k if the top k bits are zero ([`Fingerprint`]).
 //!
-//! Modulo 2^64 the low bits are weak: bit n depends on no higher bit of any value. The high ones
-//! depend on every bit of every byte. So the low 29 bits are never used. A polynomial without a
-//! table would map windows of small bytes to small numbers. Gear or Buzhash would be as good, but
-//! their short memory (Gear: bit n sees n bytes) conflicts with an even divisor.
+//! Modulo 2^64 the low bits are weak: bit n does not depend on any higher bit of any value. The
+//! high bits depend on every bit of every byte. So the low 29 bits are never used. A polynomial
+//! without a table would map windows of small bytes to small numbers. Gear or Buzhash would be as
+//! good, but their short memory (Gear: bit n sees n bytes) conflicts with an even divisor.
 //!
 //! # The scan
 //!
 //! Every position of every file is scanned. So the scan works in three stages, over segments that
 //! stay in the nearest cache. First it computes all hashes of a segment. Then it sets a bit for
 //! each hash that may be a hit. At last it turns the bits into [`Hit`]s. Hits are rare: one window
-//! in 29 at level 5 and with the paper's divisors. Their positions are random, so each costs a
-//! misprediction. Only the last stage has branches.
+//! in 29 at level 5 and with the paper's divisors. Their positions are random, so each hit costs a
+//! misprediction. So only the last stage has branches.
 //!
 //! 1. *The recurrence* h' = h·B + (T\[in\] - T\[out\]·B^64) is a multiplication and a dependent
-//!    addition: 4 to 5 cycles a byte. `strips` runs several of them side by side over strips of the
-//!    segment. Each is warmed up on the 63 bytes before it. With the byte permutations of AVX-512
-//!    VBMI, `vbmi` computes 64 windows at a time from prefix sums instead.
-//! 2. *Divisibility without dividing*: n is a multiple of d = o·2^s, o odd, exactly when n/o modulo
-//!    2^64, rotated right by s, is at most ⌊(2^64-1)/d⌋. n/o is a multiplication by the inverse of
-//!    o (Granlund and Montgomery 1994, section 9; Hacker's Delight, section 10-17). n is H+1, up to
-//!    2^32. In 32 bits H = 2^32-1 would wrap to 0, a multiple of everything. The second stage uses
-//!    32 bits and lets that value pass. The last stage tests again, in 64.
+//!    addition: 4 to 5 cycles a byte. `strips` runs several recurrences side by side, each over a
+//!    strip of the segment. The recurrence of a strip starts on the 63 bytes before the strip. With
+//!    the byte permutations of AVX-512 VBMI, `vbmi` computes 64 windows at a time from prefix sums
+//!    instead.
+//! 2. *Divisibility without dividing*: let d = o·2^s, with o odd. Compute n/o modulo 2^64 and
+//!    rotate it right by s. n is a multiple of d if and only if the result is at most ⌊(2^64-1)/d⌋.
+//!    n/o is computed by a multiplication by the inverse of o (Granlund and Montgomery 1994,
+//!    section 9; Hacker's Delight, section 10-17). n is H+1, up to 2^32. For H = 2^32-1, n in 32
+//!    bits would be 0, a multiple of everything. The second stage uses 32 bits and lets this H
+//!    pass. The last stage tests again with 64 bits.
 //! 3. *D is 2·D'*, so one quotient is enough: a window that matches D' also matches D if the
 //!    quotient of the test for D' is even.
-//! 4. *Runs of equal bytes* are never samples: [`table::ENTERING`] is constructed so, and no test
-//!    is needed. Such runs do not match the paper's divisors, either. With other divisors they may
-//!    ([`Scanner::zero_window`]).
+//! 4. *Runs of equal bytes* are never samples: [`table::ENTERING`] is constructed in this way, so
+//!    no test is needed. Such runs do not match the paper's divisors, either. Other divisors may
+//!    match ([`Scanner::zero_window`]).
 //!
-//! `benches/benches/hash.rs` and docs/benchmarks.md have the speed of each platform. VBMI has one
-//! kernel for all three stages, so hashes that are not hits are not written beyond the nearest
-//! cache.
+//! `benches/benches/hash.rs` and docs/benchmarks.md have the speed of each platform. With VBMI, one
+//! kernel does all three stages, so hashes that are not hits stay in the nearest cache.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -72,7 +73,7 @@ use std::fmt;
 
 use crate::fingerprint::Fingerprint;
 
-/// Bytes of a window.
+/// The number of bytes in a window.
 pub const WINDOW: usize = 64;
 
 /// The number of windows that a scan processes at once: their hashes take 32 KiB.
@@ -94,7 +95,7 @@ pub fn hash_window(window: &[u8; WINDOW]) -> u64 {
 pub enum Divisor {
     /// D' only.
     Backup,
-    /// D, and D' with it.
+    /// D, and therefore also D'.
     Main,
 }
 
@@ -114,9 +115,9 @@ pub struct Hit {
 struct Criteria {
     /// The greatest hash of a sample: a hash of level k has k leading zeros.
     sample_limit: u64,
-    /// Inverse of the odd part of D' modulo 2^64; its low half is the inverse modulo 2^32.
+    /// The inverse of the odd part of D' modulo 2^64. Its low half is the inverse modulo 2^32.
     inverse: u64,
-    /// The number of times that 2 divides D': D' is its odd part, shifted left by this.
+    /// The number of times that 2 divides D': D' is its odd part, shifted left by this number.
     shift: u32,
     /// The greatest quotient: ⌊(2^64-1)/D'⌋.
     quotient_limit: u64,
@@ -128,8 +129,8 @@ impl Criteria {
         let divisor = u64::from(backup_divisor);
         let shift = divisor.trailing_zeros();
         let odd = divisor >> shift;
-        // Each step of Newton's iteration doubles the number of correct low bits. There are three
-        // at first, because an odd number is its own inverse modulo 8.
+        // Each step of Newton's iteration doubles the number of correct low bits. At first three
+        // bits are correct, because an odd number is its own inverse modulo 8.
         let mut inverse = odd;
         for _ in 0..5 {
             inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));
@@ -159,7 +160,8 @@ impl Criteria {
         })
     }
 
-    /// Returns (H+1)/D' if that is a whole number, and otherwise more than `quotient_limit`.
+    /// Returns (H+1)/D' if the quotient is a whole number. Otherwise returns a number above
+    /// `quotient_limit`.
     #[inline]
     fn quotient(&self, hash: u64) -> u64 {
         ((hash >> 32) + 1)
@@ -168,8 +170,8 @@ impl Criteria {
     }
 
     // The constants of the divisor in 32 bits, for kernels. The inverse modulo 2^32 is the low half
-    // of the inverse modulo 2^64. A limit is the integer part of (2^64 - 1) / d for some d, so its
-    // high half is the corresponding limit for 2^32.
+    // of the inverse modulo 2^64. A limit is the integer part of (2^64 - 1) / d for some d. So its
+    // high half is the limit of the same kind for 2^32.
 
     const fn inverse_32(&self) -> u32 {
         self.inverse as u32
@@ -241,8 +243,8 @@ impl RollingPlatform {
     }
 
     /// Writes the hashes of all windows of `bytes`, in order. There are 63 fewer windows than
-    /// bytes. The rest of `hashes` is undefined afterwards. (VBMI has another kernel that makes the
-    /// hashes and tests them at once.)
+    /// bytes. The rest of `hashes` is undefined afterwards. (With VBMI, another kernel makes the
+    /// hashes and tests them in one pass.)
     #[inline]
     fn hashes(self, bytes: &[u8], hashes: &mut [u64]) {
         assert!(
@@ -258,8 +260,8 @@ impl RollingPlatform {
         }
     }
 
-    /// Sets a bit for each of the first `count` windows whose hash meets the criteria. It may also
-    /// set the bits of a few others; it clears all the rest.
+    /// Sets a bit for each of the first `count` windows whose hash meets the criteria. Can also set
+    /// the bits of a few other windows. Clears all other bits.
     #[inline]
     fn matches(self, hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
         assert!(count <= hashes.len(), "as many hashes");
@@ -276,8 +278,9 @@ impl RollingPlatform {
     }
 
     /// Passes the number and the hash of each window of `bytes` that meets the criteria to `found`,
-    /// in order. It may pass a few others, too. `bits` and `hashes` are the buffers of one pass: a
-    /// bit for each window, and room for the hashes of these windows and of one block more.
+    /// in order. Can also pass a few other windows. `bits` and `hashes` are the buffers of one
+    /// pass. `bits` has a bit for each window. `hashes` has room for the hashes of these windows
+    /// and of one more block.
     #[inline]
     fn find(
         self,
@@ -320,7 +323,8 @@ type Hashes = [u64; SEGMENT + BLOCK];
 /// A bit for each window of a segment.
 type MatchBits = [u64; SEGMENT / BLOCK];
 
-/// The memory of a scan. It is aligned, because vectors across two cache lines take twice as long.
+/// The memory of a scan. It is aligned, because reading a vector across two cache lines takes twice
+/// as long.
 #[repr(align(64))]
 struct Scratch {
     hashes: Hashes,
@@ -339,16 +343,16 @@ impl Scratch {
 
 /// Scans a file, in buffers of any size, for cut points and samples.
 ///
-/// The hits do not depend on how the file was divided into buffers. Windows are wholly within the
-/// file: no hit ends before position 64.
+/// The hits do not depend on how the file was divided into buffers. Every window is wholly within
+/// the file, so no hit ends before position 64.
 pub struct Scanner {
     criteria: Criteria,
     level: u8,
     first_level: u8,
     platform: RollingPlatform,
-    /// Bytes scanned.
+    /// The number of bytes scanned.
     position: u64,
-    /// The last `carried` bytes scanned, at the front: min(63, `position`) of them.
+    /// The last bytes scanned, at the front. Their number is `carried`: min(63, `position`).
     carry: [u8; CARRY],
     carried: usize,
     scratch: Box<Scratch>,
@@ -382,7 +386,7 @@ impl fmt::Debug for Scanner {
 
 impl Scanner {
     /// Makes a scanner at the start of a file for D' (and D = 2·D'). It reports the samples of
-    /// `level`, at least [`Fingerprint::BASE_LEVEL`].
+    /// `level`, which must be at least [`Fingerprint::BASE_LEVEL`].
     ///
     /// # Panics
     ///
@@ -392,7 +396,7 @@ impl Scanner {
     }
 
     /// Makes a scanner at the start of a file for D' (and D = 2·D') and a given platform. It
-    /// reports the samples of `level`, at least [`Fingerprint::BASE_LEVEL`].
+    /// reports the samples of `level`, which must be at least [`Fingerprint::BASE_LEVEL`].
     ///
     /// # Panics
     ///
@@ -410,7 +414,7 @@ impl Scanner {
         }
     }
 
-    /// Returns the bytes scanned since the start of the file.
+    /// Returns the number of bytes scanned since the start of the file.
     pub const fn position(&self) -> u64 {
         self.position
     }
@@ -422,8 +426,8 @@ impl Scanner {
 
     /// Reports only samples of this level and above from now on; never lowers the level.
     ///
-    /// A signature that is full then gets fewer hits. (Hits that were reported before still have
-    /// the old level.)
+    /// Use this when a signature is full, to get fewer hits. Hits that were reported before the
+    /// call can have a lower level.
     pub fn raise_level(&mut self, level: u8) {
         if level > self.level {
             self.level = level;
@@ -431,12 +435,12 @@ impl Scanner {
         }
     }
 
-    /// Returns the last bytes scanned, up to 63.
+    /// Returns the last bytes scanned, at most 63.
     pub fn last_bytes(&self) -> &[u8] {
         &self.carry[..self.carried]
     }
 
-    /// Continues within a file at `position`, which these last bytes precede.
+    /// Continues within a file at `position`. `last_bytes` are the bytes before this position.
     pub fn go_on(&mut self, position: u64, last_bytes: &[u8]) {
         self.reset();
         self.position = position;
@@ -444,7 +448,7 @@ impl Scanner {
         self.carry[..self.carried].copy_from_slice(last_bytes);
     }
 
-    /// Starts again, with the next file and the initial level.
+    /// Starts the next file, with the initial level.
     pub fn reset(&mut self) {
         self.position = 0;
         self.carried = 0;
@@ -502,7 +506,7 @@ impl Scanner {
             });
     }
 
-    /// Scans `count` zero bytes. The hits are those of [`Self::scan`], in O(1) unless
+    /// Scans `count` zero bytes. Reports the same hits as [`Self::scan`], in O(1) unless
     /// [`Self::zero_window`] is a match.
     pub fn scan_zeros(&mut self, count: u64, sink: &mut impl FnMut(Hit)) {
         let head = count.min(CARRY as u64);
@@ -528,8 +532,8 @@ impl Scanner {
         self.criteria.divisor(hash_window(&[0; WINDOW]))
     }
 
-    /// Skips `count` zero bytes that follow at least 63 others, and reports no hits. The caller
-    /// derives the hits from [`Self::zero_window`].
+    /// Skips `count` zero bytes that follow at least 63 other zero bytes, and reports no hits. The
+    /// caller derives the hits from [`Self::zero_window`].
     pub fn skip_zeros(&mut self, count: u64) {
         debug_assert!(
             self.carried == CARRY && self.carry == [0; CARRY],

@@ -1,12 +1,13 @@
 //! Hashes the words of a block, and joins them to shingles.
 //!
-//! Each word adds three results: its hash; the hash of the five words that end with it; and two
-//! polynomials of all words so far, from which the digest of the text is made.
+//! Each word adds three results: its hash, the hash of the five words that end with this word, and
+//! two polynomials of all words so far. The digest of the text is made from the polynomials.
 //!
-//! There are two steps, so that the processor works on many words at a time. The letters of some
-//! hundreds of words are put side by side in a [`WordBatch`]. Then the words are hashed and joined
-//! at once. Hashing a word depends on no word before it, and joining depends on little else. With
-//! AVX-512 and the byte permutations of VBMI, `vbmi` does both steps for eight words at a time.
+//! There are two steps, so that the processor works on many words at a time. The letters of
+//! hundreds of words are put side by side in a [`WordBatch`]. Then all these words are hashed and
+//! joined together. Hashing a word does not depend on the words before it, and joining depends on
+//! only a few of them. With AVX-512 and the byte permutations of VBMI, `vbmi` does both steps for
+//! eight words at a time.
 
 mod batch;
 #[cfg(target_arch = "x86_64")]
@@ -17,43 +18,43 @@ pub use batch::WordBatch;
 
 use crate::letters::BLOCK;
 
-/// Words in a shingle.
+/// The number of words in a shingle.
 pub const SHINGLE: usize = 5;
 
 /// The maximum number of letters that are hashed at once.
 pub const MOST_LETTERS: usize = 16;
 
-/// The number of bytes of a block, and of those after it into which its last word may extend.
+/// The number of bytes of a block, plus the bytes after it that its last word may take.
 pub const WINDOW: usize = BLOCK + MOST_LETTERS;
 
 /// The maximum number of words of a block.
 const MOST_WORDS: usize = BLOCK / 2;
 
-/// Multiplier of the words of a shingle, odd.
+/// The multiplier of the words of a shingle. It is odd.
 pub const OF_WORD: u64 = 0xbf58_476d_1ce4_e5b9;
 
-/// Multipliers of all words, odd.
+/// The multipliers of all words. They are odd.
 const OF_ALL: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xff51_afd7_ed55_8cd5];
 
-/// The constants for the first and the second eight of sixteen letters. The letters are mixed with
-/// [`MIXED`] and then multiplied by [`OF_LETTERS`].
+/// The constants for the first eight and for the second eight of sixteen letters. The letters are
+/// mixed with [`MIXED`] and then multiplied by [`OF_LETTERS`].
 const MIXED: [u64; 2] = [OF_SHINGLE, 0x94d0_49bb_1331_11eb];
 const OF_LETTERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 
-/// Multiplier of a shingle, odd.
+/// The multiplier of a shingle. It is odd.
 pub const OF_SHINGLE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The bit, in each of eight bytes, by which small letters differ from capitals. [`small`] sets the
-/// bit in every ASCII letter, so capitals become small letters. Digits stay, and `_` becomes a
-/// value that no other letter has.
+/// In each of eight bytes, the bit by which small letters differ from capitals. [`small`] sets this
+/// bit in every ASCII letter, so capitals become small letters. Digits do not change, and `_`
+/// becomes a value that no other letter has.
 const SMALL: u64 = 0x2020_2020_2020_2020;
 
 /// A shingle may be sampled if its hash is below this: its first
 /// [`crate::fingerprint::Fingerprint::BASE_LEVEL`] bits are zero.
 const SAMPLED: u64 = 1 << (64 - crate::fingerprint::Fingerprint::BASE_LEVEL as u32);
 
-/// Returns the hash of a word after up to 16 more letters; `before` is the hash of those before.
-/// The hash is strong, so shingles need little more mixing.
+/// Returns the hash of a word after up to 16 more letters; `before` is the hash of the letters
+/// before them. The hash is strong, so shingles need little more mixing.
 ///
 /// The letters must already be in one case: see [`small`].
 #[inline]
@@ -61,8 +62,8 @@ pub const fn fold(before: u64, sixteen: u128) -> u64 {
     WordEnd::new(before, sixteen).hash()
 }
 
-/// The input of the hash of a word, in one case: its last letters, 16 at most, and the hash of all
-/// letters before them.
+/// The input of the hash of a word: its last letters, 16 at most, and the hash of all letters
+/// before them. All letters are in one case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WordEnd {
     low: u64,
@@ -79,8 +80,9 @@ impl WordEnd {
         }
     }
 
-    /// Makes the end of a word of any number of ASCII letters, at least one. It is not inlined:
-    /// loops that seldom call it would keep fewer values in registers (4 % of the time of a text).
+    /// Makes the end of a word of one or more ASCII letters. This function is not inlined, because
+    /// loops that seldom call it would then keep fewer values in registers. That would cost 4 % of
+    /// the time of a text.
     #[inline(never)]
     pub fn of(letters: &[u8]) -> Self {
         match letters.first_chunk() {
@@ -106,7 +108,7 @@ impl WordEnd {
             before = fold(before, small(u128::from_le_bytes(*part)));
             at += MOST_LETTERS;
         }
-        // The load includes letters before the last ones, which are then shifted out. That avoids a
+        // The load includes letters before the last ones, which are then shifted out. This avoids a
         // copy of variable length.
         let last = letters.last_chunk().unwrap_or(&[0; MOST_LETTERS]);
         let rest = u128::from_le_bytes(*last) >> (8 * (at + MOST_LETTERS - letters.len()));
@@ -124,8 +126,8 @@ impl WordEnd {
     }
 }
 
-/// Converts ASCII letters to one case. In letters and `_` the next higher bit is set. In digits,
-/// and in the zeros after the letters, it is not.
+/// Converts ASCII letters to one case. In each letter and `_`, bit 6 is set and is copied to bit 5.
+/// In digits, and in the zeros after the letters, bit 6 is not set.
 #[inline]
 pub const fn small(letters: u128) -> u128 {
     letters | letters >> 1 & ((SMALL as u128) << 64 | SMALL as u128)
@@ -140,7 +142,7 @@ pub const fn hash(shingle: u64) -> u64 {
 /// The last words of a text, and the sums over all its words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShingleChain {
-    /// Words so far.
+    /// The number of words so far.
     pub words: u64,
     /// The hashes of the last words, the oldest first.
     last: [u64; SHINGLE],
@@ -178,7 +180,7 @@ impl ShingleChain {
     }
 }
 
-/// Returns the polynomials of two runs of words together; the second run has `words` words.
+/// Returns the polynomials of two consecutive runs of words. The second run has `words` words.
 pub fn name_of_both(before: [u64; 2], behind: [u64; 2], words: u64) -> [u64; 2] {
     std::array::from_fn(|k| {
         let moved = before[k].wrapping_mul(power(OF_ALL[k], words));
@@ -198,16 +200,16 @@ const fn power(of: u64, exponent: u64) -> u64 {
     power
 }
 
-/// Yields where runs of ones begin and end, in order. No run reaches the highest bit.
+/// Yields the start and the end of each run of set bits, in order. No run reaches the highest bit.
 #[derive(Debug)]
 pub struct Runs {
     begins: u64,
-    /// The place after the last one of each run.
+    /// A mask of the places after the last bit of each run.
     ends: u64,
 }
 
 impl Runs {
-    /// Finds the runs of ones in a mask, from the lowest bit on.
+    /// Finds the runs of set bits in a mask, from the lowest bit on.
     #[inline]
     pub const fn of(mask: u64) -> Self {
         Self {
@@ -233,7 +235,7 @@ impl Iterator for Runs {
     }
 }
 
-/// Returns where the first run of more than [`MOST_LETTERS`] ones begins.
+/// Returns where the first run of more than [`MOST_LETTERS`] set bits begins.
 #[inline]
 pub const fn first_long_run(mask: u64) -> Option<usize> {
     match long_runs(mask) {
@@ -252,14 +254,14 @@ const fn long_runs(mask: u64) -> u64 {
     sixteen & mask >> 16
 }
 
-/// Returns the letters of the word at a place in a window, the first lowest; the rest is zero.
-/// Capitals are not converted.
+/// Returns the letters of the word at a place in a window. The first letter is in the lowest byte,
+/// and unused bytes are zero. Capitals are not converted.
 #[inline]
 pub fn letters(window: &[u8; WINDOW], from: usize, length: usize) -> u128 {
     let from = from % BLOCK;
     // The default is never used: a window has enough bytes after the block.
     let bytes = window[from..].first_chunk().unwrap_or(&[0; MOST_LETTERS]);
-    // No branch, because the length of a word is unpredictable.
+    // There is no branch, because the length of a word is unpredictable.
     u128::from_le_bytes(*bytes) & MASK[length % MASK.len()]
 }
 

@@ -1,8 +1,8 @@
 //! Classifies file systems by their type.
 //!
-//! Two classes are never entered below a root, pseudo file systems and FUSE. The entries of a
+//! Below a root, two classes are never entered: pseudo file systems and FUSE. The entries of a
 //! pseudo file system are no real files: their sizes are wrong, and reading them may block or have
-//! effects. FUSE is left out because readers hang when its server does, and because our own overlay
+//! effects. FUSE is left out because readers hang if its server hangs, and because our own overlay
 //! is a FUSE file system. A disk that a process serves (`fuseblk`) is still a disk: it is indexed,
 //! and the overlay shows it.
 
@@ -86,8 +86,8 @@ const PSEUDO_TYPES: &[&str] = &[
 ];
 
 /// Returns the class of a file system with this `f_type`. A `fuseblk` disk has the `f_type` of
-/// FUSE, so it is [`FsClass::Fuse`] here. Only the type in the mount table distinguishes it from
-/// the rest of FUSE.
+/// FUSE, so it is [`FsClass::Fuse`] here. Only the type in the mount table distinguishes such a
+/// disk from the rest of FUSE.
 pub(crate) fn class_of_magic(f_type: u32) -> FsClass {
     if f_type == FUSE_MAGIC {
         FsClass::Fuse

@@ -6,11 +6,11 @@
 //! * The mounts are read from `/proc/self/mountinfo`, which sends no request to any file system. A
 //!   call like `statfs` or `stat` on a FUSE file system would send a request to its server. For our
 //!   own overlay that server is this process, which would then wait for itself. `poll` reports
-//!   changes of the list. So keeping a table up to date costs one system call per use.
-//! * [`kinds`] classifies types of file systems: whether they have files, whether a process serves
-//!   them, whether other machines change them.
-//! * [`MountTable`] answers by path and by descriptor; [`LiveTable`] is a table that follows the
-//!   changes of the kernel's list.
+//!   changes of the list. So keeping a table of mounts up to date costs one system call per use.
+//! * [`kinds`] classifies types of file systems. It decides whether they have real files, whether a
+//!   process serves them, and whether other machines change them.
+//! * [`MountTable`] answers questions about a path or a descriptor. [`LiveTable`] is a table that
+//!   follows the changes of the kernel's list.
 #![forbid(unsafe_code)]
 
 pub mod kinds;
@@ -28,7 +28,7 @@ pub use table::{LiveTable, MountTable};
 /// The file-system type of our own mounts.
 pub const OUR_TYPE: &[u8] = b"fuse.resemble";
 
-/// One line of mountinfo.
+/// A mount: one line of `mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// The id of the mount. It is unique among the current mounts, and reused later.
@@ -62,8 +62,8 @@ pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
     Ok(mount.map_or(class, |mount| kinds::class_of_type(&mount.fs_type)))
 }
 
-/// Returns the id of the mount that a descriptor is in (it may be `O_PATH`). The id is read from
-/// `/proc/self/fdinfo`, so no request is sent to the file system.
+/// Returns the id of the mount that a descriptor is in. The descriptor may be `O_PATH`. The id is
+/// read from `/proc/self/fdinfo`, so no request is sent to the file system.
 pub fn mount_id(fd: impl AsFd) -> Option<u64> {
     let raw = fd.as_fd().as_raw_fd();
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{raw}")).ok()?;
@@ -71,9 +71,9 @@ pub fn mount_id(fd: impl AsFd) -> Option<u64> {
     id.trim().parse().ok()
 }
 
-/// Returns the kernel's unique id of the mount, which is never reused; `None` before Linux 6.8, or
-/// if the mount point cannot be reached. If another mount covers the mount point, the id is that
-/// of the other mount. No request is sent to the file system.
+/// Returns the kernel's unique id of the mount, which is never reused. `None` before Linux 6.8, or
+/// if the mount point cannot be reached. If another mount covers the mount point, returns the id of
+/// the other mount. No request is sent to the file system.
 pub fn mount_number(mount: &Mount) -> Option<u64> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
     let unique = StatxFlags::from_bits_retain(0x4000);
@@ -90,7 +90,7 @@ pub fn read() -> io::Result<Vec<Mount>> {
 }
 
 /// Returns the mount point of the overlay that contains a path. An overlay that is mounted at the
-/// path itself does not count. Only names are compared; no request is sent to a file system.
+/// path itself is not considered. Only names are compared; no request is sent to a file system.
 pub fn enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
     let path = std::path::absolute(path)?;
     Ok(at_or_enclosing(&path)?.filter(|point| *point != path))
@@ -107,8 +107,9 @@ pub fn at_or_enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(ours.filter(|point| path.starts_with(point)).min())
 }
 
-/// Returns whether a real path, which is absolute and without symbolic links, lies in an overlay of
-/// any user. The mount table is read only for a path in FUSE. Any other path costs one system call.
+/// Returns whether a real path, which is absolute and without symbolic links, is in an overlay of
+/// any user. The mount table is read only for a path in FUSE. For any other path, one system call
+/// is enough.
 ///
 /// # Errors
 ///

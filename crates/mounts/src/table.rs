@@ -1,4 +1,4 @@
-//! Tables of the mounts: which of them must not be entered, and which are our own.
+//! Tables that show which mounts must not be entered, and which mounts are our own.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -39,7 +39,8 @@ impl MountTable {
             if mount.is_ours() {
                 this.ours.insert(mount.id);
             }
-            // The last mount at a point decides: a disk mounted over an automount point is a disk.
+            // If several mounts are at one point, the class of the last mount applies: a disk
+            // mounted over an automount point is a disk.
             match class {
                 FsClass::Real => points.remove(&mount.point),
                 FsClass::Pseudo | FsClass::Fuse => points.insert(&mount.point),
@@ -63,8 +64,8 @@ impl MountTable {
             .is_some_and(|names| names.contains(name))
     }
 
-    /// Returns the names of the mount points in a directory that are never entered; `None` if it
-    /// has no such mount points.
+    /// Returns the names of the mount points in a directory that are never entered; `None` if the
+    /// directory has no such mount points.
     pub fn left_out_in(&self, dir: &Path) -> Option<&HashSet<OsString>> {
         self.never.get(dir)
     }
@@ -85,8 +86,8 @@ impl MountTable {
 /// A [`MountTable`] that is read again when the kernel's list has changed.
 #[derive(Debug)]
 pub struct LiveTable {
-    /// The kernel's list, which stays open. `poll` reports each change of the list once per open
-    /// file.
+    /// The kernel's list, which stays open. For each open file, `poll` reports each change of the
+    /// list once.
     changes: File,
     current: Mutex<Arc<MountTable>>,
 }
@@ -102,7 +103,7 @@ impl LiveTable {
     /// Returns the current table.
     pub fn current(&self) -> Arc<MountTable> {
         // The lock is taken before `poll`, which reports a change only once. So the thread that
-        // gets the report updates the table before another thread can read the old one.
+        // gets the report updates the table before another thread can read the old table.
         let mut current = self.current.lock();
         let mut fds = [PollFd::new(&self.changes, PollFlags::PRI)];
         let at_once = Timespec {

@@ -1,4 +1,5 @@
-//! A sink with its schedule of deliveries: a state machine that gets the time from its caller.
+//! A sink with its schedule of deliveries. It is a state machine that gets the time from its
+//! caller.
 
 use std::fmt;
 use std::io;
@@ -20,7 +21,7 @@ pub trait Sink: fmt::Debug + Send {
     ///
     /// # Errors
     ///
-    /// If not all alerts were delivered. All are then delivered again later.
+    /// Fails if not all alerts were delivered. All of them are then delivered again later.
     fn send(&mut self, news: &News<'_>) -> io::Result<Sent>;
 }
 
@@ -29,7 +30,7 @@ pub trait Sink: fmt::Debug + Send {
 pub struct News<'a> {
     /// The alerts, oldest first; never empty.
     pub rows: &'a [AlertRow],
-    /// True if the sink gets a page for each day instead of single alerts.
+    /// True if the sink must send a page for each day instead of single alerts.
     pub is_digest: bool,
 }
 
@@ -45,10 +46,10 @@ pub enum Sent {
 /// The number of alerts in a delivery, and the frequency of deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// All waiting alerts at once.
+    /// All waiting alerts, at once.
     All,
-    /// Single alerts, at most this many a minute. The others wait for the next minute. If more than
-    /// this many wait then, one summary replaces them all.
+    /// Single alerts, at most this many in a minute. The other alerts wait for the next minute. If
+    /// more alerts than this limit are then waiting, one summary replaces all of them.
     Each(u32),
     /// All waiting alerts together, at least this long after the last delivery.
     Gathered(Duration),
@@ -61,24 +62,25 @@ pub enum Pace {
 pub struct Now {
     /// The monotonic clock, for pauses.
     pub at: Instant,
-    /// Seconds since 1970, for the limits of days and for stored times.
+    /// Seconds since 1970. They determine where a day ends, and are stored as times.
     pub time: u64,
 }
 
 /// The result of [`Outlet::step`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// The time of the next step if no alert arrives before; `None` if only an alert can cause one.
+    /// The time of the next step, if no alert arrives before. `None` if only an alert can cause
+    /// another step.
     pub next: Option<Instant>,
     /// True if a delivery has advanced the place in the log. The caller must store the place before
-    /// the next step. It need not store a place that only rejected alerts have advanced.
+    /// the next step. A place that only rejected alerts have advanced need not be stored.
     pub has_moved: bool,
 }
 
 /// The window to which the limit of [`Pace::Each`] applies.
 const WINDOW: Duration = Duration::from_secs(60);
-/// The first and the longest pause after a failed delivery. Each pause is twice as long as the last
-/// one.
+/// The first and the longest pause after a failed delivery. Each pause is twice as long as the
+/// previous one.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 const LONGEST_RETRY: Duration = Duration::from_secs(3600);
 /// The interval at which a running program is polled.
@@ -95,12 +97,12 @@ pub struct Outlet {
     pace: Pace,
     sink: Box<dyn Sink>,
     place: Place,
-    /// The running program of a delivery, and the number of the last alert that it got.
+    /// The running program of a delivery, and the number of the last alert that the program got.
     sending: Option<(Running, u64)>,
     failed: Option<Failed>,
     /// The start of the present [`WINDOW`], and the number of deliveries in it.
     window: Option<(Instant, u32)>,
-    /// True if alerts waited because the limit of the last window was reached.
+    /// True if alerts are waiting because the limit of the last window was reached.
     has_held_back: bool,
     /// The number of alerts that pass the filter and are not delivered yet.
     waiting: usize,
@@ -117,7 +119,7 @@ struct Failed {
 enum Due {
     /// No delivery is due before this time, or before new alerts arrive.
     Not(Option<Instant>),
-    /// These alerts are due. After their delivery the place of the sink in the log is this number.
+    /// These alerts are due. This number is the place of the sink in the log after their delivery.
     Now(Vec<AlertRow>, u64),
 }
 
@@ -138,7 +140,7 @@ impl Outlet {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the outlet.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -154,7 +156,7 @@ impl Outlet {
         self.place.after = number;
     }
 
-    /// Returns its status.
+    /// Returns the status of the outlet.
     pub fn status(&self, now: Instant) -> SinkStatus {
         let failed = self.failed.as_ref();
         SinkStatus {
@@ -291,7 +293,7 @@ impl Outlet {
         }
     }
 
-    /// Returns the next alert, or a summary of all alerts if more than `rate` of them have waited
+    /// Returns the next alert, or a summary of all alerts if more than `rate` alerts have waited
     /// for the window. Nothing is due after `rate` deliveries in the window.
     fn one_of(&mut self, mut rows: Vec<AlertRow>, rate: u32, last: u64, now: Now) -> Due {
         if self

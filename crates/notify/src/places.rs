@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Place {
     /// The number of the last alert that the sink accepted or its filter rejected.
     pub after: u64,
-    /// The time of its last delivery, in seconds since 1970.
+    /// The time of the sink's last delivery, in seconds since 1970.
     #[serde(default)]
     pub time: u64,
 }
@@ -37,7 +37,8 @@ impl Places {
 
     /// Returns the place of a sink. `last` is the greatest number in the log. A new sink begins
     /// after `last`, so it gets no old alerts. A stored number greater than `last` means that the
-    /// log was lost. All later alerts are then new, so that sink begins after `last`, too.
+    /// log was lost. All later alerts are then new, so the sink begins after `last` in this case,
+    /// too.
     pub fn of(&self, name: &str, last: u64) -> Place {
         let place = self.of_sinks.get(name).copied();
         let place = place.unwrap_or(Place {

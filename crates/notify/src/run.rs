@@ -1,8 +1,8 @@
 //! Runs a program with input and a time limit.
 //!
 //! The input is an anonymous file in memory, not a pipe. So a program that does not read its input
-//! does not block us. The program leads a process group, which is killed as a whole at the time
-//! limit. No shell is involved, and no argument comes from an alert.
+//! does not block this process. The program leads a process group, which is killed as a whole at
+//! the time limit. No shell is involved, and no argument comes from an alert.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -74,8 +74,8 @@ fn judge(status: ExitStatus) -> Result<(), String> {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The group is killed only while the program is not reaped, because its id is still valid
-        // then. Once it is reaped, the id may belong to another process.
+        // The group is killed only while the program is not reaped, because the id of the group is
+        // still valid then. After the program is reaped, the id may belong to another process.
         if let Ok(None) = self.child.try_wait() {
             let _ended = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
             let _status = self.child.wait();

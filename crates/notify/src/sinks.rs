@@ -1,4 +1,4 @@
-//! Sinks that start a program: any program that reads the alerts, or one that sends mail.
+//! Sinks that start a program: any program that reads the alerts, or a program that sends mail.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub enum Input {
     /// Each alert is one JSON object on a line, as `resemble alerts --format jsonl` prints it.
     #[default]
     Json,
-    /// Each alert is one sentence on a line. A digest is its pages.
+    /// Each alert is one sentence on a line. A digest is passed as its pages.
     Text,
 }
 
@@ -28,7 +28,7 @@ pub enum Input {
 pub struct Program {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The form of its input.
+    /// The form of the program's input.
     pub input: Input,
     /// The time limit.
     pub limit: Duration,
@@ -64,8 +64,8 @@ pub struct Mail {
 
 impl Mail {
     /// Returns whether a text may be an address: one word of printable ASCII without a leading
-    /// hyphen and without the punctuation of address lists. So it can become neither another
-    /// recipient, another header of the mail nor an option of the program.
+    /// hyphen and without the punctuation of address lists. So the text cannot become another
+    /// recipient, another header of the mail, or an option of the program.
     pub fn is_address(text: &str) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_graphic() && !b",;<>()\"\\".contains(&byte);
         !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)

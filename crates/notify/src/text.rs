@@ -40,7 +40,7 @@ pub fn sentence(row: &AlertRow) -> String {
     }
 }
 
-/// The maximum numbers of folders and of alerts that the digest page of a day names.
+/// The maximum number of folders, and of the largest alerts, on the digest page of a day.
 const FOLDERS: usize = 5;
 const LARGEST: usize = 10;
 

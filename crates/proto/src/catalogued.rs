@@ -1,8 +1,8 @@
 //! Makes and parses the paths of files that are only in a catalogue.
 //!
-//! The files of a catalogue take part in questions like those of a tree, but under paths of their
-//! own. Such a path must never lead to a real file, even if a program opens it by mistake. So it
-//! begins with `/` and a NUL. No file name can contain a NUL, and the kernel refuses the path
+//! The files of a catalogue take part in questions like the files of a tree, but under paths of
+//! their own. Such a path must never lead to a real file, even if a program opens it by mistake. So
+//! it begins with `/` and a NUL. No file name can contain a NUL, and the kernel refuses the path
 //! before it accesses any directory.
 //!
 //! ```text
@@ -52,8 +52,8 @@ pub fn of_file(file: &Path) -> PathBuf {
     path_of(&bytes)
 }
 
-/// Returns the path at which a catalogue is loaded before it replaces the old tree at `root`. The
-/// paths of labels and files differ from it.
+/// Returns the path at which a catalogue is loaded before it replaces the old tree at `root`. This
+/// path differs from the paths of all labels and files.
 pub fn beside(root: &Path) -> PathBuf {
     path_of(&[root.as_os_str().as_bytes(), b"\0"].concat())
 }
@@ -67,8 +67,8 @@ pub enum Source {
     File(PathBuf),
 }
 
-/// Splits a path into its catalogue, the path that contains the files of that catalogue, and the
-/// path below it. Returns `None` if the path is not in a catalogue.
+/// Splits a path into its catalogue, the path of the tree of that catalogue, and the path of the
+/// file in the tree. Returns `None` if the path is not in a catalogue.
 pub fn source_of(path: &Path) -> Option<(Source, PathBuf, &Path)> {
     let bytes = path.as_os_str().as_bytes();
     let name = bytes.strip_prefix(PREFIX)?;
@@ -102,9 +102,9 @@ pub fn shown(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Splits `disk:/letters` into the text before the colon and the path below the slash. The colon is
-/// the first one that is not at the beginning and is before a slash or at the end. Returns `None`
-/// if there is no such colon.
+/// Splits `disk:/letters` into the text before the colon and the path below the slash. The split is
+/// at the first colon that is before a slash or at the end, but not at the beginning. Returns
+/// `None` if there is no such colon.
 pub fn split_shown(shown: &Path) -> Option<(&Path, &Path)> {
     let bytes = shown.as_os_str().as_bytes();
     let ends_name =

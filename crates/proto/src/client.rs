@@ -5,11 +5,11 @@
 //! has a connection of its own (see [`crate::message`]). The first request uses the connection on
 //! which the hello line arrived.
 //!
-//! Waits have a time limit where possible: connecting, the hello line, and short requests. Two
-//! kinds of requests have no limit. Some compute long (`pairs`), and some wait for events (`sync`
-//! without a time-out, `alerts` with `follow`). If the daemon dies, its connections close, which
-//! ends these requests. A request can ask for reports of progress. An older daemon ignores that and
-//! sends only the answer.
+//! Three waits have a time limit: for the connection, for the hello line, and for short requests.
+//! Two kinds of requests have no time limit. Some compute long (`pairs`), and some wait for events
+//! (`sync` without a time-out, `alerts` with `follow`). If the daemon dies, its connections close,
+//! which ends these requests. A request can ask for reports of progress. A daemon that does not
+//! know such reports sends only the answer.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -142,10 +142,10 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Fails with [`ClientError::NoDaemon`] if there is no socket, no process listens, or no hello
-    /// line arrives. Fails with [`ClientError::Failed`] if the daemon refuses, for example because
-    /// it is another user's. Fails with [`ClientError::Protocol`] if the daemon has another version
-    /// of the protocol.
+    /// Fails with [`ClientError::NoDaemon`] if there is no socket, if no process listens there, or
+    /// if no hello line arrives. Fails with [`ClientError::Failed`] if the daemon refuses, for
+    /// example because it belongs to another user. Fails with [`ClientError::Protocol`] if the
+    /// daemon has another version of the protocol.
     pub fn connect(socket: &Path, timeouts: Timeouts) -> Result<Self, ClientError> {
         let (ready, hello) = greet(socket, timeouts)?;
         Ok(Self {
@@ -156,7 +156,8 @@ impl Client {
         })
     }
 
-    /// Returns whether the daemon runs on another machine. The same path is then another file.
+    /// Returns whether the daemon runs on another machine. A path then names another file than it
+    /// does here.
     pub fn is_remote(&self) -> bool {
         is_remote(&self.socket)
     }
@@ -217,12 +218,12 @@ impl Client {
             .map(drop)
     }
 
-    /// Returns a dump in the canonical form. It has these roots, or all roots if the list is empty.
+    /// Returns a dump of these roots in the canonical form. An empty list means all roots.
     pub fn dump(&self, roots: Vec<PathText>) -> Result<Rows<DumpRow>, ClientError> {
         self.stream(&Request::Dump { roots }, None)
     }
 
-    /// Returns a dump in this form. It has these roots, or all roots if the list is empty.
+    /// Returns a dump of these roots in this form. An empty list means all roots.
     pub fn dump_as(
         &self,
         roots: Vec<PathText>,
@@ -277,7 +278,7 @@ impl Client {
         self.stream(&Request::Alerts { follow, after }, None)
     }
 
-    /// Marks two files as seen together. If only one is given, marks it together with every file
+    /// Marks a pair of files as seen. If only one file is given, marks its pairs with all files
     /// that it resembles. Returns the new marks.
     pub fn ack(
         &self,
@@ -309,13 +310,13 @@ impl Client {
         self.one(&Request::Mount { path, view })
     }
 
-    /// Unmounts the overlay. Returns the state that it had before.
+    /// Unmounts the overlay. Returns the state that the overlay had before.
     pub fn unmount(&self, path: Option<PathText>) -> Result<MountRow, ClientError> {
         self.one(&Request::Unmount { path })
     }
 
-    /// Returns whether the daemon watches every one of these paths. If `whole` is true, it must
-    /// also watch everything below them.
+    /// Returns whether the daemon watches every one of these paths. If `whole` is true, the daemon
+    /// must also watch everything below these paths.
     pub fn covers_all(&self, paths: Vec<PathText>, whole: bool) -> Result<bool, ClientError> {
         let asked = paths.len();
         let rows = self

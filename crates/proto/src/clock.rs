@@ -15,7 +15,7 @@ pub fn latest_date() -> i64 {
     i64::try_from(now()).map_or(i64::MAX, |now| now.saturating_add(24 * 60 * 60))
 }
 
-/// Returns whether a date counts, that is, is not after [`latest_date`].
+/// Returns whether a date counts. Dates up to [`latest_date`] count.
 pub fn is_past(date: &i64) -> bool {
     *date <= latest_date()
 }

@@ -8,7 +8,7 @@
 //!
 //! 1. Documents are written by hand, not by a derived `Serialize`. Each row has its own line (see
 //!    [`crate::report`]), totals precede the lists, and errors and the digest are last. `json` and
-//!    `jsonl` pass over the lists by the same function, [`Body::lists`].
+//!    `jsonl` go through the lists with the same function, [`Body::lists`].
 //! 2. A line of `jsonl` must name its list, because `covered` has several lists of rows with the
 //!    same fields. So if a document has more than one list, the first field of a line is `"row"`.
 //! 3. Documents are read by a derived `Deserialize`. Unknown fields are ignored, and fields with a
@@ -52,7 +52,7 @@ pub trait Body {
     const TAGGED: bool;
     /// The parameters of the question.
     type Parameters: Clone + Debug + PartialEq + Serialize;
-    /// The type that has the fields before the lists.
+    /// The type that has the fields that precede the lists.
     type Totals<'a>: Serialize
     where
         Self: 'a;
@@ -128,9 +128,9 @@ impl<B: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned> Saved
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(bound(deserialize = "B: SavedBody"))]
 pub struct Document<B: Body> {
-    /// The layout: [`crate::SCHEMA`] of the program that wrote it.
+    /// The layout: [`crate::SCHEMA`] of the program that wrote the report.
     pub schema: u32,
-    /// The version of the program that wrote it.
+    /// The version of the program that wrote the report.
     pub version: String,
     /// The verb.
     pub command: String,
@@ -244,15 +244,15 @@ pub struct NoTotals {}
 pub struct CompareParameters {
     /// One directory or file, as the user named it.
     pub a: PathText,
-    /// The other.
+    /// The other directory or file, as the user named it.
     pub b: PathText,
-    /// The least ratio of sizes of unequal partners; `null`: any.
+    /// The least ratio of the sizes of partners with unequal content; `null`: any ratio.
     pub size_ratio: Fraction,
-    /// True if unequal partners must have the same suffix.
+    /// True if partners with unequal content must have the same suffix.
     pub same_suffix: bool,
     /// True if equal names decide among partners of equal score.
     pub names: bool,
-    /// Only rows of these classes; empty: all.
+    /// The classes of the rows; empty: all classes.
     pub classes: Vec<CompareClass>,
     /// The common parameters of all questions about similar files.
     #[serde(flatten)]
@@ -265,7 +265,7 @@ pub struct CompareParameters {
 pub struct CoveredParameters {
     /// The directory to be deleted, as the user named it.
     pub dir: PathText,
-    /// The directories that must hold equals of its files, as the user named them.
+    /// The directories that must hold an equal file for each file of `dir`, as the user named them.
     pub by: Vec<PathText>,
     /// The id of the parameters of chunking and sampling.
     pub params: String,
@@ -306,7 +306,7 @@ impl CoveredFilter {
 pub struct DirsParameters {
     /// The directories, as the user named them; empty: the daemon's roots.
     pub roots: Vec<PathText>,
-    /// Only pairs with this directory.
+    /// The directory that each pair must have; `null`: any pair.
     pub of: Option<PathText>,
     /// The common parameters of all questions about similar files.
     #[serde(flatten)]
@@ -325,11 +325,12 @@ pub struct GroupsParameters {
     /// The requested relations of links and sets, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
-    /// Only the cluster of this file.
+    /// The file whose cluster alone is in the answer; `null`: all clusters.
     pub of: Option<PathText>,
-    /// True if chains are followed to all earlier and later versions.
+    /// True if the cluster of `of` has all versions that a chain of similar files connects with
+    /// that file.
     pub family: bool,
-    /// The number of contents above which a chunk is ignored.
+    /// The rule for chunks that are ignored because many contents have them.
     pub degree: Degree,
     /// The common parameters of all questions about similar files.
     #[serde(flatten)]
@@ -341,7 +342,7 @@ list_body! {
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
     pub struct SimilarDirs {
-        /// The pairs, most shared bytes first.
+        /// The pairs; those with the most shared bytes are first.
         pub pairs: Vec<DirRow>,
     } of "dirs", DirsParameters
 }
@@ -366,14 +367,14 @@ list_body! {
     } of "pairs", PairsParameters
 }
 
-/// The fields before the lists of a document of `compare` or `groups`.
+/// The fields that precede the lists in a document of `compare` or `groups`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Summary<'a, S> {
     /// The totals of the body.
     pub summary: &'a S,
 }
 
-/// The fields before the lists of a document of `covered`.
+/// The fields that precede the lists in a document of `covered`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct CoveredTotals {
     /// True if everything is covered: see [`Coverage`].
@@ -422,7 +423,7 @@ impl Body for Coverage {
         to.list("near", "near", &self.near)?;
         to.list("linked", "linked", &self.linked)?;
         to.list("copies", "copy", &self.copies)?;
-        // The list is empty if no catalogue was used. Then the document omits it.
+        // The list is empty if no catalogue was used. Then the document omits the list.
         if self.recorded.is_empty() {
             return Ok(());
         }

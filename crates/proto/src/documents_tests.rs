@@ -1,4 +1,4 @@
-//! Tests that a document that is read back equals the one that was written.
+//! Tests that a document that is read back equals the written document.
 
 use super::*;
 use crate::message::{

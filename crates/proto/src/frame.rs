@@ -58,8 +58,8 @@ pub fn decode<T: DeserializeOwned>(line: &[u8]) -> Result<T, FrameError> {
 }
 
 /// Splits a stream into lines. [`Self::push`] adds bytes, and [`Self::next_line`] returns lines.
-/// The buffer contains at most the bytes of one `push` and one unfinished line, which is not longer
-/// than the limit.
+/// The buffer contains at most the bytes of one `push` and one unfinished line. That line is not
+/// longer than the limit.
 #[derive(Debug)]
 pub struct LineBuffer {
     bytes: Vec<u8>,

@@ -1,12 +1,12 @@
 //! `resemble-proto`: the protocol between the daemon and the command line.
 //!
 //! Either the daemon answers a question over its socket, or the command itself answers it from its
-//! own cache. Scripts must not be able to distinguish the two. So the *answers* are types of this
-//! crate. The daemon and the command build the same types, and the same code prints them. The
-//! modules:
+//! own cache. Scripts must not be able to distinguish these two cases. So the *answers* are types
+//! of this crate. The daemon and the command build the same types, and the same code prints them.
+//! The modules:
 //!
-//! * [`number`] and [`path`]: two values that JSON lacks, a share with six decimals and a name of
-//!   any bytes;
+//! * [`number`] and [`path`]: two kinds of values that JSON lacks (a share with six decimals, and a
+//!   name of any bytes);
 //! * [`message`]: requests and answers as plain data;
 //! * [`report`]: writes JSON documents, for `--format json` and for the overlay's `.report.json`;
 //! * [`documents`]: the document of each report, which can also be read back;

@@ -1,10 +1,11 @@
 //! Writes names of any bytes in JSON, which has only Unicode.
 //!
-//! A Unix name is a sequence of bytes. A row has it as two fields. `path` is the text, with U+FFFD
-//! in place of bytes that are not UTF-8. It is enough for people and for nearly all scripts.
-//! `path_b64` is base64 of the true bytes, and is present only if the text differs from them. The
-//! wire uses the same two fields as the documents, so nothing is converted in between. Rows with
-//! other names for their paths (`a`, `b`, `file`) follow the same rule; see [`fields`].
+//! A Unix name is a sequence of bytes. A row has such a name as two fields. `path` is the text,
+//! with U+FFFD in place of bytes that are not UTF-8. This text is enough for people and for nearly
+//! all scripts. `path_b64` is base64 of the true bytes, and is present only if the text differs
+//! from these bytes. The wire uses the same two fields as the documents, so nothing is converted in
+//! between. Rows with other names for their paths (`a`, `b`, `file`) follow the same rule; see
+//! [`fields`].
 //!
 //! Other paths, such as those in the list of directories of a request, are strings. If such a path
 //! is not UTF-8, it is an object `{"b64": …}`.
@@ -24,7 +25,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
 /// A path or name as raw bytes. Paths are ordered by these bytes. A clone shares the bytes, so rows
-/// that have the same path share its bytes.
+/// with the same path share its bytes.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathText(
     /// The bytes; `None` if the path is empty. An empty path is never stored in another way.
@@ -97,7 +98,7 @@ impl From<PathText> for PathBuf {
     }
 }
 
-/// As a `PathBuf` does, it stands for a `Path` where one is wanted.
+/// Like a `PathBuf`, it can be used where a `Path` is expected.
 impl Deref for PathText {
     type Target = Path;
 
@@ -163,7 +164,7 @@ impl<'de> Deserialize<'de> for PathText {
 /// `#[serde(flatten, with = "fields::NAME")]`.
 ///
 /// These types differ only in the names of the fields. They are types and not modules because
-/// `schemars` also uses the attribute: it expects a type of this name, which has the schema of the
+/// `schemars` also uses the attribute. It expects a type of this name that has the schema of the
 /// two fields.
 #[allow(non_camel_case_types)] // named like the fields
 pub mod fields {
@@ -178,7 +179,7 @@ pub mod fields {
                 /// The path, with U+FFFD where its bytes are not UTF-8.
                 #[serde(rename = $text)]
                 text: String,
-                /// The bytes of the path in base64, if they are not UTF-8; else absent.
+                /// The bytes of the path in base64, if they are not UTF-8; otherwise absent.
                 #[serde(rename = $b64, default, skip_serializing_if = "Option::is_none")]
                 b64: Option<String>,
             }
@@ -192,7 +193,7 @@ pub mod fields {
                     path_entries(path, $text, $b64, serializer)
                 }
 
-                /// Reads the two fields. If they differ, the base64 counts.
+                /// Reads the two fields. If they differ, the base64 field decides.
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<PathText, D::Error> {
@@ -218,7 +219,7 @@ pub mod fields {
                 /// The path, with U+FFFD where its bytes are not UTF-8; `null` if it is absent.
                 #[serde(rename = $text)]
                 text: Option<String>,
-                /// The bytes of the path in base64, if they are not UTF-8; else absent.
+                /// The bytes of the path in base64, if they are not UTF-8; otherwise absent.
                 #[serde(rename = $b64, default, skip_serializing_if = "Option::is_none")]
                 b64: Option<String>,
             }
@@ -238,7 +239,7 @@ pub mod fields {
                     path_entries(path, $text, $b64, serializer)
                 }
 
-                /// Reads the two fields. If they differ, the base64 counts.
+                /// Reads the two fields. If they differ, the base64 field decides.
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<Option<PathText>, D::Error> {

@@ -1,12 +1,12 @@
 //! Interprets the patterns of `--include` and `--exclude`.
 //!
-//! The patterns have the syntax of ignore files: `vendor/` matches anywhere below, `/vendor` only
-//! at the top, `*.c` by the name. Braces are alternatives: `{x,y}` matches `x` and `y`. Two more
-//! rules differ, because the user who gave the pattern waits for the answer. First, an invalid
-//! pattern is refused. In an ignore file, `[a` would be a name with a bracket in it. Second, a
-//! pattern that can match no file (an empty one, or a comment) is refused. An ignore file skips
-//! such a line. If these patterns were accepted, they would match nothing, and the user would not
-//! notice.
+//! The patterns have the syntax of ignore files: `vendor/` matches at any depth, `/vendor` only at
+//! the top, and `*.c` by the name. Braces are alternatives: `{x,y}` matches `x` and `y`. Two more
+//! rules differ from ignore files, because the user who gave the pattern waits for the answer.
+//! First, an invalid pattern is refused. In an ignore file, `[a` would be a name with a bracket in
+//! it. Second, a pattern that can match no file (an empty one, or a comment) is refused. An ignore
+//! file skips such a line. If these patterns were accepted, they would match nothing, and the user
+//! would not notice.
 
 use std::path::Path;
 
@@ -58,7 +58,8 @@ impl Patterns {
         let paths = || {
             let above = below.ancestors().skip(1).map(|folder| (folder, true));
             let paths = std::iter::once((below, is_folder)).chain(above);
-            // The root itself has no name here. `*/` would match it, and so every file below it.
+            // The root itself has no name here. `*/` would match the root, and thus every file
+            // below it.
             paths.filter(|(path, _)| *path != Path::new(""))
         };
         let names = |set: &Gitignore| {

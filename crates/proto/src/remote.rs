@@ -2,8 +2,8 @@
 //!
 //! If the socket is given as `ssh://HOST`, ssh runs `resemble relay` on that host. The relay
 //! connects its standard input and output to the socket of the daemon. So no service listens on the
-//! network, and no further account or key is needed. For the daemon, the user is the one that ssh
-//! logged in. Each connection is for one question and runs one process of ssh.
+//! network, and no further account or key is needed. The daemon treats the client as the user that
+//! ssh logged in. Each connection is for one question and runs one process of ssh.
 
 use std::ffi::OsString;
 use std::io::{self, Read};

@@ -3,12 +3,13 @@
 //! A document is a single object. Its first fields are the identity (`schema`, `version`,
 //! `command`), the question (`parameters`), and the limits of the answer (`fresh`, `pending`,
 //! `total`, `shown`). Then the rows follow, and finally the errors and the digest of everything
-//! before ([`crate::seal`]). Each row is written on its own line. So `grep` and `diff` work on it,
-//! and a million pairs can be written without a million rows in memory. `jsonl` lacks the brackets
-//! and the digest: it is the header object, then one row per line, then `{"error":…}` lines.
+//! before ([`crate::seal`]). Each row is written on its own line. So `grep` and `diff` work on the
+//! document, and a million pairs can be written without a million rows in memory. `jsonl` lacks the
+//! brackets and the digest: it is the header object, then one row per line, then `{"error":…}`
+//! lines.
 //!
-//! This module is in this crate because the daemon must write the same bytes as `resemble find FILE
-//! --format json`. They are the content of `.similar/.report.json`.
+//! This module is in this crate because the daemon must write the same bytes as
+//! `resemble find FILE --format json`. These bytes are the content of `.similar/.report.json`.
 
 use std::io::{self, Write};
 
@@ -99,7 +100,7 @@ pub struct PairsParameters {
     /// The unit of the measures.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// True if each two of several identical files have a row.
+    /// True if every two of several identical files have a row.
     #[serde(default)]
     pub all: bool,
     /// The relations of the rows, if some were requested.
@@ -243,7 +244,7 @@ impl Lists for Writer<'_> {
 
 /// Returns the output of `resemble find FILE --format json` for a file. `answer` is from the entire
 /// index. The result is also the content of the overlay's `.report.json`. If the answer is cut, the
-/// output is that with `--top`.
+/// output is the same as with `--top`.
 pub fn find_json(
     file: &PathText,
     answer: &Answer<FindRow>,

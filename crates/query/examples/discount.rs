@@ -4,8 +4,8 @@
 //! takes every EVERY-th content and all partners related to it by the raw score. Each pair is
 //! judged by its bytes: the comments at the heads of both files are removed, and the rests are
 //! compared exactly. A pair *has a common text* if a quarter of either rest lies in the other. It
-//! *shares a frame* if less than a twentieth does. The output is, for each of both kinds and for
-//! several weightings, the part of the pairs that keeps a relation (25 %) after the discount.
+//! *shares a frame* if less than a twentieth does. For each of these two kinds and several
+//! weightings, prints the share of the pairs that keep a relation (25 %) after the discount.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,12 +1,12 @@
 //! The single entry point: turns a request into an answer, for the daemon and the command.
 //!
 //! The caller provides a [`Context`] and receives the answer row by row ([`Reply`]). The daemon
-//! writes the rows to a socket, the command collects them. Nothing else differs, so both give the
-//! same bytes. A new question needs one arm in [`answer`].
+//! writes the rows to a socket, the command collects them. Nothing else differs, so the daemon and
+//! the command give the same bytes. A new question needs one arm in [`answer`].
 //!
-//! Two answers about trees without an index are computed elsewhere. Reading two trees side by side
-//! takes half of the time ([`crate::local::LocalIndex::compare`]). Sets of identical files are
-//! found by reading few files ([`crate::local::LocalIndex::identical`]).
+//! Two answers about trees without an index are computed elsewhere. Two trees are compared by
+//! reading both at the same time, in half of the time ([`crate::local::LocalIndex::compare`]). Sets
+//! of identical files are found by reading few files ([`crate::local::LocalIndex::identical`]).
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -273,7 +273,7 @@ fn find(context: &Context<'_>, request: FindRequest) -> Result<Answer<FindRow>, 
 }
 
 /// Returns the subject of a question and the name that rows show for it. The digest of the subject
-/// is in the request, or it is looked up in the index.
+/// is in the request, or is looked up in the index.
 fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, PathText), AskError> {
     let snapshot = &context.snapshot;
     match subject {
@@ -313,7 +313,7 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
                 subject = subject.with_bytes(name.as_path(), bytes);
             }
             // This process will open the path with its own rights. So a caller who may not see all
-            // files may name only a path where they see a file with this content.
+            // files must name a path where they see a file with this content.
             if let Some(path) = path
                 && (!snapshot.is_partial() || is_at(snapshot, path.as_path(), &whole)?)
             {

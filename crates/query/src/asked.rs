@@ -1,12 +1,12 @@
-//! The places that a request is about, whose gaps its answer names.
+//! The places that a request is about. Its answer names the gaps in these places.
 
 use std::path::PathBuf;
 
 use resemble_proto::message::Request;
 use resemble_relate::gaps::AskedPlaces;
 
-/// Returns the places of a request. A request that names none is about the roots. A request that
-/// cannot name any has no places.
+/// Returns the places of a request. A request that names no place is about the roots. A request
+/// that cannot name a place has none.
 pub fn places_of(request: &Request, roots: &[PathBuf]) -> AskedPlaces {
     let places = match request {
         Request::Find(find) => AskedPlaces::within(&find.options.scope),

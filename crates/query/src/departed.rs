@@ -1,4 +1,5 @@
-//! Finds the present places of files that have left a path, from recorded removals.
+//! Finds out where files that have left a path are now. It uses the removals that the index
+//! recorded.
 
 use std::path::PathBuf;
 

@@ -21,7 +21,7 @@ mod chunks;
 pub(crate) use chunks::{chunks, files};
 
 /// The maximum number of equal chunks in a row that are written one by one. A longer run is written
-/// once, with its number: `MD5:length*count`.
+/// once, with the number of its chunks: `MD5:length*count`.
 pub const LONGEST_RUN: u64 = 4096;
 
 /// Calls `line` with the line of each entry at and below `roots`, without the line feed, until
@@ -67,7 +67,7 @@ type Visit<'a> = dyn FnMut(&Path, &Entry) -> Result<ControlFlow<()>, ReadError> 
 /// breaks.
 fn each(snapshot: &Snapshot, roots: &[PathBuf], visit: &mut Visit<'_>) -> Result<(), ReadError> {
     // Nested roots are removed in path order, where the entries below a root directly follow it. In
-    // the order of raw bytes, other roots may come between.
+    // the order of raw bytes, other roots may come between them.
     let mut roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
     roots.sort();
     roots.dedup_by(|next, kept| next.starts_with(kept));

@@ -57,7 +57,7 @@ use resemble_relate::scope::{self, ScopedFiles};
 /// A similar file before it is a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Similar {
-    /// The first path of the file, in order.
+    /// The first of the file's paths in order.
     pub path: PathBuf,
     /// The names that lead to the member inside the file; empty if the row is about the file
     /// itself.
@@ -87,7 +87,7 @@ pub struct Similar {
     pub date: Option<DocumentDate>,
     /// The last change of the file, in seconds since 1970.
     pub changed: i64,
-    /// The number of numbers that differ, if both texts are known to be equal except for numbers.
+    /// The count of numbers that differ, if both texts are known to be equal except for numbers.
     pub numbers: Option<u64>,
 }
 
@@ -178,8 +178,8 @@ pub fn find(
 
 /// Returns the listing of the overlay: the best of the listed files, at most [`LISTED`], and the
 /// number of all listed files. Copies of one content inside archives and mails count as one file,
-/// the best. Files of catalogues are left out, because a link to them would lead nowhere. With
-/// `text`, texts and members of archives are compared, too.
+/// and the best of them is listed. Files of catalogues are left out, because a link to them would
+/// lead nowhere. If `text` is true, texts and members of archives are compared, too.
 pub fn listing(
     snapshot: &Snapshot,
     subject: &Subject,
@@ -204,8 +204,8 @@ pub fn listing(
 enum Wanted {
     /// Rows with all their fields.
     Everything,
-    /// Rows without discounts, only as many as a listing of the overlay has, and none of files that
-    /// only catalogues have.
+    /// Rows without discounts, and only as many as a listing of the overlay has. Files that only
+    /// catalogues have get no row.
     Listed,
 }
 
@@ -290,9 +290,9 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Returns the nominees, including the subject's own content: identical files need no evidence.
-/// `passages_at` adds contents that share only a short passage, which the samples of this level
-/// find.
+/// Returns the nominees, including the subject's own content: identical files need no evidence. If
+/// `passages_at` is set, also returns contents that share only a short passage. Samples of this
+/// level find the passage.
 fn nominated(
     snapshot: &Snapshot,
     payload: &Payload<'_>,

@@ -51,7 +51,7 @@ use resemble_relate::renditions;
 /// Options of a local index.
 #[derive(Clone, Debug)]
 pub struct LocalOptions {
-    /// The cache file; `None`: in memory.
+    /// The cache file. If it is `None`, the index is in memory.
     pub cache: Option<PathBuf>,
     /// The size in bytes above which a cache file is replaced by a new one.
     pub cache_bytes: u64,
@@ -322,9 +322,9 @@ impl LocalIndex {
         paths.iter().all(is_known)
     }
 
-    /// Returns whether the index is the fastest way to compare these trees. It must know both. If
-    /// earlier comparisons left inventories of both, these are faster, except for a tree in a
-    /// catalogue.
+    /// Returns whether the index is the fastest way to compare these trees. It must know both
+    /// trees. Inventories that earlier comparisons left of both trees are faster, unless a tree is
+    /// in a catalogue.
     pub fn prefers_index(&self, trees: &[PathBuf; 2]) -> bool {
         let tree_cache = self.tree_cache();
         let has = |tree: &PathBuf| tree_cache.has(tree).unwrap_or(false);
@@ -409,7 +409,7 @@ impl LocalIndex {
         Ok(groups::direct::identical(request, terms, observer)?)
     }
 
-    /// Returns the paths of the last scan, except those that lie in another one.
+    /// Returns the paths of the last scan, except paths that lie in another of these paths.
     pub fn roots(&self) -> Vec<PathBuf> {
         let roots = self.ingest.options().roots.iter();
         roots.map(|root| root.path.clone()).collect()
@@ -515,7 +515,7 @@ fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOption
     }
 }
 
-/// Returns the folder as a scan sees it: absolute and without symbolic links, where it exists. A
+/// Returns the folder as a scan sees it: absolute and without symbolic links, if it exists. A
 /// relative path would exclude everything, since every path begins with the empty path.
 fn real(folder: &Path) -> Option<PathBuf> {
     let here = Path::new(".");

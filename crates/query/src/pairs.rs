@@ -3,8 +3,8 @@
 //! The question is made for scripts and for scoring: no threshold applies unless one is given.
 //!
 //! 1. Each text is read once (`prove::texts`). Texts with enough common shingles are compared.
-//!    Their real common content decides whether there is a row, and is its score. Data is read as
-//!    well: a text and data are paired by their words, and their measures count bytes.
+//!    Their real common content decides whether there is a row, and determines its score. Data is
+//!    read as well: a text and data are paired by their words, and their measures count bytes.
 //! 2. All other contents, and texts beyond the memory, are nominated by the index (`candidates`):
 //!    by one common chunk or two fingerprints. Contents that are not texts must share more than
 //!    unrelated ones do (`nominate::kinship`). Families of near-copies (`nominate::families`) count
@@ -74,7 +74,7 @@ pub fn pairs_to<R>(
     let limit = snapshot.boilerplate_limit();
     let (mut kept, wanted, mut stated) = keep(reader)?;
     if !request.text {
-        // No document is read, and the index may know their dates from another question.
+        // No document is read, but the index may know dates of documents from another question.
         stated.clear();
     }
     let among = texts_among(request, reader, &wanted)?;
@@ -112,7 +112,7 @@ pub fn pairs_to<R>(
     let were_read: Vec<bool> = (0..block.kept.len())
         .map(|place| texts.has(place))
         .collect();
-    // All texts together are most of a question's memory, and are no longer needed.
+    // All texts together take most of a question's memory, and are no longer needed.
     drop(texts);
     let prover = PairProver::new(reader, None).asked(request.unit.into());
     let budget = match request {
@@ -199,9 +199,8 @@ fn files_of(scoped: &ScopedFiles, contents: impl Iterator<Item = ContentId>) -> 
 }
 
 /// Returns the contents that can be compared: those of the files in scope, and their renditions.
-/// They are in the order of the first path that leads to each. So nothing depends on when a file
-/// was read. Empty files are left out. The result includes the dates that documents among them
-/// state.
+/// They are in the order of the first path that leads to each content. So nothing depends on when a
+/// file was read. Empty files are left out. Also returns the dates that documents state.
 fn keep(
     reader: ContentReader<'_>,
 ) -> Result<(Vec<StoredSketch>, Vec<WantedOfKind>, StatedDates), AskError> {

@@ -1,10 +1,10 @@
 //! Names the incomplete documents in the scope of a question ([`resemble_relate::unread`]).
 //!
-//! 1. Questions about bytes (`covered`, `dump`, `--no-text`, identical files) name none. Nor does a
-//!    comparison of two trees with the same contents.
+//! 1. Questions about bytes (`covered`, `dump`, `--no-text`, identical files) name no documents.
+//!    Nor does a comparison of two trees with the same contents.
 //! 2. Few contents have skipped parts, so all of them are checked against a scope. If the scope is
 //!    everything, only the first `DOCUMENTS` are looked up.
-//! 3. At most `DOCUMENTS` are named in one answer, then the rest is counted.
+//! 3. At most `DOCUMENTS` documents are named in one answer. The others are only counted.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ use resemble_relate::unread::error;
 const DOCUMENTS: usize = 1000;
 
 /// Returns the documents of a request's scope that could not be read in full. A comparison names
-/// its own, because it also works without an index.
+/// its incomplete documents itself, because it also works without an index.
 pub fn of_request(snapshot: &Snapshot, request: &Request) -> Result<Vec<SoftError>, AskError> {
     match request {
         Request::Find(find) if find.options.text => of_find(snapshot, find),

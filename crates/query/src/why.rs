@@ -191,8 +191,8 @@ impl Comparison {
     }
 
     /// Returns only the shared ranges, with their content. Each row has a line of a and the same
-    /// line of b. Of a long range, only [`ViewOptions::context`] rows at each end are shown; its
-    /// middle is folded.
+    /// line of b. A long range shows only [`ViewOptions::context`] rows at each end; its middle is
+    /// folded.
     pub fn matches(&self, options: &ViewOptions) -> View {
         columns::matches(self, options)
     }
@@ -217,7 +217,8 @@ fn by_sentences(text: &[u8]) -> Vec<u8> {
     lines
 }
 
-/// Compares like [`compare`], but documents by their texts. A path may lead into an archive.
+/// Does the same as [`compare`], but compares documents by their texts. A path may lead into an
+/// archive.
 pub fn compare_with_parts(
     a: &Path,
     b: &Path,
@@ -394,7 +395,7 @@ fn tables_of<'t>(a: &'t [u8], b: &'t [u8]) -> Option<(TableRows<'t>, TableRows<'
     TableRows::of(a).zip(TableRows::of(b))
 }
 
-/// Returns the only run of two equal files, which is all of each. Empty files have none.
+/// Returns the only common run of two equal files, which is the whole file. Empty files have none.
 fn whole(size: ByteLen) -> Vec<CommonRun> {
     let all = 0..size.0;
     let run = CommonRun {

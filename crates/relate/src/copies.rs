@@ -1,5 +1,5 @@
-//! Finds families of near-copies by indexed data, which needs few reads. Also selects two of
-//! several identical files to represent all of them.
+//! Finds families of near-copies. The indexed data decides about most pairs, so few contents are
+//! read. Also selects two of several identical files, which represent all of them.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -87,7 +87,8 @@ pub fn held_together(large: &[(u32, Vec<u32>)]) -> impl Iterator<Item = (usize, 
     })
 }
 
-/// The contents among which families are searched, with what decides about a pair.
+/// The contents among which families are searched, and the function that decides about doubtful
+/// pairs.
 struct KeptCopies<'a> {
     kept: &'a [StoredSketch],
     stop: &'a StopFlag,
@@ -107,15 +108,15 @@ impl NearCopies for KeptCopies<'_> {
     }
 }
 
-/// Returns the two of these files whose paths have the longest common ending. Among copies in two
-/// versions of a tree, these are a file and its other version.
+/// Returns the two of these files whose paths have the longest common ending. If the files are
+/// copies in two versions of a tree, these two are mostly the same file in both versions.
 pub fn named_alike<'a>(files: &[&'a ScopedFile]) -> Option<(&'a ScopedFile, &'a ScopedFile)> {
     let ending = |file: &&'a ScopedFile| {
         let names = file.path.components().rev();
         (names.collect::<Vec<Component<'a>>>(), *file)
     };
     let mut endings: Vec<_> = files.iter().map(ending).collect();
-    // Sorting makes the paths with the longest common ending neighbours.
+    // After sorting, the paths with the longest common ending are neighbours.
     endings.sort_by(|a, b| a.0.cmp(&b.0));
     let common = |a: &[Component<'_>], b: &[Component<'_>]| {
         let names = a.iter().zip(b);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// A store of findings. A command keeps them in its cache, the daemon in memory.
+/// A store of findings: the cache of a command, or the memory of the daemon.
 pub trait FindingsCache: Debug + Sync {
     /// Returns the findings stored under this name.
     fn get(&self, name: &str) -> Option<Arc<[u8]>>;
@@ -23,8 +23,8 @@ impl MemoryCache {
     /// The maximum number of comparisons whose findings are kept.
     const MOST: usize = 8;
 
-    /// The maximum number of bytes of all findings together. The pairs that `groups` nominates fit
-    /// for a million texts in families of eight, with 1.7 pairs per text.
+    /// The maximum number of bytes of all findings together. This is enough for the pairs that
+    /// `groups` nominates among a million texts in families of eight (1.7 pairs per text).
     pub const MOST_BYTES: usize = 64 << 20;
 }
 

@@ -1,9 +1,9 @@
 //! Finds the gaps of an answer: names that could not be checked, and names that a root leaves out.
 //!
 //! The index stores both kinds by their paths ([`resemble_index::Gap`]). So the daemon and the
-//! command find them in the same way for every question: every gap at or below the requested
-//! places. A pattern of `--exclude` removes gaps. A pattern of `--include` does not, since the
-//! contents of a directory in a gap are unknown.
+//! command find the same gaps for every question: those at or below the requested places. A pattern
+//! of `--exclude` removes gaps. A pattern of `--include` removes none, because the contents of a
+//! directory in a gap are unknown.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -39,7 +39,7 @@ impl AskedPlaces {
         Self::new(&scope.within, &scope.exclude)
     }
 
-    /// Returns the same places, or the roots if there are none.
+    /// Returns these places, or the roots if there are no places.
     #[must_use]
     pub fn or_roots(mut self, roots: &[PathBuf]) -> Self {
         if self.bases.is_empty() {
@@ -48,7 +48,8 @@ impl AskedPlaces {
         self
     }
 
-    /// Returns whether none of these places lies in a gap, so that the index may know them all.
+    /// Returns whether none of these places lies in a gap. Only then can the index know all of
+    /// them.
     ///
     /// # Errors
     ///
@@ -87,7 +88,7 @@ impl AskedPlaces {
         Ok(errors)
     }
 
-    /// Drops errors within these places whose names an exclude pattern matches.
+    /// Drops the errors of names in these places that match an exclude pattern.
     ///
     /// # Errors
     ///
@@ -165,8 +166,8 @@ pub fn is_kept(snapshot: &Snapshot, path: &Path) -> bool {
     }
 }
 
-/// Returns whether the rules admit a name, whatever its type. Patterns for directories match the
-/// names below them.
+/// Returns whether the rules admit a name, whatever its type. Patterns for directories also match
+/// the names in these directories.
 fn admit(rules: &[Rules], path: &Path) -> bool {
     rules.iter().any(|rules| {
         rules.base() == path
@@ -195,7 +196,7 @@ const fn word(rule: LeftOutRule) -> LeftOutWord {
 mod tests {
     use super::*;
 
-    /// Errors elsewhere are kept.
+    /// Errors outside of these places are kept.
     #[test]
     fn patterns_take_errors_away_within_what_was_asked_about() {
         let sides = ["/a", "/b"].map(|side| PathText::from(Path::new(side)));

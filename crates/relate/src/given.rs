@@ -6,9 +6,8 @@
 //! fails. So the counts of an implementation of [`ExternalPairs`] need not be trusted.
 //!
 //! If the engine's workers can read the files, they may have measured pairs by [`crate::listed`].
-//! Measures depend only on the two contents, so they are accepted as if they were measured here.
-//! One of [`CHECKED`] pairs is measured again if its files can be read. The measures must then be
-//! the same.
+//! Measures depend only on the two contents, so the engine's measures are accepted. One in
+//! [`CHECKED`] pairs is measured again if its files can be read. Both results must be the same.
 
 use std::error::Error;
 use std::fmt;
@@ -39,7 +38,7 @@ pub struct ExternalMeasures {
     pub of_both: Proven,
 }
 
-/// Of the pairs that the engine measured, one in this many is measured again.
+/// One in this many of the pairs that the engine measured is measured again.
 pub const CHECKED: u128 = 64;
 
 /// The numbers of pieces that two contents share.
@@ -59,8 +58,8 @@ pub trait ExternalPairs: fmt::Debug {
     /// Returns the engine's number for a content.
     fn name(&self, content: &ContentDigest) -> i64;
 
-    /// Returns the engine's limit. The engine left out each piece that is in more contents than
-    /// this.
+    /// Returns the engine's limit. The engine left out each piece that more contents than this
+    /// have.
     fn degree(&self) -> u64;
 
     /// Returns the candidate pairs in any order.
@@ -76,7 +75,7 @@ pub trait ExternalPairs: fmt::Debug {
 }
 
 /// Returns whether the candidates include every pair whose score is at least `min`. If `min` is
-/// `None`, returns true, because they include every pair that has a relation.
+/// `None`, returns true, because the candidates include every pair that has a relation.
 pub fn reaches(min: Option<Score>) -> bool {
     min.is_none_or(|min| min.get() >= Relation::PARTLY)
 }
@@ -88,8 +87,8 @@ pub enum ExternalError {
     /// The links cannot be read.
     #[error(transparent)]
     Read(Box<dyn Error + Send + Sync>),
-    /// The limit of the engine differs from that of the question, so the two left out different
-    /// pieces.
+    /// The limit of the engine differs from that of the question. So the engine and the question
+    /// left out different pieces.
     #[error(
         "the links leave out what more than {links} contents have, and the question what more than \
          {asked} have: give --degree {links}, or make the links again with --degree {asked}"

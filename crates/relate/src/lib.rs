@@ -4,23 +4,24 @@
 //! snapshot ─► scope ─► renditions ─► nominate ─► prove ─► judge
 //! ```
 //!
-//! * [`scope`]: the files that a question is about. Other files do not even count when the
-//!   frequency of a piece is computed;
+//! * [`scope`]: the files that a question is about. Only these files count when the frequency of a
+//!   piece is computed;
 //! * [`renditions`]: the contents by which a file is compared, and the places that have a content;
 //! * [`nominate`]: finds the pairs that have enough in common to be compared, by postings of the
 //!   index or of a block in memory;
 //! * [`prove`]: measures files by reading them, with the precautions of `resemble-scan`;
 //! * [`judge`]: estimates pairs, chooses the best match of two files, and chooses the files to
 //!   list;
-//! * [`join`]: all contents of a question by their common pieces. [`given`] and [`listed`]:
-//!   candidates and measures from another engine;
+//! * [`join`]: joins all contents of a question by their common pieces;
+//! * [`given`] and [`listed`]: candidates and measures from another engine;
 //! * [`siblings`]: members of one container that resemble each other;
-//! * [`gaps`], [`unread`] and [`findings`]: what an answer lacks, and what it keeps for the next;
+//! * [`gaps`] and [`unread`]: what an answer lacks;
+//! * [`findings`]: what a question stores for the next one;
 //! * [`sort`]: sorts data that do not fit into memory.
 //!
 //! This crate has no verb, no request and no printer: `resemble-query` asks questions and makes
-//! rows from the results. Of `resemble-proto` it uses only values: paths, shares, patterns and read
-//! errors (docs/decisions/0011-one-engine-for-pairs.md).
+//! rows from the results. It uses only the values of `resemble-proto`: paths, shares, patterns and
+//! read errors (docs/decisions/0011-one-engine-for-pairs.md).
 #![forbid(unsafe_code)]
 
 mod ask;

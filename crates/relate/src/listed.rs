@@ -42,8 +42,8 @@ pub struct ListedFile {
 #[derive(Debug)]
 pub struct ListedProver {
     ready: Mutex<Recent<ContentDigest, Option<Arc<Provable>>>>,
-    /// Held while a content of more than [`LARGE`] bytes is read, so that only one such content is
-    /// read at a time.
+    /// This lock is held while a content of more than [`LARGE`] bytes is read. So only one such
+    /// content is read at a time.
     large: Mutex<()>,
 }
 

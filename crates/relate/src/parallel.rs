@@ -14,8 +14,8 @@ const BLOCK: usize = 32;
 /// The maximum number of threads. More threads would only wait for memory.
 const MOST: usize = 8;
 
-/// Returns the number of worker threads. The system is asked only once, because it reads half a
-/// dozen files for the answer, which takes 2 % of the time of a listing.
+/// Returns the number of worker threads. The system is asked only once, because its answer takes 2
+/// % of the time of a listing: it reads half a dozen files.
 pub fn threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(|| {
@@ -186,14 +186,14 @@ impl Steps {
 }
 
 thread_local! {
-    /// Receives the progress of the question that this thread asks. Because it is here, it need not
-    /// be a parameter of every function. A step within a step reports nothing.
+    /// Receives the progress of the question that this thread asks. Because it is thread-local,
+    /// functions need no parameter for it. A step within a step reports nothing.
     static WATCHED: RefCell<Option<Arc<Steps>>> = const { RefCell::new(None) };
     /// The name of the steps that this thread begins.
     static DOING: Cell<&'static str> = const { Cell::new("comparing") };
 }
 
-/// Calls `work` and returns its result. The steps that it begins get this name, which is for
+/// Calls `work` and returns its result. The steps that `work` begins get this name, which is for
 /// people.
 pub fn named<T>(doing: &'static str, work: impl FnOnce() -> T) -> T {
     let before = DOING.replace(doing);
@@ -290,7 +290,7 @@ pub struct Tasks<T> {
 #[derive(Debug)]
 struct TaskStack<T> {
     tasks: Vec<T>,
-    /// The number of tasks that were taken and are not done.
+    /// The number of tasks that were taken and are not yet done.
     busy: usize,
 }
 
@@ -354,7 +354,7 @@ impl<T: Send> Tasks<T> {
         done
     }
 
-    /// Waits at most this long for the end of all tasks. Returns whether some are left.
+    /// Waits at most this long for the end of all tasks. Returns whether some tasks are left.
     fn wait(&self, at_most: Duration) -> bool {
         let is_done = |stack: &TaskStack<T>| stack.tasks.is_empty() && stack.busy == 0;
         let mut stack = self.stack.lock();

@@ -36,8 +36,8 @@ pub struct ScopedFile {
     pub mtime: i64,
 }
 
-/// Returns whether `scope` includes everything that the index has, and everything was read. A
-/// question about such a scope needs no list of files.
+/// Returns whether `scope` includes everything that the index has, and whether all of it was read.
+/// A question about such a scope needs no list of files.
 pub fn is_everything(snapshot: &Snapshot, scope: &Scope) -> Result<bool, ReadError> {
     let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
     if !is_plain || snapshot.is_partial() {
@@ -371,7 +371,7 @@ fn rows(
     Ok(parts.into_iter().flatten().collect())
 }
 
-/// The files by their contents. It takes only a few bytes per file, because there may be millions
+/// Finds files by their contents. It takes only a few bytes per file, because there may be millions
 /// of files.
 #[derive(Debug, Default)]
 struct ByContent {

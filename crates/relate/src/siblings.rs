@@ -6,12 +6,12 @@
 //! time:
 //!
 //! 1. **Members.** The direct members of a container are compared with each other, each by its
-//!    usual content: a mail with attachments by all that it holds. The members of an inner archive
-//!    are compared only with each other. Equal members count once.
-//! 2. **Nomination** by the index data of their contents ([`PostingBlock`]). A container without
-//!    related members is never opened.
-//! 3. **Proof.** The container is taken apart once for all its pairs (`OpenedContainer`). Members
-//!    that cannot be read keep their estimates, if both are compared by one content.
+//!    usual content. A mail with attachments is compared by all that it holds. The members of an
+//!    inner archive are compared only with each other. Equal members count once.
+//! 2. **Nomination.** Index data of the members' contents nominate pairs ([`PostingBlock`]). A
+//!    container without related members is never opened.
+//! 3. **Proof.** The container is taken apart once for all its pairs (`OpenedContainer`). A pair
+//!    that cannot be read keeps its estimate, if each of its members is compared by one content.
 //!
 //! No pair is reported twice, even if it occurs in two containers, or if both members are also
 //! files of the question.
@@ -50,8 +50,8 @@ mod opened;
 use layout::{MemberLayout, MemberSide, containers_in};
 use opened::{OpenedContainer, ReadyMember};
 
-/// If more members than this hold one content, they are compared with the first of them only, and
-/// only this many of them with other members.
+/// If more members than this hold one content, only the first of them is compared with all the
+/// others that hold it. Only this many of them are compared with other members.
 const MOST_OF_ONE_CONTENT: usize = 48;
 
 /// The options of a comparison of members.
@@ -59,7 +59,7 @@ const MOST_OF_ONE_CONTENT: usize = 48;
 pub struct SiblingTerms {
     /// The unit in which figures are measured.
     pub unit: Unit,
-    /// Pairs that share fewer bytes are not related.
+    /// The minimum number of shared bytes of two related members.
     pub min_shared: ByteLen,
 }
 
@@ -69,10 +69,10 @@ pub struct Siblings<'a> {
     snapshot: &'a Snapshot,
     scoped: &'a ScopedFiles,
     renditions: &'a RenditionOwners,
-    /// Takes containers apart; without it all figures are estimates.
+    /// Takes containers apart. Without it all figures are estimates.
     part_reader: Option<&'a dyn PartReader>,
     terms: SiblingTerms,
-    /// Bytes that may still be read.
+    /// The number of bytes that may still be read.
     left: u64,
     /// The pairs of contents that already have a row.
     found: HashSet<(ContentId, ContentId)>,
@@ -109,7 +109,7 @@ pub struct SiblingPair {
     pub a: u32,
     /// The index of the other member.
     pub b: u32,
-    /// What both have in common.
+    /// What both members have in common.
     pub found: Match,
 }
 

@@ -17,7 +17,7 @@ use scratch::Scratch;
 
 pub mod scratch;
 
-/// The bound of memory.
+/// The maximum number of bytes of memory. `None` means that memory is not bounded.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryBudget(pub Option<u64>);
 
@@ -25,7 +25,7 @@ impl MemoryBudget {
     /// With less memory than this, the scratch files would consist of very many tiny pieces.
     const LEAST: u64 = 1 << 20;
 
-    /// Returns the bound for a memory in bytes. `None`: memory is not bounded.
+    /// Returns the budget of this many bytes. `None` means that memory is not bounded.
     pub fn of(memory: Option<u64>) -> Self {
         Self(memory.map(|bytes| bytes.max(Self::LEAST)))
     }
@@ -81,8 +81,8 @@ impl Record for u32 {
 /// The number of records of a run if the memory is not limited.
 const UNBOUNDED_RUN: usize = 1 << 20;
 
-/// The minimum number of records of a run, even if the memory limit is lower. There would be too
-/// many shorter runs: merging them takes more memory than they save.
+/// The minimum number of records of a run, even if the memory limit is lower. Shorter runs would be
+/// too many: merging them takes more memory than they save.
 const LEAST_RUN: usize = 1 << 10;
 
 /// The number of bytes that are read or written at once for each run.

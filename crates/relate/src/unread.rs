@@ -4,7 +4,7 @@
 //!
 //! 1. A part that should have been read is an error: the answer may lack matches.
 //! 2. A part that is left out on purpose (hidden text) is reported as well, but is no error.
-//! 3. At most `REASONS` are named for one document, then the rest is counted.
+//! 3. At most `REASONS` reasons are named for one document. The other parts are only counted.
 
 use std::io;
 use std::path::Path;
@@ -54,8 +54,8 @@ pub fn error(path: &Path, mut skipped: Vec<SkippedPart>) -> Option<SoftError> {
     })
 }
 
-/// Takes the file at a path apart and returns the parts of it that could not be read. If the path
-/// leads to a member, only the member's parts are returned. `name` is the path in the message.
+/// Takes the file at a path apart and returns the error for the parts that could not be read. If
+/// the path leads to a member, only the member's parts count. `name` is the path in the message.
 pub fn of_path(path: &Path, name: &Path, part_reader: &dyn PartReader) -> Option<SoftError> {
     let (file, member) = way(path);
     let skipped = OpenedFile::of(file).ok()?.skipped(part_reader).ok()?;

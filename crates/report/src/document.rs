@@ -15,7 +15,7 @@ use crate::evidence::Evidence;
 /// A document to be printed as a report.
 #[derive(Clone, Copy, Debug)]
 pub enum Report<'a> {
-    /// Two directories by content.
+    /// A comparison of two directories by content.
     Compare(&'a CompareDocument),
     /// The coverage of a directory by others.
     Covered(&'a CoveredDocument),
@@ -36,13 +36,13 @@ pub struct Extras<'a> {
     pub folders: Option<&'a DirsDocument>,
     /// Pairs of files, with their texts side by side.
     pub evidence: Vec<Evidence>,
-    /// For a page of `groups`: the paths of identical files that have hard links, each with its
-    /// number of names. `None` if the files were not looked at.
+    /// For a page of `groups`: identical files that have hard links, each with its path and the
+    /// number of its names. `None` if the files were not looked at.
     pub links: Option<Vec<(PathText, u64)>>,
     /// The directory from which relative names start. Without it, names on the page are no
     /// hyperlinks.
     pub base: Option<PathText>,
-    /// The path of the saved report that this one is made from.
+    /// The path of the saved report that this report is made from.
     pub saved: Option<&'a Path>,
 }
 

@@ -20,16 +20,16 @@ pub struct Evidence {
     /// The path of one file, as the report names it.
     #[serde(flatten, with = "fields::a")]
     pub a: PathText,
-    /// The other.
+    /// The path of the other file, as the report names it.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
     /// The share of `a` that is in `b`, as the report has it.
     pub a_in_b: Fraction,
     /// The share of `b` that is in `a`, as the report has it.
     pub b_in_a: Fraction,
-    /// Bytes of the smaller file in common runs; for an estimate the proven ones.
+    /// Bytes of the smaller file in common runs; for an estimate, the proven bytes.
     pub shared_bytes: u64,
-    /// True if these figures are estimates. In JSON only if true.
+    /// True if these figures are estimates. JSON omits the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
     /// True if the rows are lines of text, false for rows of bytes with their offsets.
@@ -60,7 +60,7 @@ pub enum Half {
     },
 }
 
-/// The present content of two files, for the fields of an [`Evidence`] that are read from them.
+/// The present content of two files, for the fields of an [`Evidence`] that show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideBySide {
     /// See [`Evidence::text`].
@@ -88,7 +88,8 @@ struct Pair<'a> {
 /// Returns the best `count` links of a report of `groups`, but at most three of each cluster.
 pub fn of_groups(document: &GroupsDocument, count: usize, show: Show<'_>) -> Vec<Evidence> {
     let links = document.body.clusters.iter().flat_map(|cluster| {
-        // A large cluster has at most three links here. They are enough to show what it shares.
+        // A large cluster has at most three links here. Three are enough to show what the cluster
+        // shares.
         cluster.links.iter().take(3).map(|link| Pair {
             a: &link.a,
             b: &link.b,

@@ -27,11 +27,11 @@ pub(crate) struct ReportHeader {
     pub title: String,
     /// The directories and files that the report is about, as they were named.
     pub about: String,
-    /// The answer in a sentence, and true if it is a positive one.
+    /// The answer in a sentence, and true if the answer is positive.
     pub verdict: Option<(bool, String)>,
     /// The totals. Each is a figure with a name for the things that it counts.
     pub figures: Vec<(String, String)>,
-    /// Warnings about what the answer leaves out or may be wrong about. Each is a sentence.
+    /// Warnings about gaps and possible errors of the answer. Each is a sentence.
     pub warnings: Vec<String>,
     /// Facts about how the answer was made. Each entry is a sentence.
     pub notes: Vec<String>,
@@ -79,7 +79,7 @@ fn plural(count: u64, one: &str, many: &str) -> String {
     )
 }
 
-/// Makes a sentence of a note: it gets a capital letter and a full stop.
+/// Makes a sentence of a note by adding a capital letter and a full stop.
 fn sentence(note: &str) -> String {
     let note = harmless(note);
     let mut chars = note.chars();

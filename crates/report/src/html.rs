@@ -1,4 +1,4 @@
-//! One self-contained page.
+//! Writes a report as one self-contained page.
 //!
 //! The page has its documents as JSON, a script that shows them (`html/*.js`, joined to one scope)
 //! and a style sheet (`page.css`). For readers without scripts, it has the first rows as plain
@@ -7,7 +7,7 @@
 //! 1. **Three things protect the page from hostile names.** JSON is in data blocks that no byte of
 //!    a name can end (`Shielded`). The script puts names into the page only as text nodes. The
 //!    content security policy allows only the one script, by its hash.
-//! 2. **The document in the page is the document.** Its bytes are those of `--format json`, except
+//! 2. **The page has the JSON of the document.** Its bytes are those of `--format json`, except
 //!    that some characters are written as `\u003c`. So a page can be read back ([`crate::saved`]).
 //!    The last line is a comment with the digest of everything before it
 //!    ([`resemble_proto::seal`]).
@@ -358,7 +358,7 @@ impl Owned {
 }
 
 /// Shortens the lists of a report to at most `limit` rows. Returns the report and a sentence about
-/// the lost rows, or `None` if no list is longer.
+/// the lost rows, or `None` if no list is longer than that.
 fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
     let mut lost = 0;
     let mut shorten = |length: usize| {
@@ -444,8 +444,8 @@ fn shorter<B: Body + Clone>(
     Some(copy)
 }
 
-/// Returns how many items of these sizes fit into `limit`, taken in their order. The first item
-/// counts even if it does not fit.
+/// Returns how many items of these sizes fit into `limit`, if they are taken in order. The first
+/// item counts even if it does not fit.
 fn fit(sizes: impl Iterator<Item = usize>, limit: usize) -> usize {
     let mut room = limit;
     let mut count = 0;

@@ -45,8 +45,8 @@ pub(crate) fn files_and_bytes(files: u64, bytes: u64) -> String {
     format!("{}, {}", counted(files, "file"), human_size(bytes))
 }
 
-/// Describes how many of the bytes that files have more than once are in blocks that the files
-/// share already. Removing those frees nothing. Returns an empty text for 0 bytes.
+/// Describes how many duplicate bytes are in blocks that the files share already. Removing such
+/// bytes frees no space. Returns an empty text for 0 bytes.
 pub(crate) fn shared_blocks(bytes: u64) -> String {
     if bytes == 0 {
         return String::new();
@@ -61,7 +61,7 @@ pub(crate) fn tenths_of_percent(part: u64, whole: u64) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// Formats the day of a time in seconds since 1970: `2026-09-01`, or `-` for a time before that.
+/// Formats the day of a time in seconds since 1970: `2026-09-01`, or `-` for a time before 1970.
 pub fn day(seconds: i64) -> String {
     match u64::try_from(seconds) {
         Ok(seconds) => utc(seconds).split('T').next().unwrap_or("-").to_owned(),

@@ -75,12 +75,12 @@ pub struct Cell {
 /// The treatment of a cell that is too wide for its line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Overflow {
-    /// The cell is placed below the others, unbroken.
+    /// The cell is placed below the other cells, unbroken.
     #[default]
     Below,
-    /// The cell is placed below the others, and its words are wrapped.
+    /// The cell is placed below the other cells, and its words are wrapped.
     Wraps,
-    /// Its middle is left out.
+    /// The middle of the cell is left out.
     Shortens,
 }
 
@@ -160,7 +160,7 @@ impl Cell {
     }
 
     /// Shortens the text to this many columns. If it has two names, each gets half of the columns.
-    /// If one needs fewer, the other gets the rest.
+    /// If one name needs fewer columns, the other name gets the rest.
     fn shortened(&self, columns: usize) -> Vec<u8> {
         if self.between.is_empty() {
             return shortened(&self.text, columns);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::quote::{harmless, quoted};
 use crate::rows::percent_text;
 
-/// A file that is a near-copy of another one.
+/// A file that is a near-copy of another file.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckRow {
@@ -60,7 +60,7 @@ pub struct CheckParameters {
 }
 
 impl CheckRow {
-    /// Makes the row of a found file. Its score is the one without boilerplate, if there is one.
+    /// Makes the row of a found file. Its score is the discounted score, if the file has one.
     pub fn of(found: FindRow) -> Self {
         let discounted = found.discount.discounted;
         let score = if discounted.is_none() {

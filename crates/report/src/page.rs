@@ -1,5 +1,5 @@
-//! Writes a report of sections with text, tables and plots: one page of Markdown, and separate
-//! files for tables and plots.
+//! Writes a report of sections with text, tables and plots. The report is one page of Markdown,
+//! with separate files for tables and plots.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub trait Drawing {
     /// Returns the name of the plot's files, without the suffix.
     fn name(&self) -> &str;
 
-    /// Returns the title above it.
+    /// Returns the title above the plot.
     fn title(&self) -> &str;
 
     /// Returns the plot as an SVG file.

@@ -6,11 +6,11 @@
 //!
 //! 1. **Dry by default.** The script only prints its steps. It carries them out with `--do-it`.
 //! 2. **Nothing is trusted.** The script checks the files again before each step. They must be
-//!    regular files. Links are not followed, and neither is a folder that has been replaced by a
-//!    link. Device, inode, size and time of last status change (to the nanosecond) must be the
-//!    same, and the bytes are compared. If a check fails, the step is skipped and counted.
-//! 3. **One copy always stays.** No step of the plan changes the file that stays. A step that finds
-//!    it changed does nothing.
+//!    regular files. Links are not followed, even if a link has replaced a folder. Device, inode,
+//!    size and time of last status change (to the nanosecond) must be the same, and the bytes are
+//!    compared. If a check fails, the step is skipped and counted.
+//! 3. **One copy always stays.** No step of the plan changes the file that stays. If that file has
+//!    changed, a step does nothing.
 //! 4. **All or nothing.** A new entry gets a temporary name in the same folder and is renamed after
 //!    a last check. Nothing is overwritten except a copy that becomes a link.
 //! 5. **Each step is logged** before and after, with the identities of its files. A second run
@@ -64,7 +64,7 @@ pub enum Treatment {
     Symlink,
     /// A copy becomes a hard link, that is, another name of the file that stays.
     Hardlink,
-    /// A copy becomes a separate file that shares its blocks with the one that stays.
+    /// A copy becomes a separate file that shares its blocks with the file that stays.
     Reflink,
     /// A copy is moved to the trash of its file system.
     Trash,
@@ -80,7 +80,7 @@ pub enum Treatment {
 }
 
 impl Treatment {
-    /// Returns the word for it on the command line and in the script.
+    /// Returns the word for the treatment on the command line and in the script.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Symlink => "symlink",
@@ -137,7 +137,7 @@ pub struct Plan {
     entries: Vec<Entry>,
     /// For each root, the folder to which its files are moved or copied.
     folders: HashMap<PathBuf, PathBuf>,
-    /// The paths to which files are moved or copied. No two files may have the same.
+    /// The paths to which files are moved or copied. No two files may have the same path.
     targets: HashSet<PathBuf>,
 }
 
@@ -185,8 +185,8 @@ enum PlanStep {
 /// A function that returns the present state of a file, or the reason why it cannot be in a plan.
 pub type Look<'a> = &'a dyn Fn(&Path) -> Result<FileState, String>;
 
-/// A function that returns all names of a file that the plan may treat. It may return none if the
-/// file has only one.
+/// A function that returns all names of a file that the plan may treat. It may return no name if
+/// the file has only one name.
 pub type NamesOf<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
 
 /// The inputs of a plan in addition to its report.
@@ -194,9 +194,9 @@ pub type NamesOf<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
 pub struct Means<'a> {
     /// The treatment of the files.
     pub kind: Treatment,
-    /// The rules that choose the copy that stays, in the order in which they count. If they do not
-    /// decide, the copy with the most hard links stays, then the oldest, then the one whose path
-    /// sorts first.
+    /// The rules that choose the copy that stays, in the order in which they count. If the rules do
+    /// not decide, the copy with the most hard links stays. Of several such copies, the oldest
+    /// stays, and then the copy whose path sorts first.
     pub rules: Vec<KeepRule>,
     /// The latest valid date, in seconds since 1970. A later date is in the future and counts as
     /// unknown.
@@ -205,14 +205,14 @@ pub struct Means<'a> {
     pub roots: Vec<PathBuf>,
     /// Returns the present state of a file.
     pub look: Look<'a>,
-    /// Returns the path of a file of a catalogue as it is in the script, where `@` means the top of
+    /// Returns the path that a file of a catalogue has in the script. There `@` means the top of
     /// the catalogue's disk. Returns `None` for all other files.
     pub away: &'a dyn Fn(&Path) -> Option<PathBuf>,
     /// Returns all names of a file that the plan may treat.
     pub names: NamesOf<'a>,
     /// Returns whether two files on one device share all their blocks.
     pub share_blocks: &'a dyn Fn(&Path, &Path) -> bool,
-    /// If set, near copies are treated, too, if the file that stays supersedes them.
+    /// If set, the plan also treats near copies that the file that stays supersedes.
     pub superseded: Option<Superseding<'a>>,
 }
 
@@ -249,7 +249,7 @@ impl Plan {
     }
 
     /// Returns the present state of a file of the answer. Returns `None` if the file cannot be in a
-    /// plan, or has changed so that the answer no longer applies to it.
+    /// plan. Also returns `None` if a change of the file has made the answer invalid.
     fn found(
         &mut self,
         path: &PathText,
@@ -349,7 +349,7 @@ impl Plan {
                 .push(copy.path.clone());
         }
         for (keep, copy) in pairs {
-            // All names of a file are treated together, at the place of the first of them.
+            // All names of a file are treated together, at the place of the first name.
             if let Some(names) = names.remove(&copy.file()) {
                 plan.pool(&keep, &copy, names, means, None);
             }
@@ -504,8 +504,8 @@ impl Plan {
         }
     }
 
-    /// Returns the number of steps, without those that remove empty folders, and the number of
-    /// bytes that the steps free, move or copy.
+    /// Returns the number of steps and the number of bytes that they free, move or copy. Steps that
+    /// remove empty folders do not count.
     pub fn gain(&self) -> (u64, u64) {
         let steps = self.steps().filter_map(|step| match step {
             PlanStep::Treat { copy, twin, .. } => {
@@ -587,8 +587,8 @@ pub fn spelled(path: &Path) -> String {
     script::for_printf(path.as_os_str().as_bytes())
 }
 
-/// Returns the directory that an argument names after this prefix, such as `in:`. It need not be
-/// UTF-8.
+/// Returns the directory that an argument names after this prefix, such as `in:`. The argument need
+/// not be UTF-8.
 fn dir_after(text: &OsStr, prefix: &str) -> Option<PathBuf> {
     let dir = text.as_bytes().strip_prefix(prefix.as_bytes())?;
     (!dir.is_empty()).then(|| OsStr::from_bytes(dir).into())

@@ -121,7 +121,7 @@ pub fn word(relation: Option<Relation>) -> &'static str {
 }
 
 /// Returns the cells that `-v` adds: both containments and the number of shared bytes. For an
-/// estimate, these are the proven ones, so the text says `at least`.
+/// estimate, only the proven bytes are counted, so the text says `at least`.
 fn details(
     (a_in_b, b_in_a): (Fraction, Fraction),
     shared: u64,
@@ -147,8 +147,8 @@ fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
     Some(Cell::prose(format!("({reason})"), Tint::Faint))
 }
 
-/// Returns the mark of the newest version. `by` is the date that makes it the newest, if its
-/// document states one.
+/// Returns the mark of the newest version. `by` is the date that the document states, if that date
+/// makes the version the newest.
 pub(crate) fn newest_mark(by: Option<&StatedDate>) -> String {
     by.map_or("newest".to_owned(), |date| {
         format!("newest by {}", harmless(&date.source))
@@ -166,7 +166,7 @@ pub(crate) fn stated(style: TextStyle, date: &StatedDate) -> Cell {
 }
 
 /// Returns when a content was first seen. The path at that time is added if it differs from the
-/// present one.
+/// present path.
 fn first_seen(style: TextStyle, first: Option<&FirstSeen>, now: &PathText) -> Option<Cell> {
     let first = first?;
     let when = Cell::left(format!("first seen {}", style.day(first.time)), Tint::Faint);
@@ -401,7 +401,7 @@ impl Row for OrderRow {
 /// has all of them.
 const NAMED: usize = 3;
 
-/// Returns the scan rules of a root, in a few words each.
+/// Returns the scan rules of a root, each in a few words.
 pub fn rules_in_words(rules: &RootRules) -> Vec<String> {
     let mut words = Vec::new();
     if rules.ignore {

@@ -5,8 +5,8 @@
 //!
 //! 1. A saved report is the output of `--format json`, or a page, which contains the same bytes.
 //! 2. Figures that follow from the rows are counted again: sets, overhead, clusters, links. All
-//!    others stay those of the whole answer: files read, bytes of a comparison, whether a directory
-//!    is covered.
+//!    other figures stay those of the whole answer: files read, bytes of a comparison, whether a
+//!    directory is covered.
 //! 3. A cluster that loses members or links is grouped again by the same rules. All members of a
 //!    container are kept or removed with it.
 //! 4. A report ends with a digest ([`resemble_proto::seal`]). It is refused if the digest is
@@ -51,7 +51,7 @@ pub struct Saved<B: Body> {
     pub folders: Option<DirsDocument>,
     /// Pairs of files, with their texts side by side, if the page has them.
     pub evidence: Vec<Evidence>,
-    /// Paths of the identical files that have hard links, each with its number of names, if the
+    /// Paths of the identical files that have hard links, each with the number of its names, if the
     /// page has them.
     pub links: Option<Vec<(PathText, u64)>>,
     /// The directory from which relative names start, if the page names it.
@@ -61,18 +61,18 @@ pub struct Saved<B: Body> {
 /// The parts of a saved report that are kept. A field that is absent or empty keeps everything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picked {
-    /// Keeps files that match one of these patterns, which are those of .gitignore.
+    /// Keeps files that match one of these patterns. They have the syntax of .gitignore.
     pub include: Vec<String>,
     /// Drops files that match one of these patterns.
     pub exclude: Vec<String>,
     /// The least score of a row, which is its larger containment.
     pub min: Option<Fraction>,
-    /// The least number of shared bytes of a row. Identical files and the same text are always
-    /// kept.
+    /// The least number of shared bytes of a row. Rows of files with the same bytes or the same
+    /// text are always kept.
     pub min_shared: Option<u64>,
     /// The least size of a file.
     pub min_size: Option<u64>,
-    /// Keeps only this many rows, the first ones.
+    /// Keeps only this many rows, from the first on.
     pub top: Option<u64>,
     /// Keeps only these classes of a comparison.
     pub classes: Vec<CompareClass>,
@@ -81,7 +81,7 @@ pub struct Picked {
 }
 
 impl Picked {
-    /// Returns whether rows are removed by anything else than `top` and `only`.
+    /// Returns whether anything except `top` and `only` removes rows.
     fn is_filter(&self) -> bool {
         let (top, only) = (self.top, self.only);
         *self
@@ -117,8 +117,8 @@ struct PageExtra {
 /// begins with the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedError {
-    /// The file is not a report: a letter, an archive, a workbook, or a page or JSON of another
-    /// program.
+    /// The file is no saved report. It may be a letter, an archive or a workbook. It may also be a
+    /// page or JSON of another program.
     #[error(
         "is not a saved report of resemble; `resemble {verb} … -o FILE` with --format json or html \
          makes one"
@@ -206,8 +206,8 @@ impl<B: SavedBody> Saved<B> {
     }
 }
 
-/// Returns the data block of a page that has this id. It ends at the next `</script>`, because the
-/// data contain no `<`.
+/// Returns the data block with this id of a page. The block ends at the next `</script>`, because
+/// the data contain no `<`.
 fn block<'a>(page: &'a [u8], id: &str) -> Option<&'a [u8]> {
     let open = format!("<script type=\"application/json\" id=\"{id}\">");
     let at = find(page, open.as_bytes())? + open.len();
@@ -235,8 +235,8 @@ fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
     let known: Envelope<'_> = match serde_json::from_slice(bytes) {
         Ok(known) => known,
         Err(error) if error.is_data() => return Err(not_saved::<B>()),
-        // The first line is a complete object and the second line begins another one. So the file
-        // has JSON lines.
+        // The first line is a complete object and the second line begins another object. So the
+        // file has JSON lines.
         Err(error) if error.is_syntax() && error.line() == 2 && error.column() == 1 => {
             return Err(SavedError::Lines);
         }
@@ -267,8 +267,8 @@ fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
 /// Decides which files are kept, by their paths.
 struct Names {
     patterns: Patterns,
-    /// The directories that the question named. Patterns match the paths below these, as in the
-    /// question.
+    /// The directories that the question named. Patterns match the paths below these directories,
+    /// as in the question.
     roots: Vec<PathText>,
 }
 
@@ -326,8 +326,8 @@ fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     }
 }
 
-/// Returns whether the shares of a row, and its shared bytes, are enough. As in an answer, the same
-/// text needs no number of shared bytes (`None`).
+/// Returns whether the shares of a row, and its shared bytes, are enough. As in an answer, files
+/// with the same text need no number of shared bytes (`None`).
 fn has_enough(picked: &Picked, a_in_b: Fraction, b_in_a: Fraction, shared: Option<u64>) -> bool {
     let least = picked.min_shared.zip(shared);
     picked.min.is_none_or(|min| a_in_b.max(b_in_a) >= min)
@@ -340,7 +340,7 @@ fn cut<T>(rows: &mut Vec<T>, top: Option<u64>) {
     }
 }
 
-/// Keeps the errors of kept names. A name with an error may be that of a folder.
+/// Keeps the errors of kept names. Such a name may also be that of a folder.
 fn pick_errors(errors: &mut Vec<SoftError>, names: &Names) {
     errors.retain(|error| names.admit(&error.path) && names.admit_folder(&error.path));
 }
@@ -500,8 +500,8 @@ pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> Result<()
     Ok(())
 }
 
-/// Filters a report of `covered`. The statement whether the directory can be deleted is not
-/// computed again: it stays that about all files.
+/// Filters a report of `covered`. The statement whether the directory can be deleted stays as it
+/// is, because it is about all files.
 ///
 /// # Errors
 ///
@@ -525,7 +525,8 @@ pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> Result<(), 
         let keep =
             |path: &PathText, size| size >= picked.min_size.unwrap_or(0) && names.admit(path);
         // The report does not have the sizes of near copies, so they cannot be filtered by size.
-        // But each also has a row among the missing files, and is kept if that row is.
+        // But each near copy also has a row among the missing files. It is kept if that row is
+        // kept.
         body.missing.retain(|row| keep(&row.path, row.size));
         let stays: HashSet<&PathText> = body.missing.iter().map(|row| &row.path).collect();
         body.near.retain(|row| stays.contains(&row.path));

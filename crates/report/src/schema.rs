@@ -1,9 +1,9 @@
 //! Defines the columns of the rows of reports.
 //!
 //! A report is a few lists of rows. Its tables and its worksheets have the same columns, with one
-//! exception: a worksheet leaves a cell empty if it would repeat the value above. Such a column is
-//! defined twice: with a name for tables and with a title for worksheets. The columns of `find` and
-//! `pairs`, which are also printed as lists, are in [`crate::rows`].
+//! exception. A worksheet leaves a cell empty if it would repeat the value above. A column with
+//! such cells is defined twice: with a name for tables and with a title for worksheets. The columns
+//! of `find` and `pairs`, which are also printed as lists, are in [`crate::rows`].
 
 use resemble_core::Relation;
 use resemble_proto::message::{

@@ -2,7 +2,7 @@
 //!
 //! Broder et al. 1997 (section 6) propose to use clusters in this way. The summary shows how often
 //! documents change, how much, how they move, and how long they live. Each sweep is compared with
-//! the next one. A file is followed through edits and moves, so its life continues under another
+//! the next sweep. A file is followed through edits and moves, so its life continues under its new
 //! name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -99,7 +99,7 @@ impl Summary {
         }
     }
 
-    /// Adds the comparison of the last sweep with the next one. The comparison must have all its
+    /// Adds the comparison of the last sweep with the next sweep. The comparison must have all its
     /// rows.
     pub fn take(&mut self, comparison: &Comparison) {
         let at = self.steps.len();

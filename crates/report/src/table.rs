@@ -5,10 +5,10 @@
 //! these columns.
 //!
 //! * TSV has no header row. In names, tab, newline and backslash are written `\t`, `\n`, `\\`. Many
-//!   readers treat a line that starts with `#` as a comment. So a relative name that starts with it
-//!   is prefixed with `./`, which names the same file.
+//!   readers treat a line that starts with `#` as a comment. So a relative name that starts with
+//!   `#` is prefixed with `./`, which names the same file.
 //! * CSV has a header row. Fields are quoted as in RFC 4180; lines end with a newline alone, as
-//!   every Unix program expects.
+//!   Unix programs expect.
 //!
 //! In both formats, names are bytes: a name that is not UTF-8 is written unchanged.
 
@@ -36,7 +36,8 @@ pub enum Field<'a> {
     Share(Fraction, bool),
     /// Yes or no, with a word. A worksheet shows the word for yes and nothing for no.
     Flag(bool, &'static str),
-    /// Ranges such as `0-1234 5000-6000`. Each has its first byte and the byte after its last.
+    /// Ranges such as `0-1234 5000-6000`. Each is the offset of its first byte and the offset after
+    /// its last byte.
     Ranges(&'a [[u64; 2]]),
     /// An unrounded number.
     Real(f64),
@@ -79,7 +80,7 @@ pub const fn blank() -> Field<'static> {
     Field::Nothing
 }
 
-/// Returns the field of a yes or no. A worksheet has no word for it.
+/// Returns the field of a yes or no. A worksheet has no word for the value.
 pub const fn yes(yes: bool) -> Field<'static> {
     Field::Flag(yes, "")
 }
@@ -262,7 +263,8 @@ pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -
     out.write_all(&[end])
 }
 
-/// Formats ranges as `0-1234 5000-6000`. Each has its first byte and the byte after its last.
+/// Formats ranges as `0-1234 5000-6000`. Each is the offset of its first byte and the offset after
+/// its last byte.
 pub(crate) fn in_words(ranges: &[[u64; 2]]) -> String {
     let mut text = String::new();
     for [from, to] in ranges {

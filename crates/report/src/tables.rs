@@ -1,8 +1,8 @@
 //! Writes reports as tables: one table for each verb (CSV, TSV), and the lists of `fdupes`.
 //!
 //! A report of several lists is one table, too, because a file has only one header row. The first
-//! column names the list that a row belongs to. Columns that this list does not have stay empty.
-//! Readers identify columns by position, so a new column is added at the end.
+//! column names the list that a row belongs to. Columns that the named list does not have stay
+//! empty. Readers identify columns by position, so a new column is added at the end.
 
 use std::io::{self, Write};
 
@@ -44,8 +44,8 @@ struct JoinedTable<'a> {
     header: &'static str,
 }
 
-/// One of the lists in a table. It has the word for its rows, and for each column of the table the
-/// position of that column in the list.
+/// One of the lists in a table. It has the word for its rows. For each column of the table, it has
+/// the position of that column in the list.
 struct JoinedList {
     word: &'static str,
     places: Vec<Option<usize>>,

@@ -27,8 +27,8 @@ pub(crate) struct Sheet {
     pub name: &'static str,
     /// A sentence that explains the sheet.
     pub lead: &'static str,
-    /// Rows of this level and of deeper ones are folded when the workbook is opened. If it is 0, no
-    /// row is folded.
+    /// Rows of this level and of deeper levels are folded when the workbook is opened. If the level
+    /// is 0, no row is folded.
     #[cfg_attr(
         not(feature = "xlsx"),
         expect(dead_code, reason = "a page folds no rows")

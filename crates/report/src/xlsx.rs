@@ -6,11 +6,11 @@
 //!    characters are escaped (`crate::escaping`).
 //! 3. **A sheet has 1,048,576 rows.** Further rows are in a further sheet, `Clusters 2`, with its
 //!    own header. A group of up to 50,000 rows is not split if it fits into one sheet.
-//! 4. **Flat sheets have filters.** Sheets with groups have none, because a filter would separate
-//!    files from their group. `LibreOffice` also treats a folded row within the range of a filter
-//!    as filtered.
+//! 4. **Flat sheets have filters.** Sheets with groups have no filters, because a filter would
+//!    separate files from their group. `LibreOffice` also treats a folded row within the range of a
+//!    filter as filtered.
 //! 5. **Cells are held in memory until the end**: half a gigabyte for a million files. The crate
-//!    could also write row by row, but would then lose the outline levels.
+//!    that writes the workbook could also write row by row, but would then lose the outline levels.
 
 use std::io::{self, Write};
 
@@ -98,8 +98,8 @@ struct Formats {
     count: Format,
     share: Format,
     time: Format,
-    /// The formats of rows that have other rows below them: one for text, one for counts, one for
-    /// shares, one for times.
+    /// The formats of rows that have other rows below them. There is a format for text, for counts,
+    /// for shares and for times.
     strong: [Format; 4],
 }
 
@@ -210,7 +210,7 @@ fn value(cell: &Field<'_>) -> Value {
     }
 }
 
-/// Returns a share that is cut to tenths of a percent. Only identical files have 1.
+/// Returns a share that is cut to tenths of a percent. Only identical files have the share 1.
 fn tenths(share: Fraction, identical: bool) -> Option<f64> {
     let tenths = share.millionths()? / 1000;
     Some(f64::from(if identical { 1000 } else { tenths.min(999) }) / 1000.0)

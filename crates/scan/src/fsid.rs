@@ -1,16 +1,16 @@
 //! Identifies file systems by names that stay the same after a reboot.
 //!
 //! The kernel assigns `st_dev` anew at each boot, and to each new loop device, btrfs subvolume and
-//! tmpfs. If an index identified files by it, it would read all files again after a reboot, or
-//! confuse two files. So the name of a file system is the first of these that is available:
+//! tmpfs. If an index identified files by `st_dev`, it would read all files again after a reboot,
+//! or confuse two files. So the name of a file system is the first available of these:
 //!
 //! 1. the UUID of the block device `st_dev` in `/dev/disk/by-uuid`. It is stable wherever udev
-//!    runs. For xfs it is the only stable id, because `f_fsid` is the device number there;
-//! 2. the type and `f_fsid` of `statfs(2)`: ext4, btrfs, f2fs and others derive it from their UUID,
-//!    and a tmpfs keeps one for its lifetime;
-//! 3. the type and `st_dev`: an error only causes files to be read again.
+//!    runs. For xfs, it is the only stable id, because the `f_fsid` of xfs is the device number;
+//! 2. the type and `f_fsid` of `statfs(2)`. ext4, btrfs, f2fs and others derive `f_fsid` from their
+//!    UUID, and a tmpfs keeps its `f_fsid` for its lifetime;
+//! 3. the type and `st_dev`. If this name is wrong, files are only read again.
 //!
-//! The name for an `st_dev` is cached only during one reconcile. After an unmount, the kernel may
+//! The name for an `st_dev` is cached only during one reconcile. After an unmount, the kernel can
 //! give the same number to another file system.
 
 use std::collections::HashMap;

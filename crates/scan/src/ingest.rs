@@ -2,7 +2,8 @@
 //!
 //! The same algorithm serves the first scan, a restart, an event and a rescan: **look, compare,
 //! read what differs, apply**. An event only says where to look. `lstat` returns the present state
-//! of a file, and the index has the earlier one. If both are equal, the file costs nothing more.
+//! of a file, and the index has an earlier state. If the states are equal, nothing more is done for
+//! the file.
 //!
 //! ```text
 //! targets ─► visit (list, compare) ─► jobs ─► pool (threads: read, digest) ─► batch ─► index
@@ -14,29 +15,29 @@
 //!    watch the directory. A name that is created before the listing is in the listing. A name that
 //!    is created after it causes an event.
 //! 2. **Nothing is removed early.** A missing name is checked once more at the end of the round
-//!    before it is removed from the index. By then its file may have been found under a new name.
-//!    So a move to another directory is a link and a removal, and reads nothing, even if the old
+//!    before it is removed from the index. By then, its file may have been found under a new name.
+//!    So a move to another directory becomes a link and a removal. No file is read, even if the old
 //!    name is visited first.
 //! 3. **Not every failure means that a name is gone.** Only `ENOENT`, `ENOTDIR` and `ELOOP` mean
-//!    that. After a lack of descriptors, a stale handle or a disk error, the index keeps what it
-//!    has. If access is denied, a file becomes *unreadable*, and a directory loses everything below
-//!    it.
+//!    that. If there are no descriptors, a handle is stale or the disk fails, the index keeps its
+//!    entries. If access is denied, a file becomes *unreadable*, and a directory loses everything
+//!    below it.
 //! 4. **A folder that is a root never vanishes with its files.** It is *unavailable* if it is
 //!    missing or cannot be opened, or if a daemon finds a file in its place. It is also unavailable
-//!    if it is empty and suddenly on another file system, because then something is not mounted.
-//!    The entries of an unavailable root stay in the index. Nothing is removed either if a root was
-//!    replaced during the reconcile.
-//! 5. **Changes during a reconcile** are checked again in a few further rounds. What still changes
-//!    after these is returned as *unresolved*. A file that is written to while it is read is
-//!    returned as *moving*.
-//! 6. **Memory is bounded.** The files that are being read are limited in number and bytes, and the
-//!    batch in size. Only the listing of one directory and the digest of one file must fit in
-//!    memory as a whole.
+//!    if it is empty and is suddenly on another file system, because then something is not mounted.
+//!    The entries of an unavailable root stay in the index. If a root was replaced during the
+//!    reconcile, its entries stay, too.
+//! 5. **Changes during a reconcile** are checked again in a few further rounds. A path that still
+//!    changes after these rounds is returned as *unresolved*. A file that is written to while it is
+//!    read is returned as *moving*.
+//! 6. **Memory is bounded.** There are limits for the number and bytes of files that are being
+//!    read, and for the size of the batch. Only the listing of one directory and the digest of one
+//!    file must fit in memory as a whole.
 //! 7. **A changed inode is read** even if size and modification time are unchanged, because
-//!    programs can set both. Reading is unnecessary only if an event has explained the change of
-//!    the inode: a rename of this name, a link, a chmod. For that, the index must also have all
-//!    names of the inode, because a write through any other name causes no event. Changes under
-//!    names that are not observed are found by comparing inodes (`sweep`).
+//!    programs can set both. The file is not read if an event explains the change of the inode: a
+//!    rename of this name, a link, a chmod. For this, the index must also have all names of the
+//!    inode, because a write through any other name causes no event. Changes under names that are
+//!    not observed are found by comparing inodes (`sweep`).
 //! 8. **A disk whose files are not cached is kept busy**: separate threads prefetch files that are
 //!    queued and directories that will be listed (`ahead`).
 //! 9. **A batch has an order**: first links, then stats, then all other changes. Removals are
@@ -86,7 +87,8 @@ pub use report::{
 pub use rules::{gitignore_of, match_at_or_above};
 pub use target::{Cause, DocumentTurns, IndexUse, IngestOptions, RootOptions, Scope, Target};
 
-/// The writer of an index. One thread uses it. Its reading threads are started when needed.
+/// The writer of an index. One thread uses the writer. Its reading threads are started when they
+/// are needed.
 #[derive(Debug)]
 pub struct Ingest {
     index: Arc<Index>,
@@ -95,8 +97,8 @@ pub struct Ingest {
     documents: Documents,
     assumed: Assumed,
     costs: Costs,
-    /// The table of mounts, which is updated as it changes. `None` if that is not possible; then
-    /// each reconcile reads the table anew.
+    /// The table of mounts, which is updated when a mount changes. `None` if that is not possible.
+    /// Then each reconcile reads the table anew.
     mounts: Option<LiveTable>,
 }
 
@@ -121,11 +123,11 @@ impl Ingest {
         }
     }
 
-    /// Compares the present reader of documents with the one that took the indexed contents apart.
-    /// If they differ, every content counts as not yet searched for parts. Must be called once
-    /// before the first reconcile.
+    /// Compares the present reader of documents with the reader that took the indexed contents
+    /// apart. If the readers differ, marks every content as not yet searched for parts. Must be
+    /// called once before the first reconcile.
     pub fn know_parts(&self) -> Result<(), IngestError> {
-        /// The name of the record with the id of the reader that took the contents of the index
+        /// The name of the record that has the id of the reader that took the indexed contents
         /// apart.
         const RECORD: &str = "parts.by";
         let Some(part_reader) = &self.options.part_reader else {
@@ -142,7 +144,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Returns the index that this writes.
+    /// Returns the index.
     pub fn index(&self) -> &Arc<Index> {
         &self.index
     }
@@ -219,7 +221,7 @@ impl Ingest {
         self.documents.bell()
     }
 
-    /// Sets [`IngestOptions::distrust`]: if it is true, no event explains the change of an inode.
+    /// Sets [`IngestOptions::distrust`]. If it is true, no event explains the change of an inode.
     pub const fn set_distrust(&mut self, distrust: bool) {
         self.options.distrust = distrust;
     }
@@ -230,9 +232,9 @@ impl Ingest {
         self.options.turn = turn;
     }
 
-    /// Returns how long the last reading of a file took. The file is given by device and inode, and
-    /// by its size. Returns zero if the time is negligible, or if only the bytes after the file's
-    /// old end will be read.
+    /// Returns how long it took to read a file the last time. The file is given by device and
+    /// inode, and by its size. Returns zero if the time is negligible, or if only the bytes behind
+    /// the file's old end will be read.
     pub fn cost_of(&mut self, file: (u64, u64), size: impl FnOnce() -> u64) -> Duration {
         let cost = self.costs.of(file);
         if cost.is_zero() || self.pool.known_files().is_behind(file, size()) {
@@ -241,19 +243,20 @@ impl Ingest {
         cost
     }
 
-    /// Returns the number of grown files of which only the new end was read, and the rest is
+    /// Returns the number of grown files of which only the new end was read. Their other bytes are
     /// assumed to be unchanged.
     pub fn assumed(&self) -> usize {
         self.assumed.len()
     }
 
-    /// Returns the targets of a reconcile that reads the files counted by [`Self::assumed`] whole.
+    /// Returns the targets of a reconcile that completely reads the files counted by
+    /// [`Self::assumed`].
     pub fn assumed_targets(&mut self) -> Result<Vec<Target>, IngestError> {
         Ok(self.assumed.targets(&self.index.snapshot()?)?)
     }
 
-    /// Reads the files counted by [`Self::assumed`] whole. Afterwards the index has the true state
-    /// of these files.
+    /// Completely reads the files counted by [`Self::assumed`]. Afterwards, the index has the true
+    /// state of these files.
     pub fn verify(&mut self, observer: &mut dyn Observer) -> Result<Report, IngestError> {
         let targets = self.assumed_targets()?;
         let turn = self.options.turn.take();

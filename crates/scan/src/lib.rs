@@ -6,10 +6,10 @@
 //!
 //! * [`fsid`] gives file systems names that stay the same after a reboot;
 //! * [`walk`] lists one directory without following links. [`read`] reads one regular file, and
-//!   detects that the file changes meanwhile;
+//!   detects whether the file changes meanwhile;
 //! * [`parts`] takes documents and archives apart. Their parts are contents like any other;
 //! * [`ingest`] brings the index in line with the files. One algorithm serves the first scan, a
-//!   restart, an event and a rescan. It is the only writer of the index.
+//!   restart, an event and a rescan. This module is the only writer of the index.
 //!
 //! This crate does not depend on the crates that answer questions, or on `resemble-callers`.
 #![forbid(unsafe_code)]

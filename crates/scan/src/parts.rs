@@ -1,17 +1,17 @@
-//! Takes files apart: extracts texts and members, which are then digested like any file.
+//! Takes files apart: extracts texts and members, and digests them like any file.
 //!
 //! The bytes of a document say little about its text, and the bytes of an archive say nothing about
 //! its members. So such files are taken apart (by `resemble-extract`, in a separate process). Each
 //! part becomes a content like any other: it is digested in the same way, stored once, and found by
 //! the same postings. So the rest of the program knows nothing of formats.
 //!
-//! An archive or a mail also gets two contents for the **whole**: one of all texts in it together,
-//! and one of all other parts together. No bytes are read for them. A *leaf* is a part without
-//! parts of its own. The samples of a whole are those of its leaves, cut to a common sampling
-//! level. They are all that a pass over the joined bytes would have kept, except those across two
-//! leaves. The order of the leaves affects only the order of the samples. It does not affect the
-//! digest of the whole, which is computed from the digests of the leaves. A whole has no chunks,
-//! because these would repeat the chunks of the leaves.
+//! An archive or a mail also gets two contents for the **whole**: one for all texts in it together,
+//! and one for all other parts together. No bytes are read for these contents. A *leaf* is a part
+//! without parts of its own. The samples of a whole are the samples of its leaves, cut to a common
+//! sampling level. A pass over the joined bytes would keep the same samples, and also samples
+//! across two leaves. The order of the leaves affects only the order of the samples. It does not
+//! affect the digest of the whole, which is computed from the digests of the leaves. A whole has no
+//! chunks, because they would repeat the chunks of the leaves.
 
 use std::fmt;
 use std::io;
@@ -45,15 +45,15 @@ pub use resemble_extract::may_hold_files;
 /// The maximum number of skipped parts that are listed for a file.
 const MOST_SKIPPED: usize = 64;
 
-/// Takes files apart. It may be used by several threads.
+/// Takes files apart. Several threads can use it.
 pub trait PartReader: fmt::Debug + Send + Sync {
     /// Returns whether a file with this name and these first bytes (up to [`HEAD`]) can be taken
-    /// apart. If `file` is `None` and the rest of the file would have to be read to decide, returns
-    /// true. This is called for every file that is read, so it must be cheap.
+    /// apart. If `file` is `None` and the decision needs the rest of the file, returns true. This
+    /// method is called for every file that is read, so it must be cheap.
     fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool;
 
-    /// Returns whether a file to which [`Self::applies`] returns false may state a date. It has no
-    /// parts, so only callers that store dates call this. It must be cheap, too.
+    /// Returns whether a file for which [`Self::applies`] returns false can state a date. Such a
+    /// file has no parts, so only callers that store dates call this method. It must be cheap, too.
     fn may_state_date(&self, head: &[u8]) -> bool {
         let _ = head;
         false
@@ -64,12 +64,12 @@ pub trait PartReader: fmt::Debug + Send + Sync {
         self.applies(name, head, file) || self.may_state_date(head)
     }
 
-    /// Takes an open file apart for which [`Self::is_looked_into`] returns true, and returns the
-    /// skipped parts; see [`Extractor::extract`].
+    /// Takes an open file apart, and returns the skipped parts: see [`Extractor::extract`].
+    /// [`Self::is_looked_into`] must return true for the file.
     ///
     /// # Errors
     ///
-    /// If nothing of the file is usable.
+    /// Fails if nothing of the file is usable.
     fn read_parts(
         &self,
         name: &[u8],
@@ -82,7 +82,7 @@ pub trait PartReader: fmt::Debug + Send + Sync {
     /// apart again.
     fn id(&self) -> String;
 
-    /// Returns whether a file to which [`Self::applies`] returns true is taken apart at once,
+    /// Returns whether a file for which [`Self::applies`] returns true is taken apart at once,
     /// without a process. Such a file need not wait in a queue.
     fn is_at_once(&self, name: &[u8], head: &[u8], size: u64) -> bool {
         let _ = (name, head, size);
@@ -98,8 +98,7 @@ pub trait PartReader: fmt::Debug + Send + Sync {
 /// The version of the supported formats. If it changes, all files are taken apart again.
 const FORMATS: u32 = 8;
 
-/// The first argument with which a program of this project runs as a worker. A worker reads
-/// formats.
+/// The first argument that makes a program of this project run as a worker. A worker reads formats.
 const WORKER: &str = "extract-worker";
 
 /// Takes files apart with the libraries of `resemble-extract`. Each file is read by a worker: a
@@ -139,8 +138,8 @@ impl Formats {
     }
 }
 
-/// Returns the command that starts the running program as a worker. It does not use the path of the
-/// program, because an installation may replace the file there.
+/// Returns the command that starts the running program as a worker. The command does not contain
+/// the path of the program, because an installation can replace the file at that path.
 fn running_program() -> Vec<PathBuf> {
     ["/proc/self/exe", WORKER].map(PathBuf::from).into()
 }
@@ -150,7 +149,7 @@ fn running_program() -> Vec<PathBuf> {
 ///
 /// # Errors
 ///
-/// If the request or the connection is faulty.
+/// Fails if the request or the connection is faulty.
 pub fn start_worker(connection: UnixStream) -> io::Result<()> {
     starter::attend(connection, &running_program())
 }
@@ -160,14 +159,14 @@ impl Formats {
     ///
     /// # Errors
     ///
-    /// The reason why no document can be read.
+    /// Fails with the reason why no document can be read.
     pub fn fences(&self) -> Result<Fences, Skipped> {
         self.extractor.fences()
     }
 }
 
-/// Must be called first by every program that uses [`Formats`]. If the program was started as a
-/// worker, does the work, and returns the status with which the program must end.
+/// Every program that uses [`Formats`] must call this first. If the program was started as a
+/// worker, this function does the work, and returns the status with which the program must end.
 pub fn worker() -> Option<ExitCode> {
     let first = std::env::args_os().nth(1);
     first
@@ -219,12 +218,12 @@ impl PartReader for Formats {
 /// A part of a file, digested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestedPart {
-    /// Its role.
+    /// The role of the part.
     pub role: PartRole,
-    /// The index of the part that directly contains this one. `None` if the file itself contains
-    /// it.
+    /// The index of the part that directly contains this part. `None` if the file itself directly
+    /// contains it.
     pub parent: Option<u32>,
-    /// Its name in the part that contains it.
+    /// The name of the part in the part that contains it.
     pub name: Vec<u8>,
     /// The digest of its content. `None` if the part is empty or cannot be stored.
     pub digest: Option<Box<Digest>>,
@@ -233,13 +232,13 @@ pub struct DigestedPart {
 /// The result of taking a file apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DigestedParts {
-    /// All parts: those of the file, and the parts of these.
+    /// All parts of the file, including the parts of its parts.
     pub pieces: Vec<DigestedPart>,
     /// The parts that were skipped.
     pub skipped: Vec<SkippedPart>,
     /// The date that the document itself states.
     pub date: Option<DocumentDate>,
-    /// True if the worker could not be run, so that the file must be tried again.
+    /// True if the worker could not be run. Then the file must be tried again.
     pub again: bool,
     /// The `errno`, if the system lacked the resources to run the worker.
     pub scarce: Option<i32>,
@@ -307,8 +306,8 @@ impl DigestedParts {
     }
 }
 
-/// Converts the skipped parts to the form that is stored: the first ones, and the number of the
-/// others. Parts that were left out on purpose are last.
+/// Converts the skipped parts to the form in which they are stored: the first parts, and the number
+/// of the others. Parts that were left out on purpose are last.
 pub fn skipped_parts(mut skipped: Vec<(Vec<u8>, Skipped)>) -> Vec<SkippedPart> {
     skipped.sort_by_key(|(_, why)| matches!(why, Skipped::LeftOut(_)));
     let more = skipped.len().saturating_sub(MOST_SKIPPED) as u64;
@@ -377,8 +376,8 @@ impl Sink for Collector<'_> {
     }
 }
 
-/// Adds the contents for the whole of the file, and of every part, if it has members: see the head
-/// of this module.
+/// Adds the contents for the whole of the file, and of each part that has members: see the module
+/// documentation.
 fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
     // Each part has a slot, and the last slot is for the file itself.
     let file = pieces.len();
@@ -431,7 +430,7 @@ fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
     pieces.append(&mut wholes);
 }
 
-/// Returns the digest for the whole of these leaves, which are all of one kind.
+/// Returns the digest for the whole of these leaves. All leaves must be of one kind.
 fn together(leaves: &[&Digest], kind: ContentKind, sampling: SamplingParams) -> Digest {
     let levels = leaves.iter().map(|leaf| leaf.signature.level);
     let level = levels.max().unwrap_or(0).max(sampling.least_level);
@@ -483,8 +482,8 @@ mod tests {
     }
 
     proptest! {
-        /// The samples of a whole are those of the joined bytes of its leaves, except at the seams
-        /// between them.
+        /// The samples of a whole are the samples of the joined bytes of its leaves, except at the
+        /// seams between the leaves.
         #[test]
         fn a_whole_is_sampled_as_if_it_were_read(
             sizes in prop::collection::vec(prop_oneof![1usize..100, 1usize..20_000], 1..8),
@@ -506,7 +505,7 @@ mod tests {
             let level = whole.signature.level.max(read.signature.level);
             let whole_at: Vec<_> = whole.signature.at_level(level).collect();
             let read_at: Vec<_> = read.signature.at_level(level).collect();
-            // A text that is shorter than a shingle is one shingle of its own. This shingle is lost
+            // A text that is shorter than a shingle is one separate shingle. This shingle is lost
             // when the text is joined with others.
             let is_short = |leaf: &Vec<u8>| {
                 is_text && leaf.split(|&byte| byte == b' ').count() < Params::SHINGLE

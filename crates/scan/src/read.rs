@@ -1,44 +1,47 @@
 //! Reads one file. Opens only regular files, and reports how reliable the result is.
 //!
-//! 1. **Only a regular file is opened for reading.** Opening anything else may block or have
-//!    effects (a FIFO, a tape, `/dev/watchdog`). A `stat` before is not enough, because the type
-//!    may change after it. So the name is first opened with `O_PATH`, which has no effect. The type
-//!    is checked on that descriptor. Then the same inode is opened through `/proc/self/fd`.
-//!    `O_NONBLOCK` and `O_NOCTTY` are set for unusual file systems. `O_NOATIME` is set if we own
-//!    the file, so that reading does not change its access time.
+//! 1. **Only a regular file is opened for reading.** To open anything else can block or have
+//!    effects (a FIFO, a tape, `/dev/watchdog`). A `stat` before the file is opened is not enough,
+//!    because the type can change after the `stat`. So the name is first opened with `O_PATH`,
+//!    which has no effect. The type is checked on that descriptor. Then the same inode is opened
+//!    through `/proc/self/fd`. `O_NONBLOCK` and `O_NOCTTY` are set for unusual file systems.
+//!    `O_NOATIME` is set if we own the file, so that reading does not change its access time.
 //! 2. **Never `mmap`**: a file that is truncated while it is mapped kills the process.
-//! 3. **A file is read only up to the size that it had at the start.** So reading ends even if the
-//!    file grows as fast as we read. A pseudo file of size 0 is empty. One more byte is requested,
-//!    to notice that the file has grown.
-//! 4. **The `stat` before and after reading is compared.** If size, times or inode differ, the file
-//!    may never have had exactly these bytes. Unless it is large, it is then read again at once, a
-//!    few times. If it still changes, it is returned as it was read, and marked as *moving*. It is
-//!    returned with the `stat` from before the reading, so any later check sees a difference.
+//! 3. **A file is read only up to its size at the start.** So the read ends even if the file grows
+//!    as fast as we read. A pseudo file of size 0 is taken as empty. One more byte than the size is
+//!    requested, to notice if the file has grown.
+//! 4. **The `stat`s before and after the read are compared.** If size, times or inode differ, the
+//!    file perhaps never had exactly these bytes. Unless it is large, it is then read again at
+//!    once, a few times. If it still changes, it is returned as it was read, and marked as
+//!    *moving*. It is returned with the `stat` from before the read, so any later check sees a
+//!    difference.
 //! 5. **A recently changed file is read once more.** Equal times do not prove equal bytes. A write
 //!    by `mmap` gets its time only when the page is written back (measured: up to 35 s later on
 //!    ext4, never on tmpfs). A kernel without multigrain timestamps gives the same time to two
 //!    writes within a tick (up to 10 ms; 2 s on FAT). One rule covers both cases: a file whose
 //!    inode changed less than [`SETTLE_WINDOW`] before the reading is *unsettled*. It is read once
 //!    more after that window, only to compute its digest. If the digest is the same, nothing else
-//!    is computed or written. A first scan reads a file that nobody changed in the last half minute
-//!    exactly once. Comparing the `stat` again would be cheaper, but of no use: the second reading
-//!    is to find changes that the `stat` does not show. Two changes are still not found: a write
-//!    through a long-lived mapping on tmpfs, and a page that is written back after the window.
+//!    is computed or written. If nobody changed a file in the last half minute, a first scan reads
+//!    it exactly once. To compare the `stat` again would be cheaper than a second read, but of no
+//!    use: the second read must find changes that the `stat` does not show. Two changes are still
+//!    not found: a write through a long-lived mapping on tmpfs, and a page that is written back
+//!    after the window.
 //! 6. **A known content costs only one BLAKE3 pass.** A small file is hashed before anything else
-//!    is computed. A large file is hashed first if the index has it with the same size. Only its
-//!    times may have changed, by a touch or by copying the file over itself. Only contents that are
-//!    new are chunked. Of two equal files that are read at the same time, only one is chunked.
+//!    is computed. A large file is hashed first if the index has it with the same size, because
+//!    perhaps only its times have changed. A touch has this effect, or a copy of the file over
+//!    itself. Only new contents are chunked. Of two equal files that are read at the same time,
+//!    only one is chunked.
 //! 7. **Holes are not read**: `SEEK_DATA` and `SEEK_HOLE` find them, and the hash of their zeros is
 //!    computed.
 //! 8. **A large file that has grown** is read only from its old end. The part before that is
 //!    assumed to be unchanged, and verified later. Any other large file that has changed is hashed,
-//!    and digested where it differs from its earlier state (docs/changes.md). Both need the state
-//!    of an earlier reading, which `known` stores.
-//! 9. **A long reading may pause**, so that other files need not wait for it; see `paused`.
+//!    and digested where it differs from its earlier state (docs/changes.md). In both cases, the
+//!    state of an earlier reading is needed, which `known` stores.
+//! 9. **A long reading can pause**, so that other files need not wait for it: see `paused`.
 //! 10. **The page cache is left to the kernel**, which gets the advice `SEQUENTIAL` for large
 //!     files. If we dropped the pages that we read, pages that other programs use would be dropped,
-//!     too. The kernel's own list of pages that were used only once works better. Only a scan that
-//!     reads more than a quarter of the memory asks the kernel not to cache the rest.
+//!     too. The kernel itself lists pages that were used only once, and this works better. Only if
+//!     a scan reads more than a quarter of the memory, it asks the kernel not to cache the rest.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -65,20 +68,20 @@ pub use self::at::{data_at, fill, read_fully_at, read_prefix};
 pub use self::contents::{Content, Contents, Lookup, NoContents};
 pub use self::open::{open_regular, open_regular_in};
 
-/// A file whose inode changed less than this time before it was read is unsettled: it may have
-/// changed again with the same times. For a page that was changed by `mmap`, the kernel sets the
-/// time only when it writes the page back. It does so after 30 s (`dirty_expire`) and up to 5 s
-/// more (the writeback interval).
+/// A file is unsettled if its inode changed less than this time before the file was read. Such a
+/// file may have changed again with the same times. For a page that was changed by `mmap`, the
+/// kernel sets the time only when it writes the page back. It writes the page back after 30 s
+/// (`dirty_expire`) and up to 5 s more (the writeback interval).
 pub const SETTLE_WINDOW: Duration = Duration::from_secs(35);
 
 /// The maximum size in bytes of a file that is read as a whole into memory.
 const SMALL: u64 = 1 << 20;
 
-/// If a file changes during this many attempts to read it, it counts as moving.
+/// The number of attempts to read a file. If it changes during all of them, it is marked as moving.
 const ATTEMPTS: u32 = 3;
 
-/// The maximum size in bytes of a file that is read again at once if it changed. A larger one would
-/// probably change again meanwhile.
+/// The maximum size in bytes of a file that is read again at once if it changed. A larger file
+/// would probably change again meanwhile.
 const LARGEST_AT_ONCE: u64 = 64 << 20;
 
 /// A file that was read.
@@ -86,7 +89,7 @@ const LARGEST_AT_ONCE: u64 = 64 << 20;
 pub struct FileRead {
     /// The `stat` of the file before it was read for the last time.
     pub stat: Stat,
-    /// Its content.
+    /// The content of the file.
     pub content: Content,
     /// True if the file changed during every attempt to read it.
     pub moving: bool,
@@ -102,14 +105,14 @@ pub struct FileRead {
     pub due: bool,
     /// The `errno`, if the system lacked the resources to look into the file.
     pub scarce: Option<i32>,
-    /// Number of bytes at the beginning of the file that were not read, but assumed to be the same
-    /// as in an earlier reading.
+    /// Number of bytes at the beginning of the file that were not read. They are assumed to be the
+    /// same as in an earlier reading.
     pub assumed: ByteLen,
 }
 
 impl FileRead {
     /// Returns the nanoseconds from the last change of the inode to the reading. Returns a negative
-    /// number if the time of that change is in the future.
+    /// number if the time of that change is later than the reading.
     pub fn age(&self) -> i128 {
         age(self.stat.ctime, self.at)
     }
@@ -127,10 +130,10 @@ pub fn age(time: Timestamp, now: SystemTime) -> i128 {
 /// The reason why a file was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadFailure {
-    /// Nothing is at the path any more, or the path leads to nothing that is accessible.
+    /// Nothing accessible is at the path any more.
     #[error("the file is gone")]
     Gone,
-    /// The path does not lead to a regular file, or not any more.
+    /// The path does not lead to a regular file, or no longer does.
     #[error("not a regular file")]
     NotRegular,
     /// The system refused to read the file, for now or for ever.
@@ -139,8 +142,7 @@ pub enum ReadFailure {
     /// The stop flag was set.
     #[error("stopped")]
     Stopped,
-    /// Reading the file takes longer than one turn. The next reading continues where this one
-    /// ended.
+    /// The file cannot be read in one turn. The next reading continues where this one ended.
     #[error("not read to its end yet")]
     Paused,
 }
@@ -161,18 +163,18 @@ pub struct Reader {
     digester: Digester,
     params: Params,
     pieces: InPieces,
-    /// The states of large files after earlier readings. `None`: every file is read as a whole.
+    /// The states of large files after earlier readings. If it is `None`, every file is read as a
+    /// whole.
     known: Option<Arc<KnownFiles>>,
-    /// True if the beginning of a file that has grown may be assumed to be unchanged.
+    /// True if it is allowed to assume that the beginning of a grown file is unchanged.
     may_assume: bool,
-    /// Device and inode of the file that had the name of the next file before.
+    /// The device and inode of the file that previously had the name of the next file.
     replaces: Option<(u64, u64)>,
-    /// The readings that were paused. `None`: readings are neither paused nor continued.
+    /// The readings that were paused. If it is `None`, readings are neither paused nor continued.
     paused: Option<Arc<PausedReadings>>,
     /// True if the reader must check whether the next file is in the page cache.
     looks_at_cache: bool,
-    /// True if the last file was in the page cache. `None` if that was not checked, or could not be
-    /// found out.
+    /// True if the last file was in the page cache. `None` if this was not checked or is not known.
     was_cached: Option<bool>,
 }
 
@@ -197,10 +199,10 @@ impl Pass {
     }
 }
 
-/// The result of a pass, which may have been paused.
+/// The result of a pass, which can be paused.
 enum Passed {
     Whole(Pass),
-    /// The reading was paused. The number is that of the bytes that were read.
+    /// The reading was paused. The number is the number of bytes that were read.
     Partly(Halfway, u64),
 }
 
@@ -239,27 +241,27 @@ impl Reader {
         }
     }
 
-    /// Makes the reader use the earlier states of large files, so that a changed file need not be
+    /// Makes the reader use the earlier states of large files. Then a changed file need not be
     /// digested as a whole.
     pub(crate) fn with_known(mut self, known: Arc<KnownFiles>) -> Self {
         self.known = Some(known);
         self
     }
 
-    /// Makes the reader pause long readings and store them here. It continues readings that any
-    /// reader has stored.
+    /// Makes the reader pause long readings and store them in `paused`. The reader also continues
+    /// readings that other readers have stored there.
     pub(crate) fn with_paused(mut self, paused: Arc<PausedReadings>) -> Self {
         self.paused = Some(paused);
         self
     }
 
-    /// Makes readings return [`ReadFailure::Paused`] after this moment. `None`: they are not
-    /// paused.
+    /// Makes readings return [`ReadFailure::Paused`] after this moment. If it is `None`, they are
+    /// not paused.
     pub(crate) const fn pause_at(&mut self, until: Option<Instant>) {
         self.pieces.until = until;
     }
 
-    /// Sets whether reading the next file should leave the page cache unchanged.
+    /// Sets whether the page cache should stay unchanged when the next file is read.
     pub(crate) const fn spare_cache(&mut self, spare: bool) {
         self.pieces.spares_cache = spare;
     }
@@ -272,25 +274,26 @@ impl Reader {
     }
 
     /// Returns whether the last file was in the page cache before it was read. Returns `None` if
-    /// that is not known.
+    /// this is not known.
     pub(crate) const fn was_cached(&self) -> Option<bool> {
         self.was_cached
     }
 
-    /// Sets whether the beginning of a file that has grown may be assumed to be unchanged. If not,
-    /// the beginning is read and hashed, but not chunked.
+    /// Sets whether it is allowed to assume that the beginning of a grown file is unchanged. If it
+    /// is not allowed, the beginning is read and hashed, but not chunked.
     pub(crate) const fn may_assume(&mut self, may: bool) {
         self.may_assume = may;
     }
 
-    /// Sets the file that had the name of the next file before. The next file may be a new version
-    /// of that file, saved by a rename.
+    /// Sets the file that previously had the name of the next file. The next file may be a new
+    /// version of that file, if it was saved by a rename.
     pub(crate) const fn replaces(&mut self, file: Option<(u64, u64)>) {
         self.replaces = file;
     }
 
     /// Reads the file at a path below the anchor. `known_size` is the size of the file in the
-    /// index, if it has the file. If the size is unchanged, only the digest is computed at first.
+    /// index, if the index has the file. If the size is unchanged, only the digest is computed at
+    /// first.
     pub fn read(
         &mut self,
         anchor: &Anchor,
@@ -310,8 +313,8 @@ impl Reader {
         Ok((file, stat))
     }
 
-    /// Like [`Self::read`], for a file that is open already. The file and its `stat` are those that
-    /// [`open_regular`] returned.
+    /// Like [`Self::read`], but for an open file. [`open_regular`] must have returned the file and
+    /// its `stat`.
     pub fn read_open(
         &mut self,
         (file, before): (OwnedFd, Stat),
@@ -338,8 +341,8 @@ impl Reader {
                 (before, at) = (paused.stat, paused.at);
                 bytes += paused.bytes;
                 halfway = Some(paused.state);
-                // A reading that was continued is not repeated if the file has changed. Otherwise a
-                // file that is written to between all turns would never be finished.
+                // A continued reading is not repeated if the file has changed. Otherwise, a reading
+                // would never be finished if the file is written to between all turns.
                 attempt = ATTEMPTS;
             }
             let digest_first = known_size == Some(ByteLen(before.size));
@@ -354,7 +357,7 @@ impl Reader {
             };
             bytes += pass.bytes;
             let content = match (pass.content, earlier.take()) {
-                // The bytes are the same: only the times have changed. The content is in flight
+                // The bytes are the same, and only the times have changed. The content is in flight
                 // because the previous attempt of this reading has claimed it.
                 (Content::InFlight(now), Some(Content::New(digest))) if digest.content == now => {
                     Content::New(digest)
@@ -383,7 +386,7 @@ impl Reader {
         }
     }
 
-    /// Computes the digest of a file in one pass. This is for a question, without an index.
+    /// Computes the digest of a file in one pass, for a question without an index.
     pub fn digest(&mut self, anchor: &Anchor, path: &Path) -> Result<FileRead, ReadFailure> {
         self.read(anchor, path, None, &NoContents)
     }
@@ -421,7 +424,7 @@ impl Reader {
         };
         let mut bytes = 0;
         let known = self.known(stat, contents);
-        // A file that is hashed first, or that was read before, may be read twice. So its pages
+        // If a file is hashed first or was read before, it may be read twice now. So its pages
         // should stay in the cache.
         self.pieces.spares_cache &= !digest_first && known.is_none();
         if let Some(known) = known
@@ -462,9 +465,9 @@ impl Reader {
         }
     }
 
-    /// Reads a file from the position of the digester to its end. The digester has the bytes before
-    /// that position already. They are those of `base`, the earlier state of a file that has grown,
-    /// or those that were read in earlier turns.
+    /// Reads a file from the position of the digester to its end. The digester already has the
+    /// bytes before that position. These bytes are from `base`, the earlier state of a grown file,
+    /// or were read in earlier turns.
     fn rest(
         &mut self,
         file: &OwnedFd,
@@ -493,9 +496,9 @@ impl Reader {
         Ok(Passed::Whole(pass))
     }
 
-    /// Finishes the content in the digester. If `stat` is given, the content is that of the whole
-    /// file, and the state of the file is stored. Returns `None` if the file must be digested
-    /// again.
+    /// Finishes the content in the digester. `stat` is given if the content is the whole file. Then
+    /// the state of a large file is stored, if the reader stores states. Returns `None` if the file
+    /// must be digested again.
     fn finish(
         &mut self,
         file: &OwnedFd,
@@ -533,7 +536,7 @@ impl Reader {
         Ok(Some(match contents.look_up(&digest) {
             Lookup::Known(id) => Content::Known(id),
             // If another file has claimed the digest, both files add the content. The index stores
-            // it once.
+            // the content once.
             Lookup::InFlight | Lookup::New => large.made.into(),
         }))
     }

@@ -1,9 +1,9 @@
 //! Counts all files and their bytes before a walk has found them.
 //!
 //! A walk finds directories and reads files at the same time, so it does not know how much is left.
-//! For a display of progress, a separate thread counts all files. The count is approximate: it
-//! includes files that are left out, may miss changes, and ignores directories that cannot be
-//! accessed. A given path that cannot be accessed counts as one empty file.
+//! For a display of progress, a separate thread counts all files. The count is approximate. It
+//! includes files that are left out, can miss changes, and ignores directories that cannot be
+//! accessed. A given path that cannot be accessed is counted as one empty file.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,7 +27,7 @@ impl Tally {
         for path in paths {
             match Anchor::open(path) {
                 Ok(anchor) => self.count_below(&anchor),
-                // The path is not a directory: it is a file, or nothing is there.
+                // The path is not a directory. It is a file, or nothing is there.
                 Err(_) => self.add(std::fs::symlink_metadata(path).map_or(0, |meta| meta.len())),
             }
         }
@@ -97,7 +97,7 @@ mod tests {
         let tally = Tally::default();
         assert_eq!(tally.total(), None);
         tally.count(&[tree.path("a"), tree.path("x"), tree.path("none")]);
-        // A path that does not exist counts as one empty file.
+        // A path that does not exist is counted as one empty file.
         assert_eq!(
             tally.total(),
             Some(Amount {

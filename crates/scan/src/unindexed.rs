@@ -1,7 +1,7 @@
-//! Selects the directories to enter, if trees are walked for one question without an index.
+//! Selects the directories to enter when trees are walked for one question without an index.
 //!
 //! Our own folders, and mounts of processes or of kernel file systems, are left out before any
-//! `stat`. A root is always entered, on any file system: the user named it.
+//! `stat`. A root is always entered, on any file system, because the user named it.
 
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -12,8 +12,8 @@ use crate::walk::{Anchor, Found, OpenDir, means_absent};
 use resemble_mounts::{FsClass, MountTable, class_of};
 use rustix::io::Errno;
 
-/// The device and inode of each directory from the root to the current one. A walk uses it to
-/// recognise a directory inside itself, which a bind mount may show.
+/// The device and inode of each directory from the root to the current one. A walk uses the chain
+/// to recognise a directory inside itself, which a bind mount can show.
 #[derive(Debug)]
 pub struct DirChain {
     inode: (u64, u64),
@@ -77,7 +77,7 @@ impl<'a> Unindexed<'a> {
     }
 
     /// Opens and lists a directory below the anchor. `above` is the chain of the directories above
-    /// it; `None` for the root.
+    /// this directory, or `None` for the root.
     pub fn list(&self, anchor: &Anchor, path: &Path, above: Option<&DirChain>) -> DirListing {
         let dir = match anchor.dir(path) {
             Ok(dir) => dir,

@@ -1,23 +1,24 @@
 //! Lists directories, and never follows a link out of the tree.
 //!
-//! A user who may write in a watched tree could replace a directory by a symbolic link between two
-//! system calls. So nothing below a root is looked up by its absolute path. An [`Anchor`] is an
-//! open root. Everything below it is opened with `openat2`. In that call, the kernel refuses
+//! A user with write access in a watched tree could replace a directory by a symbolic link between
+//! two system calls. So nothing below a root is looked up by its absolute path. An [`Anchor`] is an
+//! open root. Everything below it is opened with `openat2`. In this call, the kernel refuses
 //! symbolic links, magic links and a `..` that leaves the root. A path that is too long for one
 //! call (`PATH_MAX` is 4096) is opened in several pieces of whole components. If `openat2` is
 //! missing (a kernel before 5.6, a strict seccomp filter), each piece is one component, opened with
 //! `O_NOFOLLOW`.
 //!
 //! 1. A directory is opened for reading only to list it. The type of each entry is found with
-//!    `fstatat`, which does not follow links. Only [`crate::read`] opens files, and only regular
-//!    ones.
+//!    `fstatat`, which does not follow links. Only [`crate::read`] opens files, and it opens only
+//!    regular files.
 //! 2. An excluded name is dropped after `getdents` and before `fstatat`. A `stat` of our own mount
-//!    point would wait for ourselves, and a `stat` of the mount of a hung server would wait for
+//!    point would wait for this process, and a `stat` of the mount of a hung server would wait for
 //!    ever.
-//! 3. `.snapshot` and `.zfs` directories are dropped in the same way: they have copies of the tree.
+//! 3. `.snapshot` and `.zfs` directories are dropped in the same way, because they have copies of
+//!    the tree.
 //! 4. If the `stat` of a name fails, the failure is returned in its entry. So the caller can
 //!    distinguish a name that is gone from a transient failure.
-//! 5. Nothing here is recursive: the caller has the stack of directories.
+//! 5. Nothing in this module is recursive. The caller has the stack of directories.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -61,7 +62,7 @@ impl From<FileType> for Kind {
 /// The fields of `stat` that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// The number `st_dev`. It may be compared only with those of the same run.
+    /// The number `st_dev`. It must be compared only with numbers of the same run.
     pub dev: u64,
     /// Inode number.
     pub ino: u64,
@@ -69,7 +70,7 @@ pub struct Stat {
     pub kind: Kind,
     /// Size in bytes.
     pub size: u64,
-    /// The number of bytes that the file takes on disk. It is less than its size if the file has
+    /// The number of bytes that the file takes on disk. This is less than the size if the file has
     /// holes.
     pub allocated: u64,
     /// Time of the last change of the bytes.
@@ -131,8 +132,8 @@ impl Stat {
         }
     }
 
-    /// Returns whether two `stat`s have the same inode, size and times, so that the bytes are
-    /// probably unchanged.
+    /// Returns whether two `stat`s have the same inode, size and times. Then the bytes are probably
+    /// unchanged.
     pub fn unchanged_since(&self, earlier: &Self) -> bool {
         (
             self.dev, self.ino, self.kind, self.size, self.mtime, self.ctime,
@@ -163,7 +164,7 @@ static NO_OPENAT2: AtomicBool = AtomicBool::new(false);
 
 impl Anchor {
     /// Opens the directory at an absolute path, in which no component may be a symbolic link. The
-    /// caller has resolved all links before, so a link that is found now was put there meanwhile.
+    /// caller has resolved all links before. So a link that is found now was put there meanwhile.
     pub fn open(path: &Path) -> rustix::io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let slash = rustix::fs::open("/", flags, Mode::empty())?;
@@ -223,8 +224,8 @@ impl Anchor {
         self.open_dir(path, OFlags::RDONLY | OFlags::NONBLOCK)
     }
 
-    /// Opens a directory only to look up names in it. This works even if the directory may not be
-    /// listed.
+    /// Opens a directory only to look up names in it. This works even if listing the directory is
+    /// not permitted.
     pub fn names_of(&self, path: &Path) -> rustix::io::Result<OpenDir> {
         self.open_dir(path, OFlags::PATH)
     }
@@ -236,7 +237,7 @@ impl Anchor {
     }
 }
 
-/// Opens the path `below`, which is relative to `start`. It may be empty, or longer than
+/// Opens the path `below`, which is relative to `start`. The path can be empty, or longer than
 /// `PATH_MAX`.
 fn open_below(start: BorrowedFd<'_>, below: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let bytes = below.as_os_str().as_bytes();
@@ -270,7 +271,8 @@ fn open_below(start: BorrowedFd<'_>, below: &Path, flags: OFlags) -> rustix::io:
 }
 
 /// Returns the position at which a path is cut, so that its first piece has at most `limit` bytes.
-/// A component that is longer is a piece of its own. Returns `None` if the path need not be cut.
+/// A component that is longer than `limit` is a separate piece. Returns `None` if the path need not
+/// be cut.
 fn piece_end(path: &[u8], limit: usize) -> Option<usize> {
     if path.len() <= limit {
         return None;
@@ -309,7 +311,7 @@ impl AsFd for Anchor {
 #[derive(Debug)]
 pub struct OpenDir {
     fd: OwnedFd,
-    /// Its `stat`.
+    /// The `stat` of the directory.
     pub stat: Stat,
 }
 
@@ -339,9 +341,9 @@ impl AsFd for OpenDir {
 const LISTING_BUFFER: usize = 64 << 10;
 
 impl OpenDir {
-    /// Returns whether the directory has no names. Returns `false` if that is not known. Must not
-    /// be combined with a listing of the same [`OpenDir`], because the listing would begin where
-    /// this ended.
+    /// Returns whether the directory has no names. Returns `false` if this is not known. Must not
+    /// be combined with a listing of the same [`OpenDir`], because the listing would begin at the
+    /// position that this method reached.
     pub fn is_empty(&self) -> bool {
         let mut buffer = Vec::with_capacity(1 << 10);
         let mut entries = RawDir::new(&self.fd, buffer.spare_capacity_mut());
@@ -356,9 +358,9 @@ impl OpenDir {
     }
 
     /// Lists all names, sorted by their bytes. Leaves out `.`, `..`, directories of snapshots, and
-    /// names for which `skip` returns true. If anything fails, the whole listing fails, because the
-    /// missing names of a partial listing would look deleted. A name that is gone before its
-    /// `lstat` is listed with that failure.
+    /// names for which `skip` returns true. If the directory cannot be read completely, the whole
+    /// listing fails, because the missing names of a partial listing would look deleted. A name
+    /// that is gone before its `lstat` is listed with this failure.
     pub fn list(&self, skip: &dyn Fn(&OsStr) -> bool) -> rustix::io::Result<Vec<Found>> {
         self.listed(false, skip)
     }
@@ -399,13 +401,13 @@ impl OpenDir {
             });
         }
         found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        // If a directory changes while it is listed, the kernel may return a name twice.
+        // If a directory changes while it is listed, the kernel can return a name twice.
         found.dedup_by(|b, a| a.name == b.name);
         Ok(found)
     }
 
     /// Opens a name in this directory. `O_NOFOLLOW` and `O_CLOEXEC` are added to the flags. A name
-    /// is a single component, so a link that was put there cannot lead out of the directory.
+    /// is a single component. So a link that was put in its place cannot lead out of the directory.
     pub fn open_at(&self, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         if name.as_bytes().contains(&b'/') {
             return Err(Errno::XDEV);
@@ -428,8 +430,9 @@ pub fn is_snapshots(name: &OsStr) -> bool {
     matches!(name.as_bytes(), b".snapshot" | b".zfs")
 }
 
-/// Returns whether an error means that nothing is at a path, or nothing that we can see. Any other
-/// error (no descriptors left, a disk error, a stale handle) must never count as a deletion.
+/// Returns whether an error means that nothing is at a path, or nothing that this process can see.
+/// Any other error (no descriptors left, a disk error, a stale handle) must never be taken as a
+/// deletion.
 pub fn means_absent(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
 }
@@ -439,8 +442,8 @@ pub fn means_denied(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM)
 }
 
-/// Returns whether an error is transient: its cause is the system and not the file, so it is worth
-/// trying again.
+/// Returns whether an error is transient. Its cause is the system and not the file, so a new
+/// attempt can succeed.
 pub fn means_passing(errno: Errno) -> bool {
     matches!(
         errno,

@@ -97,7 +97,7 @@ pub(crate) struct GroupFile {
 pub struct Collection {
     pub(crate) groups: Vec<FileGroup>,
     pub(crate) files: Vec<GroupFile>,
-    /// The kinds that occur.
+    /// The kinds of groups that occur.
     pub(crate) kinds: Vec<GroupKind>,
     /// True if the report is a comparison of two trees, false if it has groups.
     pub(crate) is_comparison: bool,
@@ -107,7 +107,7 @@ pub struct Collection {
     by_path: Vec<usize>,
 }
 
-/// A folder or a file in a folder.
+/// A row of the list of folders: a folder or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FolderRow {
     pub(crate) path: PathText,
@@ -262,8 +262,8 @@ impl Collection {
             .copied()
     }
 
-    /// Returns the entries of a folder, the one with the most bytes first. Only files for which
-    /// `wanted` is true are counted.
+    /// Returns the entries of a folder. The entry with the most bytes is first. Only files for
+    /// which `wanted` is true are counted.
     pub(crate) fn folder(
         &self,
         folder: &Path,
@@ -299,7 +299,8 @@ impl Collection {
     }
 
     /// Returns the index of the file with which the other files of a group are compared. It is the
-    /// newest or, with `by_size`, the largest. If several are, it is the first of them.
+    /// newest file or, if `by_size` is true, the largest file. Of several such files, it is the
+    /// first.
     pub(crate) fn reference(&self, group: usize, by_size: bool) -> usize {
         let rank = |file: &GroupFile| {
             if by_size {
@@ -336,7 +337,7 @@ fn based(base: Option<&PathText>, path: &PathText) -> PathText {
     }
 }
 
-/// Takes typed text for a path.
+/// Returns typed text as a path.
 pub(crate) fn as_path(text: &str) -> &Path {
     Path::new(OsStr::from_bytes(text.as_bytes()))
 }

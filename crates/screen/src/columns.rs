@@ -1,19 +1,19 @@
-//! Prints two texts in two columns. A *run* is a stretch of text that both have; its colour is the
-//! same on both sides.
+//! Prints two texts in two columns. A *run* is a stretch of text that both texts have; its colour
+//! is the same on both sides.
 //!
-//! The layout is that of figure 4 of Forman et al. (2005), on a terminal:
+//! The layout is as in figure 4 of Forman et al. (2005), but on a terminal:
 //!
 //! ```text
 //!   12  3│shared text in the colour of run 3   |   14  3│the same, where a word differs
 //! ```
 //!
-//! 1. **Colours repeat, numbers do not.** Six colours of the terminal's 256 are used, each with a
+//! 1. **Colours repeat, numbers do not.** Six colours of the terminal's 256 are used. Each has a
 //!    contrast of at least 3.5 to 1 to black and to white. The number of the run beside the line
 //!    gives the same information without colours. Text that only one file has is not coloured.
-//! 2. **Without colours** the differing stretches of a line that is partly shared are put in
-//!    `[-…-]` and `{+…+}`, as `wdiff` and `git diff --word-diff` write them.
-//! 3. **Widths are columns of the screen**: a wide letter takes two, a combining one none. A tab
-//!    goes to the next multiple of eight. Lines are wrapped, never cut.
+//! 2. **Without colours**, a line that is partly shared has its differing stretches in `[-…-]` and
+//!    `{+…+}`, as in `wdiff` and `git diff --word-diff`.
+//! 3. **Widths are columns of the screen**: a wide letter takes two columns, and a combining mark
+//!    takes none. A tab goes to the next multiple of eight. Lines are wrapped, never cut.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -204,8 +204,7 @@ impl Paper {
         }
     }
 
-    /// Returns lines that say where the first [`NAMED`] moved runs are in both files, so that the
-    /// reader need not search for them.
+    /// Returns lines that say where the first [`NAMED`] moved runs are in both files.
     fn moved(&self, view: &View) -> String {
         let moved: Vec<&Run> = view
             .runs

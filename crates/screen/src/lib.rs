@@ -11,8 +11,8 @@
 //!
 //! 1. `model` and `draw` are pure: a key changes the state, and the state is drawn. Only `terminal`
 //!    reads keys, and receives the results of threads. This crate opens no file.
-//! 2. The command implements `Session`: it asks, compares and writes. The question is asked in a
-//!    thread. So the screen is drawn at once, and shows the progress.
+//! 2. The command implements `Session`: it asks the question, compares files and writes plans. The
+//!    question is asked in a thread. So the screen is drawn at once, and shows the progress.
 //! 3. The files of the report are never changed. Only plans, in new files, and templates are
 //!    written.
 //!

@@ -82,8 +82,8 @@ impl FileMarks {
     }
 
     /// Applies a rule to these sets: unmarks the files that the rule keeps, and marks the others. A
-    /// set in which the rule keeps no file is not changed. Returns the number of sets in which the
-    /// rule marks files that had no mark, and the number of these files.
+    /// set in which the rule keeps no file is not changed. Returns the number of sets with newly
+    /// marked files, and the number of these files.
     pub(crate) fn mark_by(
         &mut self,
         all: &Collection,

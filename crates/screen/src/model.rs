@@ -312,8 +312,8 @@ impl Screen {
         Regions::of(self.size)
     }
 
-    /// Returns the tabs. Each has a text (a key and a kind of groups), and a flag that is true if
-    /// the tab is selected.
+    /// Returns the tabs. Each has a text: a key and a kind of groups. Its flag is true if the tab
+    /// is selected.
     pub(crate) fn tabs(&self) -> Vec<(String, bool)> {
         let kinds = self
             .collection

@@ -18,7 +18,7 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    /// The regions of a screen of this many columns and rows.
+    /// Returns the regions of a screen of this many columns and rows.
     pub(crate) fn of((_, rows): (u16, u16)) -> Self {
         let last = rows.saturating_sub(1);
         // On a tall screen the pane is larger, so it can name some of the files to be removed.

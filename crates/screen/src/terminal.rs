@@ -1,9 +1,9 @@
 //! Passes the keys of the terminal to the [`Screen`], and draws the screen after each change.
 //!
-//! One thread reads keys. One asks the question, and each new template starts another one that asks
-//! it again. One compares files side by side, and one writes a plan. All of them send messages into
-//! one channel. All pending messages are handled before the screen is drawn. So on a slow
-//! connection the screen is drawn less often, but not later.
+//! One thread reads keys, and one compares files side by side. One asks the question, and each new
+//! template starts another thread that asks it again. Each plan is written by a thread of its own.
+//! All threads send messages into one channel. All pending messages are handled before the screen
+//! is drawn. So on a slow connection the screen is drawn less often, but not later.
 
 use std::fmt::Display;
 use std::io;
@@ -36,8 +36,8 @@ enum Arrival<E> {
     Done(News),
 }
 
-/// The work that the screen orders. Threads of its own ask, compare and write; only
-/// [`Session::progress`] is called by the thread that draws.
+/// The work that the screen orders. The thread that draws calls only [`Session::progress`]. Other
+/// threads call the other methods.
 pub trait Session: Send + Sync + 'static {
     /// The error of the question.
     type Error: Display + Send + 'static;
@@ -203,7 +203,7 @@ fn of_keyboard(key: KeyEvent) -> Option<Key> {
     })
 }
 
-/// Compares files side by side. If several pairs are waiting, only the last one is compared.
+/// Compares files side by side. If several pairs are waiting, only the last pair is compared.
 fn compare<S: Session>(
     session: &S,
     orders: &Receiver<(PathText, PathText)>,

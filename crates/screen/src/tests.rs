@@ -349,7 +349,7 @@ fn the_pane_says_what_will_happen() {
     row_with(&screen, "2 files go, 5.0 KiB freed");
 }
 
-/// A rule reports the files that had no mark before.
+/// A rule reports only the files that it marks and that had no mark before.
 #[test]
 fn a_rule_counts_only_what_it_marks() {
     let mut screen = screen_of(house(), (200, 60));
@@ -368,7 +368,8 @@ fn a_rule_counts_only_what_it_marks() {
     );
 }
 
-/// Holes take no space. A file with a date in the future is neither the newest nor the oldest.
+/// Holes in files take no space. A file with a date in the future is neither the newest nor the
+/// oldest.
 #[test]
 fn marks_count_blocks_and_know_no_future() {
     let mut sparse = set(1 << 20, &["/h/a", "/h/b", "/h/c"]);
@@ -514,7 +515,7 @@ fn a_comparison_is_looked_at() {
         screen.marks.is_empty(),
         "what is the same at two places is meant to be"
     );
-    // In a comparison, the view of folders shows only files that have no identical one.
+    // In a comparison, the view of folders shows only files that have no identical file.
     press(&mut screen, "f");
     assert_eq!(rows(&screen)[1], "files not the same in /");
     row_with(&screen, "    2  new/");

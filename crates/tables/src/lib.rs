@@ -1,5 +1,5 @@
-//! A catalogue as Parquet tables: docs/tables.md describes them. Also the links that an engine
-//! computed from such tables: [`LinkTables`], docs/scale.md.
+//! Writes a catalogue as Parquet tables, which docs/tables.md describes. Also reads the links that
+//! an engine computed from such tables ([`LinkTables`], docs/scale.md).
 //!
 //! ```text
 //! catalogue ── records ──► files, parts ──────────► DIR/TABLE/catalogue=LABEL/rows.parquet
@@ -10,22 +10,23 @@
 //! # Choices
 //!
 //! 1. **From a catalogue**, which has the same bytes for the same state of a tree. So the tables
-//!    have the same bytes, too, and exactly the data from which `resemble groups A.cat B.cat` is
-//!    answered.
+//!    have the same bytes, too. They have exactly the data from which `resemble groups A.cat B.cat`
+//!    is answered.
 //! 2. **Names of contents are derived from their digests** ([`cid`]), never assigned by an engine.
 //!    An engine that counts rows while it reads assigns other numbers in each run. The clusters of
-//!    one run then do not match those of the next (text-dedup 28, graphframes 159). Two contents
-//!    that would have one name are refused.
+//!    one run then do not match the clusters of the next run (text-dedup 28, graphframes 159). If
+//!    two contents would have one name, no tables are written.
 //! 3. **Contents and postings are in the order of these names.** The first pass over the catalogue
-//!    notes the place of each content; the second reads them in order. Memory holds 40 bytes for
-//!    each content (24 in the second pass), and a group of rows for each table. Nothing is sorted
-//!    that does not fit in memory.
-//! 4. **Never thinned**: a content with different samples in two catalogues would differ from
-//!    itself.
-//! 5. **Integers of 64 bits and bytes**, no other types: Spark has no unsigned numbers, and names
-//!    are not UTF-8. Numbers are delta coded, because sorted postings differ in few bits.
-//! 6. **A table is complete or missing**: each is written next to its place, synchronised and
-//!    renamed. The manifest, which has the digests of all tables, is written last.
+//!    notes the place of each content; the second pass reads the contents in order. Memory holds 40
+//!    bytes for each content (24 in the second pass), and a group of rows for each table. So
+//!    everything that is sorted fits in memory.
+//! 4. **Samples are never thinned**: otherwise a content could have different samples in two
+//!    catalogues, and would differ from itself.
+//! 5. **The only types are integers of 64 bits, and bytes**: Spark has no unsigned numbers, and
+//!    names need not be UTF-8. Numbers are delta coded, because neighbouring numbers of sorted
+//!    postings differ in few bits.
+//! 6. **A table is complete or missing**: each table is written next to its final place,
+//!    synchronised and renamed. The manifest, which has the digests of all tables, is written last.
 
 mod links;
 mod manifest;
@@ -53,7 +54,7 @@ pub struct Written {
     pub totals: Totals,
     /// The number of tables.
     pub tables: u64,
-    /// Bytes of all tables.
+    /// The number of bytes of all tables.
     pub bytes: u64,
 }
 
@@ -91,7 +92,7 @@ pub enum TablesError {
         cid: i64,
         /// The first of the two contents.
         first: ContentDigest,
-        /// The second one.
+        /// The second of the two contents.
         second: ContentDigest,
     },
 }
@@ -99,7 +100,7 @@ pub enum TablesError {
 /// Returns the name of a content in all tables: the first eight bytes of its digest. With a salt
 /// other than 0, it is the first eight bytes of a digest of the salt and the content's digest.
 ///
-/// The number is signed, because Spark has no unsigned ones.
+/// The number is signed, because Spark has no unsigned numbers.
 pub fn cid(content: &ContentDigest, salt: u64) -> i64 {
     let first = |bytes: &[u8]| {
         let mut name = [0; 8];

@@ -1,9 +1,9 @@
-//! Links that an engine computed from the tables: docs/scale.md.
+//! Reads the links that an engine computed from the tables (docs/scale.md).
 //!
-//! A run is a folder with one folder of Parquet files for each stage. `_run.json` has its inputs,
-//! and `_stages/NAME.json` is written when a stage is complete. Three stages are read here, row by
-//! row. The third one, with pairs that were measured on the files, is optional. The caller, which
-//! knows the contents, checks the rows.
+//! The result of a run is a folder with one folder of Parquet files for each stage. `_run.json` has
+//! the inputs of the run, and `_stages/NAME.json` is written when a stage is complete. This module
+//! reads three stages, row by row. The third one, with pairs that were measured on the files, is
+//! optional. The caller, which knows the contents, checks the rows.
 
 use std::fs::{self, File};
 use std::io;
@@ -27,7 +27,7 @@ const MEASURED: &str = "measured";
 /// The number of rows that are read at once.
 const BATCH: usize = 8192;
 
-/// A folder of links that is complete.
+/// A complete folder of links.
 #[derive(Debug)]
 pub struct LinkTables {
     run: Run,
@@ -69,7 +69,7 @@ pub enum LinkTablesError {
         .0.display()
     )]
     None(PathBuf),
-    /// A stage was not completed, or its files are not the recorded ones.
+    /// A stage was not completed, or its files are not the recorded files.
     #[error(
         "{}: the stage {stage} is not complete; run scale/resemble_scale.py again, which creates \
          the missing files",
@@ -89,7 +89,7 @@ pub enum LinkTablesError {
     Version {
         /// The folder of the links.
         folder: PathBuf,
-        /// Their version.
+        /// The version of the links.
         version: i64,
     },
     /// The contents were digested with other parameters.
@@ -156,8 +156,8 @@ impl LinkTables {
         })
     }
 
-    /// Returns the maximum number of contents that may have a piece. Pieces of more contents were
-    /// left out.
+    /// Returns the maximum number of contents that may have a piece. Pieces that more contents have
+    /// were left out.
     pub const fn degree(&self) -> u64 {
         self.run.degree
     }
@@ -167,8 +167,8 @@ impl LinkTables {
         cid(content, self.run.salt.cast_unsigned())
     }
 
-    /// Returns the pairs of contents that may be links. A row has the names of both contents, and
-    /// the numbers of samples and of chunks that both have.
+    /// Returns the pairs of contents that may be links. A row has the names of both contents, the
+    /// number of samples that both have, and the number of chunks that both have.
     pub fn pairs(&self) -> LinkRows<'_, 4> {
         LinkRows::of(&self.pairs, ["a", "b", "fingerprints", "chunks"])
     }
@@ -258,7 +258,7 @@ pub struct LinkRows<'a, const COLUMNS: usize> {
     names: [&'static str; COLUMNS],
     files: std::slice::Iter<'a, PathBuf>,
     open: Option<OpenTable<'a>>,
-    /// The columns of the rows that were read last; `at` is the next of these rows.
+    /// The columns of the rows that were read last; `at` is the number of the next row among them.
     columns: [Vec<i64>; COLUMNS],
     at: usize,
     has_failed: bool,
@@ -293,7 +293,7 @@ impl<'a, const COLUMNS: usize> LinkRows<'a, COLUMNS> {
         }
     }
 
-    /// Reads some more rows; returns `false` at the end.
+    /// Reads more rows; returns `false` at the end.
     fn fill(&mut self) -> Result<bool, LinkTablesError> {
         loop {
             if self.open.is_none() {

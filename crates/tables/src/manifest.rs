@@ -59,7 +59,7 @@ impl<'a> Manifest<'a> {
         folder.join(FOLDER).join(format!("{}.json", self.label))
     }
 
-    /// Writes the manifest, replacing an older one.
+    /// Writes the manifest. Replaces an older manifest.
     pub(crate) fn put(&self, folder: &Path) -> Result<(), TablesError> {
         let place = self.place(folder);
         let unfinished =

@@ -28,11 +28,11 @@ pub(crate) enum Kind {
     Int,
     /// A number, or null.
     IntOrNull,
-    /// Bytes that have nothing in common with those of the row before.
+    /// Bytes that have nothing in common with the bytes of the row before.
     Bytes,
     /// Like [`Self::Bytes`], or null.
     BytesOrNull,
-    /// Bytes that often have a common prefix with those of the row before.
+    /// Bytes that often have a common prefix with the bytes of the row before.
     Path,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Table {
     waiting: usize,
     rows: u64,
     writer: SerializedFileWriter<Summed>,
-    /// The path while it is written; `None` once it is in its place.
+    /// The path while the table is written; `None` when the table is in its final place.
     unfinished: Option<PathBuf>,
     place: PathBuf,
     /// The final path, relative to the folder of all tables.
@@ -223,7 +223,7 @@ impl Table {
         self.rows
     }
 
-    /// Completes the table and moves it to its place. Returns its figures.
+    /// Completes the table and moves it to its final place. Returns the figures of the table.
     pub(crate) fn finish(mut self) -> Result<TableSum, TablesError> {
         if self.waiting > 0 {
             self.write_group()?;

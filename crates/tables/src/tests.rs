@@ -18,7 +18,7 @@ use super::*;
 use crate::manifest::hexadecimal;
 use crate::order::Distinct;
 
-/// A tree, and a folder beside it.
+/// A tree, and a folder next to it.
 struct Tree {
     temp: tempfile::TempDir,
 }
@@ -70,7 +70,7 @@ impl Tree {
         catalogue::open(&path).expect("whole")
     }
 
-    /// Writes tables into a folder beside the tree.
+    /// Writes tables into a folder next to the tree.
     fn write(&self, folder: &str, salt: u64) -> PathBuf {
         let folder = self.temp.path().join(folder);
         let catalogue = self.catalogue(Samples::All);

@@ -76,13 +76,14 @@ const PARTS: Layout = Layout {
 const CHUNK: i64 = 0;
 const FINGERPRINT: i64 = 1;
 
-/// Writes the tables of a catalogue into `folder`, and replaces older ones with the same label. The
-/// contents of the catalogue must be digested with `params`.
+/// Writes the tables of a catalogue into `folder`, and replaces older tables with the same label.
+/// The contents of the catalogue must be digested with `params`.
 ///
 /// # Errors
 ///
-/// See [`TablesError`]. If a record cannot be converted, older tables stay with their manifest. If
-/// a table cannot be completed, the tables before it stay, without a manifest.
+/// See [`TablesError`]. If a record cannot be converted, the older tables and their manifest stay.
+/// If a table cannot be completed, the tables that were completed before it stay, without a
+/// manifest.
 pub fn write(
     mut catalogue: Catalogue,
     params: &Params,
@@ -152,8 +153,8 @@ pub fn write(
         rows(&postings),
         rows(&parts),
     ])?;
-    // All records are converted before the first table replaces an older one. An error may still
-    // leave only some tables replaced. So the manifest is removed first and written last.
+    // All records are converted before the first table replaces an older one. After an error, only
+    // some of the tables may be replaced. So the manifest is removed first and written last.
     manifest.remove(folder)?;
     for table in [of_head, files, contents, postings, parts] {
         manifest.tables.push(table.finish()?);

@@ -1,10 +1,11 @@
-//! Churn: sequences of file changes as typical programs make them. They exercise the promises of
+//! Churn: sequences of file changes like those of typical programs. They test the promises of
 //! docs/design.md and assume nothing about the implementation.
 //!
 //! A step depends only on the seed and its own number, not on earlier steps or the tree. (Only
-//! [`Profile::Mounts`] looks at the present mounts.) So any step can be left out, and [`smaller`]
-//! can reduce a storm that made a test fail. A step that cannot be done (its file is gone, its name
-//! is a folder) fails quietly: errors are part of a storm.
+//! [`Profile::Mounts`] examines the present mounts.) So any step can be left out. If a storm made a
+//! test fail, [`smaller`] can therefore reduce the storm. A step may be impossible, for example
+//! because its file is gone or its name is a folder. Such a step fails silently, because errors are
+//! part of a storm.
 
 use std::fs;
 use std::io;
@@ -22,10 +23,10 @@ use maps::Mapper;
 /// The kinds of changes in a storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// Saves of editors: by a temporary file, with a backup, in place, and with a swap file beside
+    /// Saves of editors: by a temporary file, with a backup, in place, and with a swap file next to
     /// the file.
     Editors,
-    /// Work of git: lock files that are renamed, objects that are hard-linked, checkouts that
+    /// Work of git: lock files that are renamed, objects that are hard-linked, and checkouts that
     /// replace files.
     Git,
     /// Trees of small files that are made in one folder, renamed into another one, and removed.
@@ -36,7 +37,7 @@ pub enum Profile {
     Rsync,
     /// Folders that are renamed while a file below them is open for writing.
     Parents,
-    /// Pairs of names that are exchanged by one system call.
+    /// Pairs of names that a single system call exchanges.
     Exchanges,
     /// Hard links: further names of a file appear, are used to write to it, and vanish.
     Links,
@@ -52,7 +53,7 @@ pub enum Profile {
     Clocks,
     /// Writes to files through memory mappings, flushed or not.
     Mapped,
-    /// Mounts that appear over folders and vanish. This profile needs the permission to mount.
+    /// Mounts that appear over folders and vanish. This profile needs permission to mount.
     Mounts,
 }
 
@@ -136,8 +137,8 @@ struct Scene<'a> {
 
 impl Scene<'_> {
     fn act(&mut self, profile: Profile) -> io::Result<()> {
-        // Some steps only create a file, so that other steps find something to change. Some remove
-        // a whole folder, so that the tree does not grow for ever.
+        // Some steps only create a file, so that other steps have files to change. Some steps
+        // remove a whole folder, so that the tree does not grow without limit.
         if self.one_of(50) == 0 {
             let top = format!("d{}", self.one_of(4));
             return fs::remove_dir_all(self.root.join(top));
@@ -203,8 +204,8 @@ impl Scene<'_> {
     }
 }
 
-/// Removes steps that are not needed to make `fails` return true, and returns the others. A step is
-/// removed if one run without it still fails.
+/// Removes the steps that are not needed to make `fails` return true. Returns the other steps. A
+/// step is removed if one run without this step still fails.
 pub fn smaller(mut steps: Vec<u64>, fails: &mut dyn FnMut(&[u64]) -> bool) -> Vec<u64> {
     let mut piece = steps.len() / 2;
     while piece > 0 {

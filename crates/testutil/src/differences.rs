@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The differences between the dump of a live index and that of a fresh scan.
+/// The differences between the dump of a live index and the dump of a fresh scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
     /// Lines of the fresh scan whose path the live index does not have.

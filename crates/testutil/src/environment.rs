@@ -6,7 +6,8 @@ use std::process::Command;
 
 use crate::{Ran, TempTree, finish};
 
-/// A folder with a home, a runtime folder and a working directory, and the program to run there.
+/// A folder with a home, a runtime folder and a working directory. Also has the program that is run
+/// in it.
 #[derive(Debug)]
 pub struct Environment {
     tree: TempTree,
@@ -48,8 +49,8 @@ impl Environment {
         command
     }
 
-    /// Returns a command that runs another program in this environment. It keeps PATH, so that the
-    /// program finds the programs that it needs.
+    /// Returns a command that runs another program in this environment. The command keeps PATH, so
+    /// that the other program finds the programs that it needs.
     pub fn foreign(&self, program: &str) -> Command {
         let mut command = self.at_home(program);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());

@@ -4,9 +4,9 @@
 //! fuzz("requests", 2_000, samples, &mut |bytes| decode(bytes).is_ok());
 //! ```
 //!
-//! For any bytes the reader must return soon and without a panic. All other properties must be
-//! asserted by the reader itself. An accepted input becomes a sample, so that changes add up. The
-//! changes are those of the usual fuzzers, but nothing guides them: this toolchain offers no
+//! For any bytes the reader must return soon and without a panic. The reader itself must assert all
+//! other properties. An accepted input becomes a sample, so that changes add up. The changes are
+//! the same as in the usual fuzzers, but nothing guides them, because this toolchain has no
 //! compiler instrumentation.
 //!
 //! * `RESEMBLE_FUZZ=1000000` sets the number of inputs, for CI.
@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 use crate::asked_for;
 use crate::random::Random;
 
-/// The maximum number of samples. Accepted inputs beyond it do not become samples.
+/// The maximum number of samples. Further accepted inputs do not become samples.
 const MOST_SAMPLES: usize = 2_000;
 
 /// The maximum length of an input in bytes.
 const LONGEST: usize = 1 << 20;
 
 /// The maximum time that the reader may take for one input. Inputs are short, so a reader that
-/// takes longer hangs.
+/// takes longer is assumed to hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Numbers near the bounds of integer types.
@@ -76,8 +76,8 @@ impl Drop for Told<'_> {
 ///
 /// # Panics
 ///
-/// If the reader panics, takes longer than 20 s, or accepts every input or none. If it accepts
-/// every input or none, the samples or the test are useless.
+/// If the reader panics, takes longer than 20 s, accepts every input, or accepts no input. In the
+/// last two cases, the samples or the test are useless.
 pub fn fuzz(
     what: &str,
     usual: u64,

@@ -1,4 +1,4 @@
-//! Checks of the tests and the pages themselves, and tests that run in a separate process.
+//! Checks the tests and the pages themselves. Also runs tests in a separate process.
 
 use std::fmt::Debug;
 use std::fs;
@@ -16,8 +16,8 @@ pub fn asked_for<T: FromStr<Err: Debug>>(variable: &str) -> Option<T> {
     Some(asked.parse().expect(variable))
 }
 
-/// Checks that `main.rs` declares every file and folder beside it as a module. Tests in a file that
-/// is no module would never run.
+/// Checks that `main.rs` declares every file and folder next to it as a module. Tests in a file
+/// that is no module would never run.
 #[track_caller]
 pub fn every_file_is_a_module(folder: impl AsRef<Path>) {
     let main = fs::read_to_string(folder.as_ref().join("main.rs")).expect("main.rs");
@@ -51,9 +51,9 @@ fn is_inner(name: &str) -> bool {
     std::env::var_os(INNER).is_some_and(|inner| inner == name)
 }
 
-/// Runs the test of this name again, as root, in an inner process whose mounts are separate from
-/// those outside, in both directions. Returns false in the inner process, so that the test does its
-/// work there, and true in the outer one. Without root the test is [`skipped`].
+/// Runs the test of this name again, as root, in an inner process. Its mounts are separate from the
+/// mounts outside, in both directions. Returns false in the inner process, so that the test does
+/// its work there, and true in the outer process. Without root the test is [`skipped`].
 pub fn in_mounts_of_its_own(name: &str) -> bool {
     if is_inner(name) {
         return false;
@@ -71,7 +71,7 @@ pub fn in_mounts_of_its_own(name: &str) -> bool {
 }
 
 /// Runs the test of this name again in an inner process, as `nobody` if requested. Returns false in
-/// the inner process, so that the test does its work there, and true in the outer one.
+/// the inner process, so that the test does its work there, and true in the outer process.
 pub fn in_a_process_of_its_own(name: &str, as_nobody: bool) -> bool {
     if is_inner(name) {
         return false;

@@ -2,9 +2,10 @@
 //! programs and daemons in a private environment.
 //!
 //! No program links this crate, and this crate depends on no other crate of the workspace. So unit
-//! tests of any crate can use it, and never see two copies of the types of their own crate.
+//! tests of any crate can use this crate, and there are never two copies of the types of the tested
+//! crate.
 #![forbid(unsafe_code)]
-// Every function of this crate panics to make a test fail, so no doc comment needs to say it.
+// Every function of this crate panics to make a test fail, so doc comments do not mention this.
 #![allow(
     clippy::missing_panics_doc,
     clippy::must_use_candidate,

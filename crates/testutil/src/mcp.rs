@@ -62,7 +62,7 @@ impl McpSession {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
-    /// Sends a request and returns its answer. Notifications in between are ignored.
+    /// Sends a request and returns its answer. Notifications before the answer are ignored.
     pub fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.next += 1;
         let id = self.next;

@@ -38,8 +38,8 @@ impl Drop for Mounted {
     }
 }
 
-/// Mounts a file system of this kind. Without the permission to mount, returns `None`, and the test
-/// is [`skipped`].
+/// Mounts a file system of this kind. Without permission to mount, returns `None`, and the test is
+/// [`skipped`].
 pub fn mount(kind: &str, at: impl Into<PathBuf>, options: &str) -> Option<Mounted> {
     let at = at.into();
     fs::create_dir_all(&at).expect("a folder");
@@ -53,7 +53,7 @@ pub fn mount(kind: &str, at: impl Into<PathBuf>, options: &str) -> Option<Mounte
     }
 }
 
-/// Mounts a folder a second time. Without the permission to mount, returns `None`, and the test is
+/// Mounts a folder a second time. Without permission to mount, returns `None`, and the test is
 /// [`skipped`].
 pub fn bind(folder: &Path, at: impl Into<PathBuf>) -> Option<Mounted> {
     let at = at.into();
@@ -67,8 +67,8 @@ pub fn bind(folder: &Path, at: impl Into<PathBuf>) -> Option<Mounted> {
     }
 }
 
-/// Mounts a small disk: a file system in memory with this size, for example `12m`. If that is not
-/// possible, the test is [`skipped`], and the result is `None`.
+/// Mounts a small disk: a file system in memory with this size, for example `12m`. If this is not
+/// possible, returns `None`, and the test is [`skipped`].
 pub fn tmpfs(at: impl Into<PathBuf>, size: &str) -> Option<Mounted> {
     mount("tmpfs", at, &format!("size={size},mode=0700"))
 }
@@ -84,15 +84,15 @@ pub fn fill(path: &Path) {
 /// A mounted file system that does not answer until it is dropped.
 #[derive(Debug)]
 pub struct Hung {
-    // The fields are dropped in order. The device goes first, so that waiting requests fail.
+    // The fields are dropped in order. The device is dropped first, so that waiting requests fail.
     _device: File,
     /// The mount point.
     pub mounted: Mounted,
 }
 
 impl Hung {
-    /// Waits until a thread of this process waits for an answer of this file system. The process
-    /// must have no other file system that does not answer.
+    /// Returns as soon as a thread of this process waits for an answer from this file system. The
+    /// process must not use another file system that does not answer.
     pub fn wait_until_asked(&self) {
         let began = Instant::now();
         let waits = || {
@@ -114,8 +114,8 @@ impl Hung {
     }
 }
 
-/// Mounts a file system that does not answer. If that is not possible, the test is [`skipped`], and
-/// the result is `None`.
+/// Mounts a file system that does not answer. If this is not possible, returns `None`, and the test
+/// is [`skipped`].
 pub fn hung(at: impl Into<PathBuf>) -> Option<Hung> {
     match File::options().read(true).write(true).open("/dev/fuse") {
         Ok(device) => {

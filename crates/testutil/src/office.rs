@@ -1,4 +1,5 @@
-//! Documents like those of office programs, which put the same styles and fonts into each document.
+//! Makes documents like those of office programs. Such programs put the same styles and fonts into
+//! every document.
 
 use std::fmt::Write as _;
 

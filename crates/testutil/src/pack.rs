@@ -1,5 +1,5 @@
-//! Archives that are built without archiving programs, because tests must not depend on the
-//! programs of a machine.
+//! Builds archives without archiving programs, because tests must not depend on the programs of a
+//! machine.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

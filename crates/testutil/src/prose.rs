@@ -1,4 +1,4 @@
-//! Texts that are made from a seed, with known similarity.
+//! Makes texts with known similarity from seeds.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ const WORDS: [&str; 48] = [
     "north", "winter", "council", "asked",
 ];
 
-/// Returns about `bytes` bytes of text. Texts of different seeds have the same vocabulary and are
+/// Returns about `bytes` bytes of text. Texts of different seeds have the same vocabulary, but are
 /// otherwise unrelated.
 pub fn prose(seed: u64, bytes: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
@@ -65,7 +65,7 @@ pub fn paragraphs(seed: u64, count: usize) -> String {
     text
 }
 
-/// Returns one sentence a line: twelve unique words and `end.`.
+/// Returns lines of one sentence each. A sentence is twelve unique words and `end.`.
 pub fn sentences(seed: u64, count: usize) -> String {
     let mut random = Random::apart(seed);
     let mut text = String::new();
@@ -81,7 +81,8 @@ pub fn sentences(seed: u64, count: usize) -> String {
     text
 }
 
-/// Returns copies of a page of this many sentences. Each copy has another sentence in place of one.
+/// Returns copies of a page of `lines` sentences. In each copy, another sentence replaces one of
+/// them.
 pub fn copies_of_a_page(seed: u64, lines: usize, copies: usize) -> impl Iterator<Item = String> {
     let page = sentences(seed, lines);
     (0..copies).map(move |at| {
@@ -104,13 +105,13 @@ pub fn lines(seed: u64, count: usize) -> String {
     text
 }
 
-/// Returns `count` words, those with the numbers from `from` on. Each number has its own word.
+/// Returns the `count` words with the numbers from `from` on. Each number has its own word.
 pub fn words(from: usize, count: usize) -> String {
     let words = (from..from + count).map(|at| format!("w{:05}x ", at * 7919 % 99_991));
     words.collect()
 }
 
-/// Returns the text with one of each `every` bytes overwritten.
+/// Returns the text with one byte overwritten in every `every` bytes.
 pub fn overwritten(text: &[u8], every: usize) -> Vec<u8> {
     let mut text = text.to_vec();
     for at in (every / 2..text.len()).step_by(every) {

@@ -40,7 +40,7 @@ impl Ran {
     }
 
     /// Checks that the answer has no rows: the exit code is 1, standard output is empty, and
-    /// standard error says what was compared.
+    /// standard error states what was compared.
     #[track_caller]
     pub fn found_nothing(&self) {
         assert_eq!((self.code, &*self.text()), (1, ""), "{self:?}");
@@ -48,7 +48,7 @@ impl Ran {
         assert!(said && self.err.lines().count() == 1, "{self:?}");
     }
 
-    /// Checks that exit code, standard output and standard error are exactly these.
+    /// Checks that the exit code, standard output and standard error have exactly these values.
     #[track_caller]
     pub fn is(&self, code: i32, out: &str, err: &str) {
         assert_eq!((self.code, &*self.text(), &*self.err), (code, out, err));
@@ -69,7 +69,7 @@ impl Ran {
     }
 }
 
-/// Runs a prepared command with these bytes on standard input, and waits until it ends.
+/// Runs a prepared command with these bytes on standard input, and waits until the command ends.
 #[must_use = "compare it with something"]
 pub fn finish(command: &mut Command, stdin: &[u8]) -> Ran {
     let mut child = command
@@ -80,7 +80,7 @@ pub fn finish(command: &mut Command, stdin: &[u8]) -> Ran {
         .expect("the program starts");
     let mut input = child.stdin.take().expect("a pipe");
     let bytes = stdin.to_vec();
-    // The command may end before it has read all of its input, so a failed write is no error.
+    // The command may end before it has read its whole input, so a failed write is no error.
     let writer = std::thread::spawn(move || input.write_all(&bytes).unwrap_or_default());
     let output = child.wait_with_output().expect("the program ends");
     writer.join().expect("the writer ends");

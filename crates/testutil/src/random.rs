@@ -11,7 +11,7 @@ impl Random {
         Self(seed)
     }
 
-    /// Creates a generator whose numbers differ from those of all neighbouring seeds.
+    /// Creates a generator whose numbers differ from the numbers of all neighbouring seeds.
     pub(crate) fn apart(seed: u64) -> Self {
         Self(Self(seed).draw())
     }

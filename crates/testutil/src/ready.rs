@@ -1,4 +1,4 @@
-//! Starts programs that report when they are ready, as services of systemd do.
+//! Starts programs that report when they are ready, like services of systemd.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts a program and waits until it sends `READY=1` to a notification socket, which this
-/// function creates at `address`. Returns `Err` with the exit status if the program ends before
-/// that. A program that takes longer than [`PATIENCE`] is killed.
+/// function creates at `address`. Returns `Err` with the exit status if the program ends without
+/// sending this. A program that takes longer than [`PATIENCE`] is killed.
 pub fn start_ready(command: &mut Command, address: &Path) -> Result<Child, ExitStatus> {
     // A socket of an earlier start may be left at this path.
     drop(fs::remove_file(address));
     let notify = UnixDatagram::bind(address).expect("a notification socket");
-    // A program that has ended sends nothing. So the wait for a message times out regularly, to
-    // check whether the program still runs.
+    // A program that has ended sends nothing. So waiting for a message times out regularly, and
+    // this function checks whether the program still runs.
     notify
         .set_read_timeout(Some(Duration::from_millis(50)))
         .expect("a timeout");

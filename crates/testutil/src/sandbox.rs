@@ -14,10 +14,10 @@ use rustix::process::{Pid, Signal};
 
 use crate::{Differences, Ran, TempTree, start_ready};
 
-/// Builds the two programs and returns the folder that they are in.
+/// Builds the two programs and returns the folder that has them.
 ///
 /// A test of one package does not know the paths of another package's binaries. So this function
-/// builds them and returns the folder that Cargo puts them into, found from the path of the test
+/// builds the programs. It derives the folder where Cargo puts them from the path of the test
 /// itself. `RESEMBLE_PROGRAMS=FOLDER` names a folder of programs that are already built.
 pub fn programs() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -32,7 +32,7 @@ pub fn programs() -> &'static Path {
             .expect("target/PROFILE/deps/test");
         let mut build = Command::new(env!("CARGO"));
         // `cargo test` unifies features over the development dependencies of all workspace members.
-        // `cargo build` does so only if it builds a test or an example, so an example is named
+        // `cargo build` does this only if it builds a test or an example, so an example is named
         // here. With other features, Cargo would compile half of the libraries a second time.
         build.args(["build", "--quiet", "--example", "sampling"]);
         build.args(["--bin", "resemble", "--bin", "resembled"]);
@@ -49,7 +49,7 @@ pub fn programs() -> &'static Path {
     })
 }
 
-/// A temporary folder with a private home and a tree to watch. All of it is removed when the
+/// A temporary folder with a private home and a tree to watch. The folder is removed when the
 /// sandbox is dropped.
 #[derive(Debug)]
 pub struct Sandbox {
@@ -157,7 +157,7 @@ impl Sandbox {
         )
     }
 
-    /// Starts a daemon by this command. If the daemon ends before it is ready, returns `Err` with
+    /// Starts a daemon with this command. If the daemon ends before it is ready, returns `Err` with
     /// its output.
     pub fn start(&self, command: &mut Command) -> Result<Daemon<'_>, Ran> {
         let log = self.path("daemon.log");
@@ -193,7 +193,7 @@ impl Sandbox {
     }
 }
 
-/// A running `resembled`, which is killed when this is dropped.
+/// A running `resembled`. It is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Daemon<'a> {
     sandbox: &'a Sandbox,
@@ -228,8 +228,8 @@ impl Daemon<'_> {
         }
     }
 
-    /// Waits until all earlier changes are in the index, and compares the daemon's index with that
-    /// of a fresh scan.
+    /// Waits until all earlier changes are in the index, and compares the daemon's index with the
+    /// index of a fresh scan.
     #[track_caller]
     pub fn compared(&self) -> Result<(), Differences> {
         self.sync();
@@ -243,8 +243,8 @@ impl Daemon<'_> {
         if found.is_empty() { Ok(()) } else { Err(found) }
     }
 
-    /// Limits the number of the daemon's open descriptors, or restores its first limit if `most` is
-    /// `None`.
+    /// Limits the number of the daemon's open descriptors. If `most` is `None`, restores the
+    /// daemon's first limit.
     pub fn limit_descriptors(&self, most: Option<u64>) {
         use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
         // The daemon inherited the limits of this process, so these are its first limits.

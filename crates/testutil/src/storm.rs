@@ -1,4 +1,5 @@
-//! A storm of random changes in a tree, like those of editors, builds and people, but faster.
+//! A storm of random changes in a tree. The changes are like those of editors, builds and people,
+//! but faster.
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
@@ -11,8 +12,8 @@ use crate::random::{Random, noise};
 /// The size in bytes of a large log when it is created.
 const LOG: usize = 5 << 20;
 
-/// A storm of changes in one tree. It keeps no record of the tree, so a test compares with the file
-/// system itself.
+/// A storm of changes in one tree. It keeps no record of the tree, so a test must compare the index
+/// with the file system itself.
 #[derive(Debug)]
 pub struct Storm {
     root: PathBuf,
@@ -32,8 +33,8 @@ impl Storm {
         }
     }
 
-    /// Performs `count` changes. A change that is not possible (the file is gone, the name is a
-    /// folder) counts, too: errors are part of a storm.
+    /// Performs `count` changes. Impossible changes count, too, for example if the file is gone or
+    /// the name is a folder: errors are part of a storm.
     pub fn blow(&mut self, count: usize) {
         for _ in 0..count {
             drop(self.one());
@@ -98,8 +99,8 @@ impl Storm {
                 folder => fs::remove_dir_all(folder),
             },
             15 | 20..=23 => {
-                // These changes are about hard links: names are linked, used for writing, renamed
-                // and removed.
+                // These changes concern hard links: names are linked, used for writing, renamed and
+                // removed.
                 let name = |storm: &mut Self| {
                     let (folder, n) = (storm.folder(), storm.random.below(6));
                     folder.join(format!("h{n}"))
@@ -122,15 +123,16 @@ impl Storm {
                 fs::set_permissions(path, fs::Permissions::from_mode(mode))
             }
             18 => {
-                // This change saves like an editor: a new file takes the name of the old one.
+                // This change saves a file like an editor: a new file takes the name of the old
+                // file.
                 let (path, text) = (self.file(), self.text());
                 let new = path.with_extension("new");
                 fs::write(&new, text)?;
                 fs::rename(new, path)
             }
             19 => {
-                // The log is so large that a daemon reads only what is appended to it. Some of the
-                // changes overwrite bytes before its old end.
+                // The log is so large that a daemon reads only the bytes that are appended to it.
+                // Some changes overwrite bytes before the old end of the log.
                 let path = self.folder().join("log");
                 if !path.exists() {
                     return fs::write(path, noise(self.random.draw(), LOG));

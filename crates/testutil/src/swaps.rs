@@ -1,6 +1,6 @@
 //! Swaps files, folders, pipes and devices with links that lead out of the tree, while programs
-//! access them. The kernel reports every open of the files outside, the pipes and the devices,
-//! because no program may open them.
+//! access the tree. No program may open the files outside, the pipes or the devices. So the kernel
+//! reports to the test each time one of them is opened.
 
 use std::fs;
 use std::io;
@@ -18,10 +18,11 @@ use crate::PATIENCE;
 use crate::prose::prose;
 use crate::random::Random;
 
-/// Number of folders in which names are swapped.
+/// The number of folders in which names are swapped.
 const PLACES: usize = 6;
 
-/// The names in each of these folders. Each name says what it is at first: later swaps mix them.
+/// The names in each of these folders. Each name is the kind of its first entry. Swaps mix the
+/// entries later.
 const NAMES: [&str; 7] = ["file", "folder", "link", "way-up", "way", "pipe", "device"];
 
 /// The number of swaps between two checks of how often the programs ran.
@@ -42,11 +43,11 @@ pub struct Swaps {
 }
 
 impl Swaps {
-    /// The text of every file outside the tree. No file in the tree has it.
+    /// The text of every file outside the tree. No file in the tree has this text.
     pub const SECRET: &'static str = "nobody may read what is outside of the tree";
 
     /// Fills the empty folder `tree`, and creates the folder `outside` with the files that the
-    /// links lead to. Device nodes are created only with the permission to do so.
+    /// links lead to. Device nodes are created only if this process is allowed to create them.
     pub fn new(tree: &Path, outside: &Path) -> Self {
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).expect("inotify");
         let watched = |path: &Path| {
@@ -125,8 +126,9 @@ impl Swaps {
         }
     }
 
-    /// Swaps at least `times` names while a thread runs each of `looks` repeatedly, because a race
-    /// needs both. Returns the number of swaps, and how often each of `looks` ran.
+    /// Swaps at least `times` names. At the same time, a thread for each function of `looks` runs
+    /// this function repeatedly. Returns the number of swaps, and how often each function of
+    /// `looks` ran.
     pub fn blow_while(&self, times: usize, looks: &[&(dyn Fn() + Sync)]) -> (usize, Vec<usize>) {
         let done: Vec<_> = looks.iter().map(|_| AtomicUsize::new(0)).collect();
         let over = AtomicBool::new(false);
@@ -158,7 +160,7 @@ impl Swaps {
     }
 
     /// Returns all paths in the tree that sometimes lead to a file, including those that do not
-    /// now.
+    /// lead to a file now.
     pub fn paths(&self) -> Vec<PathBuf> {
         let places = (0..PLACES).map(|number| format!("place-{number}"));
         let places = places.chain(["elsewhere".to_owned()]);
@@ -171,7 +173,7 @@ impl Swaps {
         places.flat_map(below).collect()
     }
 
-    /// Reads every path of the tree through an overlay, and lists the similar files of each.
+    /// Reads every path of the tree through an overlay, and lists the similar files of each path.
     #[track_caller]
     pub fn look_through(&self, overlay: &Path) {
         for path in self.paths() {
@@ -183,8 +185,8 @@ impl Swaps {
         }
     }
 
-    /// Returns the opens of watched files since the last call. The list must be empty, because no
-    /// program may open them. An event for a watched file itself has no file name.
+    /// Returns which watched files were opened since the last call. The list must be empty, because
+    /// no program may open these files. An event for a watched file itself has no file name.
     pub fn opened(&self) -> Vec<String> {
         let mut buffer = [MaybeUninit::uninit(); 1 << 14];
         let mut events = inotify::Reader::new(&self.watch, &mut buffer);
@@ -200,8 +202,8 @@ impl Swaps {
     }
 }
 
-/// Swaps two names and returns whether it did. The result is false if the names are equal or one of
-/// them does not exist.
+/// Swaps two names and returns whether they were swapped. Returns false if the names are equal or
+/// one of them does not exist.
 fn exchange(folder: &OwnedFd, one: &str, other: &str) -> bool {
     one != other
         && rustix::fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE).is_ok()

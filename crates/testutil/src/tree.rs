@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A temporary folder, removed with its content when it is dropped. Its path contains no symbolic
-/// links.
+/// A temporary folder. It is removed with its content when this value is dropped. Its path contains
+/// no symbolic links.
 #[derive(Debug)]
 pub struct TempTree {
     root: PathBuf,

@@ -1,11 +1,11 @@
 //! `resemble-trees`: compares two trees by content.
 //!
-//! * [`compare`]: what became of every file of two trees;
-//! * [`covered`]: whether every file of a tree has an equal one elsewhere.
+//! * [`compare`] finds out what happened to every file of two trees;
+//! * [`covered`] finds out whether every file of a tree has an equal file elsewhere.
 //!
 //! Both answer from an index, or scan the two trees side by side. `resemble-query` calls them as it
-//! calls its own questions. They are a crate of their own because they share the scan and the
-//! inventories of [`compare::TreeCache`], which no other question uses.
+//! calls its own questions. They have their own crate because they share the scan and the
+//! inventories of [`compare::TreeCache`]. No other question uses these.
 #![forbid(unsafe_code)]
 
 pub mod compare;

@@ -3,12 +3,13 @@
 //!
 //! A file is assessed some seconds after its change, against the index from before the change. A
 //! snapshot of that index would suffice. But while a snapshot exists, the index file cannot reuse
-//! the pages that the snapshot sees. For a file that is rewritten all the time a snapshot would
+//! the pages that the snapshot sees. A file may be rewritten all the time. Then a snapshot would
 //! exist for ever, and the index file would grow with every commit. So the required facts are read
 //! from the snapshot soon after the change. They are stored as ids, and the snapshot is dropped.
 //!
 //! Neighbours are stored as content ids, not as files: contents never change, and their ids are not
-//! reused. If the file of a neighbour has changed as well, [`Burst`] has its earlier content.
+//! reused. If the file of a neighbour has changed as well, [`Burst`] has the earlier content of
+//! that file.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -30,8 +31,8 @@ use super::{new_bytes, unshared};
 pub struct Baseline {
     /// The content of the file; `None` if there was no readable file.
     pub was: Option<ContentId>,
-    /// Contents that resembled the file enough for an alert, and the contents of its members if it
-    /// is an archive. Empty if `was` is `None`.
+    /// Contents that resembled the file enough for an alert. If the file is an archive, also the
+    /// contents of its members. Empty if `was` is `None`.
     pub neighbours: Arc<[ContentId]>,
     /// The depth of the tree above the path before the change. It is the number of components in
     /// the path of the deepest existing directory.
@@ -50,8 +51,8 @@ impl Baseline {
 pub struct Baselines {
     before: Snapshot,
     rules: Rules,
-    /// The neighbours found so far, by content and least share. Files with the same content share
-    /// them if their roots have the same least share.
+    /// The neighbours found so far, by the content of a file and the least share that deserves an
+    /// alert. Files for which both are equal have the same neighbours.
     neighbours: HashMap<(ContentId, Fraction), Arc<[ContentId]>>,
 }
 
@@ -71,9 +72,9 @@ impl Baselines {
         Self { rules, ..self }
     }
 
-    /// Returns whether the change of a file may deserve an alert: `new_bytes` and `unshared`
-    /// decide. Returns true if one of them fails, or if the file has no content in one of the two
-    /// snapshots.
+    /// Returns whether the change of a file may deserve an alert: the modules `new_bytes` and
+    /// `unshared` decide this. Returns true if one of them fails, or if the file has no content in
+    /// one of the two snapshots.
     pub fn may_be_news(&self, after: &Snapshot, path: &Path) -> bool {
         let may_be = || {
             let Some(changed) = ChangedFile::at(&self.before, after, path)? else {
@@ -140,8 +141,8 @@ const TOGETHER: Duration = Duration::from_secs(600);
 /// megabytes.
 const MOST_TOGETHER: usize = 1_000_000;
 
-/// The files that changed in the present burst, with their contents from before. A burst begins
-/// after a moment without pending changes. Changes older than ten minutes are forgotten.
+/// The files that changed in the present burst, with their contents before the burst. A burst
+/// begins after a moment without pending changes. Changes older than ten minutes are forgotten.
 ///
 /// Paths are stored as keyed hashes of 64 bits. If the hashes of two paths are equal by chance,
 /// which is very rare, an alert may be missing.
@@ -178,8 +179,8 @@ impl Burst {
         self.was.contains_key(&self.hasher.hash_one(path))
     }
 
-    /// Returns the content that the file at the path had before the burst. If it did not change,
-    /// that is its present content, `now`.
+    /// Returns the content that the file at the path had before the burst. For a file that did not
+    /// change, this is its present content, `now`.
     pub fn content_before(&self, path: &Path, now: Option<ContentId>) -> Option<ContentId> {
         let was = self.was.get(&self.hasher.hash_one(path));
         was.copied().unwrap_or(now)

@@ -4,11 +4,11 @@
 //! 1. A changed file is assessed [`SETTLE`] after its last reading. By then a save is complete and
 //!    its temporary file is gone. A file that is read repeatedly is assessed [`CAP`] after its
 //!    first reading, against its state before that reading. After the assessment, the next reading
-//!    counts as the first one again.
-//! 2. The findings of a copied tree are one alert. While other changed files below the same
+//!    counts as the first reading again.
+//! 2. The findings of a copied tree form one alert. While other changed files below the same
 //!    directory are not assessed yet, the tree may grow. So the alert is held back until
-//!    [`HOLD_FILE`] after the last finding, at most [`HOLD_TREE`] after the first. The finding of
-//!    a single file may be the first of a tree, so it is held back, too, at most [`HOLD_FILE`]. A
+//!    [`HOLD_FILE`] after the last finding, at most [`HOLD_TREE`] after the first. The finding of a
+//!    single file may be the first of a tree. So it is held back, too, for at most [`HOLD_FILE`]. A
 //!    held file that is read again is assessed again, but not held longer. Files of a tree that
 //!    arrive after its alert are counted in a later summary.
 //! 3. There are at most [`RATE`] alerts in [`RATE_TIME`]. Further ones are counted, and the count
@@ -35,8 +35,8 @@ pub const SETTLE: Duration = Duration::from_secs(2);
 /// The longest time from the first reading of a file to its assessment, if the file is read again
 /// and again.
 pub const CAP: Duration = Duration::from_secs(10);
-/// The longest time that the finding of a file waits for other files of its tree, and that a tree
-/// waits for its next file.
+/// The longest time for which the finding of a file waits for other files of its tree. A growing
+/// tree waits for its next file for at most the same time.
 pub const HOLD_FILE: Duration = Duration::from_secs(10);
 /// The longest time from the first finding in a growing tree to its alert.
 pub const HOLD_TREE: Duration = Duration::from_secs(300);
@@ -48,7 +48,7 @@ pub const RATE_TIME: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(1);
 /// If at most this many findings are held, every call of [`Batching::alerts_if`] checks them.
 const MANY: usize = 500;
-/// For each of this many held findings the pause between checks grows by one `LOOK`.
+/// The pause between checks grows by one `LOOK` whenever the number of held findings grows by this.
 const VERY_MANY: usize = 5000;
 /// The time after the alert of a tree in which the same tree raises no other alert.
 const REPORTED: Duration = Duration::from_secs(600);
@@ -71,7 +71,7 @@ pub enum Verdict {
         /// The files that it resembles, best first; never empty.
         partners: Vec<Partner>,
         /// True if the file counts only as a part of a copied tree and raises no alert by itself.
-        /// It is too small, or it belongs to a build or to version control.
+        /// Such a file is too small, or it belongs to a build or to version control.
         only_in_tree: bool,
     },
 }
@@ -99,7 +99,7 @@ pub enum Alert {
         /// The number of these files that are identical to their counterpart.
         identical: usize,
     },
-    /// There were more alerts than may be reported one by one.
+    /// There were more alerts than [`RATE`] allows.
     Summary {
         /// The number of alerts that were not reported.
         left_out: u64,
@@ -111,7 +111,7 @@ pub enum Alert {
 /// A changed file that is to be assessed now.
 #[derive(Clone, Debug)]
 pub struct Due {
-    /// Its path.
+    /// The path of the file.
     pub path: Arc<Path>,
     /// The state of the path before the first reading of the change.
     pub before: Baseline,
@@ -121,7 +121,7 @@ pub struct Due {
 /// The history of a file that waits for its assessment or whose finding is held back.
 #[derive(Clone, Copy, Debug)]
 struct History {
-    /// The time of its first reading.
+    /// The time at which the file was first read.
     first: Instant,
     /// True if the file was read more than once.
     again: bool,
@@ -146,8 +146,8 @@ struct Held {
 }
 
 impl Held {
-    /// Returns the time until which the finding waits for others of its tree. A file that has been
-    /// written for [`CAP`] or longer waits less, because it is not part of a tree that is being
+    /// Returns the time until which the finding waits for other findings of its tree. A file that
+    /// has been written for [`CAP`] or longer waits less, because it is not in a tree that is being
     /// copied.
     fn until(&self) -> Instant {
         let capped = self.history.again && self.since >= self.history.first + CAP;
@@ -167,7 +167,7 @@ pub struct Batching {
     /// The times of the next and of the last check of `held`.
     look: Option<Instant>,
     looked: Option<Instant>,
-    /// The (copy, original) directories of trees that had an alert, with its time.
+    /// The (copy, original) directories of trees that had an alert, with the time of the alert.
     reported: BTreeMap<(PathBuf, PathBuf), Instant>,
     rate_began: Option<Instant>,
     in_rate: u32,
@@ -199,8 +199,8 @@ impl Batching {
         true
     }
 
-    /// Records that a changed file was read. `before` is its baseline. The baseline is ignored if
-    /// the file waits already or its finding is held back, because that file has an earlier one.
+    /// Records that a changed file was read. `before` is its baseline. It is ignored if the file
+    /// waits already or its finding is held back: the file then has an earlier baseline.
     pub fn read(&mut self, path: &Path, before: Baseline, now: Instant) {
         if self.read_again(path, now) {
             return;
@@ -257,8 +257,8 @@ impl Batching {
         self.waiting.len()
     }
 
-    /// Removes and returns at most `most` files that are to be assessed now. With `all` these may
-    /// be files that are not due yet.
+    /// Removes and returns at most `most` files that are to be assessed now. If `all` is true,
+    /// files that are not due yet are returned, too.
     pub fn due(&mut self, now: Instant, all: bool, most: usize) -> Vec<Due> {
         let mut due = Vec::new();
         while due.len() < most
@@ -305,8 +305,8 @@ impl Batching {
         self.alerts_if(now, all, &|_| true)
     }
 
-    /// Returns the alerts that are due, that `is_told` accepts and that [`RATE`] allows, and a
-    /// summary of earlier ones if it is due. With `all` no finding is held back.
+    /// Returns the alerts that are due, if `is_told` accepts them and [`RATE`] allows them. Also
+    /// returns a summary of omitted alerts if it is due. If `all` is true, no finding is held back.
     pub fn alerts_if(
         &mut self,
         now: Instant,

@@ -1,7 +1,8 @@
 //! Stores changed documents whose texts are not known yet.
 //!
 //! A document is judged by its text, whose extraction may take an hour. Until then its baseline is
-//! stored, and the [`Burst`] of files that changed together with it, even if that burst has ended.
+//! stored. The [`Burst`] of files that changed together with the document is stored, too, even
+//! after that burst has ended.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -52,7 +53,8 @@ impl Documents {
         self.waiting.remove(path).map(|(_, due)| due)
     }
 
-    /// Removes and returns the burst in which a document changed that waited for its text.
+    /// Removes and returns the burst in which a document changed, if the document waited for its
+    /// text.
     pub(super) fn burst_of(&mut self, path: &Path) -> Option<Arc<Burst>> {
         self.bursts.remove(path)
     }

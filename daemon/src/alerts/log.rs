@@ -1,8 +1,8 @@
 //! Stores the alerts that were raised: in memory for questions, and in a file for later starts.
 //!
 //! The file `alerts.jsonl` in the state folder has one [`AlertRow`] as JSON on each line, oldest
-//! first. Other programs may read it, too. It is bounded: when it has `MOST_LINES` lines, it is
-//! written anew with the last [`KEPT`] alerts. A full disk does not stop alerts: they stay in
+//! first. Other programs may read it, too. The file is bounded: when it has `MOST_LINES` lines, it
+//! is written anew with the last [`KEPT`] alerts. A full disk does not stop alerts: they stay in
 //! memory, and the journal has them. When there is space again, the file is written anew.
 //!
 //! A crash or a full disk may leave an incomplete last line. It is cut off when the file is opened,
@@ -95,8 +95,8 @@ impl AlertLog {
         }
     }
 
-    /// Adds the missing line feed to the last line if it has a whole alert. Otherwise cuts that
-    /// line off, which begins at byte `begin`.
+    /// Adds the missing line feed to the last line if it has a whole alert. Otherwise cuts off that
+    /// line. It begins at byte `begin`.
     fn mend(&self, is_alert: bool, begin: u64) -> io::Result<()> {
         let mut file = OpenOptions::new().append(true).open(&self.path)?;
         if is_alert {
@@ -121,7 +121,7 @@ impl AlertLog {
         }
     }
 
-    /// Returns a channel that signals new alerts. One message may announce several of them.
+    /// Returns a channel that signals new alerts. One message may announce several new alerts.
     pub fn bell(&mut self) -> Receiver<()> {
         let (bell, heard) = crossbeam_channel::bounded(1);
         self.bell = Some(bell);
@@ -151,7 +151,7 @@ impl AlertLog {
         self.rows.push_back(row);
     }
 
-    /// Writes the newest alert to the file. It must be in memory already.
+    /// Writes the newest alert to the file. The alert must be in memory already.
     fn write(&mut self, row: &AlertRow) -> io::Result<()> {
         let written = if self.is_behind || self.lines >= MOST_LINES {
             self.write_anew()
@@ -195,8 +195,8 @@ impl AlertLog {
 }
 
 /// Returns the number of an alert from the beginning of its line. If the beginning has no whole
-/// number, the alert had the number after `last`. `None`: the line is not the beginning of an
-/// alert.
+/// number, the alert had the number after `last`. Returns `None` if the line is not the beginning
+/// of an alert.
 fn number_of_half(line: &[u8], last: u64) -> Option<u64> {
     const BEGIN: &[u8] = b"{\"seq\":";
     let Some(rest) = line.strip_prefix(BEGIN) else {

@@ -11,9 +11,9 @@
 //! alerts are due and limits their number. [`novelty`] decides which files are similar and which of
 //! these deserve an alert. [`trees`] finds copied trees, and [`log`] stores the alerts. This module
 //! is the thread that runs them. The thread reads snapshots and changes nothing in the index, so it
-//! does not delay the indexer. (After alerts it only makes the index durable.) It reads baselines
-//! from the snapshot before a change as soon as it can. It drops that snapshot after `MOST_LATE` at
-//! the latest.
+//! does not delay the indexer. (After alerts it only makes the index durable.) The thread reads
+//! baselines from the snapshot before a change as soon as it can. It drops that snapshot after
+//! `MOST_LATE` at the latest.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ pub enum Message {
         /// The snapshot from before the change.
         before: Snapshot,
     },
-    /// The index has the parts of more documents.
+    /// The index now has the parts of some documents that waited for extraction.
     TakenApart,
     /// Raise all pending alerts, then reply.
     Flush(Vec<oneshot::Sender<Result<(), Failure>>>),
@@ -75,8 +75,8 @@ const FLUSHED: usize = 2000;
 /// The longest time for which the snapshot before a change is kept to read baselines from it.
 /// Meanwhile the index file cannot reuse the pages that this snapshot sees.
 const MOST_LATE: Duration = Duration::from_secs(60);
-/// The time for which a [`Novelty`] is reused. It caches ignore files, git operations, and which
-/// files have a content.
+/// The time for which a [`Novelty`] is reused. It caches ignore files, git operations, and the
+/// files that have each content.
 const CACHED: Duration = Duration::from_secs(5);
 
 /// Raises alerts until all senders of messages are gone. If `prints` is set, each alert is also
@@ -198,8 +198,8 @@ impl<'a> Raiser<'a> {
                 Err(error) => tracing::debug!(path = ?path, %error, "its past is not known"),
             }
         }
-        // The snapshot before a change and the one after it get the same templates, the present
-        // ones. So a change of the templates is not taken for a change of files.
+        // The snapshots before and after a change get the same templates, namely the present ones.
+        // So a change of the templates is not taken for a change of files.
         let before = before.with_templates(self.shared.templates());
         self.unread.push_back(Unread {
             paths: paths.into_iter(),
@@ -414,7 +414,7 @@ fn write_journal(alert: &Alert) {
     }
 }
 
-/// Returns the row of an alert for the log, which assigns its number.
+/// Returns the row of an alert for the log. The log assigns the number of the row.
 fn row(alert: &Alert) -> AlertRow {
     let time = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -494,8 +494,8 @@ mod tests {
     }
 
     /// Rewrites one file 150 times. Returns the largest size of the index file in the first 20
-    /// rounds, and in the later ones. With `keep` the snapshot of the first round is kept until the
-    /// end.
+    /// rounds, and in the later rounds. With `keep` the snapshot of the first round is kept until
+    /// the end.
     fn rewritten_all_the_time(keep: bool) -> (u64, u64) {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap().join("root");

@@ -1,15 +1,16 @@
 //! Searches only for the new bytes of a changed large file, to find out whether the whole file must
 //! be compared.
 //!
-//! A search for a text of a gigabyte takes half a second, and logs and disk images change all the
-//! time. A new resemblance must be due to the new bytes, for example those of a file that was
+//! A search for a text of a gigabyte takes about a second, and logs and disk images change all the
+//! time. A new resemblance must be due to the new bytes, for example because another file was
 //! appended. So only the new bytes are searched for, at up to [`MOST_PIECES`] places. If they
 //! resemble no other file, the change is no news, and the whole file is not compared.
 //!
-//! Two kinds of news are missed. Bytes that are appended in pieces of less than [`LEAST_SIZE`]
-//! never raise an alert. The share of a small file may grow from 79 % to 81 %. That is found only
-//! if the added bytes alone resemble the small file. A file that became shorter is compared as a
-//! whole, because the loss may make it resemble another.
+//! Two kinds of news are missed. First, bytes that are appended in pieces of less than
+//! [`LEAST_SIZE`] never raise an alert. Second, the share of a small file that is in the large file
+//! may grow from 79 % to 81 %. This is found only if the added bytes alone resemble the small file.
+//! A file that became shorter is compared as a whole, because the loss may make it resemble
+//! another.
 
 use std::ops::Range;
 
@@ -24,11 +25,11 @@ use super::partners::{self, ChangedFile, LEAST_SIZE};
 const MOST: ByteLen = ByteLen(4 << 20);
 
 /// If the new bytes are at more places than this, the whole file is compared. A search for one
-/// piece takes 0.03 s, for a whole file of a gigabyte 1.7 s.
+/// piece takes 0.03 s, and a search for a whole file of a gigabyte takes 1.7 s.
 const MOST_PIECES: usize = 48;
 
-/// Returns whether the change of a file may be news. It is not if the file only got new bytes, and
-/// these are fewer than [`LEAST_SIZE`] or resemble no other file.
+/// Returns whether the change of a file may be news. If the file only got new bytes, the change is
+/// no news in two cases: the bytes are fewer than [`LEAST_SIZE`], or they resemble no other file.
 pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<bool, AskError> {
     let ChangedFile {
         after, was, now, ..
@@ -88,8 +89,8 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
 /// does not know them.
 ///
 /// For an edit the index knows the first and the last new byte. It drops this knowledge after many
-/// edits. Then, or if the two bytes are far apart, the chunks of the old and of the new content of
-/// a large file are compared.
+/// edits. In that case, or if the two bytes are far apart, the old and the new chunks of a large
+/// file are compared.
 fn what_came(changed: &ChangedFile<'_>) -> Result<Option<Vec<Range<u64>>>, AskError> {
     let &ChangedFile {
         before,
@@ -104,7 +105,7 @@ fn what_came(changed: &ChangedFile<'_>) -> Result<Option<Vec<Range<u64>>>, AskEr
     {
         return Ok(Some(vec![new]));
     }
-    // Nearly every change of a small file ends here.
+    // For nearly every change of a small file, the function ends here.
     if now.size <= MOST {
         return Ok(None);
     }
@@ -134,8 +135,8 @@ mod tests {
         (path, size)
     }
 
-    /// Writes each text at its place in a large file, in percent of its size. `beside` are other
-    /// files of the tree. Returns whether the change may be news.
+    /// Writes each text at its place in a large file. A place is in percent of the file's size.
+    /// `beside` has other files of the tree. Returns whether the change may be news.
     fn written(places: &[(u64, &str)], beside: &[(&str, &str)]) -> bool {
         let mut tree = Tree::new();
         let (path, size) = large(&tree);
@@ -163,15 +164,15 @@ mod tests {
             edits[1].1 = &other;
             assert!(written(&edits, &beside), "{places:?}");
         }
-        // Each of two places gets half of the other file's text, after more text that no file has.
+        // Each of two places gets a text that no file has, and then half of the other file's text.
         let halves = other.split_at(other.len() / 2);
         let halves = [halves.0, halves.1].map(|half| format!("{}{half}", text(32, 6_000)));
         assert!(written(&[(5, &halves[0]), (95, &halves[1])], &beside));
         // At more than `MOST_PIECES` places the whole file is compared.
         let many: Vec<(u64, &str)> = (1..100).step_by(2).map(|at| (at, &own[..3_000])).collect();
         assert!(written(&many, &beside));
-        // One place gets half of the other file's text, and another place gets more text that no
-        // file has.
+        // One place gets half of the other file's text, and another place gets a longer text that
+        // no file has.
         let rest = other.split_at(other.len() / 2).1;
         assert!(written(&[(5, &text(33, 9_000)), (95, rest)], &beside));
     }

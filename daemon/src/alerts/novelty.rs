@@ -1,4 +1,4 @@
-//! Decides whether a changed file resembles another one, and whether that is news.
+//! Decides whether a changed file resembles another file, and whether that is news.
 //!
 //! News is an effect of the *change*. So the files that the changed file resembles now are compared
 //! with its earlier neighbours, which a [`Baseline`] has. The following raises no alert by itself:
@@ -10,13 +10,13 @@
 //!    only as a part of a copied tree.
 //! 3. **A git operation.** If `.git/index` or `.git/HEAD` of the surrounding work tree was written
 //!    just now, git may have changed the files. (A copied work tree has a fresh `.git/index` too,
-//!    so only a tree that was there before counts.)
+//!    so only a work tree that existed before counts.)
 //! 4. **Builds and version control.** Files that a `.gitignore` names, and files in `.git` or
 //!    similar folders, are news only as a part of a copied tree.
 //! 5. **A large burst.** An unpacked archive is full of files that resemble each other. If many
 //!    files arrive at once, only resemblance to files that did not change with them is news.
 //! 6. **Unpacking.** A file that comes out of an archive is also in that archive, which is no news.
-//!    It is news that a mail or an archive holds a file of the tree.
+//!    But it is news that a mail or an archive holds a file of the tree.
 //! 7. **Acknowledged pairs** ([`crate::acks`]). A mark is about two contents, so it says nothing
 //!    about a changed one. By rule 1, an edit of a marked file is no news for the other file.
 //! 8. **Small files** (under 1 KiB, or the size that the root sets). They count only as identical
@@ -26,7 +26,7 @@
 //! identical copy is news.
 //!
 //! The work for a file does not grow with the number of its copies. The files that have a content
-//! are looked up once for all copies. Each copy is compared with only a few of them.
+//! are looked up once for all copies. Each copy is compared with only a few of these files.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -54,7 +54,8 @@ const MOST_PARTNERS: usize = 16;
 const MOST_HOLDERS: usize = 64;
 /// If at least this many files change in a burst, resemblance among them is no news.
 const IN_NUMBERS: usize = 20;
-/// The time after a write of `.git/index` or `.git/HEAD` that counts as a git operation.
+/// A change within this time after a write of `.git/index` or `.git/HEAD` counts as a git
+/// operation.
 const GIT_FRESH: Duration = Duration::from_secs(15);
 
 /// Decides which resemblances are news, and caches its look-ups. It is replaced every few seconds,
@@ -67,11 +68,11 @@ pub struct Novelty {
     /// Extracts the texts of documents again, so that the shares of changed files are measured.
     part_reader: Option<Arc<dyn PartReader>>,
     documents: Option<WaitingDocuments>,
-    /// The files that have each content. Copies with the same content share them.
+    /// The files that have each content. All copies with the same content use one list.
     holders: HashMap<ContentId, Arc<Holders>>,
     /// The parsed `.gitignore` of each directory; `None` if it has none.
     ignores: HashMap<PathBuf, Option<Gitignore>>,
-    /// By directory: true if git wrote its `.git` a moment ago.
+    /// Whether git wrote the `.git` of a directory a moment ago, by directory.
     git: HashMap<PathBuf, bool>,
     /// The number of paths that were looked up to fill `holders`.
     #[cfg(test)]
@@ -82,7 +83,7 @@ pub struct Novelty {
 }
 
 impl Novelty {
-    /// Compares changed files with those in this snapshot.
+    /// Creates a value that compares changed files with the files in this snapshot.
     pub fn new(after: Snapshot) -> Self {
         Self {
             after,
@@ -211,8 +212,8 @@ impl Novelty {
         let is_fresh = !self.holders.contains_key(&content);
         let mut found = self.identical_known(file, content, path)?;
         if found.is_empty() && !is_fresh {
-            // The cached list is outdated: none of its files has the content any more. Other files
-            // may have it by now, so the list is read again.
+            // No other file in the cached list has the content now. A newer file may have it, so
+            // the list is read again.
             self.holders.remove(&content);
             found = self.identical_known(file, content, path)?;
         }
@@ -279,8 +280,8 @@ impl Novelty {
         Ok(holders)
     }
 
-    /// Returns whether a resemblance is no news. It is no news if it was there before the change,
-    /// or if the partner has the earlier content of the file. It is no news, either, if both files
+    /// Returns whether a resemblance is no news. It is no news if it existed before the change, or
+    /// if the partner has the earlier content of the file. It is no news, either, if both files
     /// arrived in a large burst.
     fn is_known(
         &self,
@@ -313,7 +314,7 @@ impl Novelty {
         Ok(both.is_some_and(|(a, b)| self.acks.is_seen(a, b)))
     }
 
-    /// Returns whether the name is that of a backup, and the file that it is a backup of is there.
+    /// Returns whether the path has the name of a backup, and the original of that backup exists.
     fn has_original(&self, path: &Path) -> Result<bool, ReadError> {
         for name in originals(path) {
             let original = path.with_file_name(OsStr::from_bytes(name));
@@ -363,8 +364,8 @@ struct Holders {
 impl Holders {
     fn new(mut paths: Vec<(PathBuf, FileId)>) -> Self {
         paths.sort_unstable();
-        // [`Self::others`] takes these paths after those of a given name, and skips that name and
-        // one file. It needs them only if fewer than `MOST_HOLDERS` other files have that name. So
+        // [`Self::others`] returns files with a given name first. If these are fewer than
+        // `MOST_HOLDERS`, it adds files of this list, but none with that name, and not `itself`. So
         // this many suffice.
         let first = paths.iter().take(2 * MOST_HOLDERS + 1).cloned().collect();
         paths.sort_by(|(a, _), (b, _)| a.file_name().cmp(&b.file_name()));
@@ -400,8 +401,8 @@ fn is_backup(path: &Path, original: &Path) -> bool {
         && originals(path).any(|name| Some(OsStr::from_bytes(name)) == original.file_name())
 }
 
-/// Returns the names of which an editor may make a backup, a swap file or a file of unsaved changes
-/// with the name of `path`. There are none if it is no such name.
+/// Returns the names of files for which an editor may make a file with the name of `path`: a
+/// backup, a swap file or a file of unsaved changes. There are none if `path` has no such name.
 fn originals(path: &Path) -> impl Iterator<Item = &[u8]> {
     let name = path.file_name().unwrap_or_default().as_bytes();
     // `x~` and `x.~1~`
@@ -417,7 +418,7 @@ fn originals(path: &Path) -> impl Iterator<Item = &[u8]> {
     let unsaved = name
         .strip_prefix(b"#")
         .and_then(|rest| rest.strip_suffix(b"#"));
-    // `.x.swp`; the swap file of `.x` has the same name. Further ones end in `.swo`, `.swn` …
+    // `.x.swp`; the swap file of `.x` has the same name. Further swap files end in `.swo`, `.swn` …
     let swap = match name {
         [b'.', .., b'.', b's', b'w', b'a'..=b'z'] => Some(&name[..name.len() - 4]),
         _ => None,

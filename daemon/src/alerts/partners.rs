@@ -1,5 +1,5 @@
-//! Finds the partners of an alert, which are the files that the changed file resembles. Also finds
-//! the contents of its members if it is an archive.
+//! Finds the partners of an alert, which are the files that the changed file resembles. If the
+//! changed file is an archive, also finds the contents of its members.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,19 +23,19 @@ const MOST_MEMBERS: usize = 64;
 /// A file that resembles the changed one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partner {
-    /// Its path.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The relation of the two.
+    /// The relation of the two files.
     pub relation: Relation,
     /// The share of the changed file that is also in this file; `None` if it was not measured.
     pub a_in_b: Option<Score>,
     /// The share of this file that is also in the changed file; `None` if it was not measured.
     pub b_in_a: Option<Score>,
-    /// Bytes of the smaller file that both share.
+    /// The number of bytes of the smaller file that the other file has, too.
     pub shared_bytes: ByteLen,
 }
 
-/// Finds the files that resemble the one at `path` enough for an alert, best first. `part_reader`
+/// Finds the files that resemble the file at `path` enough for an alert, best first. `part_reader`
 /// extracts the texts of documents again, so that the shares are measured and not estimated. Files
 /// inside archives are left out: it is no news that a file that was just unpacked is also in its
 /// archive.
@@ -57,9 +57,9 @@ pub(crate) fn alike(
     Ok(partners.collect())
 }
 
-/// Finds the files that the one at `path` may have resembled enough before its change. The earlier
-/// content can no longer be read. So the share of a pair that was not measured before the change is
-/// an estimate. The pair counts if the upper end of the estimate is enough.
+/// Finds the files that the file at `path` may have resembled enough for an alert before its
+/// change. The earlier content can no longer be read. So the share of a pair that was not measured
+/// before the change is an estimate. The pair counts if the upper end of the estimate is enough.
 pub(super) fn alike_before(
     snapshot: &Snapshot,
     path: &Path,
@@ -141,7 +141,7 @@ pub(super) struct ChangedFile<'a> {
     pub(super) after: &'a Snapshot,
     pub(super) path: &'a Path,
     pub(super) file: FileId,
-    /// Its content before the change. `now` is the one after it.
+    /// The content of the file before the change. `now` is the content after the change.
     pub(super) was: ContentRow,
     pub(super) now: ContentRow,
 }

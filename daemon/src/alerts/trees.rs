@@ -25,7 +25,7 @@ pub struct Tree {
     /// The directory that was there before.
     pub original: PathBuf,
     /// The copied directory of the pair with the most votes: [`Self::copy`] or a directory above
-    /// it. While files appear anywhere below it, the tree may grow.
+    /// it. While files appear anywhere below this directory, the tree may grow.
     pub above: PathBuf,
     /// The positions of the tree's files in the input of [`group`].
     pub members: Vec<usize>,

@@ -1,16 +1,16 @@
-//! Decides without a search whether a small change of a text may be news: it is not if no other
+//! Decides without a search whether a small change of a text may be news. It is no news if no other
 //! file has the added text.
 //!
-//! Most changes are small: a line is added to a text, or a sentence is rewritten. A search for
-//! similar files, before and after the change, would read a posting list for each sample, although
-//! most samples are unchanged. Similar files are found by common chunks and samples. Suppose that
-//! no other file has a new chunk or sample. Then every file that resembles this one now shared as
-//! much with it before. So only the new chunks and samples are looked up, and neither search is
-//! needed.
+//! Most changes are small: a line is added to a text, or a sentence is rewritten. Two searches for
+//! similar files, one before and one after the change, would read a posting list for each sample.
+//! But most samples are unchanged. Similar files are found by common chunks and samples. Suppose
+//! that no other file has a new chunk or sample. Then every file that resembles the changed file
+//! now had as much in common with it before. So only the new chunks and samples are looked up, and
+//! neither search is needed.
 //!
 //! One kind of news is missed, as in [`super::new_bytes`]. The share of another file may grow from
-//! 79 % to 81 % only because something else was deleted. That is found only if the file lost more
-//! than a sixteenth of its size.
+//! 79 % to 81 % only because something else was deleted. That is found only if the changed file
+//! lost more than a sixteenth of its size.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -26,8 +26,8 @@ use super::partners::ChangedFile;
 /// them. A larger one is compared as a whole.
 const MOST_READ: ByteLen = ByteLen(64 << 10);
 
-/// Returns whether a change may deserve an alert. It does not if no other file has any of the added
-/// text.
+/// Returns whether a change may deserve an alert. It deserves none if no other file has any of the
+/// added text.
 pub(super) fn may_be_news(changed: &ChangedFile<'_>) -> Result<bool, AskError> {
     let &ChangedFile {
         before,
@@ -78,10 +78,10 @@ fn chunk_keys(chunks: &ChunkList) -> impl Iterator<Item = u64> + '_ {
     evidence.map(|run| run.hash.posting_key())
 }
 
-/// Returns all samples of a text if the index has them. Otherwise reads the text, and returns the
-/// samples that neither unchanged end has. `first` and `last` are the numbers of unchanged bytes at
-/// its begin and its end. Returns `None` if the text is too large to be read, or if its file has
-/// another content now.
+/// Returns all samples of a text if the index has them. Otherwise reads the text, and returns only
+/// the samples that its unchanged beginning and its unchanged end lack. `first` and `last` are the
+/// numbers of bytes of these two. Returns `None` if the text is too large to be read, or if its
+/// file has another content now.
 fn samples_of(
     snapshot: &Snapshot,
     row: &ContentRow,

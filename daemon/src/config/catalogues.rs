@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_proto::pattern::{BadPattern, Patterns};
 
-/// A folder, with a pattern for the names of the catalogues in it that are kept up to date.
+/// A folder, with a pattern for the names of its catalogues that are kept up to date.
 #[derive(Clone, Debug)]
 pub struct CatalogueFolder {
     folder: PathBuf,

@@ -10,7 +10,7 @@ use resemble_scan::ingest::RootOptions;
 /// The reason why a directory cannot be a root.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
-    /// It does not exist, or cannot be accessed.
+    /// The directory does not exist, or cannot be accessed.
     #[error("cannot watch {}: {}", .path.display(), reason(source))]
     Missing {
         /// The path as given.
@@ -18,19 +18,19 @@ pub enum RootError {
         /// The error of the system.
         source: io::Error,
     },
-    /// It is not a directory.
+    /// The path does not lead to a directory.
     #[error("cannot watch {}: it is not a directory", .path.display())]
     NoDirectory {
         /// The path.
         path: PathBuf,
     },
-    /// It is a root already.
+    /// The directory is a root already.
     #[error("cannot watch {}: it is watched already", .path.display())]
     Twice {
         /// The root.
         path: PathBuf,
     },
-    /// It lies in another root.
+    /// The directory lies in another root.
     #[error(
         "cannot watch {}: it lies in {}, which is watched already",
         .inner.display(), .outer.display()
@@ -41,7 +41,7 @@ pub enum RootError {
         /// The root that contains it.
         outer: PathBuf,
     },
-    /// Another root lies in this folder.
+    /// Another root lies in the directory.
     #[error(
         "cannot watch {}: {}, which lies in it, is watched already; `resemble watch remove` of \
          that makes room",
@@ -53,7 +53,7 @@ pub enum RootError {
         /// The root in it.
         inner: PathBuf,
     },
-    /// It is on a file system that is never entered.
+    /// The directory is on a file system that is never entered.
     #[error(
         "cannot watch {}: it is on a file system of type {kind}, which {}",
         .path.display(), .what
@@ -61,18 +61,18 @@ pub enum RootError {
     FileSystem {
         /// The root.
         path: PathBuf,
-        /// The type.
+        /// The type of the file system.
         kind: &'static str,
-        /// The reason why it is not entered.
+        /// The reason why such a file system is not entered.
         what: &'static str,
     },
-    /// It lies in an overlay of resemble.
+    /// The directory lies in an overlay of resemble.
     #[error("cannot watch {}: it lies in an overlay of resemble", .path.display())]
     Overlay {
         /// The root.
         path: PathBuf,
     },
-    /// Another user could put another folder in its place, which system mode does not allow.
+    /// Another user could replace the directory, which system mode does not allow.
     #[error(
         "cannot watch {}: {} above it {what}, so another folder could be put in its place; in \
          system mode only root and the daemon may",
@@ -86,7 +86,7 @@ pub enum RootError {
         /// The reason why that folder is not safe.
         what: &'static str,
     },
-    /// It is a home directory that the unit of system mode hides, or contains one.
+    /// The directory is, or contains, a home directory that the unit of system mode hides.
     #[error(
         "cannot watch {}: it is not there, or hidden by the unit; `systemctl edit \
          resembled-system`, with `[Service]` and `ProtectHome=read-only`, shows what is below \
@@ -97,7 +97,7 @@ pub enum RootError {
         /// The root, or the hidden path in it.
         path: PathBuf,
     },
-    /// It lies in our own state folder.
+    /// The directory lies in our own state folder.
     #[error("cannot watch {}: it is the state folder of this daemon", .path.display())]
     State {
         /// The root.
@@ -105,8 +105,9 @@ pub enum RootError {
     },
 }
 
-/// Checks whether a root can be watched, and returns it with its path free of links. It must be a
-/// directory on a file system that is entered, outside any overlay and outside our state folder.
+/// Checks whether a root can be watched, and returns it with the links in its path resolved. A root
+/// must be a directory on a file system that is entered. It must be outside any overlay and our
+/// state folder.
 pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, RootError> {
     // This check comes before any access to the path. If the path is in an overlay whose daemon is
     // dead, an access would hang or fail with an unhelpful message.
@@ -162,7 +163,7 @@ fn file_system(path: &Path) -> Result<(), RootError> {
     })
 }
 
-/// Refuses a root that is one of the others, lies in one of them or contains one.
+/// Refuses a root that equals, contains or lies in one of the other roots.
 pub fn not_nested<'a>(
     root: &Path,
     others: impl Iterator<Item = &'a Path>,

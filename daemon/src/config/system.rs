@@ -82,7 +82,8 @@ pub(super) fn places() -> [PathBuf; 3] {
 
 impl Config {
     /// Turns the settings into those of system mode. Fails if they request something that system
-    /// mode does not support, or if a root could be replaced by another user or has hidden files.
+    /// mode does not support. Also fails if another user could replace a root, or if a root has
+    /// hidden files.
     pub(super) fn for_all(mut self, system: SystemConfig) -> Result<Self, ConfigError> {
         let asked = [
             ("--link", self.link.is_some()),
@@ -192,7 +193,7 @@ mod tests {
         assert_eq!(loose(Path::new("/usr")), None);
         let root = dir.join("a/root");
         fs::create_dir_all(&root).unwrap();
-        // If several folders above the root are not safe, the one nearest to the root is reported.
+        // If several folders above the root are not safe, the nearest to the root is reported.
         for (mode, owner) in [(0o775, 0), (0o757, 0), (0o755, 77)] {
             if !rustix::process::geteuid().is_root() {
                 break;

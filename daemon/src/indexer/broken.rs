@@ -1,5 +1,5 @@
-//! Handles an index that cannot be read or written: closes it, and opens it again. Until that
-//! succeeds, its last commit answers questions.
+//! Handles an index that cannot be read or written: closes it, and opens it again. Until the index
+//! is open again, its last commit answers questions.
 
 use std::path::Path;
 use std::time::Instant;
@@ -23,13 +23,13 @@ impl Indexer {
         self.ingest = None;
         let is_new = self.set_damaged_aside();
         self.retry = Some(match self.retry {
-            // A rebuilt index can be written to at once. If that one breaks, too, the pause
-            // applies.
+            // A rebuilt index can be written to at once. If the rebuilt index breaks, too, the
+            // pause applies.
             None if is_new => Retry::now(),
             last => Retry::after(last),
         });
-        // If possible, the index is opened again now, so that questions are answered. It is written
-        // to only after the pause.
+        // If possible, the index is opened again now, so that questions are answered. But nothing
+        // is written to the index before the pause has ended.
         self.shared.swap_index(&*self.opener);
     }
 
@@ -47,7 +47,7 @@ impl Indexer {
     }
 
     /// Sets a damaged index aside, so that a new one is built from the files. All files are new in
-    /// that index, so none of them raises an alert. Returns whether an index was set aside.
+    /// the new index, so none of them raises an alert. Returns whether an index was set aside.
     fn set_damaged_aside(&mut self) -> bool {
         let Some(index) = self.shared.index().filter(|index| index.damage().is_some()) else {
             return false;
@@ -91,7 +91,7 @@ impl Indexer {
             self.scan_all();
         }
         if self.run_scans() {
-            // After the next failure the pauses begin again with the first one.
+            // After the next failure the pauses begin with the shortest again.
             self.retry = None;
             self.shared.mended(Topic::Index);
             self.shared.open_first_scan();

@@ -8,11 +8,11 @@
 //!
 //! 1. **Catalogues are copied**, as by `resemble catalogue add`. If a folder cannot be reached, for
 //!    example because its disk is not mounted, its catalogues stay.
-//! 2. **A file is read when its stat differs** from the one that was imported or refused.
+//! 2. **A file is read when its stat differs** from that of the file that was imported or refused.
 //! 3. **A file that may still be written is left alone** for [`SETTLED`]. A barrier ends the wait,
 //!    and so does an event that the file was closed or moved here. An unusable file is reported
-//!    only after [`TOLD`], because a file that is copied slowly is truncated until it is complete.
-//!    The previous catalogue stays.
+//!    only after [`TOLD`]: a file that is copied slowly is truncated until it is complete. The
+//!    previous catalogue stays.
 //! 4. **A label belongs to a user or to a folder.** A catalogue that a user has imported is not
 //!    replaced from a folder. A label from a folder can be neither imported nor removed by a user.
 //!
@@ -41,8 +41,8 @@ use crate::watch::Marks;
 /// that arrives piece by piece. A truncated file would be refused, and read again when it has
 /// changed.
 const SETTLED: Duration = Duration::from_millis(250);
-/// The marks of a file that was moved here. A moved file may lack [`Marks::ATTRIBUTES`], so this
-/// mark is added before the marks are compared with these.
+/// The marks of a file that was moved into a folder. The marks of some moved files lack
+/// [`Marks::ATTRIBUTES`], so this mark is added to all marks before the comparison.
 const MOVED_HERE: Marks = Marks::APPEARED.and(Marks::ATTRIBUTES);
 /// The time without changes after which an unusable file is reported.
 const TOLD: Duration = Duration::from_secs(60);
@@ -154,8 +154,7 @@ impl CatalogueFolders {
     /// folders.
     pub(super) fn hear(&mut self, path: &Path, marks: Marks) -> bool {
         let is_ours = self.folders.iter().any(|folder| folder.names(path));
-        // A file that is written in place has further marks than these, so it waits until it is
-        // closed.
+        // A file that is written in place has other marks, too, so it waits until it is closed.
         let is_complete =
             marks.has_any(Marks::CLOSED) || marks.and(Marks::ATTRIBUTES) == MOVED_HERE;
         if is_ours && is_complete {
@@ -206,8 +205,8 @@ impl CatalogueFolders {
         for entry in entries {
             files.push(entry.map_err(cannot)?.path());
         }
-        // If a disk is not mounted, its mount point is an empty folder of another file system. Its
-        // catalogues must stay, so this is an error.
+        // If a disk is not mounted, its mount point is an empty folder of another file system. The
+        // catalogues from that disk must stay, so this case is an error.
         if files.is_empty() && of_folder.peek().is_some() && of_folder.all(|it| it.stamp.dev != dev)
         {
             return Err("it is empty, and another file system than before".to_owned());
@@ -370,8 +369,8 @@ impl Indexer {
         Ok(true)
     }
 
-    /// Forgets each catalogue whose file is gone from a folder that could be listed, or whose
-    /// folder is no longer followed.
+    /// Forgets each catalogue whose folder is no longer followed. Also forgets each catalogue whose
+    /// file is gone, if its folder could be listed.
     fn forget_what_is_gone(
         &mut self,
         copies: &Path,

@@ -1,9 +1,9 @@
 //! Imports catalogues, which become trees of the index that nothing watches.
 //!
 //! The catalogue files in the state folder are authoritative; the index has a copy of their
-//! contents. A record in the index lists the catalogues that it has, so that a start reads only the
-//! others. Catalogues are no roots: they take no part in scans, events and checks of the file
-//! system.
+//! contents. A record in the index lists the catalogues that the index has. So a starting daemon
+//! reads only other catalogues. Catalogues are no roots: they take no part in scans, events and
+//! checks of the file system.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -155,7 +155,7 @@ impl Indexer {
 }
 
 /// Puts a catalogue of the state folder into the index, unless the index already has exactly this
-/// one.
+/// catalogue.
 fn attach_kept(
     index: &Index,
     label: &str,

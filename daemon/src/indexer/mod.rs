@@ -10,24 +10,26 @@
 //! index. So the known state of the tree has one owner and no lock. The thread waits for a hint, a
 //! command or a deadline, and then does the work that is due. These are the rules:
 //!
-//! 1. **Events are hints.** Each hinted path is checked (`lstat`) before it becomes a job, and the
-//!    job reconciles the index with the tree. The content of an event is not trusted.
-//! 2. **Watch, then list.** `Ingest` announces a directory before it lists it, and the watch is
-//!    made then. Later changes make events, and the listing shows earlier ones. So no change is
-//!    lost in between.
-//! 3. **A barrier** (`sync`) makes a cookie, a file that the source watches. When the event of the
+//! 1. **Events are hints.** Each hinted path is checked (`lstat`) before it becomes a job. The job
+//!    reconciles the index with the tree. The content of an event is not trusted.
+//! 2. **Watch, then list.** `Ingest` announces each directory just before it lists the directory,
+//!    and the watch is made then. Later changes make events, and the listing shows earlier changes.
+//!    So no change is lost.
+//! 3. **A barrier** (`sync`) makes a cookie: a file that the source watches. When the event of the
 //!    cookie arrives, every earlier event has been read. All pending files are then read, and
 //!    polled directories are checked. The reply passes through the alert thread, so alerts are
 //!    raised first.
 //! 4. **Lost events** (overflow): the source and the table of watches restart, and all roots are
-//!    scanned. Old answers stay meanwhile, marked not fresh. A source that cannot start is retried
-//!    with growing pauses, and every directory is polled until it starts.
+//!    scanned. Meanwhile answers are from the index as it is, and are marked as not fresh. A source
+//!    that cannot start is retried with growing pauses, and every directory is polled until it
+//!    starts.
 //! 5. **An index that cannot be written** (full disk) is closed and opened again. While it cannot
 //!    be opened, questions are answered from its last commit. Writing is retried with growing
-//!    pauses. It begins with a scan of everything, which finds the missed changes. A *damaged*
-//!    index is set aside and rebuilt at once, even if it was a question that found the damage.
+//!    pauses. Writing begins with a scan of everything, which finds the missed changes. A *damaged*
+//!    index is set aside and rebuilt at once, even if a question found the damage.
 //! 6. **A transient failure** (no descriptors left, an error of a disk) is not recorded as a fact
-//!    about the file. The path is retried. A barrier fails if its own retry fails, too.
+//!    about the file. The path is retried. A barrier also retries the path, and fails if that retry
+//!    fails.
 //! 7. **An unreachable root** keeps its content and is *unavailable*. When it is back, it is
 //!    scanned, and unchanged files are not read.
 //! 8. **The slow comparison** of everything with the index ([`Options::reconcile`]) is done
@@ -84,19 +86,19 @@ use watches::{Watches, look};
 const ROOTS: Duration = Duration::from_secs(10);
 /// The least pause between two checks of the directories that cannot be watched.
 const POLL: Duration = Duration::from_secs(10);
-/// The pause between two such checks is at least the duration of the last one times this.
+/// The pause between two such checks is at least the duration of the last check times this.
 const POLL_SHARE: u32 = 20;
 /// The least pause between two reconciles that events cause. So a storm of events becomes a few
 /// large transactions.
 const BREATH: Duration = Duration::from_millis(50);
-/// The least pause before a file is read again that changed while it was read.
+/// The least pause between two readings of a file that changed while it was read.
 const MOVING: Duration = Duration::from_secs(5);
-/// That pause is at least the duration of the reading times this.
+/// That pause is at least the duration of the first reading times this.
 const MOVING_SHARE: u32 = 10;
 /// The time after which the reading of a large file pauses, so that other files are read.
 const TURN: Duration = Duration::from_secs(1);
 /// The time from a change under an unobserved name to the comparison of inodes. A barrier compares
-/// them earlier.
+/// the inodes earlier.
 const COMPARE: Duration = Duration::from_secs(20);
 /// The time for which due checks of `recheck` are collected. Each round of checks is a transaction,
 /// so fewer rounds cost less.
@@ -162,15 +164,15 @@ struct PendingSync {
     /// The mark of the last document that the barrier waits for. `None` until the cookie has
     /// arrived and all earlier changes are read.
     documents: Option<u64>,
-    /// True after a first failure; the next failure fails the barrier. The first one is forgiven
-    /// because it may be about a document whose extraction began before the barrier.
+    /// True after a first failure; the next failure fails the barrier. The first failure is
+    /// forgiven because it may be about a document whose extraction began before the barrier.
     is_last_try: bool,
     reply: oneshot::Sender<Result<(), Failure>>,
 }
 
 impl PendingSync {
-    /// Returns whether the cookie has arrived, and the changes from before the barrier are still to
-    /// be read.
+    /// Returns whether the cookie has arrived, but the changes from before the barrier are still
+    /// unread.
     const fn is_reached(&self) -> bool {
         self.cookie.is_none() && self.documents.is_none()
     }
@@ -215,7 +217,7 @@ pub struct Indexer {
     /// The roots whose first scan is done, in this run or an earlier one. Only changes in these
     /// roots raise alerts.
     complete: BTreeSet<PathBuf>,
-    /// The roots that `watch remove` took away, in this run or an earlier one.
+    /// The roots that `watch remove` has removed, in this run or an earlier run.
     removed: BTreeSet<PathBuf>,
     /// The inode of each root at its last scan.
     identities: BTreeMap<PathBuf, watches::Identity>,
@@ -224,8 +226,8 @@ pub struct Indexer {
     /// The mounts below the roots.
     mounts: mounts::MountPoints,
     syncs: Vec<PendingSync>,
-    /// Directories and files to check again, each with the time. They were read too soon after a
-    /// change, or while they were changing.
+    /// Directories and files to check again, each with the time of that check. They were read too
+    /// soon after a change, or while they were changing.
     recheck: BTreeMap<PathBuf, (Instant, Cause)>,
     /// Targets to check again. Most changed during every check so far; others have lost a watch or
     /// a mount. They are checked at `next_unresolved`, or earlier by a barrier.
@@ -233,7 +235,7 @@ pub struct Indexer {
     next_unresolved: Instant,
     /// The time of the first change under an unobserved name since inodes were last compared.
     unseen: Option<Instant>,
-    /// Large files that are partly read. Other files are read before the rest of them.
+    /// Large files that are partly read. Other files are read before the remaining parts of these.
     unfinished: BTreeSet<PathBuf>,
     /// The directories that the running slow comparison has not compared yet.
     slow: VecDeque<Target>,
@@ -355,7 +357,7 @@ impl Indexer {
         if self.retry.is_none() {
             self.shared.open_first_scan();
             // The questions that waited for the first scan are answered now. Writing measures is
-            // postponed, because it would delay them.
+            // postponed, because it would delay the answers.
             self.next_measures = Instant::now() + MEASURES;
         }
     }
@@ -485,8 +487,8 @@ impl Indexer {
                 }
             }
         }
-        // The renames of a cycle may arrive in two batches. A check between the two would miss a
-        // file.
+        // Programs may exchange names by several renames, which may arrive in two batches. A check
+        // between the two batches would miss a file.
         if !batch.renames.is_empty() && !self.coalescer.has_jobs() {
             self.not_before = self.not_before.max(now + BREATH);
         }

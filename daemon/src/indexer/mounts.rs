@@ -1,7 +1,7 @@
 //! Finds changes of the mounts below the roots. Neither mounting over a folder nor unmounting makes
-//! an event. So the kernel's list of mounts is compared with the last one whenever the roots are
-//! checked. It is also compared before and after each check of changes, and between the listings of
-//! any reconcile.
+//! an event. So the kernel's list of mounts is compared with the last known list whenever the roots
+//! are checked. It is also compared before and after each check of changes, and between the
+//! listings of any reconcile.
 //!
 //! A check during which the list changed is not reliable, because a mount may have hidden files
 //! meanwhile. Single targets are then checked again. If mounts change all the time, repeating a
@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use resemble_mounts::{Mount, mount_number};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// The mount that is visible at a path. If several are mounted there, it is the last one.
+/// The mount that is visible at a path. If several file systems are mounted there, it is the last
+/// mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Covering {
     id: u64,
@@ -123,7 +124,7 @@ mod tests {
         let two = [mount(2, "/r"), mount(5, "/r/a"), mount(6, "/r/b/c")];
         assert_eq!(told(&two, 0), "/r/a /r/b/c");
         assert_eq!(told(&two, 0), "");
-        // Another mount covers the one at `/r/a`.
+        // Another mount covers the first mount at `/r/a`.
         let covered = [&two[..], &[mount(7, "/r/a")]].concat();
         assert_eq!(told(&covered, 0), "/r/a");
         assert_eq!(told(&two[..2], 0), "/r/a /r/b/c");

@@ -191,8 +191,8 @@ impl Indexer {
         }
     }
 
-    /// Changes the roots. If the change cannot be recorded, they stay as they are, because the next
-    /// start would undo the change.
+    /// Changes the roots. If the change cannot be recorded, the roots stay as they are, because the
+    /// next start would undo the change.
     fn change_roots(
         &mut self,
         roots: Vec<Root>,
@@ -205,8 +205,8 @@ impl Indexer {
         Ok(())
     }
 
-    /// Records, for each barrier whose files are read by now, which documents it waits for. Returns
-    /// whether any barrier can be answered.
+    /// For each barrier whose files have been read, records the documents for which the barrier
+    /// waits. Returns whether any barrier can be answered.
     pub(super) fn mark_syncs(&mut self) -> bool {
         let Some(ingest) = &self.ingest else {
             return false;
@@ -239,8 +239,8 @@ impl Indexer {
                     self.syncs.push(sync);
                     continue;
                 }
-                // Some changes could not be read, so the barrier must fail. It cannot wait, because
-                // it is unknown when an attempt will succeed.
+                // Some changes could not be read, so the barrier must fail. The barrier cannot
+                // wait, because nobody knows when an attempt will succeed.
                 let failure = Failure::new(FailureKind::Internal, self.why_not());
                 reply(sync.reply, Err(failure));
             }

@@ -19,7 +19,7 @@ struct Again {
     errno: i32,
     at: Instant,
     pause: Duration,
-    /// True from the beginning of a try until [`Passing::tried`] or another failure.
+    /// True from the beginning of a try until a call of [`Passing::tried`] or another failure.
     is_tried: bool,
 }
 
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(passing.due(now, true), [path]);
         passing.tried();
         assert!(passing.is_empty());
-        // After the next failure, the pauses begin again with the first one.
+        // After the next failure, the pauses begin with the shortest again.
         passing.met(path, EMFILE, now);
         assert_eq!(passing.deadline(), Some(now + PAUSE.0));
     }

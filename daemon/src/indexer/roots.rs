@@ -1,12 +1,12 @@
-//! Stores the list of roots from run to run.
+//! Stores the list of roots for the next run.
 //!
 //! A record of the index lists every root of the last run. The next run watches the roots of `watch
-//! add` again, and removes from the index the files of roots that it no longer has. The record also
-//! has, for each root, whether its first scan was finished. Only then does a changed file deserve
-//! an alert. It also lists the roots that `watch remove` took away. They stay removed even if the
-//! configuration names them, until `watch add` adds them again or `--write-config` writes them into
-//! a new configuration. A file outside the index has a copy of the record. An index can be rebuilt
-//! from the tree, but these requests cannot.
+//! add` again. It removes the files of former roots from the index. The record also has, for each
+//! root, whether its first scan was finished. Only then does a changed file deserve an alert. The
+//! record also lists the roots that `watch remove` has removed. These stay removed, even if the
+//! configuration names them. Only `watch add`, or a new configuration by `--write-config`, adds
+//! them again. A file outside the index has a copy of the record. An index can be rebuilt from the
+//! tree, but these requests cannot.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -37,13 +37,13 @@ struct KeptRoot {
     /// True if `watch add` requested the root.
     #[serde(default)]
     kept: bool,
-    /// True if its first scan was finished.
+    /// True if the first scan of the root was finished.
     #[serde(default)]
     complete: bool,
     /// True if the first scan was finished in an index that has become unusable since.
     #[serde(default)]
     rebuilding: bool,
-    /// True if `watch remove` took the root away.
+    /// True if `watch remove` has removed the root.
     #[serde(default)]
     removed: bool,
 }
@@ -69,7 +69,7 @@ fn recorded(shared: &Shared) -> Vec<KeptRoot> {
         .unwrap_or_default()
 }
 
-/// Returns the roots that `watch add` requested, with the rules that it set. Those that were
+/// Returns the roots that `watch add` requested, with the rules that it set. Roots that were
 /// removed later are left out.
 pub(crate) fn kept(snapshot: &Snapshot) -> Vec<(PathBuf, RuleSet)> {
     let ordered = |root: KeptRoot| {
@@ -81,8 +81,8 @@ pub(crate) fn kept(snapshot: &Snapshot) -> Vec<(PathBuf, RuleSet)> {
     kept.map(ordered).collect()
 }
 
-/// Returns the roots that `watch remove` took away. Those that [`restore_removed`] has taken out of
-/// the file are left out.
+/// Returns the roots that `watch remove` has removed. Roots that [`restore_removed`] has taken out
+/// of the file are left out.
 pub(crate) fn removed(snapshot: &Snapshot, file: Option<&Path>) -> BTreeSet<PathBuf> {
     let copy = file.and_then(|file| read_copy(file).ok());
     let is_listed = |root: &KeptRoot| {
@@ -96,7 +96,7 @@ pub(crate) fn removed(snapshot: &Snapshot, file: Option<&Path>) -> BTreeSet<Path
         .collect()
 }
 
-/// Makes the next start watch these roots even if `watch remove` took them away. Only the file is
+/// Makes the next start watch these roots even if `watch remove` has removed them. Only the file is
 /// changed, because a daemon may have the index open. Does nothing if there is no such file.
 pub(crate) fn restore_removed(file: &Path, roots: &[PathBuf]) -> io::Result<()> {
     let mut list = match read_copy(file) {
@@ -133,7 +133,7 @@ pub(crate) fn rebuilding(shared: &Shared) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Returns the topmost paths of the index that belonged to a root of an earlier run and belong to
-/// none now.
+/// no root now.
 pub(super) fn former(shared: &Shared) -> Vec<PathBuf> {
     let roots = shared.root_paths();
     let Ok(snapshot) = shared.snapshot() else {

@@ -46,8 +46,8 @@ impl Indexer {
                 Some(identity) => self.identities.insert(root.clone(), identity),
                 None => self.identities.remove(&root),
             };
-            // The number of waiting documents is published before the root becomes live, because
-            // answers about the root do not have these documents yet.
+            // The number of waiting documents is published before the root becomes live: answers
+            // about the root do not have these documents yet.
             self.tell_waits();
             self.shared.set_root_state(&root, RootState::Live);
             self.shared.rebuilt(&root);
@@ -275,7 +275,8 @@ impl Indexer {
     fn other_mounts(&mut self, points: &[PathBuf]) {
         for point in points {
             tracing::debug!(?point, "something was mounted or unmounted");
-            // A change in a directory at several places may have been reported at this one.
+            // If a directory is visible at several places, its changes may have been reported only
+            // at this one.
             let twins: Vec<_> = self.watches.twins(point).map(Target::subtree).collect();
             self.look_again(twins);
             // The watch is ended even if the directory there seems to be the same: the kernel

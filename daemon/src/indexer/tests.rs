@@ -453,7 +453,8 @@ fn a_root_that_went_keeps_its_content_and_is_not_read_again_when_it_comes_back()
     assert!(running.script.watched().contains(&root.join("d")));
 }
 
-/// A file is no root of a daemon. So a file in the place of a root hides it like an empty place.
+/// A file cannot be a root of a daemon. So a root that a file replaces is unavailable, as if
+/// nothing were at its path.
 #[test]
 fn a_root_replaced_by_a_file_keeps_its_content() {
     let (_dir, root) = tree();
@@ -565,8 +566,8 @@ fn a_restart_reads_what_changed_and_forgets_former_roots() {
     );
     let running = start_on(open(), &[&root], usize::MAX);
     running.assert_converged();
-    // A file that is read very soon after its last change is read once more later, so there may be
-    // more than one reading.
+    // A file that is read very soon after its last change is read once more later. So there may be
+    // two readings.
     assert!(running.files_read() >= 1);
     assert_eq!(
         running.news(),

@@ -1,28 +1,28 @@
 //! Records for which directories the source has watches, and which are polled instead.
 //!
-//! The table has the watches that were requested of the source, by path. It also has the inode of
-//! each directory, because a path that leads to another directory needs another watch. Five rules
-//! keep the table correct:
+//! The table has the watches that were requested of the source, by path. The table also has the
+//! inode of each directory: if a path leads to another directory now, it needs another watch. Five
+//! rules keep the table correct:
 //!
 //! 1. When a name is gone, the watches at and below it are removed from the table. So a directory
 //!    that is found there later gets a new watch.
 //! 2. The crate notify may or may not have forgotten these watches: that depends on what it knew
 //!    when the event arrived. If it wrongly remembers a path, it makes no new watch for it
 //!    ("already done"). So a path removed from the table is *suspect*: it is unwatched before it is
-//!    watched again. A directory with another inode than in the table is treated like that, too. So
-//!    are the directories of a joint request that failed for some of them. If there are many
-//!    suspects, as after the move of a large tree, the source is first asked which of them it
-//!    remembers.
+//!    watched again. A directory with another inode than in the table is treated like that, too. If
+//!    a joint request fails for some directories, all its directories are treated like that. If
+//!    there are many suspects, as after the move of a large tree, the source is first asked which
+//!    of them it remembers.
 //! 3. The kernel has one watch for each inode, whatever its paths. A directory may move without an
-//!    event, as below a polled one. Its new place is then found while the table still has the old
-//!    one. The watch of the old place is removed before the new place is watched. The old place is
-//!    then *displaced*: it is listed again, with everything below.
+//!    event, for example below a polled directory. The indexer then finds the new place while the
+//!    table still has the old place. The watch of the old place is removed before the new place is
+//!    watched. The old place is then *displaced*: it is listed again, with everything below.
 //! 4. A bind mount shows a directory at several places. The source reports each event in it at one
 //!    of them only. So the indexer checks the same name at the other places ([`Watches::twins`]).
 //! 5. After an overflow the table is emptied together with the source.
 //!
-//! A directory in the table was listed after its watch was made, or will be before the current
-//! reconcile ends. The table also records whether all directories below it were listed.
+//! A directory in the table was listed after its watch was made, or will be listed before the
+//! current reconcile ends. The table also records whether all directories below it were listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ use crate::watch::{Source, WatchError};
 
 /// With at most this many suspect paths, [`Watches::is_stale`] is false.
 const MOST_SUSPECT: usize = 50_000;
-/// With at most this many suspect paths, the source is not asked which of them it remembers.
+/// With at most this many suspect paths, the source is not asked which of them it still watches.
 const FEW_SUSPECT: usize = 16;
 
 /// The identity of a file or directory. It is valid until the next boot.
@@ -52,7 +52,7 @@ pub(crate) struct Identity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Watched {
     identity: Identity,
-    /// True if all directories below were listed after the watch was made, not only this one.
+    /// True if this directory and all directories below it were listed after the watch was made.
     deep: bool,
 }
 
@@ -89,8 +89,8 @@ pub(crate) struct Watches {
     /// Paths that were removed from the table, but that the source may still remember.
     suspect: BTreeSet<PathBuf>,
     polled: BTreeMap<PathBuf, Polled>,
-    /// By `st_dev`: true for a file system that other machines may change. It is determined once
-    /// for each file system.
+    /// Whether other machines may change a file system, by `st_dev`. This is determined once for
+    /// each file system.
     remote: BTreeMap<u64, bool>,
 }
 
@@ -324,8 +324,8 @@ pub(crate) fn guard(source: &mut dyn Source, root: &Path) {
     }
 }
 
-/// Returns the identity of a root's directory; `None` if it does not exist, its path has a symbolic
-/// link or it may not be listed.
+/// Returns the identity of a root's directory; `None` if the directory does not exist, if its path
+/// has a symbolic link, or if it may not be listed.
 pub(crate) fn look_at_root(root: &Path) -> Option<Identity> {
     let anchor = Anchor::open(root).ok()?;
     if anchor.dir(root).is_err_and(means_denied) {
@@ -435,7 +435,7 @@ mod tests {
             watches.polled().collect::<Vec<_>>(),
             [(c.as_path(), Polled::Limit)]
         );
-        // The identity is that of another directory than the one that is at the path now.
+        // The identity belongs to another directory than the directory that is at the path now.
         script.limit(9);
         let of_c = identity(&c);
         watches.arm_early(&mut source, [(d.as_path(), of_c)].into_iter(), true);
@@ -445,8 +445,9 @@ mod tests {
     }
 
     /// A joint request that fails for one directory has watched others, but none of them gets into
-    /// the table. If a watched one then moves without an event, the source takes a new directory at
-    /// its old path for the old one. The new directory must be watched or polled nevertheless.
+    /// the table. If a watched directory then moves without an event, the source takes a new
+    /// directory at the old path for the moved one. The new directory must be watched or polled
+    /// nevertheless.
     #[test]
     fn what_was_watched_in_vain_is_watched_anew() {
         let temp = tempfile::tempdir().unwrap();
@@ -468,7 +469,7 @@ mod tests {
     }
 
     /// The kernel has one watch for the directory at its old and at its new place. Ending the watch
-    /// of the old place must not end that of the new one.
+    /// of the old place must not end the watch of the new place.
     #[test]
     fn a_directory_that_went_elsewhere_untold_is_watched_there() {
         let temp = tempfile::tempdir().unwrap();

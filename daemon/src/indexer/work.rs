@@ -85,7 +85,7 @@ impl Indexer {
         } = jobs;
         // Whole directories are checked first, and single entries in a second round. In one common
         // round, an entry might be read before the listing that watches its directory. A write
-        // between the two would make no event.
+        // between the reading and the watch would make no event.
         self.drop_listed(&subtrees, &mut entries);
         let mut targets: Vec<Target> = Vec::new();
         for (rename, modified) in renames {
@@ -105,8 +105,8 @@ impl Indexer {
                 path,
                 scope: Scope::Entry,
                 cause,
-                // Even for a barrier, a file is not read again only because it had just changed
-                // when it was read. If it is written again, that makes an event.
+                // A file that had just changed when it was read is not read again here, even for a
+                // barrier. If it is written again, that makes an event.
                 read_now: false,
             });
         }
@@ -253,9 +253,9 @@ impl Indexer {
         report.is_some()
     }
 
-    /// Checks targets again that changed during their last check: whole trees one by one, others a
-    /// few at a time. If mounts change all the time, each long check would be disturbed again.
-    /// Returns whether the index is still usable.
+    /// Checks again the targets that changed during their last check: whole trees one by one, other
+    /// targets a few at a time. If mounts change all the time, each long check would be disturbed
+    /// again. Returns whether the index is still usable.
     fn look_at_unresolved(&mut self) -> bool {
         let unresolved = std::mem::take(&mut self.unresolved);
         let (trees, others): (Vec<_>, Vec<_>) =
@@ -364,7 +364,7 @@ impl Indexer {
         }
     }
 
-    /// Describes the transient failures in one sentence: their number, and the first of them.
+    /// Describes the transient failures in one sentence: their number, and the first failure.
     pub(super) fn why_not(&self) -> String {
         let Some((first, errno)) = self.passing.first() else {
             return String::new();

@@ -64,7 +64,8 @@ pub(super) fn mark(
     Ok(Answer::fresh(rows, Vec::new()))
 }
 
-/// Removes the marks about `a`, or only those about both files, and returns one row for each.
+/// Removes the marks about `a`; if `b` is given, only the marks about both files. Returns one row
+/// for each removed mark.
 pub(super) fn undo(
     context: &Context,
     a: &PathText,

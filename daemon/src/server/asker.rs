@@ -20,8 +20,8 @@ use crate::system::System;
 /// The peer of a connection, as the kernel identifies it.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
-    /// The number to which limits apply: the id of the process, or in system mode the user's
-    /// account.
+    /// The number that identifies the peer for limits: the id of its process, or in system mode the
+    /// user's account.
     pub(super) one: i64,
     /// The peer's access checks; `None` if everything is visible.
     sight: Option<Arc<dyn AccessCheck>>,

@@ -118,8 +118,8 @@ impl Connection {
         match request {
             Request::Sync { timeout_ms } => {
                 let limit = timeout_ms.map(Duration::from_millis);
-                // Only a peer who may see the activity of all users gets progress, because it shows
-                // how many changes wait to be read.
+                // Only a peer who may see the activity of all users gets progress: it shows how
+                // many changes wait to be read.
                 let is_told = wants_progress && self.asker.hears_all();
                 let barrier = is_told.then(Barrier::default);
                 self.order(&context, Command::Sync, limit, barrier).await?;
@@ -162,8 +162,9 @@ impl Connection {
         }
     }
 
-    /// Reads the request. Returns it with a flag that is true if the client wants progress. `None`
-    /// if the client sent nothing, as one that only checks whether a daemon listens.
+    /// Reads the request. Returns it with a flag that is true if the client wants progress. Returns
+    /// `None` if the client sent nothing, for example because it only checks whether a daemon
+    /// listens.
     async fn request(&mut self) -> Result<Option<(Request, bool)>, Trouble> {
         let mut buffer = LineBuffer::new(self.limits.request_bytes);
         let mut piece = [0; 4 * 1024];
@@ -313,8 +314,8 @@ impl Connection {
         }
     }
 
-    /// Sends the alerts with greater numbers than `after`. With `follow`, it goes on with each new
-    /// alert.
+    /// Sends the alerts with greater numbers than `after`. If `follow` is true, it then also sends
+    /// each new alert.
     async fn alerts(
         &mut self,
         context: &Context,
@@ -424,7 +425,7 @@ fn is_hung_up(stream: &UnixStream) -> bool {
     poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
-/// Runs `look` on a thread that may block, because it accesses paths, which may be on a disk that
+/// Runs `look` on a thread that may block. `look` accesses paths, and these may be on a disk that
 /// does not answer.
 async fn aside<T: Send + 'static>(
     context: &Arc<Context>,

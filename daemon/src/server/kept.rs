@@ -1,12 +1,12 @@
 //! Stores answers, and sends them again while nothing changes.
 //!
 //! Questions about whole trees are often repeated. While the clock is unchanged, so is the answer.
-//! So its stored lines are sent, without reading files or the index. Only its header is made again,
-//! with the present freshness, and the errors about what it may lack.
+//! So its stored lines are sent, without reading files or the index. Two parts are made again: the
+//! header, with the present freshness, and the errors about files that the answer may lack.
 //!
 //! Answers to callers who do not see everything are not stored. Answers to `covered` are not
-//! stored, either, because it reads the present files. Answers about single files are fast without
-//! a cache.
+//! stored, either, because `covered` reads the present files. Answers about single files are fast
+//! without a cache.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl<'a> AnswerPlace<'a> {
     }
 
     /// Returns the stored answer, if there is one: its header, the counts for its last line, its
-    /// bytes, and the position in them where its lines begin.
+    /// bytes, and the position of the lines in these bytes.
     pub(super) fn get(&self) -> Option<(Header, End, Arc<[u8]>, usize)> {
         let kept = self.cache.get(&self.name)?;
         let begin = kept.iter().position(|&byte| byte == b'\n')? + 1;

@@ -4,11 +4,12 @@
 //!    user here, because answers reveal what files contain. Other users cost no slot, no memory and
 //!    no thread. In system mode every user may ask, and gets answers from the files that they can
 //!    open themselves (`asker`).
-//! 2. **A slow client blocks only itself.** Each connection is a task. There are time limits for
-//!    reading its request and for writing each piece of its answer, and a size limit for the
-//!    request. The number and the bytes of all incomplete requests are limited together. Beyond
-//!    these limits, a request of the client with most of them is closed (`room`). Beyond the limit
-//!    of requests that are answered at a time, a client gets a failure.
+//! 2. **A slow client blocks only itself.** Each connection is a task. The time to read its request
+//!    and the time to write each piece of its answer are limited, and the size of the request, too.
+//!    The number and the bytes of all incomplete requests are limited together. Beyond these
+//!    limits, a connection of the client with most requests or bytes is closed (`room`). The number
+//!    of requests that are answered at a time is limited, too. Beyond that limit, a client gets a
+//!    failure.
 //! 3. **Questions are computed on threads of their own** ([`tokio::task::spawn_blocking`]). Their
 //!    answers pass a channel of small capacity, so a slow reader does not fill the memory.
 //! 4. **A client that disconnects ends its question**, and the number of concurrent questions is
@@ -115,8 +116,8 @@ pub async fn serve(
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Probably no descriptors are left. Connections that end release some, so it tries
-                // again later.
+                // Probably no descriptors are left. Connections that end release some, so the
+                // server tries again later.
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
@@ -133,8 +134,8 @@ pub async fn serve(
         });
     }
     drop(listener);
-    // Each connection ends by itself when `ending` is true. One whose client does not read its
-    // answer is cut off after this time.
+    // Each connection ends by itself when `ending` is true. A connection whose client does not read
+    // its answer is cut off after this time.
     let patience = Duration::from_secs(2);
     let all = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(patience, all).await.is_err() {

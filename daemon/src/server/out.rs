@@ -42,8 +42,8 @@ pub(super) fn channel() -> (Out, mpsc::Receiver<Vec<u8>>) {
 }
 
 impl Out {
-    /// Adds a line to the answer. It blocks while the client is slow, so it must not be called by
-    /// asynchronous code.
+    /// Adds a line to the answer. Blocks while the client is slow, so asynchronous code must not
+    /// call this.
     pub(super) fn line<T: Serialize>(&mut self, value: &T) -> Result<(), ClientGone> {
         match encode(value, MAX_ANSWER) {
             Ok(line) => {

@@ -20,8 +20,7 @@ pub(super) fn status(uptime: Duration) -> ProcessStatus {
         uptime_seconds: uptime.as_secs(),
         resident_bytes: kibibytes("VmRSS:"),
         peak_bytes: kibibytes("VmHWM:"),
-        // One of the descriptors is the one with which this function reads the folder, so it is not
-        // counted.
+        // This function reads the folder through a descriptor of its own, which is not counted.
         descriptors: fs::read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64 - 1),
         most_descriptors: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
     }

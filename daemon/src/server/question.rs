@@ -113,7 +113,7 @@ fn failure(error: &AskError) -> Failure {
 // ---- the scope ---------------------------------------------------------------------------------
 
 /// Returns the request with its whole scope. Fails unless every path that the request names is
-/// watched, because the daemon does not answer about only some of them.
+/// watched. The daemon does not answer about only some of the paths.
 fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure> {
     match &mut request {
         Request::Find(find) => {
@@ -127,8 +127,8 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
                 && is_waiting(context, path.as_path())
             {
                 // This failure makes the caller extract the document itself, because the daemon may
-                // not extract it soon. A missing file has the same failure. So it reveals nothing
-                // to a caller who may not see the file.
+                // not extract it soon. A missing file has the same failure. So the failure reveals
+                // nothing to a caller who may not see the file.
                 return Err(failure(&AskError::NotIndexed(path.as_path().to_owned())));
             }
         }
@@ -162,8 +162,9 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
     Ok(request)
 }
 
-/// Refuses a question about paths that the index could not list or leaves out: the caller may read
-/// them itself. Also refuses a question in which every file counts, if options leave out some.
+/// Refuses a question about paths that the index could not list or leaves out: the caller may be
+/// able to read them. Also refuses a question in which every file counts, if rules of a root leave
+/// out some files.
 fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failure> {
     let places = places_of(request, &from.roots);
     let is_whole = matches!(request, Request::Compare(_) | Request::Covered(_));
@@ -371,7 +372,8 @@ struct Lines<'a> {
     /// The header without freshness, which is determined again each time when a stored answer is
     /// sent.
     head: Header,
-    /// True if a dump is text, which its rows have unchanged. The rows of other dumps have base64.
+    /// True if the dump is text. Its rows then have the text unchanged. The rows of other dumps
+    /// have base64.
     is_text: bool,
     /// The bytes of a dump that were not sent yet.
     waiting: Vec<u8>,

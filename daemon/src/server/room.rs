@@ -1,12 +1,12 @@
 //! Limits the number and the bytes of connections whose requests are incomplete.
 //!
-//! A connection that has sent nothing, or half of a request, costs a descriptor and memory. Both
-//! are limited for all connections together. Beyond a limit, **the process that uses most loses a
-//! connection**. If there are too many connections, it is the oldest one of the process with most
-//! connections. If the requests have too many bytes, it is the largest one of the process with most
-//! bytes. So an attacker obstructs itself, and other clients are not rejected. The kernel reports
-//! which process has connected. In system mode, accounts of users are counted instead of processes,
-//! because a user can start any number of processes.
+//! A connection that has sent nothing, or half of a request, costs a descriptor and memory. The
+//! connections and their bytes are limited, for all clients together. Beyond a limit, **the process
+//! that uses most loses a connection**. If there are too many connections, the process with most
+//! connections loses its oldest one. If the requests have too many bytes, the process with most
+//! bytes loses its largest one. So an attacker obstructs itself, and other clients are not
+//! rejected. The kernel reports which process has connected. In system mode, accounts of users are
+//! counted instead of processes, because a user can start any number of processes.
 //!
 //! The bytes of a complete request count until it is answered.
 
@@ -42,7 +42,7 @@ struct AdmittedPeer {
     sent_away: Option<oneshot::Sender<()>>,
 }
 
-/// The place of one connection in [`Guests`], which is freed when this is dropped.
+/// The place of one connection in [`Guests`]. Dropping this value frees the place.
 #[derive(Debug)]
 pub(super) struct Place {
     room: Arc<Admission>,
@@ -51,8 +51,8 @@ pub(super) struct Place {
     sent_away: oneshot::Receiver<()>,
 }
 
-/// The error if this connection is closed: another one needed its room, or the limit of bytes is
-/// reached and no other process has more bytes than this one.
+/// The error if this connection is closed. Another connection needed its room, or it exceeds the
+/// limit of bytes and no other process has more bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoRoom;
 
@@ -67,7 +67,7 @@ impl Admission {
     }
 
     /// Admits a connection of this process (or user account). If the limit is reached, another
-    /// connection is closed for it.
+    /// connection is closed to make room.
     pub(super) fn enter(self: &Arc<Self>, one: i64) -> Place {
         let mut guests = self.guests.lock();
         while guests.unfinished().count() >= self.connections {
@@ -154,7 +154,7 @@ impl Place {
         Ok(())
     }
 
-    /// Returns when this connection must close, and never if it need not.
+    /// Returns when this connection must close. If it need not close, never returns.
     pub(super) async fn sent_away(&mut self) {
         if (&mut self.sent_away).await.is_err() {
             // The request is complete, so the connection is not closed any more.

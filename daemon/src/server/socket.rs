@@ -1,10 +1,10 @@
 //! Creates, protects and removes the socket file.
 //!
-//! A process that can connect can ask. So a new folder has mode 0700, the socket has mode 0600 (not
-//! in system mode, where everybody may connect), and the user of each connection is checked again
-//! process stays. It is replaced only if this user owns it and no process answers there. Two
-//! daemons with the same state folder cannot get here at the same time, because each must lock the
-//! index before.
+//! A process that can connect can ask. So a new folder has mode 0700, and the socket has mode 0600,
+//! except in system mode, where everybody may connect. The user of each connection is checked again
+//! (`server::asker`). The socket file of a killed process stays. It is replaced only if this user
+//! owns it and no process answers there. Two daemons with the same state folder cannot get here at
+//! the same time, because each must lock the index before.
 
 use std::fs;
 use std::io;
@@ -49,7 +49,7 @@ pub enum SocketError {
     },
 }
 
-/// A listening socket. Dropping it removes the socket file, unless another one is at its path.
+/// A listening socket. Dropping it removes the socket file, unless another file is at the path.
 #[derive(Debug)]
 pub struct Socket {
     path: PathBuf,
@@ -105,7 +105,7 @@ pub fn bind(path: &Path, for_all: bool) -> Result<(UnixListener, Socket), Socket
 }
 
 impl Socket {
-    /// Takes over the socket file at a path, where the daemon or its launch has made one.
+    /// Takes over the socket file that this process has made at a path.
     pub(crate) fn of(path: PathBuf) -> io::Result<Self> {
         let made = fs::symlink_metadata(&path)?;
         let identity = (made.dev(), made.ino());

@@ -1,7 +1,7 @@
 //! Answers `status` with figures of the index and states of the indexer.
 //!
-//! The figures of a root are counted by a walk through the index, which takes a fraction of a
-//! second for 100,000 files. They are stored. They are counted again only after a change of the
+//! The figures of a root are counted by a walk through the index. For 100,000 files it takes a
+//! fraction of a second. The figures are stored, and counted again only after a change of the
 //! index, of the templates (`Shared::clock`) or of the number of roots.
 
 use std::collections::{BTreeSet, HashSet};
@@ -31,7 +31,7 @@ use crate::root_rules::rules_of;
 use crate::state::{NoSnapshot, Root, Shared};
 
 /// Returns the present state of the daemon, even if the index cannot be read. The figures are then
-/// the last ones, or 0, and one of the troubles has the reason.
+/// the last known figures, or 0, and one of the troubles has the reason.
 pub(super) fn status(context: &Context) -> StatusAnswer {
     let shared = &context.shared;
     let clock = shared.clock();
@@ -85,7 +85,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
         })
         .collect();
     // The root of each waiting file is not known here. So all waiting files are counted with the
-    // root that is being scanned, or with the first one if none is.
+    // root that is being scanned. If no root is being scanned, they are counted with the first one.
     let scanning = rows.iter().position(|row| row.state == RootState::Scanning);
     if let Some(row) = rows.get_mut(scanning.unwrap_or(0)) {
         row.pending = pending;
@@ -205,14 +205,15 @@ fn state(root: &Root, troubles: &[Degraded]) -> RootState {
     }
 }
 
-/// Returns the entries of the index that a mounted overlay hides, because it shows the folder of a
-/// further root in their place.
+/// Returns the entries of the index that a mounted overlay hides: it shows the folder of a further
+/// root in their place.
 fn covered(snapshot: &Snapshot, mounts: &[MountStatus]) -> BTreeSet<PathBuf> {
     let mut covered = BTreeSet::new();
     for mount in mounts {
         let (top, folders): (Vec<&SeenRoot>, Vec<&SeenRoot>) =
             mount.roots.iter().partition(|root| root.view == mount.path);
-        // Without such a root, the overlay shows only the folders of roots at its top.
+        // Without a root at its top, the overlay shows only the folders of the roots there, and
+        // hides nothing.
         let Some(top) = top.first() else { continue };
         let names = folders
             .into_iter()

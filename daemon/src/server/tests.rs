@@ -134,8 +134,8 @@ impl Running {
         // The server may refuse the request and close the connection before all bytes are written.
         let _sent = stream.write_all(bytes);
         stream.shutdown(std::net::Shutdown::Write).ok();
-        // The connection may end with a reset, because the server does not read a request to its
-        // end that it has refused.
+        // The connection may end with a reset, because the server stops reading a request that it
+        // refuses.
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).ok();
         let answer = String::from_utf8(answer).unwrap();
@@ -307,7 +307,8 @@ fn unfinished_requests_take_nobodys_place() {
     let mut told = String::new();
     first.read_to_string(&mut told).unwrap();
     assert!(told.contains("\"busy\""), "{told}");
-    // A request with more bytes than all requests may have is closed, and the next one is answered.
+    // A request with more bytes than all requests together may have is refused, and the next one is
+    // answered.
     let told = running.say(&vec![b'x'; 2 << 20]);
     assert!(told.is_empty() || told.contains("\"busy\""), "{told}");
     running.client().unwrap().status().unwrap();
@@ -415,8 +416,7 @@ fn a_barrier_tells_how_far_the_scan_is_and_what_is_left_to_read() {
         .client()
         .unwrap()
         .sync(None, &mut |now| {
-            // After each line of progress with all its fields, the daemon changes to the next
-            // state.
+            // The state of the daemon changes after each line of progress that has all its fields.
             match (now.bytes.is_some(), now.all, now.done) {
                 (true, None, _) => return,
                 (true, ..) => {

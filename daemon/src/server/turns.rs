@@ -1,8 +1,7 @@
-//! Limits the numbers of answers and of questions in progress by slots, in total and for each
-//! client.
+//! Limits how many answers and how many questions are in progress, in total and for each client.
 //!
 //! Each request takes one slot. In a daemon of one user, a process may take all slots. In system
-//! mode, an account may take at most a quarter of the slots for answers, and of those for
+//! mode, an account may take at most a quarter of the slots for answers, and a quarter of those for
 //! questions.
 
 use std::collections::HashMap;
@@ -63,9 +62,9 @@ impl FairShare {
         })
     }
 
-    /// Waits for a slot. A client with many requests waits first until it has a free slot of its
-    /// own, and then for a common one. So it does not delay other clients. Returns `None` only if
-    /// the slots are closed, which does not happen.
+    /// Waits for a slot. A client with many requests first waits for a free slot of its own, and
+    /// then for a common slot. So it does not delay other clients. Returns `None` only if the slots
+    /// are closed, which does not happen.
     pub(super) async fn take(&self, one: i64) -> Option<Turn> {
         let own = self.own(one).acquire_owned().await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;

@@ -11,8 +11,8 @@ use resemble_proto::message::{RootState, SoftError};
 
 use super::{Shared, Topic};
 
-/// The maximum number of waiting files, and of waiting documents, whose paths are compared with
-/// those of a question. If more wait, all of them count for every question. It is also the maximum
+/// The maximum number of waiting files, and of waiting documents, whose paths are compared with the
+/// paths of a question. If more wait, all of them count for every question. It is also the maximum
 /// number of paths for which a user's access is checked.
 pub(crate) const MOST_NAMED: usize = 256;
 
@@ -39,9 +39,9 @@ impl Shared {
     /// paths mean everything.
     ///
     /// A waiting file elsewhere, or one that the user of `sight` may not see, does not count. If
-    /// more than `MOST_NAMED` files wait, all of them count. After `MOST_NAMED` checks of
-    /// access, the further files count without a check. The files of a running scan count without a
-    /// check, too.
+    /// more than `MOST_NAMED` files wait, all of them count. After `MOST_NAMED` checks of access,
+    /// all other files count without a check. The files of a running scan count without a check,
+    /// too.
     pub fn freshness(&self, within: &[PathBuf], sight: Option<&dyn AccessCheck>) -> (bool, u64) {
         let is_within = |path: &Path| concerns(within, path);
         let looks = Cell::new(0);
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// Access checks that allow only the paths below this one.
+    /// Access checks that allow only the paths below this path.
     #[derive(Debug)]
     struct Below(&'static str);
 

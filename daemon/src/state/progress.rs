@@ -11,8 +11,8 @@ use super::Shared;
 use crate::coalesce::LongWait;
 
 impl Shared {
-    /// Returns the number of files that are known to have changed and are not read yet, and of
-    /// documents that wait to be extracted.
+    /// Returns the number of changed files that wait to be read and of documents that wait to be
+    /// extracted, in total.
     pub fn pending(&self) -> u64 {
         self.pending.load(Ordering::Relaxed) + self.scanning.load(Ordering::Relaxed)
     }
@@ -54,7 +54,7 @@ impl Shared {
         self.pending.store(files, Ordering::Relaxed);
     }
 
-    /// Sets the paths of the files that wait to be read; `None` if they are too many to list.
+    /// Sets the paths of the files that wait to be read; `None` if there are too many to list.
     pub(crate) fn set_waiting(&self, files: Option<Vec<PathBuf>>) {
         *self.waiting.lock() = files;
     }
@@ -65,7 +65,7 @@ impl Shared {
         self.scan.lock().clone()
     }
 
-    /// Records that a scan of this root has begun; `None` records that the last one has ended.
+    /// Records that a scan of this root has begun; `None` records that the last scan has ended.
     pub(crate) fn set_scan(&self, root: Option<&Path>) {
         let mut scan = self.scan.lock();
         *scan = (

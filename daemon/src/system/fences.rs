@@ -3,9 +3,9 @@
 //! The indexer may read every file and has the index of all of them. So if an attacker takes it
 //! over, the attacker must not get that data out. **Landlock** lets it read the roots and facts
 //! about the machine, write its own folders, and nothing else. **The filter of system calls**
-//! refuses many calls, such as those that start programs, inspect processes, mount, change ids, or
-//! connect to other machines. Both are permanent and apply to all later threads. If one cannot be
-//! installed, the daemon does not start.
+//! refuses many calls. Such calls start programs, inspect processes, mount, change ids, or connect
+//! to other machines, for example. Both restrictions are permanent and apply to all later threads.
+//! If one of them cannot be installed, the daemon does not start.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

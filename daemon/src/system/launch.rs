@@ -1,14 +1,14 @@
 //! Starts the indexer of system mode: acquires its resources, and then drops its rights.
 //!
-//! There are two ways to start. **Started as root**, the process makes its folders, starts the
-//! checker and the starter of readers, mounts the view itself, and becomes the daemon's user.
+//! There are two ways to start. **Started as root**, the process makes its folders, and starts the
+//! checker and the starter of readers. It mounts the view itself, and becomes the daemon's user.
 //! **Started by the service manager**, it is that user already and has one capability. The checker,
 //! the starter and the mount helper are then units of their own, and it connects to their sockets.
 //! The resulting process is the same: it has one capability, no way to get another, and both
 //! restrictions of `fences`. All of this happens before a second thread is started.
 //!
-//! The indexer may not unmount the view. A unit of the service manager does so when the daemon has
-//! ended. Started as root, the process starts another helper for this, the unmounter.
+//! The indexer has no right to unmount the view. A unit of the service manager unmounts it when the
+//! daemon has ended. Started as root, the process starts another helper for this, the unmounter.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Read};
@@ -32,14 +32,14 @@ use crate::config::{Config, SystemConfig, held_fast, numbers};
 
 /// The first argument of a process that is to be a checker.
 const CHECKER: &str = "--checker";
-/// The first argument of a process that is to be a starter of readers. If root starts it, it
-/// becomes the user that is named after [`WHILE_HELD`].
+/// The first argument of a process that is to be a starter of readers. If root starts this process,
+/// it becomes the user that the argument after [`WHILE_HELD`] names.
 const STARTER: &str = "--starter";
 /// The first argument of a process that is to unmount the view when the daemon ends. Its standard
 /// input is the root of the view.
 const UNMOUNTER: &str = "--unmounter";
-/// The second argument of a helper that must end when the other end of its standard
-/// output is closed. (The daemon could not kill it: by then the daemon is another user.)
+/// The second argument of a helper that must end when the other end of its standard output is
+/// closed. (The daemon could not kill it: by then the daemon is another user.)
 const WHILE_HELD: &str = "--while-held";
 /// The first argument of a process that is to be a mount helper. The second one is the mount point.
 const MOUNT_HELPER: &str = "--mount-helper";
@@ -219,8 +219,8 @@ fn start_helper(
     start().map_err(|source| SystemError::Helper { what, source })
 }
 
-/// Starts the helper that unmounts the view. It does so when the returned stream is closed, however
-/// this process ends.
+/// Starts the helper that unmounts the view. The helper unmounts it when the returned stream is
+/// closed, in whatever way this process ends.
 fn start_unmounter(point: &Path, system: &SystemConfig) -> Result<UnixStream, SystemError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = rustix::fs::open(point, flags, Mode::empty()).map_err(io::Error::from);
@@ -231,8 +231,8 @@ fn start_unmounter(point: &Path, system: &SystemConfig) -> Result<UnixStream, Sy
     })
 }
 
-/// Starts a helper with this standard input. It has a process group of its own, so a Ctrl-C of the
-/// terminal ends the daemon, and only then the helper.
+/// Starts a helper with this standard input. The helper has a process group of its own. So Ctrl-C
+/// in the terminal first ends only the daemon, and the helper ends after it.
 fn start_held(what: &str, stdin: OwnedFd, system: &SystemConfig) -> io::Result<UnixStream> {
     let (uid, gid) = system.user;
     let (ours, theirs) = UnixStream::pair()?;
@@ -263,8 +263,8 @@ fn mount(point: &Path, user: (u32, u32)) -> Result<OwnedFd, SystemError> {
     Ok(resemble_fs::mount_for_all(point, user)?)
 }
 
-/// Runs a helper, if the arguments request one. Returns `None`
-/// if they do not, and the message of a helper that failed.
+/// Runs a helper, if the arguments request one; otherwise returns `None`. If the helper fails,
+/// returns its message.
 pub fn helper(
     mut arguments: impl Iterator<Item = std::ffi::OsString>,
 ) -> Option<Result<(), String>> {

@@ -6,7 +6,7 @@
 //!                                             └── System ─► the checker, another process
 //! ```
 //!
-//! The daemon itself may start no process. So another helper, the starter, starts the processes
+//! The daemon itself cannot start processes. So another helper, the starter, starts the processes
 //! that read documents.
 
 mod fences;

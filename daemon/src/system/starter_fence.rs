@@ -1,14 +1,14 @@
-//! Installs the system call filter of the starter, the process that starts readers of documents,
-//! before it takes an order.
+//! Installs the system call filter of the starter before it takes an order. The starter is the
+//! process that starts readers of documents.
 //!
 //! The starter has no rights and opens no files, except to start a program. So its filter is a list
 //! of allowed calls, and all other calls fail. Its child processes, the readers, inherit the
 //! filter. So the list also has the calls that load a program and that install the readers' own
 //! restrictions. The readers' restrictions forbid most of these calls later.
 //!
-//! The list has no calls that make or connect sockets, change files, list folders, inspect other
-//! processes, mount something, or change the user or group of the process. `clone` is allowed
-//! without the flags that make namespaces. A second filter refuses `clone3`.
+//! The list has no calls that make or connect sockets, change files or list folders. It has none
+//! that inspect other processes, mount something, or change the user or group of the process.
+//! `clone` is allowed without the flags that make namespaces. A second filter refuses `clone3`.
 
 use std::collections::BTreeMap;
 
@@ -183,8 +183,8 @@ const CALLS: &[i64] = &[
     libc::SYS_sysinfo,
     libc::SYS_uname,
     libc::SYS_umask,
-    // With the first of these the readers install their own restrictions. The calls that only
-    // x86-64 has are for any of these purposes.
+    // With the calls up to `landlock_restrict_self` the readers restrict themselves. The remaining
+    // calls exist only on x86-64, and serve any of the purposes above.
     libc::SYS_prlimit64,
     libc::SYS_getpriority,
     libc::SYS_setpriority,

@@ -11,9 +11,9 @@ use std::time::Instant;
 use super::renames::{LastRenames, swap_below};
 use super::{Batch, Cookie, Hint, Marks, RENAME_WAIT, Rename};
 
-/// The maximum number of hints and renames that are kept until [`Dirty::take`]. Beyond it all are
-/// dropped, as the kernel drops events when its queue is full. A full scan then costs less than
-/// recording every name of a large tree.
+/// The maximum number of hints and renames that are kept until [`Dirty::take`]. If there are more,
+/// all are dropped, as the kernel drops events when its queue is full. A full scan then costs less
+/// than recording every name of a large tree.
 pub const MOST_HINTS: usize = 200_000;
 
 /// The hints since the last [`Self::take`], and the renames of which only the first half has
@@ -62,8 +62,8 @@ impl Dirty {
         note(&mut self.batch.hints, path, Marks::APPEARED, now);
     }
 
-    /// Returns whether another change can be recorded, which is not so after an overflow. Reaching
-    /// the limit is an overflow, too.
+    /// Returns whether another change can be recorded. After an overflow none can. Reaching the
+    /// limit is an overflow, too.
     fn has_room(&mut self) -> bool {
         let known = self.batch.hints.len() + self.batch.renames.len() + self.halves.len();
         if known >= MOST_HINTS {
@@ -197,8 +197,8 @@ mod tests {
         assert_eq!(late.again, None);
     }
 
-    /// When a folder is renamed, marks of files in it must move to the new paths, because no files
-    /// are left at the old ones.
+    /// When a folder is renamed, marks of files in it must move to the new paths: no files are left
+    /// at the old paths.
     #[test]
     fn marks_move_with_their_parents() {
         let now = Instant::now();

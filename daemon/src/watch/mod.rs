@@ -1,10 +1,10 @@
 //! Supplies hints about changes of watched directories.
 //!
 //! Events are only hints: they name paths to check again, and the tree itself shows what is there.
-//! So the whole interface is small: [`Source::watch`] a directory, [`Source::take`] the hints since
-//! the last call, and [`Source::cookie`] for a barrier. One implementation uses the crate notify
-//! ([`notify`], the only place that names it). Another one reports only the events that a test
-//! makes.
+//! So the interface is small: [`Source::watch`] watches a directory, [`Source::take`] returns the
+//! hints since the last call, and [`Source::cookie`] makes a barrier. One implementation,
+//! [`notify`], uses the crate notify; no other module names that crate. Another one reports only
+//! the events that a test makes.
 //!
 //! Three rules explain the design:
 //!
@@ -16,9 +16,9 @@
 //!    thread in order. A first half waits [`RENAME_WAIT`] for its second half before it counts as a
 //!    removal. Hints about paths below a renamed name move to the new paths.
 //! 3. **A barrier is a file.** [`Source::cookie`] causes an event in a private directory that the
-//!    same queue watches. The queue is first in, first out. So when a batch has the cookie, every
-//!    change that was made before the cookie is in that batch or an earlier one. (watchman calls
-//!    this query synchronisation.)
+//!    same queue watches. The queue is first in, first out. So every change that was made before
+//!    the cookie is in the batch that has the cookie, or in an earlier one. (watchman calls this
+//!    query synchronisation.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(crate) mod renames;
 pub(crate) mod testing;
 
 /// The longest time for which the first half of a rename waits for the second. One system call
-/// queues both, so they arrive together.
+/// queues both halves, so they arrive together.
 pub const RENAME_WAIT: Duration = Duration::from_millis(100);
 
 /// The kinds of events about a path, as a set of the constants below.
@@ -107,16 +107,15 @@ pub struct Cookie(pub u64);
 /// All events since the last [`Source::take`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// The changed paths, including both paths of each rename. The hints do not say what is there
-    /// now.
+    /// The changed paths, including both paths of each rename. The hints do not say what is at the
+    /// paths now.
     pub hints: BTreeMap<PathBuf, Hint>,
     /// The renames, in the order in which they were made.
     pub renames: Vec<Rename>,
     /// The barriers that were reached.
     pub cookies: Vec<Cookie>,
     /// True if events were lost. Everything must be checked again. The source may also be wrong
-    /// about which directories it watches, so the caller must call [`Source::reset`] and then scan
-    /// everything.
+    /// about which directories it watches. So the caller must first call [`Source::reset`].
     pub overflow: bool,
     /// The time at which to call [`Source::take`] again, because first halves of renames are held
     /// back until then.
@@ -225,7 +224,7 @@ pub trait Source: Send {
     /// Returns a channel that has a message when there may be hints to take.
     fn bell(&self) -> Receiver<()>;
 
-    /// Causes an event that arrives after those of all changes before this call.
+    /// Causes an event that arrives after the events of all changes before this call.
     fn cookie(&mut self) -> Result<Cookie, SourceError>;
 
     /// Starts the source, or restarts it. Afterwards it has no watches and no hints, and earlier

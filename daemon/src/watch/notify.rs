@@ -8,17 +8,17 @@
 //!    fill the kernel's queue.
 //! 3. The event handler runs on the one thread that reads the queue, and watches are added through
 //!    that thread. So a handler that blocks loses events, and one that adds a watch never returns.
-//!    Ours only inserts into [`Dirty`] and sends a message to the bell. Each request for a watch
-//!    wakes two threads. So where possible, hundreds of watches are requested at once.
+//!    Our handler only inserts into [`Dirty`] and sends a message to the bell. Each request for a
+//!    watch wakes two threads. So where possible, hundreds of watches are requested at once.
 //! 4. The crate pairs the halves of renames, but remembers only one first half at a time. Renames
 //!    of two processes may interleave. So [`Dirty`] pairs them by cookie, and the event `Both` is
 //!    ignored. A first half without a cookie (`MOVE_SELF`) means that a watched directory itself
-//!    was moved. The watch of its parent reports the same.
+//!    was moved. The watch of the parent directory reports this move, too.
 //! 5. An overflow is one event *without paths* and with a flag. After it, the crate's map from
 //!    watch to path may be wrong. If the event of a move was lost, the watch still has the old
 //!    path. A request for that path is then answered "already done". So [`Source::reset`] makes a
-//!    new instance instead of repairing the old one. It closes the old one first and waits for
-//!    that, because the kernel's limit of instances may not allow both.
+//!    new instance instead of repairing the old one. It first closes the old instance and waits for
+//!    its end, because the kernel's limit of instances may not allow both.
 //! 6. The crate compares each path that vanishes, moves or is unwatched with every watched path. So
 //!    a path that it has already forgotten should not be unwatched. [`Source::retain_watched`] asks
 //!    about many paths at once.
@@ -26,7 +26,7 @@
 //!    watches of that path and of all paths below it. So after `GONE` of a directory, its path may
 //!    be watched again.
 //! 8. If several watched paths lead to one directory, its events are reported at the path that was
-//!    watched last. Its watch ends when none of these paths is watched any more.
+//!    watched last. The watch of the directory ends when none of these paths is watched any more.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -45,14 +45,14 @@ use parking_lot::Mutex;
 use super::dirty::Dirty;
 use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
 
-/// The longest wait for the end of an instance. It takes long because the watches are removed one
-/// by one.
+/// The longest wait for the end of an instance. An end takes long because the watches are removed
+/// one by one.
 const CLOSING: Duration = Duration::from_secs(5);
 
 /// A source of hints that uses inotify.
 #[derive(Debug)]
 pub struct NotifySource {
-    /// The present instance; `None` before the first reset, and after one that failed.
+    /// The present instance; `None` before the first reset, and after a failed reset.
     instance: Option<Instance>,
     heard: Arc<Mutex<Dirty>>,
     ring: Sender<()>,
@@ -227,7 +227,8 @@ fn instance(
             // handler is dropped, and the channel is disconnected.
             let _open = &open;
             hear(&mut heard.lock(), &cookies, event, Instant::now());
-            // If the channel is full, its message was not received yet, which suffices.
+            // If the channel is full, it has a message that is not received yet. One message
+            // suffices.
             let _rung = ring.try_send(());
         }
     };
@@ -276,7 +277,7 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
             return;
         }
     };
-    // This check comes before that of the paths, because an overflow event has no paths.
+    // This check comes before the check of the paths, because an overflow event has no paths.
     if event.need_rescan() {
         dirty.overflow();
         return;
@@ -290,8 +291,8 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
             event.kind,
             EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
         ) {
-            // A rename to the next cookie also reports the name of the last one. This does no harm:
-            // no barrier waits for that one any more.
+            // A rename to the next cookie also reports the name of the last cookie. This does no
+            // harm: no barrier waits for the last cookie any more.
             dirty.cookie(cookie);
         }
         return;
@@ -490,8 +491,8 @@ mod tests {
         assert!(names.iter().all(|name| seen.contains(name)), "{seen:?}");
     }
 
-    /// The crate forgets the watches below a vanished folder. Those of paths that only begin with
-    /// the same letters stay.
+    /// The crate forgets the watches below a vanished folder. The watches of paths that only begin
+    /// with the same letters stay.
     #[test]
     fn what_is_watched_still_is_known() {
         let dir = tempfile::tempdir().unwrap();

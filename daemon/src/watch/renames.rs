@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::Rename;
 
 /// The number of earlier renames among which the first half of an exchange is searched for. Renames
-/// by other threads may be between the two.
+/// by other threads may be between the two halves.
 const MOST: usize = 16;
 
 /// The last renames, which may be of several batches.

@@ -34,7 +34,7 @@ struct Scene {
     resets: usize,
     /// The number of resets that will still fail.
     refusals: usize,
-    /// True after a failed reset. Until one succeeds, no event is reported.
+    /// True after a failed reset. Until a reset succeeds, no event is reported.
     is_deaf: bool,
     /// True after the first reset. Later resets are counted as restarts.
     is_started: bool,

@@ -1,5 +1,5 @@
-//! Tests that after a barrier the live index equals that of a fresh scan: nothing is lost, stale or
-//! made up. Also tests which changes raise an alert.
+//! Tests that after a barrier the live index equals the index of a fresh scan: nothing is lost,
+//! stale or made up. Also tests which changes raise an alert.
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
@@ -244,7 +244,7 @@ fn a_barrier_reads_what_was_just_written() {
 }
 
 /// Several threads change the tree at once, while another thread requests barriers. At the end, the
-/// index must equal that of a fresh scan.
+/// index must equal the index of a fresh scan.
 #[test]
 fn a_storm_leaves_the_index_as_a_fresh_scan_does() {
     const THREADS: u32 = 4;
@@ -276,8 +276,8 @@ fn a_storm_leaves_the_index_as_a_fresh_scan_does() {
     assert!(status.fresh, "{status:?}");
 }
 
-/// Runs the steps of one thread. They depend only on the seed, but the order among threads does
-/// not.
+/// Runs the steps of one thread. The steps depend only on the seed, but their order among the steps
+/// of other threads is random.
 fn storm(root: &Path, seed: u32, steps: u32) {
     let mut random = Random::new(seed.into());
     let mut random = |below| random.below(below);
@@ -332,7 +332,7 @@ fn a_change_that_makes_a_file_like_another_is_one_alert() {
     fs::rename(place.in_tree("copy"), place.in_tree("renamed")).unwrap();
     daemon.sync();
     assert_eq!(daemon.alerts().len(), 1, "{:?}", daemon.alerts());
-    // A restart keeps the alerts and raises no new ones.
+    // A restart keeps the alerts and raises no new alerts.
     drop(daemon);
     let daemon = place.start();
     daemon.sync();

@@ -115,7 +115,7 @@ fn lost_events_are_made_good() {
 }
 
 /// After lost events the daemon opens a new inotify instance. Here only one instance is allowed, so
-/// the old one must be closed first.
+/// the old instance must be closed first.
 #[test]
 fn lost_events_are_made_good_at_the_limit_of_inotify_instances() {
     let place = Place::new();
@@ -194,8 +194,8 @@ fn a_damaged_index_is_set_aside_and_built_anew() {
     assert!(place.log().contains("set aside"), "{}", place.log());
 }
 
-/// While the index is rebuilt, each answer reports that it may be incomplete. It also does so after
-/// a restart during the rebuild.
+/// While the index is rebuilt, each answer reports that it may be incomplete. After a restart
+/// during the rebuild, each answer still reports this.
 #[test]
 fn an_index_that_is_built_anew_says_so_in_every_answer() {
     let place = Place::new();

@@ -146,8 +146,8 @@ fn a_root_of_the_configuration_that_was_removed_stays_removed() {
     assert_eq!(roots(&daemon), [place.root.clone(), other.clone()]);
 }
 
-/// A new configuration that names a removed root requests it anew. Without it, the daemon has
-/// nothing to watch, and its message says how the root is watched again.
+/// A new configuration that names a removed root requests it anew. Without that configuration, the
+/// daemon has nothing to watch, and its message says how the root is watched again.
 #[test]
 fn a_removed_root_is_watched_again_after_write_config() {
     let place = Place::new();
@@ -261,8 +261,8 @@ fn added_roots_are_kept_and_removed_ones_forgotten() {
     assert_eq!(status.code(), Some(2));
 }
 
-/// `watch add` sets some rules of a root, and the configuration the others, before and after a
-/// restart.
+/// `watch add` sets some rules of a root, and the configuration sets the others. This must be so
+/// before and after a restart.
 #[test]
 fn an_added_root_has_the_rules_of_the_configuration_where_it_sets_none() {
     let place = Place::new();

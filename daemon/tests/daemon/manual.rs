@@ -1,4 +1,4 @@
-//! resembled(8), resembled.toml(5) and the completions of `resembled`, as packages ship them.
+//! Generates the pages resembled(8) and resembled.toml(5), and the completions of `resembled`.
 //!
 //! The results are stored in `packaging/`, so that the program itself needs no code for them. A
 //! test fails if a stored page is outdated. With `UPDATE_REFERENCE=1` the test writes the page

@@ -81,8 +81,8 @@ fn the_overlay_lives_and_dies_with_the_daemon() {
     assert!(!point.exists(), "it was made by the daemon");
 }
 
-/// The report has at most as many rows as a listing has entries. `shown` is their number, `total`
-/// the number of all neighbours.
+/// The report has at most as many rows as a listing has entries. `shown` is the number of its rows,
+/// `total` the number of all neighbours.
 #[test]
 fn a_report_shows_no_more_than_a_listing() {
     if !fuse_works() {

@@ -1,5 +1,5 @@
-//! Tests files and folders that take each other's names. The index must equal that of a fresh scan.
-//! The daemon must still know when each content was first seen.
+//! Tests files and folders that take each other's names. The index must equal the index of a fresh
+//! scan. The daemon must still know when each content was first seen.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};

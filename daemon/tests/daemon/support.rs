@@ -195,7 +195,7 @@ impl Daemon<'_> {
         self.client().alerts().unwrap().rows
     }
 
-    /// Checks that the live index, after a barrier, equals that of a fresh scan.
+    /// Checks that the live index, after a barrier, equals the index of a fresh scan.
     pub(crate) fn assert_converged(&self) {
         self.sync();
         let (live, fresh) = (self.dump(), self.place.fresh_dump());

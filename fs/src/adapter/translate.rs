@@ -1,4 +1,4 @@
-//! Translates the types of the view into those of `fuser`.
+//! Translates the types of the view into the types of `fuser`.
 
 use std::ffi::OsStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -9,7 +9,8 @@ use resemble_mounts as mounts;
 
 use super::{MountError, transport};
 
-/// The longest wait for a sign that an overlay is served. After it the overlay counts as alive.
+/// The longest wait for a sign that an overlay is served. After this time the overlay counts as
+/// alive.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
 /// A directory on which an overlay can be mounted.

@@ -2,7 +2,7 @@
 //! without.
 //!
 //! fuser implements both ways, but version 0.18 has three faults. If its own mount is already gone,
-//! it unmounts any other one at the path. If its mount is busy, it leaves a dead mount behind. It
+//! it unmounts any other mount at the path. If its mount is busy, it leaves a dead mount behind. It
 //! cannot unmount lazily. So the descriptor is made here, and fuser only serves it.
 //!
 //! * The kernel is asked first, and the helper only if the kernel returns EPERM. Privileges are not
@@ -34,7 +34,8 @@ use super::MountError;
 const DEVICE: &str = "/dev/fuse";
 /// The name that `mount` and `df` show as the source of the mount.
 const SOURCE: &str = "resemble";
-/// The helper, first by PATH, and then by the usual paths, because the PATH of a service is short.
+/// The names of the helper, in the order in which they are tried. The first is found through PATH.
+/// The others are paths, because the PATH of a service is short.
 const HELPERS: [&str; 4] = [
     "fusermount3",
     "/usr/bin/fusermount3",
@@ -43,7 +44,7 @@ const HELPERS: [&str; 4] = [
 ];
 
 /// Mounts an overlay on an existing directory. Returns the descriptor of the connection to the
-/// kernel, which has sent its first message.
+/// kernel. The kernel has sent its first message there.
 pub(super) fn mount(point: &Path) -> Result<OwnedFd, MountError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let device =
@@ -84,8 +85,8 @@ pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, Mo
     let device = device.map_err(|errno| MountError::Device {
         source: errno.into(),
     })?;
-    // The option `default_permissions` is missing, because with it the kernel would judge by modes
-    // and owners alone, which would be wrong.
+    // The option `default_permissions` is missing. With it the kernel would judge by modes and
+    // owners alone, which would be wrong.
     let data = format!(
         "fd={},rootmode=40000,user_id={uid},group_id={gid},allow_other",
         device.as_raw_fd()
@@ -97,8 +98,8 @@ pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, Mo
     Ok(device)
 }
 
-/// Unmounts the overlay whose root this is, a descriptor with `O_PATH`. Another mount at the same
-/// point stays, and so does an overlay that another mount covers.
+/// Unmounts an overlay. `root` is a descriptor of its root, opened with `O_PATH`. Another mount at
+/// the same point stays, and so does an overlay that another mount covers.
 ///
 /// # Errors
 ///
@@ -112,7 +113,7 @@ pub fn unmount_root(root: BorrowedFd<'_>) -> io::Result<()> {
     if last.is_none_or(|last| Some(last.id) != id) {
         return Ok(());
     }
-    // A new daemon may replace the mount at any moment. The descriptor leads only to the old one.
+    // A new daemon may replace the mount at any moment. The descriptor leads only to the old mount.
     let path = format!("/proc/self/fd/{}", root.as_raw_fd());
     match rustix::mount::unmount(path, UnmountFlags::DETACH) {
         Err(Errno::INVAL) => Ok(()),

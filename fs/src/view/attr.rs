@@ -1,5 +1,5 @@
-//! The attributes of files, the results of requests, and the reasons for refusing one. The types do
-//! not depend on `fuser`.
+//! The attributes of files, the results of requests, and the reasons for refusing requests. The
+//! types do not depend on `fuser`.
 
 use std::ffi::OsStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use rustix::fs::Stat;
 use rustix::io::Errno;
 
 /// The number of seconds for which a change counts as recent. It is more than two because some file
-/// systems store times only to two seconds.
+/// systems store times only with a precision of two seconds.
 const RECENT: i64 = 5;
 
 /// The names of our extended attributes, which are about similarity.
@@ -61,7 +61,7 @@ pub struct Attr {
     pub kind: Kind,
     /// Permission bits, 0o7777.
     pub perm: u16,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Blocks of 512 bytes.
     pub blocks: u64,
@@ -80,8 +80,8 @@ pub struct Attr {
 }
 
 impl Attr {
-    /// Returns the attributes of a node that shows a real file as it is. `ino` and `kind` are those
-    /// of the node.
+    /// Returns the attributes of a node that shows a real file as it is. `ino` and `kind` are the
+    /// number and the type of the node.
     pub(crate) fn mirror(ino: u64, kind: Kind, stat: &Stat) -> Self {
         Self {
             ino,
@@ -99,8 +99,8 @@ impl Attr {
     }
 
     /// Returns the attributes of a directory that exists only in the overlay. It belongs to a real
-    /// file or directory, and has the owner and the times of that. Users who may read the real one
-    /// may read and enter it. No user may write to it.
+    /// file or directory, and has the owner and the times of that entry. Users who may read the
+    /// real entry may read and enter this directory. No user may write to it.
     pub(crate) fn folder(ino: u64, stat: &Stat) -> Self {
         let read = (stat.st_mode & 0o444) as u16;
         let enter = (stat.st_mode & 0o111) as u16;
@@ -144,8 +144,8 @@ impl Attr {
         }
     }
 
-    /// Returns the attributes of a directory to which no real one belongs: the folder of several
-    /// roots, or a root that does not exist now.
+    /// Returns the attributes of a directory to which no real directory belongs: the folder of
+    /// several roots, or a root that does not exist now.
     pub(crate) fn nowhere(ino: u64) -> Self {
         Self {
             ino,
@@ -211,8 +211,8 @@ pub trait Sink {
 pub enum Refusal {
     /// No entry has this name now.
     NotFound,
-    /// The path now leads to an entry of another type, or to another file than that of the inode
-    /// number. The kernel must look the name up again.
+    /// The path now leads to an entry of another type, or to another file than the file with the
+    /// inode number. The kernel must look the name up again.
     Stale,
     /// The request is about the entries of a directory, but the node is not a directory.
     NotADirectory,

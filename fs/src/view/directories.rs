@@ -56,7 +56,7 @@ impl Namespace {
             snapshot.entries = self.keep(self.entries(dir.ino, &dir.node)?)?;
         }
         snapshot.read = true;
-        // Most reads continue at the position where the last one ended, so that position is stored.
+        // Most reads continue where the last read ended, so that position is stored.
         let (mut index, byte) = if snapshot.at.0 <= offset && offset > 0 {
             snapshot.at
         } else {

@@ -67,8 +67,8 @@ impl Handles {
         }
     }
 
-    /// Adds a handle that an account has opened, and returns its number. `place` are the amounts
-    /// that it takes of the limits.
+    /// Adds a handle that an account has opened, and returns its number. `place` has the amounts
+    /// that the handle takes from the limits.
     pub(crate) fn add(&self, account: Account, place: [Share; 2], handle: Handle) -> u64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut open = self.open.lock();
@@ -97,8 +97,9 @@ impl Handles {
         Some(handle) // the file is closed when the lock is gone
     }
 
-    /// Returns an open file of this inode number, if there is one; with `account`, only one that
-    /// this account has opened. It can answer `fstat` when the file's path is gone.
+    /// Returns an open file of this inode number, if there is one. If `account` is given, that
+    /// account must have opened the file. An open file can answer `fstat` when the file's path is
+    /// gone.
     pub(crate) fn open_file(&self, ino: u64, account: Option<Account>) -> Option<Arc<Handle>> {
         let open = self.open.lock();
         let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX));

@@ -23,7 +23,7 @@ use super::attr::Refusal;
 use super::shares::{Amounts, Share, Shares};
 
 /// The largest content that is stored in memory, in bytes. Without a folder for files, all contents
-/// are.
+/// are in memory.
 const IN_MEMORY: usize = 64 << 10;
 /// The next number for the name of a file, if nameless files are not supported. The name is removed
 /// as soon as the file is open.
@@ -95,7 +95,7 @@ pub(crate) struct Held {
 
 /// An extracted member.
 pub(crate) struct Taken {
-    /// Its bytes.
+    /// The bytes of the member.
     pub(crate) bytes: Vec<u8>,
     /// True if the archive did not change while the member was extracted, so the bytes belong to
     /// the requested origin.
@@ -133,8 +133,8 @@ impl Store {
     }
 
     /// Stores the bytes of a member for an account, and returns a reference to them. If the member
-    /// is open already from the same origin, these bytes are used. Otherwise `take` extracts them.
-    /// `size` is the expected number of bytes.
+    /// is open already from the same origin, its stored bytes are used. Otherwise `take` extracts
+    /// them. `size` is the expected number of bytes.
     pub(crate) fn keep_member(
         &self,
         account: Account,
@@ -187,8 +187,8 @@ impl Store {
         match spilled(folder, &bytes) {
             Ok(file) => Ok(blob(account, shares, amounts, Bytes::File { file, size })),
             Err(error) => {
-                // If the disk is full, the content is stored in memory, if the limit for memory
-                // allows it.
+                // If the disk is full and the limit for memory allows it, the content is stored in
+                // memory.
                 tracing::warn!(%error, ?folder, "what is open is kept in memory");
                 drop(shares);
                 let amounts = in_memory(size);
@@ -198,7 +198,8 @@ impl Store {
         }
     }
 
-    /// Returns another reference to a content, for an account that may not have it open yet.
+    /// Returns another reference to a content, for an account that has or has not opened the
+    /// content already.
     fn join(&self, account: Account, blob: Arc<Blob>) -> Result<Held, Refusal> {
         let mut of_each = blob.of_each.lock();
         let own = of_each.get(&account).and_then(Weak::upgrade);

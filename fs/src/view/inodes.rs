@@ -7,12 +7,12 @@
 //! number. A node keeps its number while the kernel knows it, except if its file is replaced.
 //!
 //! The kernel keeps pages and a size for each number. It sets a new size under a lock, but cuts off
-//! pages after that. If two files were open under one number, the size of one could cut off pages
-//! of the other. So **only one file is ever open under a number**. A file that replaces another at
-//! its path gets a number of its own, as on a disk. Until the kernel looks the name up again, it
-//! knows only the old number. Under that it gets the attributes of the new file (or of the old one,
-//! if that is open), but cannot open the new one. A disk may use the inode number of a removed file
-//! again. Then both files count as one.
+//! pages after it has released the lock. If two files were open under one number, the size of one
+//! could cut off pages of the other. So **only one file is ever open under a number**. A file that
+//! replaces another at its path gets a number of its own, as on a disk. Until the kernel looks the
+//! name up again, it knows only the old number. Under the old number the kernel gets the attributes
+//! of the new file, or of the old file if that is open. It cannot open the new file under that
+//! number. A disk may use the inode number of a removed file again. Then both files count as one.
 //!
 //! Numbers below 2^32 are never assigned. Some of them are reserved: 0 (no entry), 1 (the root) and
 //! `0xffff_ffff` (unknown, for the kernel).
@@ -45,7 +45,7 @@ struct Tables {
 struct Known {
     node: Arc<Node>,
     lookups: u64,
-    /// The number of handles that have it open.
+    /// The number of handles that have the node open.
     opens: u64,
     /// The real file that the kernel was shown under this number, if the node is a file of the
     /// tree.
@@ -159,7 +159,7 @@ impl Inodes {
         true
     }
 
-    /// Uncounts a handle that is closed.
+    /// Subtracts a closed handle from the count of handles.
     pub(crate) fn close(&self, number: u64) {
         let mut tables = self.table.lock();
         if let Some(known) = tables.by_number.get_mut(&number) {
@@ -169,7 +169,7 @@ impl Inodes {
     }
 
     /// Returns the number that a look-up of this node would return now. A directory listing shows
-    /// it.
+    /// that number.
     pub(crate) fn peek(&self, node: &Node, hash: u64) -> u64 {
         if *node == *self.root {
             ROOT
@@ -225,8 +225,8 @@ impl Tables {
         };
         let node = Arc::clone(&known.node);
         self.by_number.remove(&number);
-        // If another file has replaced this one, the node has the number of the other file now,
-        // which must stay.
+        // If another file has replaced this one, the node now has the number of the other file.
+        // That number must stay.
         if self.by_node.get(&node) == Some(&number) {
             self.by_node.remove(&node);
         }
@@ -312,8 +312,8 @@ mod tests {
         let newest = look_up(shown(6, 10));
         assert!(newest != old && newest != new, "the disk uses 6 again");
         inodes.forget(newest, 1);
-        // No file is open under this number. So it may show the attributes of another file, but
-        // then it opens none any more.
+        // No file is open under this number. So the kernel may be shown the attributes of another
+        // file under it. But then no file can be opened under it any more.
         assert!(inodes.show(new, shown(9, 10)));
         assert!(!inodes.open(new, shown(9, 10)) && !inodes.open(new, shown(8, 10)));
         inodes.forget(old, 2);

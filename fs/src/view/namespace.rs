@@ -30,9 +30,9 @@ use crate::neighbours::{Neighbours, Party};
 /// attributes of files see [`FILE_TTL`].
 const MIRROR_TTL: Duration = Duration::from_secs(1);
 /// The time for which the kernel may trust the attributes of a file that was not changed lately.
-/// The kernel asks for attributes before each read unless it may trust the last ones. So for
-/// several reads in quick succession it asks once. A change is visible later by this time, which no
-/// program notices.
+/// The kernel asks for attributes before each read unless it may trust the last attributes. So for
+/// several reads in quick succession it asks once. A change becomes visible at most this much
+/// later, which no program notices.
 const FILE_TTL: Duration = Duration::from_millis(10);
 /// The effort of a request. It decides on which thread the request runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +83,8 @@ impl fmt::Debug for Namespace {
 
 impl Namespace {
     /// Creates the overlay, and opens the roots that exist now. `roots` must be absolute, and none
-    /// may lie in another one. `exclude` has absolute paths that are not shown, with everything
-    /// below them.
+    /// may lie in another. `exclude` has absolute paths that are not shown, with everything below
+    /// them.
     ///
     /// Fails only if the kernel's mount table cannot be read.
     pub fn new(
@@ -163,7 +163,7 @@ impl Namespace {
     /// Replaces the roots. If the mount shows the entries of its only root, it continues to do so,
     /// because paths in use must not change. A further root then becomes a folder beside these
     /// entries, with a name that none of them has. When the root whose entries are shown is
-    /// removed, they vanish.
+    /// removed, these entries vanish.
     pub fn set_roots(&self, roots: &[PathBuf]) {
         let is_free = |name: &OsStr| match &self.top {
             Node::Dir(at) => {
@@ -480,8 +480,8 @@ impl Namespace {
         match known.map_or_else(|| self.tree.stat(at).map(|(_, stat)| stat), Ok) {
             Ok(stat) if RealKind::of_stat(&stat) == wanted => Ok(Some(stat)),
             _ if *node != self.top && !self.tree.has_root(at) => Err(Refusal::Stale),
-            // A root that is missing, or is not a directory, is shown as an empty directory. So is
-            // the top of the mount for a caller who may not see it.
+            // A root that is missing, or is no directory, is shown as an empty directory. In a
+            // tree restricted to a caller, this holds only for the top of the mount.
             _ if at.is_root()
                 && wanted == RealKind::Directory
                 && (*node == self.top || !self.tree.is_partial()) =>

@@ -96,7 +96,7 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// Returns a number for the kind of a node, which is a part of the hash that is its inode
+    /// Returns a number for the kind of a node. It is a part of the data whose hash is the inode
     /// number. So a file that becomes a directory gets another number. A file that is shown as a
     /// folder in one view and as a file in another has two numbers. If the type of a number
     /// changed, the kernel would take the file system for broken.

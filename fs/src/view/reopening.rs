@@ -1,8 +1,8 @@
 //! Lets a program open a file that has changed since the kernel looked it up.
 //!
 //! While the kernel trusts a name, another file may take the path, or the file may grow. An open
-//! under the known inode number is then refused with ESTALE. As a result the kernel looks the name
-//! up again and opens the file that it finds, all in the same thread.
+//! under the known inode number is then refused with ESTALE. The kernel then looks the name up
+//! again and opens the file that it finds, all in the same thread.
 //!
 //! The file may be replaced once more between that look-up and the second open. A second ESTALE
 //! would reach the program. So **the look-up itself opens the file**, and the second open gets that
@@ -22,7 +22,7 @@ use resemble_callers::accounts::Account;
 
 use super::node::At;
 
-/// The time from a refused open until the second open must have happened.
+/// The longest time from a refused open to the second open.
 const KEPT: Duration = Duration::from_secs(10);
 /// The maximum number of refused opens that are recorded.
 const MAX_OPENS: usize = 1024;
@@ -74,8 +74,8 @@ impl Reopenings {
     }
 
     /// Records the file that the look-up has opened. Returns a handle that the caller must close,
-    /// if there is one. It is the handle of an earlier look-up, or this one if the refusal is not
-    /// recorded any more.
+    /// if there is one. It is the handle of an earlier look-up, or the given handle if the refusal
+    /// is not recorded any more.
     pub(crate) fn give(&mut self, opener: Opener, at: At, opened: (u64, u64)) -> Option<u64> {
         let Some(reopening) = self.0.get_mut(&(opener, at)) else {
             return Some(opened.1);

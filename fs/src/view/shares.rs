@@ -1,10 +1,10 @@
 //! Limits the resources that open files take, in total and for each account.
 //!
 //! Descriptors, memory and disk space have a limit for all accounts together. In a mount for all
-//! users, **an account that already has some gets more only up to a third of the amount that stays
-//! free**. So the first account gets a quarter of the limit, the second a quarter of the rest, and
-//! so on. While anything is free, each account gets some of it. A request beyond a limit is refused
-//! with `EMFILE`, before anything is read or computed.
+//! users, **the amount of one account may grow only up to a third of the amount that stays free**.
+//! So the first account gets a quarter of the limit, the second a quarter of the rest, and so on.
+//! While anything is free, each account gets some of it. A request beyond a limit is refused with
+//! `EMFILE`, before anything is read or computed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::attr::Refusal;
 const MAX_MEMORY: u64 = 64 << 20;
 /// The maximum number of bytes of disk space for large open contents, in total.
 const MAX_DISK: u64 = 1 << 30;
-/// The limit of descriptors is that of the process divided by this.
+/// The limit of descriptors is the limit of the process divided by this.
 const DESCRIPTORS: u64 = 2;
 /// In a mount for all users, the free amount must be at least an account's own amount times this.
 const LEFT: u64 = 3;
@@ -97,8 +97,8 @@ impl Shares {
         Ok([None, Some(account)].map(|account| self.share(account, amounts)))
     }
 
-    /// Takes an amount for an account that the total already includes, because another account uses
-    /// the same content.
+    /// Takes an amount for an account. The total already includes the amount, because another
+    /// account uses the same content.
     pub(crate) fn join(
         self: &Arc<Self>,
         account: Account,

@@ -7,8 +7,8 @@
 //! 2. **Never through our own mounts.** Our mount points, other mounts of our kind and `exclude`
 //!    are left out by path before any system call. A bind mount of one of our mounts has another
 //!    path, so it is recognised by its mount id. The first attempt may not cross a mount
-//!    (`RESOLVE_NO_XDEV`). Only if it fails, a second one is made, and the mount id of its
-//!    descriptor is checked.
+//!    (`RESOLVE_NO_XDEV`). Only if that attempt fails, a second attempt is made, and the mount id
+//!    of its descriptor is checked.
 //! 3. **Never a special file.** A file is found with `O_PATH`, which does not open it. Only if the
 //!    descriptor is that of a *regular* file, the file is opened for reading, through
 //!    `/proc/self/fd`.
@@ -202,7 +202,8 @@ impl Tree {
         self.roots.read().clone()
     }
 
-    /// Returns the path that this place has in the index. Its root need not exist any more.
+    /// Returns the path that this place has in the index. The root of the place need not exist any
+    /// more.
     pub(crate) fn path(&self, at: &At) -> PathBuf {
         let roots = self.roots.read();
         roots
@@ -270,8 +271,8 @@ impl Tree {
             return Ok(None);
         }
         let path = proc_path(fd.as_fd());
-        // With NONBLOCK, a lease that another process has on the file makes the open fail with
-        // EAGAIN instead of blocking it.
+        // Another process may have a lease on the file. With NONBLOCK, the open then fails with
+        // EAGAIN and does not block.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let open = |flags| rustix::fs::openat(CWD, &path, flags, Mode::empty());
         let file = match open(flags | OFlags::NOATIME) {
@@ -315,8 +316,8 @@ impl Tree {
         self.exclude.contains(real) || mounts.is_left_out(real)
     }
 
-    /// Opens a path beneath its root. The path counts as not found if it is left out, leads through
-    /// a symbolic link, or is in a mount that is left out.
+    /// Opens a path beneath its root. The path counts as not found if it leads through a symbolic
+    /// link, or if it or its mount is left out.
     fn open(&self, at: &At, flags: OFlags) -> Result<OwnedFd, Errno> {
         let root = self.root(at)?;
         let mounts = self.mounts.current();

@@ -1,4 +1,4 @@
-//! Everyday commands on a real mount. Doc comments that are promises are repeated in
+//! Tests everyday commands on a real mount. Doc comments that are promises are repeated in
 //! `docs/semantics.md`.
 
 use std::fs;
@@ -330,7 +330,8 @@ fn df_shows_the_watched_file_system() {
     assert_eq!(of(overlay.mount_point()), of(&site.path("docs")));
 }
 
-/// Both names are one folder, also when both are looked up at the same time.
+/// `.similar` and its second name are one folder, even if both names are looked up at the same
+/// time.
 #[test]
 fn both_names_are_one_folder() {
     if !fuse_works() {

@@ -1,4 +1,4 @@
-//! The overlay without a kernel and as a real mount: one binary, with one module for each theme.
+//! Tests the overlay without a kernel and as a real mount. Each module has the tests of one theme.
 
 #![allow(clippy::unwrap_used, missing_docs)] // a test program
 

@@ -1,4 +1,5 @@
-//! Mounting and unmounting. Doc comments that are promises are repeated in `docs/semantics.md`.
+//! Tests mounting and unmounting. Doc comments that are promises are repeated in
+//! `docs/semantics.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -43,8 +44,8 @@ fn the_mount_has_its_type_and_options() {
     assert!(!is_inside_resemble_mount(&site.path("M")));
 }
 
-/// The mount point is created if absent, with its parents, and what was created is removed at the
-/// end; one that was there stays.
+/// A missing mount point is created with its parents; at the end, all that was created is removed.
+/// A mount point that was there stays.
 #[test]
 fn a_created_mount_point_is_removed() {
     if !fuse_works() {
@@ -75,9 +76,8 @@ fn a_created_mount_point_is_removed() {
     assert!(site.path("M").is_dir());
 }
 
-/// A mount point that is not empty or not a directory is refused; so are one that is a live
-/// overlay, one inside an overlay, roots inside each other, and a root inside an overlay or the
-/// mount point.
+/// These are refused: a mount point that is not an empty directory, is a live overlay or lies
+/// inside an overlay; roots inside each other; a root inside an overlay or the mount point.
 #[test]
 fn unfit_mount_points_and_roots_are_refused() {
     if !fuse_works() {
@@ -136,8 +136,8 @@ fn unfit_mount_points_and_roots_are_refused() {
     assert!(overlay.is_alive());
 }
 
-/// The mount point may lie in a watched root: it is skipped by path, in listings and look-ups, and
-/// so is every other overlay however it got there.
+/// The mount point may lie in a watched root. Listings and look-ups skip it by its path, and they
+/// skip every other overlay, too.
 #[test]
 fn a_mount_point_inside_a_watched_root_is_skipped() {
     if !fuse_works() {
@@ -198,8 +198,8 @@ fn an_overlay_is_known_by_its_id_when_its_path_changed() {
     let outer = Overlay::mount(config("M", "p/docs"), Arc::clone(&site.map) as _).unwrap();
     let inner = Overlay::mount(config("p/docs/N", "other"), Arc::clone(&site.map) as _).unwrap();
     // The paths of the root and of the inner mount change. For up to a second the root is still
-    // used by its handle. In that time, only the mount id shows that `N` is an overlay. After it,
-    // the root counts as vanished.
+    // used by its handle. In that time, only the mount id shows that `N` is an overlay. After that
+    // time, the root counts as vanished.
     fs::rename(site.path("p"), site.path("q")).unwrap();
     let out = run("stat", [outer.mount_point().join("N")]);
     assert!(

@@ -1,5 +1,5 @@
-//! Mounts of other processes and users, and for many at once. Doc comments that are promises are
-//! repeated in `docs/semantics.md`.
+//! Tests mounts that other processes or users make, and mounts with many readers at once. Doc
+//! comments that are promises are repeated in `docs/semantics.md`.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -128,8 +128,8 @@ fn a_killed_daemon_leaves_nothing_that_stays() {
     assert!(m.is_dir(), "the killed one made it, nobody else removes it");
 }
 
-/// Without privileges it works through fusermount3, for its user alone, and unmounts even when
-/// busy.
+/// Without privileges, the view is mounted by fusermount3, for its user alone, and is unmounted
+/// even when busy.
 #[test]
 fn an_unprivileged_user_can_mount() {
     if !fuse_works() {

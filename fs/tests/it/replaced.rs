@@ -1,5 +1,5 @@
-//! Files that are replaced or changed while the kernel still knows what they were. Doc comments
-//! that are promises are repeated in `docs/semantics.md`.
+//! Tests files that are replaced or changed while the kernel still knows the old files. Doc
+//! comments that are promises are repeated in `docs/semantics.md`.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
@@ -38,7 +38,7 @@ impl Watched {
     }
 
     /// Removes the file and creates it again. The new file often has the inode number of the old
-    /// one.
+    /// file.
     fn make(&self, bytes: &[u8]) {
         drop(fs::remove_file(&self.real));
         fs::write(&self.real, bytes).unwrap();
@@ -52,7 +52,7 @@ impl Watched {
     }
 }
 
-/// Returns contents that alternate between long and short. Each repeats its own number.
+/// Returns contents that alternate between long and short. Each content repeats its own number.
 fn contents(count: usize) -> impl Iterator<Item = Vec<u8>> {
     let sizes = [10, 300_000, 4096, 1, 131_073, 70_000];
     (0..count).map(move |n| {
@@ -102,8 +102,8 @@ fn read_in_all_ways(shown: &Path, to: &Path) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// An open reads the file that the path names then, with that file's own size and bytes, even
-/// where the kernel still knows another.
+/// Opening a path reads the file that the path names at that time, with this file's own size and
+/// bytes, even if the kernel still knows an earlier file.
 #[test]
 fn a_replaced_file_is_read_whole() {
     if !fuse_works() {
@@ -123,8 +123,8 @@ fn a_replaced_file_is_read_whole() {
                     fs::metadata(&file.shown).unwrap();
                     change(&file, &bytes);
                     // The first open after the change must work for each kind of reading. In the
-                    // first two rounds it is `read` or `sendfile`. In the later rounds the result
-                    // of another way is checked.
+                    // first two rounds the file is read by `read` or `sendfile`. In the later
+                    // rounds it is read in all ways, and one result is checked.
                     let (name, read) = match way {
                         0 => ("read", fs::read(&file.shown).unwrap()),
                         1 => ("sendfile", sent(&file.shown, &copy)),

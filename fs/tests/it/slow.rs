@@ -1,5 +1,5 @@
-//! Slow answers and panics behind a real mount. Doc comments that are promises are repeated in
-//! `docs/semantics.md`.
+//! Tests slow answers and panics behind a real mount. Doc comments that are promises are repeated
+//! in `docs/semantics.md`.
 
 use std::fs;
 use std::path::Path;
@@ -52,8 +52,8 @@ impl Neighbours for Blocking {
     }
 }
 
-/// Two readers never block each other: while answers and texts are being computed, everything else
-/// is served.
+/// A slow answer or text never blocks requests of another kind. Of each of these two kinds, four
+/// requests run at the same time and a fifth waits.
 #[test]
 fn readers_never_block_each_other() {
     if !fuse_works() {

@@ -6,8 +6,9 @@
 //! cargo run --release -p resemble-lab --example partition -- chunk [MIB]
 //! ```
 //!
-//! There are FILES (by default 15,000,000) files of five chunks each. Every four files have three
-//! chunks in common, and all files have one more chunk in common. The entries are sorted in FOLDER.
+//! There are FILES (by default 15,000,000) files of five chunks each. Each family of four files has
+//! three chunks in common. All files have one more chunk in common. The entries are sorted in
+//! FOLDER.
 
 #![allow(clippy::print_stdout)]
 

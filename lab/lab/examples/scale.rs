@@ -1,5 +1,5 @@
-//! Runs two papers at scale on synthetic texts: the phases of Broder et al. 1997 and the steps of
-//! Kasprzak et al. 2008. The results are printed as tables of `lab/results`.
+//! Runs the methods of two papers on many synthetic texts: the phases of Broder et al. 1997 and the
+//! steps of Kasprzak et al. 2008. Prints the results as tables for `lab/results`.
 //!
 //! ```text
 //! cargo run --release -p resemble-lab --example scale -- broder WORDS TEXTS FOLDER
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The words of the texts are drawn from the first 2 MiB of the texts in the folder WORDS.
-//! Temporary files are written to FOLDER. `theses` prints the texts of `kasprzak`, one a line, for
-//! `lab/database.py`.
+//! Temporary files are written to FOLDER. `theses` prints the texts of `kasprzak`, one on each
+//! line, for `lab/database.py`.
 
 #![allow(clippy::print_stdout)]
 
@@ -103,8 +103,8 @@ fn made_folder(folder: &str) -> std::io::Result<&Path> {
     Ok(Path::new(folder))
 }
 
-/// Returns the processor time in seconds: the sum of the first `fields` of four fields. The first
-/// two count this process. The other two count the processes that it started and that have ended.
+/// Returns the sum of the first `fields` of four processor times, in seconds. The first two are of
+/// this process. The other two are of its child processes that have ended.
 fn cpu(fields: usize) -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name of the program, in parentheses, may contain spaces and parentheses.

@@ -161,7 +161,7 @@ pub enum PhaseError {
         /// The folder.
         path: PathBuf,
     },
-    /// There are more documents than 32-bit numbers for them.
+    /// There are more documents than 32-bit numbers.
     #[error(
         "more than 4,294,967,295 documents cannot be clustered at once; ask about a part of them"
     )]

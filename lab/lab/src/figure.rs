@@ -1,9 +1,9 @@
 //! The figures of published methods, computed as the papers define them.
 //!
 //! A [`Fraction`](resemble_proto::number::Fraction) has six decimals and is between 0 and 1. The
-//! figure of a paper may be any number: sif says 160 % if the other file contains two versions of a
-//! file. A [`Figure`] is a float that survives JSON unchanged: it is written as the shortest
-//! decimal that reads back as the same float.
+//! figure of a paper may be any number. For example, sif gives 160 % if one file contains two
+//! versions of the other. A [`Figure`] is a float that JSON does not change, because it is written
+//! as the shortest decimal that reads back as the same float.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,6 +1,7 @@
-//! Folders in which only one process works at a time, or several processes that only read.
+//! Locks folders. In a locked folder, only one process works at a time, or several processes only
+//! read.
 //!
-//! A process that works in a folder holds the lock of the file `lock` in it. To remove a folder, a
+//! A process that works in a folder holds a lock on the folder's file `lock`. To remove a folder, a
 //! process first renames it **while it holds the lock**. So no process begins to work in a folder
 //! that is half removed. A process that waited for the lock of a removed folder makes a new folder.
 
@@ -15,11 +16,11 @@ const LOCK: &str = "lock";
 /// The prefix of the new name of a folder that is being removed.
 const GOING: &str = ".going-";
 
-/// The maximum number of attempts to lock a folder that is removed again and again. After them, the
-/// folder must be missing for another reason.
+/// The maximum number of attempts to lock a folder that other processes keep removing. After these
+/// attempts, the folder must be missing for another reason.
 const MOST_GONE: usize = 100;
 
-/// A folder that is locked until this is dropped.
+/// A locked folder. Dropping this value releases the lock.
 #[derive(Debug)]
 pub(crate) struct LockedFolder {
     path: PathBuf,
@@ -33,8 +34,7 @@ impl LockedFolder {
         Self::wait(path, File::lock)
     }
 
-    /// Locks the folder like [`Self::alone`], but together with other processes that also only
-    /// read.
+    /// Locks the folder like [`Self::alone`], but lets other processes read at the same time.
     pub(crate) fn shared(path: &Path) -> io::Result<Self> {
         Self::wait(path, File::lock_shared)
     }
@@ -85,9 +85,9 @@ impl LockedFolder {
     }
 }
 
-/// Removes the least recently used folders of `parent` until `most` are left. The folder `own`, and
-/// folders in which a process works, stay. `used` returns the time of a folder's last use. Folders
-/// without such a time are removed first.
+/// Removes the least recently used folders of `parent` until `most` are left. The folder `own` is
+/// not removed, nor is a folder in which a process works. `used` returns the time of a folder's
+/// last use. Folders without such a time are removed first.
 pub(crate) fn forget_oldest<T: Ord>(
     parent: &Path,
     own: &Path,
@@ -102,8 +102,8 @@ pub(crate) fn forget_oldest<T: Ord>(
             let name = path.file_name().unwrap_or_default();
             name.as_encoded_bytes().starts_with(GOING.as_bytes())
         });
-    // A process that was killed left these folders half removed, or another process is removing
-    // them now.
+    // Either a process was killed and left these folders half removed, or another process is
+    // removing them now.
     for path in going {
         drop(fs::remove_dir_all(path));
     }
@@ -129,7 +129,7 @@ fn opened(folder: &Path, make: bool) -> io::Result<File> {
         .open(folder.join(LOCK))
 }
 
-/// Returns whether this error may mean that another process has just removed the folder.
+/// Returns whether this error can mean that another process has just removed the folder.
 fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -174,7 +174,7 @@ mod tests {
             assert!(is_lock_of(&second.lock, &path));
             assert!(!path.join("made").exists());
             assert!(LockedFolder::idle(&path).is_none(), "somebody works there");
-            // The lock of the removed folder can still be taken, but it does not lock the new
+            // The lock of the removed folder can still be acquired, but it does not lock the new
             // folder.
             stale.try_lock().expect("free");
             assert!(!is_lock_of(&stale, &path));

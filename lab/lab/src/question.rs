@@ -1,9 +1,9 @@
 //! Questions that a published method answers, and their answers.
 //!
-//! All questions have one type of request. The files in the scope get signatures, and the answer
-//! follows from these. For `groups` the caller gets the collated sets of sif, or the similar pairs
-//! of another method, and makes the groups itself. So other sizes, suffixes and rules, and for sif
-//! other thresholds, need no second question.
+//! All questions have one type of request. The files in the scope get signatures, and the answer is
+//! computed from the signatures. For `groups`, the caller gets the collated sets of sif, or the
+//! similar pairs of another method, and makes the groups itself. So another rule for groups needs
+//! no second question, nor does another threshold of sif.
 
 use crate::figure::Figure;
 use resemble_core::ContentDigest;
@@ -35,14 +35,14 @@ pub enum MethodQuestion {
     Find(MethodFind),
     /// Compares all files with each other. The rows are [`MethodRow::Pair`], best first.
     Pairs(MethodPairs),
-    /// Asks for the data from which groups are made. The rows are [`MethodRow::File`] for every
-    /// file, by path; then for sif the collated sets ([`MethodRow::Sets`]), for other methods the
-    /// pairs within the limits ([`MethodRow::Pair`]).
+    /// Asks for the data from which groups are made. The first rows are [`MethodRow::File`] for
+    /// every file, by path. The next rows are the collated sets ([`MethodRow::Sets`]) for sif, and
+    /// the pairs within the limits ([`MethodRow::Pair`]) for other methods.
     Groups(MethodLimits),
     /// Asks for clusters that are computed on disk, so that memory does not limit their number. The
-    /// rows are first [`MethodRow::File`] for every file, by path. Then the most frequent ignored
-    /// shingles ([`MethodRow::Common`]), the files with equal sketches ([`MethodRow::Same`]) and
-    /// the links ([`MethodRow::Link`]) follow.
+    /// rows are first [`MethodRow::File`] for every file, by path. The next rows are the most
+    /// frequent ignored shingles ([`MethodRow::Common`]), the files with equal sketches
+    /// ([`MethodRow::Same`]) and the links ([`MethodRow::Link`]).
     Clusters(MethodClusters),
     /// Asks for the signatures. The rows are [`MethodRow::Text`].
     Dump(SignatureForm),
@@ -62,19 +62,19 @@ pub enum SignatureForm {
 /// The parameters of clusters that are computed on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MethodClusters {
-    /// The least resemblance of a link. If it is absent, the threshold of the paper applies. With
-    /// 0, files that have anything in common are linked.
+    /// The least resemblance of a link. If it is absent, the threshold of the paper applies. If it
+    /// is 0, files that have anything in common are linked.
     pub min: Figure,
     /// The least containment of a link. Files are also linked if one of them contains this share of
     /// the other. If it is absent, containment makes no links.
     pub contained: Figure,
-    /// The number of files above which a shingle is ignored. It is 1,000 if absent; with 0, no
+    /// The number of files above which a shingle is ignored. The default is 1,000. If it is 0, no
     /// shingle is ignored.
     pub common: Option<u32>,
-    /// The memory for sorting, in bytes. It is 512 MiB if absent.
+    /// The memory for sorting, in bytes. The default is 512 MiB.
     pub memory: Option<u64>,
-    /// True if the answer must contain all links, even if fewer make the same clusters. This is
-    /// needed if a rule may accept only some of the links.
+    /// True if the answer must contain all links, even if fewer links make the same clusters. All
+    /// links are needed if a rule may accept only some of them.
     pub every: bool,
     /// The folder for the work, if the user named one.
     pub work: Option<std::path::PathBuf>,
@@ -85,7 +85,7 @@ pub struct MethodClusters {
 pub struct MethodFind {
     /// The signature of the subject.
     pub signature: MethodSignature,
-    /// The digest of the subject's content. Equal files are recognized by it.
+    /// The digest of the subject's content, by which equal files are recognized.
     pub content: ContentDigest,
     /// The name of the subject, which rows have in the field `file`.
     pub name: PathText,
@@ -107,11 +107,11 @@ pub struct MethodPairs {
     pub limits: MethodLimits,
 }
 
-/// The limits of the rows. For files with equal bytes only `top` counts.
+/// The limits of the rows. For files with equal bytes, only `top` is applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MethodLimits {
-    /// The least score. If it is absent, the threshold of the method's paper applies. With 0, files
-    /// that have anything in common have a row.
+    /// The least score. If it is absent, the threshold of the method's paper applies. If it is 0,
+    /// files that have anything in common have a row.
     pub min: Figure,
     /// The fewest bytes in common chunks, for methods that cut files into chunks.
     pub min_shared: Option<u64>,
@@ -123,8 +123,8 @@ pub struct MethodLimits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MethodScore {
-    /// The figure of the method's paper. If neither file is the subject and the figure depends on
-    /// which one is, the larger of the two figures counts.
+    /// The figure of the method's paper. The figure may depend on which file is the subject. If
+    /// neither is, the score is the larger of the two figures.
     #[default]
     Paper,
     /// The larger of both containments.
@@ -174,7 +174,7 @@ pub struct MethodCommonRow {
     pub documents: u64,
     /// The words of the shingle, if a file that has it could be read.
     pub text: Option<String>,
-    /// The number of all ignored shingles.
+    /// The total number of ignored shingles. It is the same in all rows.
     pub all: u64,
 }
 
@@ -184,10 +184,11 @@ pub struct MethodFindRow {
     /// The subject as the request named it.
     #[serde(flatten, with = "fields::file")]
     pub file: PathText,
-    /// The path of the similar file. If it has several hard links, this is the least path.
+    /// The path of the similar file. If the file has several hard links, this is the first of their
+    /// paths in sorted order.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// True if both files have equal bytes. The papers do not name any other relation.
+    /// True if both files have equal bytes. The papers define no other relation.
     #[serde(rename = "relation", serialize_with = "relation")]
     pub identical: bool,
     /// The layer of the comparison, which is always the bytes.

@@ -1,19 +1,19 @@
 //! Maps files of our own into memory, for reading.
 //!
-//! If a mapped file is truncated, the process ends with SIGBUS. If it is written to, bytes change
-//! behind a shared reference. **Watched files are therefore never mapped.** A file may be mapped
-//! only under these conditions, some of which [`Mapped::open`] checks:
+//! If a mapped file is truncated, the process ends with SIGBUS. If a mapped file is written to,
+//! bytes change behind a shared reference. **Watched files are therefore never mapped.** A file may
+//! be mapped only under these conditions. [`Mapped::open`] checks the first two:
 //!
-//! 1. the file is in a folder of our own that no other user may enter (mode 0700). It is a regular
-//!    file of ours that only we may write;
+//! 1. The file is in a folder of our own that no other user can enter (mode 0700). It is a regular
+//!    file of our own that only we can write.
 //! 2. The file is opened for reading, without following a link.
-//! 3. The one module that makes such files renames them to their path when they are complete and
-//!    synced. It never changes or shortens them afterwards: a new state is a new file. A process
+//! 3. Only one module makes such files. It renames a file to its path when the file is complete and
+//!    synced. It never changes or shortens a file afterwards: a new state is a new file. A process
 //!    that has a file mapped still sees its old bytes after the file is replaced or removed.
 //!
 //! The third condition cannot be checked, so the code of this program must ensure it. Therefore
-//! this crate has only one function that maps files. Another process that could break the condition
-//! runs as the same user, so it could as well write into our memory.
+//! this crate has only one function that maps files. Another process could break the condition only
+//! if it runs as the same user. Such a process could also write into our memory.
 
 use std::fs::{self, File};
 use std::io;
@@ -57,7 +57,7 @@ impl Mapped {
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened, or if another user could change it.
+    /// Fails if the file cannot be opened, or if another user could change it.
     pub fn open(path: &Path) -> Result<Self, MapError> {
         let failed = |source: io::Error| MapError::Io {
             path: path.to_owned(),
@@ -87,9 +87,9 @@ impl Mapped {
         }
         let file = File::from(file);
         // SAFETY: the file is regular, ours, and in a folder that only we can enter. This program
-        // completes such files, renames them to their path, and never writes to or truncates them
-        // after that. So nothing changes the bytes or the length while they are mapped. Removing
-        // the name does not either.
+        // completes such a file, renames it to its path, and never writes to it or truncates it
+        // after that. So nothing changes the bytes or the length while the file is mapped. Removing
+        // the name of the file does not change them, either.
         #[allow(unsafe_code)]
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         Ok(Self { map: Some(map) })
@@ -104,11 +104,12 @@ impl Deref for Mapped {
     }
 }
 
-/// Makes a folder for files that are to be mapped. Its mode is 0700, for every umask.
+/// Makes a folder for files that are to be mapped. The mode of the folder is 0700, whatever the
+/// umask is.
 ///
 /// # Errors
 ///
-/// If the folder cannot be made, or if it belongs to another user.
+/// Fails if the folder cannot be made, or if it belongs to another user.
 pub fn private_folder(path: &Path) -> Result<(), MapError> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
     let failed = |source: io::Error| MapError::Io {

@@ -1,13 +1,13 @@
-//! Measures the costs of each method: the speed of computing signatures in MB/s, and the bytes of a
-//! signature for each byte of content.
+//! Measures the costs of each method. They are the speed of computing signatures in MB/s, and the
+//! size of a signature relative to its content.
 //!
 //! ```text
 //! cargo run --release -p resemble-methods --example methods -- FOLDER [MIB]
 //! ```
 //!
 //! It reads up to MIB (by default 256) mebibytes of files in FOLDER into memory and works on one
-//! thread. Then it measures the stages of sif's comparison of all files with each other, and the
-//! merging of chunk lists of Forman et al.
+//! thread. Then it measures the stages of sif's comparison of all files with each other. Last, it
+//! measures the merging of chunk lists of Forman et al.
 
 #![allow(clippy::print_stdout)]
 

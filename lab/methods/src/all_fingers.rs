@@ -1,5 +1,5 @@
-//! Compares one file with all other files, as sif does: finds the files that have fingerprints of a
-//! query file.
+//! Compares one file with all other files, as sif does: finds the files that have fingerprints in
+//! common with a query file.
 //!
 //! **Paper.** Manber 1994, section 3. One list has all fingerprints of all files, each with the
 //! number of its file. The query's fingerprints are looked up in this list, and the hits of each
@@ -8,7 +8,8 @@
 //! intersect them".
 //!
 //! [`AllFingers::scan`] searches the list from end to end. [`SortedFingers::search`] looks
-//! fingerprints up in a sorted list. Both count the same hits, and tests compare the two.
+//! fingerprints up in a sorted list. Both functions count the same hits. Tests compare their
+//! results.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -33,8 +34,8 @@ impl AllFingers {
             .extend(fingerprints.into_iter().map(|value| (value, file)));
     }
 
-    /// The files with fingerprints of the query, by number. The time grows with the number of all
-    /// fingerprints.
+    /// Returns the files that have fingerprints of the query, by number. The time grows with the
+    /// number of all fingerprints.
     pub fn scan(&self, query: impl IntoIterator<Item = u64>) -> Vec<FileHits> {
         let query: HashSet<u64> = query.into_iter().collect();
         let mut counts = BTreeMap::new();
@@ -59,8 +60,8 @@ impl AllFingers {
 pub struct SortedFingers(Vec<(u64, u32)>);
 
 impl SortedFingers {
-    /// The files with fingerprints of the query, by number. The time is that of a binary search for
-    /// each fingerprint, and grows with the hits.
+    /// Returns the files that have fingerprints of the query, by number. It takes the time of a
+    /// binary search for each fingerprint, and a time that grows with the number of hits.
     pub fn search(&self, query: impl IntoIterator<Item = u64>) -> Vec<FileHits> {
         let query: HashSet<u64> = query.into_iter().collect();
         let mut counts = BTreeMap::new();

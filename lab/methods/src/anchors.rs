@@ -1,24 +1,23 @@
 //! The method sif with anchors: computes fingerprints at the places where certain strings start.
 //!
 //! **Paper.** Manber 1994, section 2, the first of two methods. Most experiments of the paper
-//! (section 5) used it.
+//! (section 5) used this method.
 //!
-//! **Fingerprints.** "We search the file for all occurrences of all anchors", here with one
-//! automaton for all of them (Aho & Corasick 1975, by the crate of that name). The fingerprint is
-//! the [`checksum`] of the 50 bytes from the start of an anchor. As with the other method, the
-//! search continues after these bytes. If several anchors start at one place, the longest counts,
-//! which makes no difference to the 50 bytes. An anchor less than 50 bytes before the end gives no
-//! fingerprint.
+//! **Fingerprints.** "We search the file for all occurrences of all anchors". Here, one automaton
+//! searches for all anchors (Aho & Corasick 1975, in the crate `aho-corasick`). The fingerprint is
+//! the [`checksum`] of the 50 bytes from the start of an anchor. As in the other method, the search
+//! continues after these bytes. If several anchors start at one place, the fingerprint is the same
+//! for each of them. An anchor that starts less than 50 bytes before the end gives no fingerprint.
 //!
-//! **Figure.** That of [`crate::sif`].
+//! **Figure.** The figure is that of [`crate::sif`].
 //!
-//! **Cost.** Each byte takes one transition of the automaton, for any number of anchors. The number
-//! of fingerprints depends on the anchors; "on the average, one fingerprint was generated for about
-//! every 200 bytes of text".
+//! **Cost.** Each byte takes one transition of the automaton, however many anchors there are. The
+//! number of fingerprints depends on the anchors; "on the average, one fingerprint was generated
+//! for about every 200 bytes of text".
 //!
 //! **Sees** what sif sees. No values of checksums are discarded, so all 30 bits distinguish files;
-//! sif has only 22. **Blind** to files in another language than that of the texts from which the
-//! anchors were picked. Therefore [`pick`] picks anchors from any texts.
+//! sif has only 22. **Is blind** to files in another language than the texts from which the anchors
+//! were picked. Therefore [`pick`] can pick anchors from any texts.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -39,7 +38,7 @@ pub enum AnchorError {
     /// There are more strings than the automaton is allowed to have.
     #[error("{count} anchors are too many; the most is {}", Anchors::MOST)]
     TooMany {
-        /// Number of strings.
+        /// The number of strings.
         count: usize,
     },
     /// A string is longer than the window that is fingerprinted.
@@ -50,7 +49,7 @@ pub enum AnchorError {
     TooLong {
         /// The anchor, written as in a file of anchors.
         anchor: String,
-        /// Number of bytes that are fingerprinted.
+        /// The number of bytes that are fingerprinted.
         window: u32,
     },
     /// A backslash is followed by a byte that has no meaning there.
@@ -114,9 +113,9 @@ impl Anchors {
     /// The maximum length of an anchor, for the largest possible window.
     const LONGEST: u32 = 1000;
 
-    /// Reads a file of anchors, one on each line. Lines that start with `#` are comments. `\n`,
-    /// `\t`, `\s` (a blank), `\#`, `\\` and `\xNN` are written for the bytes that they name. All
-    /// blanks of a line belong to the anchor, but a carriage return at its end does not.
+    /// Reads a file of anchors, one on each line. Lines that start with `#` are comments. The
+    /// escapes `\n`, `\t`, `\s` (a blank), `\#`, `\\` and `\xNN` represent single bytes. All blanks
+    /// of a line belong to the anchor. A carriage return at the end of a line does not.
     pub fn parse(text: &[u8]) -> Result<Self, AnchorError> {
         let mut strings = Vec::new();
         for (line, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {
@@ -139,7 +138,7 @@ impl Anchors {
         &self.strings
     }
 
-    /// The name of the set: the start of a hash of all strings.
+    /// Returns the name of the set: the start of a hash of all strings.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -234,7 +233,8 @@ fn unescaped(line: &[u8]) -> Option<Vec<u8>> {
 pub struct AnchorParams {
     /// The anchors.
     pub anchors: Arc<Anchors>,
-    /// Number of bytes that are fingerprinted, from the start of the anchor on: 50 in the paper.
+    /// The number of bytes that are fingerprinted, from the start of the anchor on: 50 in the
+    /// paper.
     pub window: u32,
     /// The number of bits of a checksum: 30, 31 or 32.
     pub bits: u32,
@@ -254,11 +254,11 @@ impl Default for AnchorParams {
 #[derive(Clone, Debug)]
 pub struct AnchorScanner {
     params: AnchorParams,
-    /// The bytes that may belong to a window that is not complete yet.
+    /// The bytes that may belong to a window whose end was not received yet.
     held: Vec<u8>,
 }
 
-/// Number of bytes that are searched at a time.
+/// The number of bytes that are searched at a time.
 const PART: usize = 1 << 16;
 
 impl AnchorScanner {
@@ -275,14 +275,15 @@ impl AnchorScanner {
         self.held.clear();
     }
 
-    /// Adds the next bytes. `sink` receives the fingerprints of the windows that end in them.
+    /// Adds the next bytes. `sink` receives the fingerprints of the windows that end in these
+    /// bytes.
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
         let window = self.params.window as usize;
         for part in bytes.chunks(PART) {
             self.held.extend_from_slice(part);
             let mut at = 0;
             // A hit is final once its window is complete. An anchor that starts earlier is no
-            // longer than a window, so it would be complete as well and found first.
+            // longer than a window. So it would also be complete, and it would be found first.
             while self.held.len() - at >= window {
                 let rest = Input::new(&self.held).span(at..self.held.len());
                 let Some(found) = self.params.anchors.automaton.find(rest) else {
@@ -362,10 +363,11 @@ impl AnchorCounts {
     ///
     /// A string qualifies if two or more texts have it, and if it has at least three different
     /// bytes. It must also occur at most once in ten times `every` bytes, so that no string
-    /// dominates. The best strings have the highest product of occurrences and texts. By texts
-    /// alone, headings that every file has once would win. By occurrences alone, the words of a few
-    /// long files would. A string that overlaps a better one by three bytes is left out, because it
-    /// is found at the same places. An example is `hara` and `arac` in *character*.
+    /// dominates. Strings are ranked by their number of occurrences times the number of texts that
+    /// have them. The number of texts alone would prefer headings that every file has once. The
+    /// number of occurrences alone would prefer words of a few long files. A string that overlaps a
+    /// better string by three bytes is left out, because both are found at the same places. An
+    /// example is `hara` and `arac` in *character*.
     fn ranked(&self, every: u32) -> Vec<Vec<u8>> {
         let too_common = (self.bytes / (10 * u64::from(every.max(1)))).max(1);
         let mut candidates: Vec<(&[u8; LENGTH], &Count)> = self
@@ -379,8 +381,8 @@ impl AnchorCounts {
             let weight = count.occurrences.saturating_mul(u64::from(count.texts));
             (std::cmp::Reverse(weight), **string)
         });
-        // Prefixes and suffixes of three bytes that a further string must not have, because it
-        // would overlap a chosen one.
+        // A further string must not have these prefixes and suffixes of three bytes, because it
+        // would overlap a chosen string.
         let (mut heads, mut tails) = (HashSet::new(), HashSet::new());
         let mut ranked = Vec::new();
         for (string, _) in candidates {
@@ -396,13 +398,13 @@ impl AnchorCounts {
     }
 }
 
-/// Picks anchors that are "quite common but not too common" in these texts. One of them occurs in
-/// about `every` bytes (200 in section 5 of the paper), if `window` bytes are skipped after each
-/// hit. Returns no anchors if no string of the texts qualifies.
+/// Picks anchors that are "quite common but not too common" in these texts. The picked anchors
+/// together have one hit in about `every` bytes (200 in section 5 of the paper). `window` bytes are
+/// skipped after each hit. Returns no anchors if no string of the texts qualifies.
 ///
 /// The result is the shortest list of the best strings with enough hits. Words occur in clusters,
-/// so the hits of several anchors are not the sum of each anchor's hits. Therefore they are counted
-/// in the texts, in at most 17 searches.
+/// so the number of hits of several anchors is not the sum over the anchors. Therefore the hits are
+/// counted in the texts, in at most 17 searches.
 pub fn pick<T: AsRef<[u8]>>(texts: &[T], every: u32, window: u32) -> Vec<Vec<u8>> {
     let mut counts = AnchorCounts::default();
     for text in texts {

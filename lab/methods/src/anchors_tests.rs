@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{contents, prose};
 
-/// Follows the paper literally: checks at each place whether an anchor starts there and a window
-/// fits.
+/// Finds the fingerprints by following the paper literally: checks at each place whether an anchor
+/// starts there and a window fits.
 fn by_the_paper(bytes: &[u8], params: &AnchorParams) -> Vec<u64> {
     let (mut all, mut at, width) = (Vec::new(), 0, params.window as usize);
     while at + width <= bytes.len() {

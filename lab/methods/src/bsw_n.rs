@@ -5,23 +5,24 @@
 //! fingerprint. For each chunk, "the numerically smallest fingerprint" is kept (section 4), instead
 //! of the hash of the whole chunk.
 //!
-//! Each position, and its fingerprint, belongs to exactly one chunk, which includes its end. So a
-//! chunk is a run of fingerprints and gives one of them. The paper's rule of thumb says the same (a
-//! file of S bytes has S/n). With n = 100 and w = 20, one chunk in six would have no fingerprint if
-//! only windows inside the chunk counted.
+//! Each position belongs with its fingerprint to exactly one chunk. A chunk includes its end. So a
+//! chunk is a run of fingerprints, of which one is kept. This agrees with the paper's rule of thumb
+//! (a file of S bytes has S/n fingerprints). If only windows inside a chunk counted, one chunk in
+//! six would have no fingerprint with n = 100 and w = 20.
 //!
-//! **Figures.** Those of [`crate::mod_n`], computed from these samples: similarity and containment.
+//! **Figures.** The figures are those of [`crate::mod_n`], similarity and containment, computed
+//! from these samples.
 //!
 //! **Cost.** The same as for `Mod_n`.
 //!
-//! **Sees** what `Mod_n` sees, with shorter gaps: every chunk has a sample. But neighbours decide
-//! whether a window is kept. So an edit can replace a sample that it does not touch. A file that is
-//! a part of another may have another sample in its first and in its last chunk. Both figures are
-//! therefore a little low.
+//! **Sees** what `Mod_n` sees, with shorter gaps: every chunk has a sample. But whether a window is
+//! kept depends on its neighbours. So an edit can replace a sample that it does not touch. A file
+//! that is a part of another file may have a different sample in its first chunk and in its last
+//! chunk. Both figures are therefore a little low.
 
 use crate::mod_n::Divisor;
 
-/// Finds the least fingerprint of each chunk.
+/// Finds the smallest fingerprint of each chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct Minima {
     n: Divisor,
@@ -37,8 +38,8 @@ impl Minima {
         }
     }
 
-    /// Adds the next fingerprint. If its chunk ends here, returns the least fingerprint of the
-    /// chunk.
+    /// Adds the next fingerprint. If the chunk ends with it, returns the smallest fingerprint of
+    /// the chunk.
     #[inline]
     pub fn push(&mut self, value: u64) -> Option<u64> {
         let least = self.least.map_or(value, |least| least.min(value));
@@ -51,7 +52,7 @@ impl Minima {
         }
     }
 
-    /// Ends the content and returns the least fingerprint of the last chunk, if there is one.
+    /// Ends the content. Returns the smallest fingerprint of the last chunk, if there is one.
     pub fn finish(&mut self) -> Option<u64> {
         self.least.take()
     }

@@ -1,18 +1,18 @@
 //! Replaces all identifiers in source code by one letter.
 //!
-//! Manber 1994, section 1, says about Baker 1993: source codes are similar "if one can be obtained
-//! from the other by changing parameter names"; "it would be interesting to combine the two
-//! approaches". This module combines them: before bytes are fingerprinted, every identifier becomes
-//! the same letter. So a copy with other names has the same bytes.
+//! Manber 1994, section 1, says about Baker 1993 that source codes are similar "if one can be
+//! obtained from the other by changing parameter names". It adds: "it would be interesting to
+//! combine the two approaches". This module combines the two: before bytes are fingerprinted, every
+//! identifier becomes the same letter. So a copy with other names has the same bytes.
 //!
 //! No language is parsed. A word is a run of letters, digits, `_`, `$` and bytes that are not
 //! ASCII. A word that starts with a digit is a number and is kept. A word in [`KEYWORDS`] is kept,
 //! too. Any other word is an identifier. Strings in `"` are kept up to the end of their line.
-//! Comments of `//` and `/* */` are removed: they are prose, which would become rows of one letter.
+//! Comments in `//` and `/* */` are removed, because their words would all become the same letter.
 //! Blanks are kept.
 //!
-//! **Sees** renamed copies. **Blind** to differences that are only in names: short functions become
-//! alike, and even more so declarations and tables. It is of no use for prose.
+//! **Sees** renamed copies. **Is blind** to differences that are only in names. So short functions
+//! look alike, and declarations and tables even more. This filter is of no use for prose.
 
 use crate::formatting::FormatFilter;
 
@@ -184,7 +184,7 @@ const LONGEST: usize = 9;
 enum CodeState {
     #[default]
     Plain,
-    /// In a word that is not a number. Its first bytes are stored.
+    /// In a word that is not a number. The first bytes of the word are stored.
     Word,
     Number,
     /// After `/`.
@@ -202,7 +202,7 @@ enum CodeState {
 #[derive(Clone, Debug, Default)]
 pub struct CodeFilter {
     state: CodeState,
-    /// The current word. At most one byte more than the longest keyword is stored.
+    /// The current word. At most the length of the longest keyword plus one byte is stored.
     word: Vec<u8>,
     written: Vec<u8>,
 }
@@ -217,7 +217,8 @@ impl CodeFilter {
         &self.written
     }
 
-    /// Ends the code and returns the rest of the changed bytes. The next bytes begin another code.
+    /// Ends the code and returns the rest of the changed bytes. The next bytes begin another
+    /// content.
     pub fn finish(&mut self) -> &[u8] {
         self.written.clear();
         match self.state {

@@ -4,9 +4,9 @@
 //! 1, 2, …, 50 edits: inserting "a " or removing a word, "in a random fashion or uniformly spread".
 //! So the edit distance from the original is known. No collection of real texts offers that.
 //!
-//! The seed determines everything that is random, and the random places of i edits are among those
-//! of i + 1 edits. So a curve over i shows one text with more and more edits, instead of fifty
-//! random texts. Evenly spread places are different ones for each i.
+//! The seed determines everything that is random. The random places of i edits are among the random
+//! places of i + 1 edits. So a curve over i shows one text with more and more edits, instead of
+//! fifty random texts. Evenly spread places are different for each i.
 
 use crate::shingles::mix;
 
@@ -22,7 +22,7 @@ pub enum Edit {
 /// The distribution of edits over a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spread {
-    /// The edits are at random words, at most one at each word.
+    /// The edits are at random words, with at most one edit at each word.
     Random,
     /// The edits are at words with equal distances.
     Even,
@@ -39,13 +39,14 @@ impl Random {
         mix(self.0)
     }
 
-    /// A number below `limit`, which is at least 1.
+    /// Returns a number below `limit`, which must be at least 1.
     pub fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.draw()) * limit as u128) >> 64) as usize
     }
 }
 
-/// Returns the text after `times` edits, or after one edit for each word if it has fewer words.
+/// Returns the text after `times` edits. A text with fewer words than that gets one edit for each
+/// word.
 ///
 /// A word is a run of bytes between white space.
 ///
@@ -70,7 +71,7 @@ pub fn edited(text: &[u8], edit: Edit, spread: Spread, times: usize, seed: u64) 
             .map(|i| (2 * i + 1) * starts.len() / (2 * times))
             .collect(),
         Spread::Random => {
-            // These are the first steps of a shuffle, and a step does not depend on `times`.
+            // These are the first steps of a shuffle. A step does not depend on `times`.
             let mut order: Vec<usize> = (0..starts.len()).collect();
             let mut random = Random(seed);
             for i in 0..times {
@@ -130,8 +131,8 @@ mod tests {
         let kept = |times, seed| edited(&text, Edit::Remove, Spread::Random, times, seed);
         assert_eq!(kept(20, 1), kept(20, 1));
         assert_ne!(kept(20, 1), kept(20, 2));
-        // After 21 removals, the remaining words are those that remain after 20 removals, without
-        // one of them.
+        // After 21 removals, one word fewer remains than after 20 removals. The other words are the
+        // same.
         let (more, fewer) = (kept(20, 1), kept(21, 1));
         let (more, fewer) = (words(&more), words(&fewer));
         let mut rest = more.iter();

@@ -4,32 +4,33 @@
 //! **Paper.** Forman, Eshghi & Chiocchetti, *Finding similar files in large document repositories*,
 //! KDD 2005, sections 2.2 and 2.3.
 //!
-//! **Chunks.** They are cut by TTTD ([`resemble_core::chunk`]), as in the paper, or by the basic
+//! **Chunks.** Chunks are cut by TTTD ([`resemble_core::chunk`]), as in the paper, or by the basic
 //! sliding window, with which the paper compares TTTD: "a fixed width sliding window of width W is
 //! moved across the file, and at every position k the fingerprint `F_k` of the contents of this
-//! window is computed; k is a chunk boundary if `F_k` mod D = r". The paper gives no W; here it is
-//! 48, as in the algorithm's source (Muthitacharoen, Chen & Mazières, SOSP 2001). D is TTTD's mean,
-//! and r is D - 1. Chunks have no least length, and a greatest length only because of holes
-//! ([`SlidingWindow::max`]). A run of one character has only one fingerprint, so it is cut
-//! everywhere or nowhere.
+//! window is computed; k is a chunk boundary if `F_k` mod D = r". The paper gives no W. Here W is
+//! 48, as in the paper that introduced the algorithm (Muthitacharoen, Chen & Mazières, SOSP 2001).
+//! D is the mean length of TTTD's chunks, and r is D - 1. Chunks have no minimum length. They have
+//! a maximum length only because of holes ([`SlidingWindow::max`]). A run of one character has only
+//! one fingerprint, so it is cut everywhere or nowhere.
 //!
-//! The index can make TTTD's chunks only if they have at least 145 bytes on average; the paper goes
-//! down to 100. Smaller chunks are cut by Rabin's fingerprints of 16 bytes.
+//! The code of the index can make TTTD's chunks only if they have at least 145 bytes on average.
+//! The paper uses averages down to 100 bytes. Such small chunks are cut by Rabin's fingerprints of
+//! 16 bytes.
 //!
 //! **Names.** The name of a chunk is the first 64 bits of its MD5, together with its length ("even
 //! a 64-bit hash is sufficient for ~4 billion chunks").
 //!
 //! **Figures.** The bytes in common chunks are a lower bound of what two files share. Each chunk
-//! counts as often as both files have it. Divided by the length of a file, these bytes are the
-//! share of it that is in the other. The figure of the pair is that of the smaller file, as in the
-//! paper's figure 5: there two files of 671 and 3,305 bytes are "contains, 54 %", which can only be
-//! of the 671.
+//! counts as often as both files have it. These bytes, divided by the length of a file, are the
+//! share of the file that is in the other file. The figure of a pair is the share of the smaller
+//! file, as in the paper's figure 5. There, two files of 671 and 3,305 bytes are "contains, 54 %",
+//! which can only be a share of the 671 bytes.
 //!
-//! **Cost.** Each byte takes a rolling hash and MD5. A chunk takes 10 to 12 bytes in the signature,
-//! and there is one in D bytes. In memory, TTTD holds one chunk and the sliding window none.
+//! **Cost.** Each byte takes a rolling hash and MD5. A chunk takes 10 to 12 bytes in the signature.
+//! There is one chunk in D bytes. TTTD holds one chunk in memory. The sliding window holds none.
 //!
-//! **Sees** exactly which parts are common, and where. **Blind** to common runs shorter than one or
-//! two chunks: if each chunk has an edit, nothing is found.
+//! **Sees** exactly which parts are common, and where. **Is blind** to common runs shorter than one
+//! or two chunks: if each chunk has an edit, nothing is found.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -52,14 +53,14 @@ pub struct SlidingWindow {
     pub window: u32,
     /// The divisor D, which is the mean length of a chunk.
     pub divisor: u32,
-    /// The remainder r, which is less than D.
+    /// The remainder r, which must be less than D.
     pub remainder: u32,
 }
 
 impl SlidingWindow {
-    /// The greatest length of a chunk: 64 D, and at least 1 MiB. The paper has no such bound. Only
-    /// chunks of periodic bytes reach it (one other chunk in e^64). Without it, a hole of a sparse
-    /// file would be one chunk that is hashed byte by byte.
+    /// Returns the maximum length of a chunk: 64 D, or 1 MiB if that is more. The paper has no such
+    /// bound. Apart from chunks of periodic bytes, only one chunk in e^64 reaches the bound.
+    /// Without the bound, a hole of a sparse file would be one chunk that is hashed byte by byte.
     pub fn max(&self) -> u64 {
         (64 * u64::from(self.divisor)).max(1 << 20)
     }
@@ -76,15 +77,15 @@ impl Default for SlidingWindow {
     }
 }
 
-/// The least mean size of chunks that TTTD supports here.
+/// The minimum mean size of chunks that TTTD supports here.
 pub const LEAST_AVERAGE: u32 = 40;
 
 /// The size of the window in bytes, for mean sizes that are too small for the index.
 const SMALL_WINDOW: usize = 16;
 
-/// Returns the parameters of TTTD for this mean size. They extend [`ChunkParams::scaled`] to 100
-/// bytes, as in the paper, and below. Returns `None` if the size is below [`LEAST_AVERAGE`], or if
-/// it is too large.
+/// Returns the parameters of TTTD for this mean size. This extends [`ChunkParams::scaled`] to mean
+/// sizes of 100 bytes, as in the paper, and below. Returns `None` if the size is below
+/// [`LEAST_AVERAGE`], or if it is too large.
 pub fn scaled(average: u32) -> Option<ChunkParams> {
     ChunkParams::scaled(average).or_else(|| {
         if !(LEAST_AVERAGE..ChunkParams::LEAST_AVERAGE).contains(&average) {
@@ -150,7 +151,8 @@ impl Small {
         let mut at = self.at + before.min(bytes.len() as u64);
         self.rolling.update(bytes, |fingerprint| {
             at += 1;
-            // H mod D = D - 1 exactly if D divides H + 1. This sum may have one bit more than H.
+            // H mod D = D - 1 exactly if D divides H + 1. The sum H + 1 may have one bit more than
+            // H.
             let next = (fingerprint >> 32) + 1;
             if self.backup.divides(next) {
                 picker.hit(at, self.main.divides(next), &mut cut);
@@ -177,7 +179,8 @@ impl Small {
 
 impl Cutter {
     fn new(params: &ChunkParams) -> Self {
-        // At the least mean size that the index supports, the minimum length of a chunk is 66.
+        // At the minimum mean size that the index supports, the minimum length of a chunk is 66
+        // bytes.
         if params.min as usize <= Params::WINDOW + 1 {
             Self::Small(Small::new(params))
         } else {
@@ -200,7 +203,7 @@ impl Cutter {
     }
 }
 
-/// The name of a chunk with this hash.
+/// Returns the name of a chunk with this hash.
 pub fn name(hash: ChunkHash) -> u64 {
     hash.0[..8]
         .iter()
@@ -315,7 +318,7 @@ impl BswChunks {
         self.add(&bytes[start..], sink);
     }
 
-    /// Adds bytes to the current chunk. The chunk is cut when it reaches the greatest length.
+    /// Adds bytes to the current chunk. The chunk is cut when it reaches the maximum length.
     fn add(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(Feature)) {
         let max = self.params.max();
         while self.len + bytes.len() as u64 >= max {
@@ -344,7 +347,8 @@ impl BswChunks {
     }
 }
 
-/// The distinct chunks of a file, as (name, bytes), in ascending order, and how often each occurs.
+/// The distinct chunks of a file in ascending order. Each has its name, its number of bytes, and
+/// the number of times that it occurs.
 pub type ChunkCounts = [((u64, u64), u64)];
 
 /// Returns the number of bytes in these chunks.
@@ -355,8 +359,8 @@ pub fn bytes(chunks: &ChunkCounts) -> u64 {
 }
 
 /// Returns the number of bytes in common chunks, by reading both lists in parallel: "a merge-sort
-/// style comparison" (footnote 2 of the paper). The time grows with the lengths of both lists,
-/// without cache misses.
+/// style comparison" (footnote 2 of the paper). The time grows with the lengths of the lists.
+/// Nearly no access misses the cache.
 pub fn common_by_merging(a: &ChunkCounts, b: &ChunkCounts) -> u64 {
     let (mut i, mut j, mut common) = (0, 0, 0u64);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
@@ -374,12 +378,12 @@ pub fn common_by_merging(a: &ChunkCounts, b: &ChunkCounts) -> u64 {
 }
 
 /// A hash table of the chunks of one file. According to the paper, merging is 2.5 times as fast as
-/// this.
+/// a hash table.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkTable(HashMap<(u64, u64), u64>);
 
 impl ChunkTable {
-    /// A table of these chunks.
+    /// Makes a table of these chunks.
     pub fn new(chunks: &ChunkCounts) -> Self {
         Self(chunks.iter().copied().collect())
     }

@@ -129,7 +129,7 @@ fn mean_lengths_are_what_was_asked_for() {
     assert_eq!((scaled(39), scaled(1015)), (None, Some(ChunkParams::PAPER)));
 }
 
-/// Tests what the paper says of TTTD: "It overcomes the problems of the simple sliding window
+/// Tests what the paper says about TTTD: "It overcomes the problems of the simple sliding window
 /// algorithm with respect to repetitive text (e.g. long strings of the same character)."
 #[test]
 fn a_run_of_one_character_is_one_chunk_or_one_a_byte() {
@@ -147,7 +147,7 @@ fn a_run_of_one_character_is_one_chunk_or_one_a_byte() {
     let remainder = (by_division(&[b'-'; 48]) % 1015) as u32;
     let cut = lens(SlidingWindow { remainder, ..whole });
     assert_eq!((cut.len(), cut[0], cut[1]), (20_000 - 47, 48, 1));
-    // A hole is cut at the greatest length, because otherwise it would be hashed to its end.
+    // A hole is cut at the maximum length, because otherwise it would be hashed to its end.
     let hole = vec![0; (5 << 20) / 2];
     let lens: Vec<u64> = bsw(&hole, whole, 99_999).iter().map(|f| f.len).collect();
     assert_eq!(lens, [1 << 20, 1 << 20, 1 << 19]);

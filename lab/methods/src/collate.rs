@@ -11,22 +11,22 @@
 //!        that reach the threshold in percent of R's fingerprints (figure 3)    = CollatedGroup
 //! ```
 //!
-//! [`Collated`] is enough for every question, so another threshold or another rule about files
-//! needs no new scan of the files. It can be encoded and stored.
+//! [`Collated`] is enough to answer every question. So another threshold or another rule about
+//! files needs no new scan of the files. [`Collated`] can be encoded and stored.
 //!
 //! **Readings.** A set names a file once, even if the file has a fingerprint several times. So
-//! percentages here are of *distinct* fingerprints, and an equal file has 100 %. (The comparison of
-//! one file with all others counts occurrences: [`crate::sif`].) "Minimum similarity = 25%" in
-//! figure 3 includes 25 % itself. "Any set of files is output no more than once": if several R have
-//! the same set, the first file is its reference.
+//! percentages here are shares of the *distinct* fingerprints, and an equal file has 100 %. (The
+//! comparison of one file with all others counts occurrences: [`crate::sif`].) "Minimum similarity
+//! = 25%" in figure 3 includes 25 % itself. "Any set of files is output no more than once": if
+//! several R have the same set, the first file is its reference.
 //!
-//! **Cost.** Sorting all (fingerprint, file) takes n log n steps and 16 bytes for each pair. To
-//! make the group of R, the members of R's sets are read. The largest sets are skipped, as long as
-//! all skipped sets together have too few of R's fingerprints: a similar file must also be in one
-//! of the others. Files with the same sets are handled once. This is still quadratic if very many
-//! files share a large part and differ in the rest. [`GroupQuery::most_members`] leaves out the
-//! sets of too many files (the remedy of Forman et al. 2005, section 2.5), but then the figure is
-//! not exact.
+//! **Cost.** Sorting all n pairs (fingerprint, file) takes n log n steps and 16 bytes for each
+//! pair. To make the group of R, the members of R's sets are read. The largest sets are skipped, as
+//! long as all skipped sets together have too few of R's fingerprints. A similar file must then
+//! also be in one of the other sets. Files with the same sets are handled once. The time is still
+//! quadratic if very many files share a large part and differ in the rest.
+//! [`GroupQuery::most_members`] leaves out the sets with too many files (the remedy of Forman et
+//! al. 2005, section 2.5). Then the figure is not exact.
 
 use std::collections::HashSet;
 
@@ -43,7 +43,7 @@ pub struct Collator {
 
 impl Collator {
     /// Adds the next file with its fingerprints ([`crate::MethodSignature::keys`] of sif). A
-    /// repeated fingerprint counts once. Returns the number of the file, counted from 0.
+    /// repeated fingerprint is counted once. Returns the number of the file, counted from 0.
     pub fn add(&mut self, fingerprints: impl IntoIterator<Item = u64>) -> u32 {
         let file = self.totals.len() as u32;
         let mut distinct: Vec<u64> = fingerprints.into_iter().collect();
@@ -55,10 +55,10 @@ impl Collator {
         file
     }
 
-    /// The sets of all files that were added. This sorts twice.
+    /// Returns the sets of all files that were added. This sorts twice.
     pub fn finish(mut self) -> Collated {
         self.pairs.sort_unstable();
-        // Figure 1 of the paper: for each set, where it starts in `pairs`, and its length.
+        // Figure 1 of the paper: the start of each set in `pairs`, and its length.
         let mut sets: Vec<(u32, u32)> = Vec::new();
         let mut at = 0;
         for of_one in self.pairs.chunk_by(|a, b| a.0 == b.0) {
@@ -86,8 +86,8 @@ impl Collator {
     }
 }
 
-/// The distinct sets of files. The counter of a set is the number of fingerprints that exactly its
-/// files have.
+/// The distinct sets of files. The counter of a set is the number of fingerprints that its files
+/// have and no other file has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collated {
     totals: Vec<u32>,
@@ -99,14 +99,14 @@ pub struct Collated {
 
 /// The conditions by which groups are made from the sets.
 pub struct GroupQuery<'a> {
-    /// The least share of the reference file's fingerprints that another file must have. It is
-    /// above 0, and 0.25 in the paper.
+    /// The minimum share of the reference file's fingerprints that another file must have. It must
+    /// be above 0. The paper uses 0.25.
     pub threshold: f64,
-    /// Decides whether the second file may be in the group of the first, by size, suffix, type or a
-    /// rule of the user. If it is `None`, every file may.
+    /// Returns whether the second file is allowed in the group of the first file. The rule may
+    /// depend on size, suffix, type, or a wish of the user. If it is `None`, every file is allowed.
     pub accept: Option<&'a dyn Fn(u32, u32) -> bool>,
-    /// The maximum number of files of a set that counts. If it is `None`, all sets count, as in the
-    /// paper.
+    /// The maximum number of files in a set. Larger sets are left out. If it is `None`, all sets
+    /// are used, as in the paper.
     pub most_members: Option<u32>,
 }
 
@@ -135,7 +135,7 @@ impl std::fmt::Debug for GroupQuery<'_> {
 pub struct CollatedGroup {
     /// The reference. The paper: "R indicates the file with which all others are compared."
     pub reference: u32,
-    /// The other files, the most similar first. Equally similar files are ordered by number.
+    /// The other files, the most similar file first. Equally similar files are ordered by number.
     pub members: Vec<GroupMember>,
 }
 
@@ -146,7 +146,7 @@ pub struct GroupMember {
     pub file: u32,
     /// The number of fingerprints that the file has in common with the reference.
     pub common: u32,
-    /// The share of the reference's fingerprints that the file has, too.
+    /// The share of the reference's fingerprints that the file also has.
     pub score: f64,
 }
 
@@ -157,17 +157,17 @@ impl Collated {
         self.ends.push(self.members.len());
     }
 
-    /// Returns the number of files that were added, with or without similar ones.
+    /// Returns the number of files that were added, including files without a similar file.
     pub fn files(&self) -> u32 {
         self.totals.len() as u32
     }
 
-    /// The number of distinct fingerprints of a file.
+    /// Returns the number of distinct fingerprints of a file.
     pub fn total(&self, file: u32) -> u32 {
         self.totals[file as usize]
     }
 
-    /// The number of sets.
+    /// Returns the number of sets.
     pub fn len(&self) -> usize {
         self.counters.len()
     }
@@ -177,11 +177,11 @@ impl Collated {
         self.counters.is_empty()
     }
 
-    /// A set: its counter and its members, ascending.
+    /// Returns a set: its counter, and its members in ascending order.
     ///
     /// # Panics
     ///
-    /// If there is no set with this number.
+    /// Panics if there is no set with this number.
     pub fn set(&self, number: usize) -> (u32, &[u32]) {
         let start = if number == 0 {
             0
@@ -200,7 +200,7 @@ impl Collated {
         (0..self.len()).map(|number| self.set(number))
     }
 
-    /// Returns, for each file, the numbers of the sets with this file in ascending order.
+    /// Returns the numbers of the sets of each file in ascending order.
     pub(crate) fn sets_of_files(&self, most_members: Option<u32>) -> SetsOfFiles {
         let mut starts = vec![0usize; self.totals.len() + 1];
         let most = most_members.map_or(usize::MAX, |most| most as usize);
@@ -228,7 +228,8 @@ impl Collated {
         SetsOfFiles { starts, sets }
     }
 
-    /// The groups of similar files, in the order of their references; each set of files once.
+    /// Returns the groups of similar files in the order of their references. Each set of files is
+    /// returned once.
     pub fn groups(&self, query: &GroupQuery<'_>) -> Vec<CollatedGroup> {
         let of_files = self.sets_of_files(query.most_members);
         let mut groups = Vec::new();
@@ -241,7 +242,8 @@ impl Collated {
                 continue;
             }
             // Without a rule about the files, the group depends only on the sets of a file and its
-            // number of fingerprints. So files that agree in both are handled once.
+            // number of fingerprints. So files that have the same sets and the same number of
+            // fingerprints are handled once.
             if query.accept.is_none() && !asked.insert((sets, self.total(reference))) {
                 continue;
             }
@@ -259,7 +261,7 @@ impl Collated {
         groups
     }
 
-    /// Returns the files that are similar to `reference`, the most similar first.
+    /// Returns the files that are similar to `reference`, the most similar file first.
     fn similar(
         &self,
         reference: u32,
@@ -268,7 +270,7 @@ impl Collated {
         sums: &mut Sums,
     ) -> Vec<GroupMember> {
         let total = self.total(reference);
-        // Ratios are compared. The product of threshold and total would be rounded, so that 11 of
+        // Compares ratios, because the product of threshold and total would be rounded. Then 11 of
         // 20 would not reach 55 %.
         let reaches = |common: u32| f64::from(common) / f64::from(total) >= query.threshold;
         let mut by_size: Vec<u32> = sets.to_vec();
@@ -309,9 +311,9 @@ impl Collated {
         members
     }
 
-    /// Encodes the sets as varints: the number of files, their totals, and the number of sets. Each
-    /// set follows with its counter, the number of its members and the differences between them
-    /// less 1.
+    /// Encodes the sets as varints: the number of files, their totals, and the number of sets. The
+    /// sets follow. Each set has its counter, the number of its members, and the differences
+    /// between consecutive members minus 1.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_varint(&mut out, self.totals.len() as u64);
@@ -331,7 +333,7 @@ impl Collated {
         out
     }
 
-    /// Decodes sets. The input may be any bytes.
+    /// Decodes sets. The input can be any bytes: invalid input gives an error.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut from = Reader(bytes);
         let small = |value: u64| {
@@ -383,7 +385,7 @@ impl Collated {
     }
 }
 
-/// For each file the numbers of the sets that it is in.
+/// The numbers of the sets that each file is in.
 #[derive(Debug)]
 pub(crate) struct SetsOfFiles {
     starts: Vec<usize>,
@@ -420,8 +422,8 @@ impl Sums {
         *sum += count;
     }
 
-    /// Adds `count` to the sums of `members` that are not 0. It goes through the members or the
-    /// known files, whichever is faster.
+    /// Adds `count` to those sums of `members` that are not 0. It goes through the members, or
+    /// through the files with a sum, whichever is faster.
     fn add_to_known(&mut self, members: &[u32], count: u32) {
         if self.known.len() * 16 < members.len() {
             for &file in &self.known {

@@ -81,8 +81,8 @@ fn figure_3_is_a_reference_and_the_files_similar_to_it() {
     assert_eq!(rows, [(1, 0.79), (2, 0.75)]);
 }
 
-/// Makes the groups as section 4 describes them: from all sets with the file, from all sums, and
-/// with no set of files twice.
+/// Makes the groups as section 4 describes, from all sets with the file and all sums. Returns no
+/// set of files twice.
 fn by_the_paper(
     files: &[Vec<u64>],
     threshold: f64,
@@ -190,9 +190,9 @@ fn sets_of_too_many_files_can_be_left_out() {
     );
 }
 
-/// Groups 100,000 files: families of versions, a header that a fifth of them have, and many equal
-/// files. Without the sets that are skipped, the header alone would take 4·10^8 sums for each of
-/// its fingerprints.
+/// Groups 100,000 files: families of versions, many equal files, and a fifth of files with a common
+/// header. If no sets were skipped, the header alone would take 4·10^8 additions for each of its
+/// fingerprints.
 #[test]
 fn a_hundred_thousand_files_are_grouped_in_time() {
     let mut collator = Collator::default();

@@ -15,14 +15,14 @@
 //!          varint
 //! ```
 //!
-//! A set of c random numbers of u bits takes about u - log2 c + 2 bits for each: it is a Rice code
-//! with 2^b near the mean difference (Rice 1979; Golomb 1966). For sif that is 11 bits for each
-//! fingerprint of a file of 300 KB, or half a percent of its bytes. The paper keeps 5 % and hopes
-//! for 2.
+//! A set of c random numbers of u bits takes about u - log2 c + 2 bits for each number. It is
+//! encoded in a Rice code with 2^b near the mean difference (Rice 1979; Golomb 1966). For sif and a
+//! file of 300 KB, each fingerprint takes 11 bits. All fingerprints take half a percent of the
+//! file's size. The paper needs 5 % and hopes for 2 %.
 //!
 //! A signature has exactly one encoding: [`MethodSignature::decode`] refuses bytes that
-//! [`MethodSignature::encode`] does not write. It accepts any bytes as input, and never reserves
-//! memory that they cannot fill.
+//! [`MethodSignature::encode`] does not write. Its input can be any bytes. It never reserves more
+//! memory than the input can fill.
 
 use thiserror::Error;
 
@@ -37,14 +37,14 @@ pub enum DecodeError {
     /// There are further bytes after the end of the signature.
     #[error("the signature has {0} bytes too many; make it again")]
     Long(usize),
-    /// A number is not possible where it is.
+    /// A number is impossible at its place.
     #[error("the signature is damaged ({0}); make it again")]
     Damaged(&'static str),
 }
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
-/// Appends a number in groups of seven bits, the lowest first.
+/// Appends a number in groups of seven bits, the lowest group first.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -88,8 +88,8 @@ impl<'a> Reader<'a> {
         Err(DecodeError::Damaged("a number of more than 64 bits"))
     }
 
-    /// Reads the number of items that follow. Fails if the rest is too short for this number of
-    /// items with at least `bits` bits each.
+    /// Reads the number of items that follow. Each item has at least `bits` bits. Fails if the rest
+    /// of the input is too short for all items.
     pub(crate) fn count(&mut self, bits: u64) -> Result<usize> {
         let count = self.varint()?;
         if count > self.0.len() as u64 * 8 / bits {
@@ -134,8 +134,8 @@ fn put_numbers(out: &mut Vec<u8>, numbers: &[u64]) {
     bits.end();
 }
 
-/// Returns the b for which 2^b is just below the mean difference. The quotients then take at most 2
-/// · count bits.
+/// Returns the b for which 2^b is just below the mean difference. With this b, the quotients take
+/// at most 2 · count bits.
 const fn rice_parameter(last: u64, count: u64) -> u8 {
     let mean = last / count;
     if mean == 0 { 0 } else { mean.ilog2() as u8 }
@@ -314,7 +314,7 @@ impl MethodSignature {
         out
     }
 
-    /// The number of bytes that [`Self::encode`] writes.
+    /// Returns the number of bytes that [`Self::encode`] writes.
     pub fn encoded_len(&self) -> usize {
         self.encode().len()
     }

@@ -8,8 +8,8 @@ pub struct Feature {
     pub value: u64,
     /// The weight of the piece: the number of bytes of a chunk, or 1 for any other piece.
     pub len: u64,
-    /// The number of times that the piece is repeated here. Only [`crate::FeatureExtractor::zeros`]
-    /// gives more than 1.
+    /// The number of times that the piece is repeated here. Only features from
+    /// [`crate::FeatureExtractor::zeros`] have more than 1.
     pub count: u64,
 }
 
@@ -29,17 +29,17 @@ impl Feature {
     }
 }
 
-/// The features of a content in the order of the content, with repeated ones.
+/// The features of a content in the order of the content. Repeated features are included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Features(pub Vec<Feature>);
 
 impl Features {
-    /// Features of pieces that are not chunks.
+    /// Makes features of pieces that are not chunks.
     pub fn of_values(values: impl IntoIterator<Item = u64>) -> Self {
         Self(values.into_iter().map(Feature::of).collect())
     }
 
-    /// The names of the features, in file order.
+    /// Returns the names of the features in the order of the content.
     pub fn values(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().map(|feature| feature.value)
     }

@@ -1,12 +1,12 @@
 //! Computes features from bytes.
 //!
 //! A feature is a number that represents a piece of a content: a window of bytes, a run of words, a
-//! chunk. A [`FeatureExtractor`] computes the features, in order and with repeated ones, from bytes
-//! that are passed in pieces of any size. The method determines how they are used, and whether a
-//! repeated feature counts ([`crate::select`]).
+//! chunk. A [`FeatureExtractor`] computes the features from bytes that are passed in pieces of any
+//! size. It returns them in order and includes repeated features. The method determines how
+//! features are used, and whether a repeated feature counts again ([`crate::select`]).
 //!
 //! Memory is constant, except for one chunk of TTTD and one window of anchors. The documentation of
-//! each method gives its time.
+//! each method states the time that it takes.
 
 use crate::anchors::AnchorScanner;
 use crate::canonical::Filter;
@@ -20,7 +20,7 @@ use crate::sif::SifScanner;
 use crate::sorted5::SortedChunker;
 
 impl Features {
-    /// The features of bytes in memory.
+    /// Computes the features of bytes in memory.
     pub fn of(params: &MethodParams, bytes: &[u8]) -> Self {
         let (mut all, mut extractor) = (Vec::new(), FeatureExtractor::new(params));
         extractor.update(bytes, &mut |feature| all.push(feature));
@@ -58,8 +58,8 @@ impl FeatureExtractor {
     pub fn new(params: &MethodParams) -> Self {
         let filter = Filter::new(params.canonical);
         let settled = match &params.scheme {
-            // This number of zeros fills the rest of the current chunk and two chunks of only
-            // zeros.
+            // This number of zeros fills the rest of the current chunk, and then two chunks that
+            // have only zeros.
             Scheme::Tttd(chunk) => 4 * u64::from(chunk.max),
             Scheme::Bsw(bsw) => 4 * bsw.max(),
             _ => ZEROS.len() as u64,
@@ -93,7 +93,7 @@ impl FeatureExtractor {
             None => self.pieces.update(bytes, sink),
             Some(filter) => {
                 // The filter writes about as many bytes as it reads. So the bytes are processed in
-                // parts, to bound its memory.
+                // parts, to bound the memory of the filter.
                 for part in bytes.chunks(ZEROS.len()) {
                     let written = filter.update(part);
                     self.pieces.update(written, sink);
@@ -104,11 +104,11 @@ impl FeatureExtractor {
 
     /// Takes `count` zero bytes, such as a hole of a sparse file, in constant time.
     ///
-    /// From the second chunk on, all chunks in a hole are equal. So they are one feature with a
-    /// count, and this gives the same features as [`Self::update`]. For a method with windows, at
-    /// most 16 KiB of the zeros are read, because further windows are the same. So the *set* of
-    /// features is that of [`Self::update`]. (sif skips zeros. An anchor of zeros counts only as
-    /// often as it occurs in these 16 KiB.)
+    /// From the second chunk on, all chunks in a hole are equal. So these chunks are one feature
+    /// with a count. The result is the same as that of [`Self::update`]. For a method with windows,
+    /// at most 16 KiB of the zeros are read, because further windows are the same. So the *set* of
+    /// features is the same as with [`Self::update`]. (sif skips zeros. An anchor of zeros is
+    /// counted only as often as it occurs in these 16 KiB.)
     pub fn zeros(&mut self, count: u64, sink: &mut impl FnMut(Feature)) {
         let first = count.min(self.settled);
         let mut last = None;

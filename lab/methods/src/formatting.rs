@@ -3,22 +3,22 @@
 //!
 //! Manber 1994, section 2: fingerprints of `PostScript` headers are "the worst example", since
 //! "these headers are large, similar, and ubiquitous; they make many unrelated `PostScript` files,
-//! especially small ones, look very similar"; section 6 wants them "excluded from generating
-//! fingerprints", and "formatting statements (e.g., troff or TeX files)" removed. This module
-//! removes headers and statements.
+//! especially small ones, look very similar". In section 6, the paper suggests that headers are
+//! "excluded from generating fingerprints", and that "formatting statements (e.g., troff or TeX
+//! files)" are removed. This module removes headers and statements.
 //!
-//! * **`PostScript`** starts with `%!`. Everything up to and including the line `%%EndProlog` is
+//! * **`PostScript`** starts with `%!`. Everything up to the end of the line `%%EndProlog` is
 //!   removed, if this line is in the first MiB.
 //! * **troff** has a line in its first 4 KiB that starts with a request of the man, mdoc, me or ms
 //!   macros. Names of requests, comments and escapes are removed (`\-` becomes a hyphen).
 //! * **TeX** has `\documentclass`, `\documentstyle` or `\begin{` in its first 4 KiB. Comments,
 //!   names of commands with their options, braces, and the arguments of commands such as `\ref`
 //!   that contain names are removed.
-//! * From **any other** document nothing is removed.
+//! * From **any other** document, nothing is removed.
 //!
-//! Other arguments of requests and commands, for instance headings, are text and are kept.
+//! Other arguments of requests and commands, such as headings, are text and are kept.
 //!
-//! **Sees** that a document with other macros is nearly the same. **Blind** to documents that
+//! **Sees** that a document with other macros is nearly the same. **Is blind** to documents that
 //! differ only in their formatting. It does not interpret macros, so it does not know what a macro
 //! would print.
 
@@ -31,7 +31,7 @@ const MOST_HEADER: usize = 1 << 20;
 /// The bytes that end a header.
 const END_OF_HEADER: &[u8] = b"\n%%EndProlog";
 
-/// Requests that hardly any line of another text starts with.
+/// Requests at the start of a line. In other texts, hardly any line starts like this.
 const REQUESTS: [&[u8]; 10] = [
     b".TH ", b".SH", b".Dd ", b".Dt ", b".PP", b".LP", b".\\\"", b"'\\\"", b".TL", b".de ",
 ];
@@ -103,8 +103,8 @@ enum Tex {
 pub struct FormatFilter {
     state: FormatState,
     held: Vec<u8>,
-    /// The start of the current command's name: at most 16 bytes, which are more than any of
-    /// [`NAMING`] has.
+    /// The start of the current command's name. It has at most 16 bytes, which is more than any
+    /// name in [`NAMING`] has.
     name: Vec<u8>,
     written: Vec<u8>,
 }
@@ -121,7 +121,7 @@ impl Default for FormatFilter {
 }
 
 impl FormatFilter {
-    /// Adds the next bytes. Returns the bytes that are kept, if that is already certain.
+    /// Adds the next bytes. Returns the bytes that are certainly kept.
     pub fn update(&mut self, bytes: &[u8]) -> &[u8] {
         self.written.clear();
         let mut rest = bytes;
@@ -149,8 +149,8 @@ impl FormatFilter {
         &self.written
     }
 
-    /// Ends the document and returns the rest of the bytes that are kept. The next bytes begin
-    /// another document.
+    /// Ends the document. Returns the rest of the bytes that are kept. The next bytes begin another
+    /// document.
     pub fn finish(&mut self) -> &[u8] {
         self.written.clear();
         if self.state == FormatState::Beginning {
@@ -164,7 +164,7 @@ impl FormatFilter {
         &self.written
     }
 
-    /// Determines the kind of the document from the bytes held back.
+    /// Determines the kind of the document from the bytes that are held back.
     fn begin(&mut self) {
         let held = std::mem::take(&mut self.held);
         self.state = kind_of(&held);
@@ -179,15 +179,16 @@ impl FormatFilter {
         }
     }
 
-    /// Removes the bytes held back if they end a header. Passes them on if they are certainly no
-    /// header. Returns whether one of these two was done.
+    /// Removes the bytes that are held back if a header ends with them. Passes them on if they are
+    /// certainly not a header. Returns whether it removed the bytes or passed them on.
     fn leave_header(&mut self) -> bool {
         if self.held.ends_with(END_OF_HEADER) {
             self.held.clear();
             self.state = FormatState::Plain;
             return true;
         }
-        // A `PostScript` program contains no NUL, so a document with NUL has no header.
+        // A NUL before the end of the header is taken as proof that there is no header. Programs
+        // hardly ever write a NUL there.
         let is_none = self.held.last() == Some(&0) || self.held.len() >= MOST_HEADER;
         if is_none {
             self.release();
@@ -341,7 +342,7 @@ fn kind_of(head: &[u8]) -> FormatState {
     }
 }
 
-/// A whole document without its formatting.
+/// Returns a whole document without its formatting.
 ///
 /// ```
 /// use resemble_methods::formatting::text;

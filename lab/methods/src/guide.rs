@@ -3,8 +3,8 @@
 //!
 //! * **Window.** With a small window, near-duplicates stay similar (figure 2), but unrelated files
 //!   become similar, too (figure 3: with 5 and 10 bytes "practically any pair of distinct documents
-//!   does exhibit some overlap"). So the best window is the least one with which unrelated files
-//!   share almost nothing. The paper takes 20.
+//!   does exhibit some overlap"). So the best window is the smallest window with which unrelated
+//!   files share almost nothing. The paper takes 20 bytes.
 //! * **Rate.** A signature of some hundred entries distinguishes 70 % from 80 %, but a signature of
 //!   ten entries does not (figure 6). With a fixed number of entries, every file costs the same.
 //!   With a fixed rate, short files get too few entries: with n = 100, files of a kilobyte had "7
@@ -16,8 +16,8 @@
 /// Returns the expected resemblance after `inserts` small inserts at random places in a file of
 /// `size` bytes, with windows of `window` bytes.
 ///
-/// An insert changes the `window - 1` windows that reach across it, and adds about as many new
-/// ones. The probability that a window survives i inserts is s = (1 - (w-1)/S)^i, and the
+/// An insert changes the `window - 1` windows that reach across its place, and adds about as many
+/// new windows. The probability that a window survives i inserts is s = (1 - (w-1)/S)^i. The
 /// resemblance is then s / (2 - s).
 pub fn resemblance_after(size: u64, window: u32, inserts: u32) -> f64 {
     let spoiled = f64::from(window.saturating_sub(1)) / size.max(1) as f64;
@@ -31,7 +31,7 @@ pub fn deviation(resemblance: f64, entries: f64) -> f64 {
     (resemblance * (1.0 - resemblance) / entries.max(1.0)).sqrt()
 }
 
-/// The overlap of unrelated pairs with one size of windows.
+/// The overlap of unrelated pairs, measured with windows of one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Strangers {
     /// The size of a window in bytes.
@@ -63,18 +63,18 @@ pub const TOLERATED: f64 = 0.005;
 /// The desired number of entries of a signature. The paper says "n = 100" in sections 4.3 and 5.
 pub const WANTED: u64 = 100;
 
-/// The number of entries below which an estimate is only noise. The paper says so in section 4.2:
-/// with `Sketch_10`, many edited files were reported as 100 % similar.
+/// The number of entries below which an estimate is only noise. According to section 4.2 of the
+/// paper, with `Sketch_10` many edited files were reported as 100 % similar.
 pub const FEW: u64 = 10;
 
 /// Applies the paper's reasoning to a collection. `sizes` are the sizes of its files in bytes, and
 /// `strangers` is the overlap of unrelated files for each measured window. Returns `None` if
 /// nothing was measured.
 ///
-/// Recommends the least window with which the resemblance of unrelated files is at most
-/// [`TOLERATED`], or else the window with the least overlap. With the recommended rate, the median
-/// file has about [`WANTED`] entries. But the rate is between 4 and 1000, which is the highest rate
-/// in the paper.
+/// Recommends the smallest window with which the resemblance of unrelated files is at most
+/// [`TOLERATED`]. If no window reaches that, recommends the window with the smallest overlap. With
+/// the recommended rate, the median file has about [`WANTED`] entries. But the rate is at least 4
+/// and at most 1000, the highest rate in the paper.
 pub fn advise(sizes: &[u64], strangers: &[Strangers]) -> Option<Advice> {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();

@@ -5,21 +5,21 @@
 //! interesting set. The problem of generating interesting sets turns out to be NP-complete." The
 //! paper does not give its own algorithm.
 //!
-//! **Here.** This is the search for maximal frequent item sets: the collated sets are the
+//! **Here.** This is the search for maximal frequent item sets. The collated sets are the
 //! transactions, files are the items, and counters are the weights. Each interesting set is the
-//! intersection of the collated sets that contain it, which is called a *closed* set. The closed
-//! sets are visited by prefix-preserving extension (LCM: Uno, Asai, Uchida & Arimura 2004), which
-//! visits each once without a list of visited ones. Two things make this fast on file trees. First,
-//! files that are in the same sets are one item. Second, the search does not extend a set if that
-//! set, with all items that could be added, has enough in common: that union is then the only
-//! answer below it.
+//! intersection of the collated sets that contain it. Such a set is called *closed*. The closed
+//! sets are visited by prefix-preserving extension (LCM: Uno, Asai, Uchida & Arimura 2004). It
+//! visits each closed set once, without a list of the visited sets. Two things make this fast on
+//! file trees. First, files that are in the same sets are one item. Second, the search does not
+//! always extend a set item by item. If the set with all items that could be added has enough in
+//! common, this union is an interesting set. It is then the only one to be found from there.
 //!
 //! **Cost.** In the worst case the time is exponential in the number of files. On file trees it is
-//! about the number of members of all sets, times the depth of their overlaps. A number of steps
-//! bounds it, and [`Interesting::complete`] says whether they were enough.
+//! about the number of members of all sets, times the depth of their overlaps. A maximum number of
+//! steps bounds the time. [`Interesting::complete`] is true if these steps were enough.
 //!
 //! **Sees** groups in which *all* files have the same fingerprints in common. If three files are
-//! only similar in pairs, with nothing common to all three, they are three sets of two.
+//! similar only in pairs, and nothing is common to all three, they are three sets of two.
 
 use std::collections::{HashMap, HashSet};
 
@@ -30,8 +30,8 @@ use crate::collate::Collated;
 pub struct Interesting {
     /// The sets, in the order of their files.
     pub sets: Vec<InterestingSet>,
-    /// True if these are all sets. If it is false, there may be more, but each of these is an
-    /// interesting set.
+    /// True if `sets` has all interesting sets. If it is false, sets may be missing, but each set
+    /// in `sets` is an interesting set.
     pub complete: bool,
 }
 
@@ -44,14 +44,16 @@ pub struct InterestingSet {
     pub common: u64,
 }
 
-/// The default number of steps after which the search gives up. They take some seconds.
+/// The default number of steps after which the search gives up. This number of steps takes some
+/// seconds.
 pub const STEPS: u64 = 1 << 31;
 
 /// Returns the sets of at least two files that have at least `least` fingerprints in common. No set
-/// is part of another.
+/// is part of another set.
 ///
 /// The search gives up when it has read `steps` members of sets ([`STEPS`] is usually enough).
-/// Collated sets of more than `most_members` files do not count; if it is `None`, all sets count.
+/// Collated sets of more than `most_members` files are left out. If it is `None`, all sets are
+/// used.
 pub fn interesting(
     collated: &Collated,
     least: u64,
@@ -85,7 +87,7 @@ pub fn interesting(
     Interesting { sets, complete }
 }
 
-/// The files, as items: files that are in the same sets are one item.
+/// The files, grouped into items: files that are in the same sets are one item.
 #[derive(Debug)]
 struct Items {
     /// The files of each item.
@@ -140,11 +142,11 @@ struct Walk<'a> {
     items: &'a Items,
     least: u64,
     steps: u64,
-    /// For each item, the weight of the collated sets that contain both it and the visited set. All
-    /// weights are 0 between visits.
+    /// The weight, for each item, of the collated sets that contain both the item and the visited
+    /// set. All weights are 0 between visits.
     counts: Vec<u64>,
-    /// For each item that can extend the visited set, the collated sets that contain both. All
-    /// lists are empty between visits.
+    /// For each item that can extend the visited set: the collated sets that contain both the item
+    /// and the visited set. All lists are empty between visits.
     delivered: Vec<Vec<u32>>,
     found: HashSet<(Vec<u32>, u64)>,
 }
@@ -172,7 +174,7 @@ impl Walk<'_> {
         true
     }
 
-    /// Visits a node whose `set` need not be closed yet.
+    /// Visits a node. Its `set` may not be closed yet.
     fn visit(&mut self, mut node: Node, nodes: &mut Vec<Node>) {
         let mut touched = Vec::new();
         let mut support = 0;
@@ -209,8 +211,8 @@ impl Walk<'_> {
             return;
         }
         node.set = closed;
-        // `whole` is the set with all items that could be added. `with_all` is what all of its
-        // items have in common.
+        // `whole` is the set with all items that could be added. `with_all` is the weight that all
+        // items of `whole` have in common.
         let (mut with_all, mut whole) = (0, node.set.clone());
         whole.extend_from_slice(&more);
         whole.sort_unstable();
@@ -261,7 +263,7 @@ fn contains(whole: &[u32], part: &[u32]) -> bool {
         .all(|item| rest.by_ref().find(|&other| other >= item) == Some(item))
 }
 
-/// Calls `sink` for each number that is in both of two ascending lists.
+/// Calls `sink` for each number that is in both lists. The lists must be in ascending order.
 fn each_common(one: &[u32], other: &[u32], mut sink: impl FnMut(u32)) {
     let mut rest = other.iter().peekable();
     for &item in one {

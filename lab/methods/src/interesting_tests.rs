@@ -20,8 +20,8 @@ fn all(files: &[Vec<u64>], least: u64) -> Vec<InterestingSet> {
     found.sets
 }
 
-/// Finds the sets by trying every subset of the files. Subsets of another set that qualifies are
-/// left out.
+/// Finds the sets by trying every subset of the files. A set is left out if it is a subset of
+/// another set that qualifies.
 fn by_brute_force(files: &[Vec<u64>], least: u64) -> Vec<InterestingSet> {
     let files: Vec<BTreeSet<u64>> = files.iter().map(|f| f.iter().copied().collect()).collect();
     let common = |subset: u32| {
@@ -123,8 +123,8 @@ fn the_papers_case_of_four_files() {
 
 #[test]
 fn work_without_end_is_given_up_and_said() {
-    // Each file lacks another one of 30 fingerprints. So any 15 files have the 15 others in common,
-    // which makes 155 million sets.
+    // Each of the 30 files lacks a different one of 30 fingerprints. So any 15 files have 15
+    // fingerprints in common, which makes 155 million sets.
     let files: Vec<Vec<u64>> = (0..30)
         .map(|i| (0..30).filter(|&f| f != i).collect())
         .collect();

@@ -1,22 +1,22 @@
-//! Figures, and the counts from which they are computed.
+//! Defines figures, and the counts from which they are computed.
 //!
-//! A figure is the number that the paper computes. It is neither rounded nor clamped: sif gives 1.6
-//! if the other file has two versions of the query file. If the denominator would be 0, the pair is
-//! too small to judge, which is not the same as 0 %.
+//! A figure is the number that the paper computes. It is neither rounded nor limited to 1: sif can
+//! give 1.6 if the other file has two versions of the query file. If the denominator is 0, the pair
+//! is too small to judge. This is not the same as 0 %.
 
 use std::cmp::Ordering;
 
-/// A figure, or the statement that a pair has no figure.
+/// A figure, or the information that a pair has no figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judged {
-    /// The figure that the paper defines; 1.0 is 100 %.
+    /// The figure that the paper defines. 1.0 is 100 %.
     Value(f64),
     /// The denominator is 0, so there is no figure.
     TooSmall,
 }
 
 impl Judged {
-    /// The share of `part` in `whole`.
+    /// Returns the share of `part` in `whole`.
     pub fn ratio(part: u64, whole: u64) -> Self {
         if whole == 0 {
             Self::TooSmall
@@ -25,7 +25,7 @@ impl Judged {
         }
     }
 
-    /// The figure, if there is one.
+    /// Returns the figure, if there is one.
     pub const fn value(self) -> Option<f64> {
         match self {
             Self::Value(value) => Some(value),
@@ -55,7 +55,7 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// The overlap of two sets, both ascending.
+    /// Returns the overlap of two sets. The sets must be in ascending order.
     pub fn of_sets(a: &[u64], b: &[u64]) -> Self {
         let (mut i, mut j, mut common) = (0, 0, 0);
         while i < a.len() && j < b.len() {

@@ -15,22 +15,22 @@
 //! |---|---|
 //! | [`method`], [`scheme`], [`params_id`] | names, measures, thresholds; parameters, params ids |
 //! | [`feature`], [`judged`], [`signature`] | features, figures and signatures, of all methods |
-//! | [`features`] | from bytes in pieces of any size to features, with lengths if they are chunks |
-//! | [`select`] | features to a signature, in bounded memory; features need not come from bytes |
-//! | [`mod@score`] | two signatures to the paper's figure |
-//! | [`encode`] | a signature as bytes to store |
-//! | [`lines`] | sets of features that another program wrote |
+//! | [`features`] | computes features from bytes in pieces of any size; chunks have lengths |
+//! | [`select`] | makes a signature of features from any source, in bounded memory |
+//! | [`mod@score`] | computes the paper's figure from two signatures |
+//! | [`encode`] | encodes a signature as bytes for storage |
+//! | [`lines`] | reads sets of features that another program wrote |
 //! | [`rabin`], [`shingles`] | the fingerprints of windows of bytes and of runs of words |
 //! | [`mod_n`], [`min_n`], [`sketch_n`], [`bsw_n`] | Cherkasova et al. 2009, section 2 |
 //! | [`shingle`], [`rabin40`], [`super_shingle`] | Broder, Glassman, Manasse & Zweig 1997 |
 //! | [`sif`], [`anchors`], [`all_fingers`], [`collate`], [`interesting`] | Manber 1994 |
 //! | [`chunked`] | Forman, Eshghi & Chiocchetti 2005 |
 //! | [`sorted5`], [`vocabulary`] | Kasprzak, Brandejs, Křipač & Šmerk 2008 |
-//! | [`canonical`], [`formatting`] | code with equal identifiers, documents without formatting |
+//! | [`canonical`], [`formatting`] | make identifiers equal, remove formatting of documents |
 //! | [`arrays`] | the inverted index of Kasprzak et al.: two arrays |
-//! | [`changes`], [`guide`] | texts with a known number of edits; which window and rate to take |
+//! | [`changes`], [`guide`] | make a known number of edits, recommend a window and a rate |
 //!
-//! The selector and the scores use only features and no bytes. So every method can compare the
+//! The selector and the scores use only features, not bytes. So every method can compare the
 //! features of other programs. `docs/methods.md` describes the methods for users.
 
 #![forbid(unsafe_code)]

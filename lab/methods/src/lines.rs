@@ -1,19 +1,19 @@
-//! Sets of features that another program wrote.
+//! Reads sets of features that another program wrote.
 //!
 //! ```text
 //! # a comment
 //! name TAB feature TAB feature …
 //! ```
 //!
-//! Each line is a set. Its name is everything before the first tab, as raw bytes. A line without a
-//! tab is a set without features. Features are separated by tabs or blanks. **A feature is a word,
-//! even if it is a number**: `17`, `0x11` and `017` are three features. It is identified by a
-//! 64-bit hash of its bytes (the start of its BLAKE3). The values of numbers are not used, because
-//! they may not be random, such as line numbers. Of 1, 2, 3, … `Min_n` would keep the first n, and
-//! `Mod_n` every n-th. To use numbers as fingerprints, call [`crate::select::select`].
+//! Each line is a set. The name of the set is everything before the first tab, as raw bytes. A line
+//! without a tab is a set without features. Features are separated by tabs or blanks. **A feature
+//! is a word, even if it is a number**: `17`, `0x11` and `017` are three features. It is identified
+//! by a 64-bit hash of its bytes (the start of its BLAKE3). The values of numbers are not used,
+//! because they may not be random. If they were line numbers (1, 2, 3, …), `Min_n` would keep the
+//! first n, and `Mod_n` every n-th. To use numbers as fingerprints, call [`crate::select::select`].
 //!
-//! Repeated features count as occurrences, for the methods that count these. Every feature has the
-//! weight 1, so the figures of tttd and bsw are shares of features.
+//! For methods that count occurrences, a repeated feature has several occurrences. Every feature
+//! has the weight 1, so the figures of tttd and bsw are shares of features.
 
 use thiserror::Error;
 
@@ -28,7 +28,7 @@ pub enum LineError {
         /// The number of the line, counted from 1.
         line: u64,
     },
-    /// An earlier line has the same name.
+    /// The line has the same name as an earlier line.
     #[error("line {line} has the name of line {first} ({name}); give each set a name of its own")]
     Twice {
         /// The number of the line, counted from 1.

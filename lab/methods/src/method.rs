@@ -21,9 +21,10 @@ pub enum Method {
     Mod,
     /// The n least fingerprints, `Min_n`: Cherkasova et al. 2009, section 2.
     Min,
-    /// The least value of each of n hash functions, `Sketch_n`: Cherkasova et al. 2009, section 2.
+    /// The smallest value of each of n hash functions, `Sketch_n`: Cherkasova et al. 2009, section
+    /// 2.
     Sketch,
-    /// Fingerprints with low bits zero: Manber 1994.
+    /// Fingerprints whose low bits are zero: Manber 1994.
     Sif,
     /// Fingerprints at the places where an anchor starts: Manber 1994, section 2.
     SifAnchors,
@@ -35,7 +36,7 @@ pub enum Method {
     Sorted5,
 }
 
-/// The names of methods that a user may give: those of the papers, and the default.
+/// The methods that a user can choose: the default measure, and those of the papers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Choice {
     /// The default measure: [`resemble_core::similarity`].
@@ -67,7 +68,7 @@ pub enum Refused {
         /// The method.
         method: Method,
     },
-    /// The method keeps the s least shingles, which do not show containment.
+    /// The method keeps the s smallest shingles, which do not show containment.
     #[error(
         "{method} with --n keeps the least shingles, which give the resemblance only (Broder et \
          al. 1997: \"it allows only the estimation of resemblance\"); keep one in 25 (--rate 25), \
@@ -98,12 +99,12 @@ pub struct UnknownMethod {
     pub name: String,
 }
 
-/// The least similarity that a pair needs in an answer, according to the method's paper.
+/// The minimum similarity of a pair in an answer, according to the method's paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
-    /// The least figure (1.0 is 100 %).
+    /// The minimum figure (1.0 is 100 %).
     Score(f64),
-    /// The fewest bytes that are proven to be common.
+    /// The minimum number of bytes that are proven to be common.
     SharedBytes(u64),
 }
 
@@ -114,7 +115,7 @@ pub struct Thresholds {
     pub find: Threshold,
     /// The threshold for groups of all files.
     pub groups: Threshold,
-    /// The threshold for pairs of all files.
+    /// The threshold for all pairs of files.
     pub pairs: Threshold,
 }
 
@@ -167,8 +168,8 @@ impl Method {
         }
     }
 
-    /// Checks that the method has this measure, before any file is read. For `shingle` this also
-    /// depends on the sample: [`crate::MethodParams::tells`].
+    /// Checks that the method has this measure, before any file is read. For `shingle`, this also
+    /// depends on the sample: see [`crate::MethodParams::tells`].
     pub const fn tells(self, measure: Measure) -> Result<(), Refused> {
         match (self, measure) {
             (Self::Min | Self::Sketch, Measure::Containment) => {
@@ -179,25 +180,28 @@ impl Method {
         }
     }
 
-    /// Returns whether a repeated feature counts as often as it occurs. If not, a signature
+    /// Returns whether a repeated feature counts as often as it occurs. If it does not, a signature
     /// represents a set of features.
     pub const fn counts_occurrences(self) -> bool {
         matches!(self, Self::Tttd | Self::Bsw | Self::Sif | Self::SifAnchors)
     }
 
     /// Returns whether [`crate::Scores::score`] is the same for (a, b) and (b, a). For sif and
-    /// sorted5 it is not, because it is a share of the first file.
+    /// sorted5 the scores differ, because they are shares of the first file.
     pub const fn is_symmetric(self) -> bool {
         !matches!(self, Self::Sif | Self::SifAnchors | Self::Sorted5)
     }
 
-    /// Returns the thresholds of the method's paper: Manber 1994, section 3 ("default of 50%") and
-    /// figure 3 ("Minimum similarity = 25%"); Cherkasova et al. 2009, section 5 ("higher than
-    /// 70%"); Forman et al. 2005, section 3.1 ("say, 1000 bytes in common between two files for
-    /// reporting purposes"; there is no percentage in that paper); Broder et al. 1997, "Status"
-    /// ("based on a 50% resemblance"), and "Super shingles", where one in common is enough;
-    /// Kasprzak et al. 2008, section 3.1 ("only pairs of documents with the similarity of at least
-    /// 1 %").
+    /// Returns the thresholds of the method's paper:
+    ///
+    /// * Manber 1994, section 3 ("default of 50%") and figure 3 ("Minimum similarity = 25%").
+    /// * Cherkasova et al. 2009, section 5 ("higher than 70%").
+    /// * Forman et al. 2005, section 3.1 ("say, 1000 bytes in common between two files for
+    ///   reporting purposes"). There is no percentage in that paper.
+    /// * Broder et al. 1997, "Status" ("based on a 50% resemblance"), and "Super shingles", where
+    ///   one super shingle in common is enough.
+    /// * Kasprzak et al. 2008, section 3.1 ("only pairs of documents with the similarity of at
+    ///   least 1 %").
     pub const fn thresholds(self) -> Thresholds {
         let (find, all) = match self {
             Self::Tttd | Self::Bsw => (Threshold::SharedBytes(1000), Threshold::SharedBytes(1000)),
@@ -235,7 +239,7 @@ impl FromStr for Method {
 }
 
 impl Choice {
-    /// The names that [`Self::from_str`] accepts.
+    /// Returns the names that [`Self::from_str`] accepts.
     pub fn names() -> impl Iterator<Item = &'static str> {
         std::iter::once("default").chain(Method::ALL.map(Method::name))
     }

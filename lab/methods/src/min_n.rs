@@ -1,40 +1,41 @@
-//! The method `Min_n`: keeps the n least fingerprints.
+//! The method `Min_n`: keeps the n smallest fingerprints.
 //!
 //! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Min_n`", after Broder et al. 1997:
 //! "selects the n numerically smallest fingerprinted shingles (or all the fingerprints if the
 //! number in the document is less than n)".
 //!
-//! **Figure.** The unbiased estimate of the resemblance by Broder 1997. Both samples together
-//! contain the n least fingerprints of both files. The figure is the share of these n that is in
-//! both samples. A count over all of both samples, as in `Mod_n`, would be biased: the samples end
-//! at different values, so a fingerprint that both files have may be in only one sample.
+//! **Figure.** The figure is the unbiased estimate of the resemblance by Broder 1997. The union of
+//! the two samples contains the n smallest fingerprints of the union of the two files. The figure
+//! is the share of these n fingerprints that is in both samples. A count over the whole samples, as
+//! in `Mod_n`, would be biased. The samples end at different values, so a fingerprint that both
+//! files have may be in only one sample.
 //!
-//! **Cost.** Each byte takes a rolling hash and a comparison. A signature has n fingerprints for
-//! any file.
+//! **Cost.** Each byte takes a rolling hash and a comparison. A signature has n fingerprints,
+//! whatever the size of the file is.
 //!
 //! **Sees** the resemblance of files of similar size. **Refuses containment** (table 1 of the
-//! paper): the n least fingerprints of a part may have nothing in common with the n least of the
-//! whole. If the part is a quarter of a file, one in four of its n least is among those of the
-//! whole. If it is a hundredth, none of them may be.
+//! paper). The n smallest fingerprints of a part may have nothing in common with those of the whole
+//! file. If the part is a quarter of the file, about a quarter of its n fingerprints are also kept
+//! of the file. If the part is a hundredth, there may be no such fingerprint.
 
 use crate::judged::Judged;
 
-/// Collects the n least of values that come one by one.
+/// Collects the n smallest of the values that it receives one by one.
 ///
-/// Values that may be among the n least are appended. When there are somewhat more than 2n, all are
-/// sorted, and only the n least are kept. After that, few values are appended: for N random values,
-/// about n ln(N/n).
+/// Values that may be among the n smallest are appended to a list. When the list has somewhat more
+/// than 2n values, it is sorted, and only the n smallest are kept. After that, few values are
+/// appended: for N random values, about n ln(N/n).
 #[derive(Clone, Debug)]
 pub struct Least {
     n: usize,
     kept: Vec<u64>,
-    /// The limit: values above it are not among the n least.
+    /// The limit: values above it are not among the n smallest.
     limit: u64,
     last: Option<u64>,
 }
 
 impl Least {
-    /// Creates a collector of the `n` least values; an `n` of 0 counts as 1.
+    /// Creates a collector of the `n` smallest values. If `n` is 0, it is taken as 1.
     pub fn new(n: usize) -> Self {
         Self {
             n: n.max(1),
@@ -67,7 +68,7 @@ impl Least {
         }
     }
 
-    /// Returns the n least distinct values in ascending order, and begins again without values.
+    /// Returns the n smallest distinct values in ascending order, and begins again without values.
     pub fn take(&mut self) -> Vec<u64> {
         self.compact();
         self.limit = u64::MAX;
@@ -76,8 +77,8 @@ impl Least {
     }
 }
 
-/// Returns the resemblance according to two samples of the n least values, each ascending and
-/// distinct.
+/// Returns the resemblance according to two samples of the n smallest values. The values of a
+/// sample must be distinct and in ascending order.
 pub fn resemblance(a: &[u64], b: &[u64], n: usize) -> Judged {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let (mut common, mut union) = (0, 0);

@@ -8,17 +8,17 @@
 //! the window itself. So both figures are unbiased (as ratios of random sums, up to terms of
 //! 1/size). The sample of a part is a part of the sample of the whole.
 //!
-//! **Cost.** Each byte takes a rolling hash and a multiplication, for any window. One of n
-//! fingerprints is kept, so the size grows with the file.
+//! **Cost.** Each byte takes a rolling hash and a multiplication, whatever the window is. One of n
+//! fingerprints is kept, so the size of a signature grows with the file.
 //!
-//! **Sees** parts in wholes of any size, and many scattered edits. **Blind** to files of fewer than
-//! some ten times n bytes, which may have no fingerprint at all; to the number of repeats; to
-//! order.
+//! **Sees** parts in wholes of any size, and many scattered edits. **Is blind** to the number of
+//! repeats and to order. It is also blind to files of fewer than about ten times n bytes, which may
+//! have no fingerprint at all.
 
 use crate::judged::Overlap;
 
-/// Recognizes multiples of n without a division. A division would take as long as everything else
-/// together.
+/// Recognizes multiples of n without a division. A division would take as long as all other work
+/// for a byte.
 ///
 /// Let n = o · 2^s with an odd o. Compute x/o modulo 2^64 and rotate it right by s. A number x is a
 /// multiple of n exactly when the result is at most ⌊(2^64-1)/n⌋ (Granlund & Montgomery 1994,
@@ -31,13 +31,13 @@ pub struct Divisor {
 }
 
 impl Divisor {
-    /// Creates the divisor n; an n of 0 counts as 1.
+    /// Creates the divisor n. If n is 0, it is taken as 1.
     pub const fn new(n: u32) -> Self {
         let n = if n == 0 { 1 } else { n as u64 };
         let shift = n.trailing_zeros();
         let odd = n >> shift;
-        // Each round of Newton's iteration doubles the number of correct bits. It starts with
-        // three, because o is its own inverse modulo 8.
+        // Each round of Newton's iteration doubles the number of correct bits. It starts with three
+        // correct bits, because o is its own inverse modulo 8.
         let (mut inverse, mut round) = (odd, 0);
         while round < 5 {
             inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));
@@ -57,7 +57,8 @@ impl Divisor {
     }
 }
 
-/// The overlap of two samples, each ascending and distinct. `BSW_n` is compared in the same way.
+/// Returns the overlap of two samples. The values of a sample must be distinct and in ascending
+/// order. Samples of `BSW_n` are compared in the same way.
 pub fn overlap(a: &[u64], b: &[u64]) -> Overlap {
     Overlap::of_sets(a, b)
 }

@@ -1,9 +1,9 @@
 //! Params ids: writes the parameters of a method as text, and reads them.
 //!
 //! An id contains everything that could change a byte of a signature. [`MethodParams`]'s `Display`
-//! writes an id. [`MethodParams::parse`] reads one, and refuses text that `Display` would not have
-//! written. Of values that are secret (a seed) or too long (anchors, dictionaries, lemmas), an id
-//! has only a hash. To read such an id, these values must be supplied.
+//! writes an id. [`MethodParams::parse`] reads an id, and refuses text that `Display` would not
+//! have written. Some values are secret (a seed) or too long (anchors, dictionaries, lemmas). An id
+//! has only their hashes. To read such an id, the caller must supply these values.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl MethodParams {
         )
     }
 
-    /// Reads a params id that may name any of the supplied values by its hash.
+    /// Reads a params id that may contain the hashes of supplied values.
     pub fn parse_with(id: &str, supplies: &Supplies) -> Result<Self, ParamError> {
         let fault = |reason| ParamError::Id {
             id: id.into(),
@@ -95,7 +95,8 @@ impl MethodParams {
 }
 
 impl Settings {
-    /// Reads a part of a params id if its value is a word and not a number. Returns whether it is.
+    /// Reads a part of a params id if its value is a word and not a number. Returns whether the
+    /// value is a word.
     fn takes_word(
         &mut self,
         name: &str,
@@ -203,7 +204,7 @@ impl fmt::Display for MethodParams {
     }
 }
 
-/// Returns the least mean size that leads to these parameters.
+/// Returns the smallest mean size that leads to these parameters.
 fn average(chunk: &ChunkParams) -> u32 {
     let near = u64::from(chunk.max) * u64::from(ChunkParams::PAPER_AVERAGE)
         / u64::from(ChunkParams::PAPER.max);

@@ -1,9 +1,10 @@
-//! Rabin's rolling fingerprints of byte windows, with 64 bits.
+//! Computes Rabin's rolling fingerprints of byte windows, with 64 bits.
 //!
-//! Rabin 1981 (*Fingerprinting by random polynomials*), used as in Cherkasova et al. 2009, section
-//! 2, and Forman et al. 2005, section 2.2. A window is a polynomial over GF(2) whose coefficients
-//! are its bits. Its fingerprint is the remainder modulo a fixed irreducible polynomial P of degree
-//! 64, which was drawn at random:
+//! The fingerprints are defined by Rabin 1981 (*Fingerprinting by random polynomials*). They are
+//! used as in Cherkasova et al. 2009, section 2, and Forman et al. 2005, section 2.2. A window is
+//! taken as a polynomial over GF(2) whose coefficients are the bits of the window. The fingerprint
+//! of a window is the remainder modulo a fixed irreducible polynomial P of degree 64. P was drawn
+//! at random:
 //!
 //! ```text
 //! F(b1 … bw) = (1 b1 … bw) · x^64  mod P
@@ -11,14 +12,15 @@
 //!
 //! Two choices are from Broder's *Some applications of Rabin's fingerprinting method* (1993):
 //!
-//! 1. A **leading 1**. Without it, a window of zero bytes would have the fingerprint 0, which every
-//!    modulus divides and which is the least number. So padding would be in each sample.
-//! 2. **Times x^64.** Without it a window of up to eight bytes *is* its fingerprint, and "the
+//! 1. A **leading 1**. Without it, a window of zero bytes would have the fingerprint 0. This is the
+//!    smallest number, and every modulus divides it. So padding would be in each sample.
+//! 2. **A factor x^64.** Without it, a window of up to eight bytes *is* its fingerprint. Then "the
 //!    smallest fingerprint" would be the window that starts with the smallest byte.
 //!
-//! Each byte takes two table look-ups for any window: one for the byte that enters and one for the
-//! byte that leaves. Different windows of up to eight bytes never have the same fingerprint. Longer
-//! windows have it with a probability of 2^-64.
+//! Each byte takes two table look-ups, whatever the window is. One is for the byte that enters the
+//! window, the other for the byte that leaves it. Different windows of up to eight bytes never have
+//! the same fingerprint. Different longer windows have the same fingerprint with a probability of
+//! 2^-64.
 
 use std::sync::Arc;
 
@@ -26,7 +28,7 @@ use std::sync::Arc;
 /// tested to be irreducible.
 pub const POLYNOMIAL: u64 = 0xe4c4_3e34_5a5c_a85f;
 
-/// t · x^64 mod P for every byte t.
+/// The product t · x^64 mod P for every byte t.
 const ENTERING: [u64; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -49,7 +51,8 @@ const fn push(value: u64, byte: u8) -> u64 {
     (value << 8) ^ ENTERING[((value >> 56) as u8 ^ byte) as usize]
 }
 
-/// The fingerprints of all windows of `width` bytes, over bytes that come in pieces of any size.
+/// Computes the fingerprints of all windows of `width` bytes in a content. The bytes are passed in
+/// pieces of any size.
 #[derive(Clone, Debug)]
 pub struct Rolling {
     width: usize,
@@ -57,7 +60,7 @@ pub struct Rolling {
     /// The contribution of the leading 1 to every fingerprint.
     leading: u64,
     value: u64,
-    /// The last `width` bytes in a ring, whose next place to write is `at`.
+    /// The last `width` bytes, in a ring. The next byte is written at `at`.
     ring: Vec<u8>,
     at: usize,
     /// The number of bytes that are missing until the first window is complete.
@@ -69,7 +72,7 @@ impl Rolling {
     ///
     /// # Panics
     ///
-    /// If `width` is 0.
+    /// Panics if `width` is 0.
     pub fn new(width: usize) -> Self {
         assert!(width > 0, "a window has a byte");
         let mut leaving = [0; 256];
@@ -95,8 +98,8 @@ impl Rolling {
         self.missing = self.width;
     }
 
-    /// Adds the next byte. Returns the fingerprint of the window that ends with it, if there is
-    /// one.
+    /// Adds the next byte. Returns the fingerprint of the window that ends with this byte. Returns
+    /// `None` until the first window is complete.
     #[inline]
     pub fn push(&mut self, byte: u8) -> Option<u64> {
         // Zeros before the content do not change a fingerprint, so the ring may initially contain
@@ -115,8 +118,8 @@ impl Rolling {
         Some(self.value ^ self.leading)
     }
 
-    /// Adds the next bytes. `sink` receives the fingerprints of the windows that end in them, in
-    /// order.
+    /// Adds the next bytes. `sink` receives the fingerprints of the windows that end in these
+    /// bytes, in order.
     #[inline]
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
         // After the first `width` bytes, `bytes` contains both the byte that enters and the byte
@@ -190,7 +193,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// a · b mod P.
+    /// Returns a · b mod P.
     fn times(a: u64, b: u64) -> u64 {
         (0..64).rev().fold(0u64, |product, bit| {
             let doubled = product << 1 ^ if product >> 63 == 1 { POLYNOMIAL } else { 0 };

@@ -11,19 +11,20 @@
 //! value ─► π(run); three rounds of x ↦ (x + k)·o, x ^= x >> 20, a bijection of 40 bits
 //! ```
 //!
-//! 1. **Over words, not letters.** A run of w words is a polynomial whose coefficients are the
-//!    words' hashes. A step by one word takes ten look-ups for any w. The letters of a word are
-//!    read once and not w times.
+//! 1. **Coefficients are words, not letters.** A run of w words is a polynomial whose coefficients
+//!    are the hashes of the words. A step by one word takes ten look-ups, whatever w is. The
+//!    letters of a word are read once and not w times.
 //! 2. **A leading 1** (Broder 1993). Without it, a run whose words all hash to zero would have the
 //!    value 0.
 //! 3. **Why a permutation.** A Rabin value is linear: runs that differ in one place have values
-//!    that differ by a constant. "The least" or "a multiple of 25" would favour some of them. Each
-//!    round adds a constant, multiplies by an odd number and folds the high half into the low one.
-//!    All three can be undone in 40 bits, so no two values become equal.
+//!    that differ by a constant. Rules such as "the smallest values" or "multiples of 25" would
+//!    favour some of these runs. Each round adds a constant, multiplies by an odd number and folds
+//!    the high half into the low half. Each of these steps can be undone in 40 bits, so two
+//!    different values never become equal.
 //! 4. **A seed** ([`crate::shingle::Seed`]) determines the constants of the rounds. Without knowing
-//!    them, nobody can find the kept shingles, or change only those ("the security of our approach
-//!    is rather limited, since we have a single, static sketching policy", section "Intellectual
-//!    property and plagiarism").
+//!    the constants, nobody can find the kept shingles, or change only these shingles. The paper
+//!    says about its own sketches: "the security of our approach is rather limited, since we have a
+//!    single, static sketching policy" (section "Intellectual property and plagiarism").
 
 /// The number of bits of a shingle value.
 pub const BITS: u32 = 40;
@@ -40,7 +41,8 @@ const fn times_x(value: u64) -> u64 {
     (doubled & MASK) ^ if doubled >> BITS == 1 { POLYNOMIAL } else { 0 }
 }
 
-/// The products with a fixed power of x, for each value of each of the five bytes.
+/// The products of a 40-bit value with a fixed power of x, for each value of each of its five
+/// bytes.
 type Tables = [[u64; 256]; 5];
 
 /// Returns the tables for multiplication by x^`power`.
@@ -56,8 +58,8 @@ const fn tables(power: u32) -> Tables {
         }
         let table = (bit / 8) as usize;
         let low = 1usize << (bit % 8);
-        // The products of numbers in which this bit is the highest one are sums of products that
-        // are already there.
+        // If this bit is the highest bit of a number, the product of the number is a sum of
+        // products that are already in the table.
         let mut byte = 0;
         while byte < low {
             tables[table][low + byte] = value ^ tables[table][byte];
@@ -68,7 +70,7 @@ const fn tables(power: u32) -> Tables {
     tables
 }
 
-/// The tables that multiply by x^40, which is a step of one word.
+/// The tables that multiply by x^40. This is a step of one word.
 static ONE_ON: Tables = tables(BITS);
 
 #[inline]
@@ -81,7 +83,8 @@ fn times(tables: &Tables, value: u64) -> u64 {
         ^ tables[4][usize::from(bytes[4])]
 }
 
-/// The constants of the three rounds: in each, a number to add and an odd number to multiply by.
+/// The constants of the three rounds. Each round has a number to add and an odd number to multiply
+/// by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permutation([(u64, u64); 3]);
 
@@ -111,7 +114,7 @@ impl Permutation {
         ])
     }
 
-    /// The image of a value of 40 bits.
+    /// Returns the image of a value of 40 bits.
     #[inline]
     pub const fn apply(&self, value: u64) -> u64 {
         let [first, second, third] = self.0;
@@ -125,7 +128,7 @@ const fn round(value: u64, (add, multiply): (u64, u64)) -> u64 {
     value ^ value >> (BITS / 2)
 }
 
-/// The values of runs of w words, one word after another.
+/// Computes the values of runs of w words. The words are passed one after another.
 #[derive(Clone, Debug)]
 pub struct Runs {
     /// The tables for multiplication by x^(40·w), which remove the word that leaves the run.
@@ -144,7 +147,7 @@ impl Runs {
     ///
     /// # Panics
     ///
-    /// If `words` is 0.
+    /// Panics if `words` is 0.
     pub fn new(words: usize, permutation: Permutation) -> Self {
         assert!(words > 0, "a shingle has a word");
         let leaving = Box::new(tables(BITS * words as u32));
@@ -159,8 +162,8 @@ impl Runs {
         }
     }
 
-    /// Adds the hash of the next word. Returns the value of the run that ends with it, if there is
-    /// one.
+    /// Adds the hash of the next word. Returns the value of the run that ends with this word.
+    /// Returns `None` until the first run is complete.
     #[inline]
     pub fn push(&mut self, word: u64) -> Option<u64> {
         let word = word >> (64 - BITS);
@@ -205,7 +208,7 @@ mod tests {
         })
     }
 
-    /// The odd number o' with o·o' = 1 modulo 2^40.
+    /// Returns the odd number o' with o·o' = 1 modulo 2^40.
     fn inverse(odd: u64) -> u64 {
         (0..6).fold(odd, |inverse, _| {
             inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)))
@@ -256,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Values that differ in only a bit or two are spread over all residues and sizes.
+    /// Values that differ in only one or two bits are spread over all residues and sizes.
     #[test]
     fn neighbours_are_sampled_as_strangers_are() {
         let permutation = Permutation::default();

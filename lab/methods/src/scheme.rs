@@ -39,9 +39,9 @@ pub enum ParamError {
         method: Method,
         /// The name of the parameter.
         parameter: &'static str,
-        /// The value in question.
+        /// The value that is not allowed.
         value: u64,
-        /// The least allowed value.
+        /// The smallest allowed value.
         least: u64,
         /// The greatest allowed value.
         most: u64,
@@ -59,7 +59,7 @@ pub enum ParamError {
     /// The rate of sif is not a power of two.
     #[error("sif keeps one fingerprint in a power of two: {value} is not one; try 128, 256 or 512")]
     NoPowerOfTwo {
-        /// The value in question.
+        /// The value that is not allowed.
         value: u64,
     },
     /// The multiplier of sif is not a prime that is 5 modulo 8 and below 2^32.
@@ -68,19 +68,19 @@ pub enum ParamError {
          modulo 8 always keeps 50 blanks, 3 and 7 keep 50 @)"
     )]
     Multiplier {
-        /// The value in question.
+        /// The value that is not allowed.
         value: u64,
     },
     /// The anchors cannot be used.
     #[error(transparent)]
     Anchors(#[from] AnchorError),
-    /// The anchors of a params id are not those that were supplied.
+    /// The supplied anchors are not those of the params id.
     #[error("these signatures were made with the anchors {wanted}; give the same anchors again")]
     OtherAnchors {
         /// The id of the anchors that are needed.
         wanted: String,
     },
-    /// The seed of a params id is not the one that was supplied.
+    /// The supplied seed is not that of the params id.
     #[error(
         "these signatures were made with the seed {wanted}, which is not the one given; give the \
          same --seed again"
@@ -95,7 +95,7 @@ pub enum ParamError {
     /// There is no stemmer for this language.
     #[error(transparent)]
     Language(#[from] UnknownLanguage),
-    /// The dictionary or the lemmas of a params id are not those that were supplied.
+    /// The supplied dictionary is not that of the params id, or the supplied lemmas are not.
     #[error("these signatures were made with the {what} {wanted}; give the same file again")]
     OtherWords {
         /// The kind of list: `dictionary` or `lemmas`.
@@ -106,9 +106,9 @@ pub enum ParamError {
     /// A text is not a params id.
     #[error("{id:?} is not a params id of this version: {reason}")]
     Id {
-        /// The text in question.
+        /// The text.
         id: String,
-        /// The reason why the text is no params id.
+        /// The reason why the text is not a params id.
         reason: &'static str,
     },
 }
@@ -129,10 +129,10 @@ pub struct Settings {
     pub window: Option<u32>,
     /// The number of words in a shingle. If it is set, shingles replace windows of bytes.
     pub words: Option<u32>,
-    /// The rate: one fingerprint in this many is kept. For chunks, this is their mean size in
-    /// bytes.
+    /// The rate: one fingerprint in this number is kept. For chunks, the rate is the mean size of a
+    /// chunk in bytes.
     pub rate: Option<u32>,
-    /// The n of the method. For `Mod_n` and `BSW_n` it is the rate; for `Min_n` and `Sketch_n` it
+    /// The n of the method. For `Mod_n` and `BSW_n`, it is the rate. For `Min_n` and `Sketch_n`, it
     /// is the number of kept fingerprints.
     pub n: Option<u32>,
     /// For sif, the number of bits of a fingerprint. For sorted5, the number of upper bits of a
@@ -145,7 +145,7 @@ pub struct Settings {
     pub most: Option<u32>,
     /// For sif-anchors, the anchors.
     pub anchors: Option<Arc<Anchors>>,
-    /// For shingle, the number of shingles at which the first size class of the sample `V_i`
+    /// For shingle with the sample `V_i`, the number of shingles at which the first size class
     /// begins.
     pub sizes: Option<u32>,
     /// For super-shingle, the number of shingles that make one super shingle.
@@ -154,20 +154,20 @@ pub struct Settings {
     pub seed: Option<Arc<Seed>>,
     /// For sorted5, the hash of chunks.
     pub hash: Option<ChunkHashing>,
-    /// For sorted5, a dictionary. Words that are not in it do not count.
+    /// For sorted5, a dictionary. Words that are not in the dictionary are left out.
     pub dictionary: Option<Arc<Dictionary>>,
     /// For sorted5, the basic forms of words.
     pub lemmas: Option<Arc<Lemmas>>,
     /// For sorted5, the language whose stemmer is used.
     pub stem: Option<Language>,
-    /// The changes to the bytes before features are taken.
+    /// The changes to the bytes before features are computed.
     pub canonical: Canonical,
 }
 
 /// A method and all of its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodParams {
-    /// The changes to the bytes before features are taken.
+    /// The changes to the bytes before features are computed.
     pub canonical: Canonical,
     /// The parameters of the method.
     pub scheme: Scheme,
@@ -182,28 +182,28 @@ pub enum Scheme {
     Bsw(SlidingWindow),
     /// The parameters of [`Method::BswMin`]: a chunk ends where n divides the fingerprint.
     BswMin {
-        /// Windows or shingles.
+        /// The kind of pieces: windows or shingles.
         grain: Grain,
         /// The n of the paper.
         n: u32,
     },
     /// The parameters of [`Method::Mod`]: fingerprints that n divides are kept.
     Mod {
-        /// Windows or shingles.
+        /// The kind of pieces: windows or shingles.
         grain: Grain,
         /// The n of the paper.
         n: u32,
     },
-    /// The parameters of [`Method::Min`]: the n least fingerprints are kept.
+    /// The parameters of [`Method::Min`]: the n smallest fingerprints are kept.
     Min {
-        /// Windows or shingles.
+        /// The kind of pieces: windows or shingles.
         grain: Grain,
         /// The n of the paper.
         n: u32,
     },
     /// The parameters of [`Method::Sketch`]: there are n hash functions.
     Sketch {
-        /// Windows or shingles.
+        /// The kind of pieces: windows or shingles.
         grain: Grain,
         /// The n of the paper.
         n: u32,
@@ -225,7 +225,7 @@ pub enum Scheme {
 pub struct Supplies {
     /// The anchors.
     pub anchors: Option<Arc<Anchors>>,
-    /// The dictionary of words that count.
+    /// The dictionary. Words that are not in the dictionary are left out.
     pub dictionary: Option<Arc<Dictionary>>,
     /// The basic forms of words.
     pub lemmas: Option<Arc<Lemmas>>,
@@ -239,8 +239,8 @@ const MOST_SLOTS: u32 = 1 << 12;
 /// The maximum n of `Min_n`.
 const MOST_LEAST: u32 = 1 << 20;
 
-/// The least window that Cherkasova et al. try, the one that they choose, and the greatest one
-/// (section 4.1), in bytes.
+/// Windows of Cherkasova et al. in bytes (section 4.1): the smallest that they try, the one that
+/// they choose, and the largest that they try.
 const WINDOWS: (u32, u32, u32) = (5, 20, 100);
 
 /// The n of Cherkasova et al., section 5.
@@ -280,8 +280,8 @@ impl MethodParams {
         }
     }
 
-    /// Creates the parameters of a method from settings. A parameter that is not set gets the
-    /// paper's value.
+    /// Creates the parameters of a method from settings. A parameter that is not set gets the value
+    /// of the paper.
     pub fn new(method: Method, settings: &Settings) -> Result<Self, ParamError> {
         let takes = method.parameters();
         let given = [
@@ -463,7 +463,7 @@ impl MethodParams {
         })
     }
 
-    /// The method.
+    /// Returns the method.
     pub const fn method(&self) -> Method {
         match self.scheme {
             Scheme::Tttd(_) => Method::Tttd,

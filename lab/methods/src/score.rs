@@ -19,14 +19,14 @@ pub struct Scores {
     /// The size of the intersection divided by the size of the union, if the method has this
     /// measure.
     pub resemblance: Result<Judged, Refused>,
-    /// The number of bytes in common chunks, which is a lower bound of the common bytes. `None` if
-    /// the method does not cut files into chunks.
+    /// The number of bytes in common chunks, which is a lower bound of the common bytes. It is
+    /// `None` if the method does not cut files into chunks.
     pub shared_bytes: Option<u64>,
 }
 
 impl Scores {
-    /// Returns the scores by sorted5, whose figure is the share of the first document that is in
-    /// the second.
+    /// Returns the scores by sorted5. Its figure is the share of the first document that is in the
+    /// second document.
     pub fn of_shares(overlap: Overlap) -> Self {
         Self {
             score: overlap.a_in_b(),
@@ -37,7 +37,7 @@ impl Scores {
         }
     }
 
-    /// Returns the scores by a method that only has the resemblance.
+    /// Returns the scores by a method whose only measure is the resemblance.
     fn of_resemblance(method: Method, resemblance: Judged) -> Self {
         let refused = Err(Refused::Containment { method });
         Self {
@@ -75,10 +75,10 @@ impl Scores {
     }
 }
 
-/// Returns the scores of a pair of signatures. The time grows with the lengths of both.
+/// Returns the scores of a pair of signatures. The time grows with the lengths of the signatures.
 ///
-/// The signatures must be of this method and these parameters. If they are not, they cannot be
-/// compared, and every score is "too small to judge". (Signatures are stored by their params ids,
+/// The signatures must be of this method and have these parameters. Otherwise they cannot be
+/// compared, and every score is [`Judged::TooSmall`]. (Signatures are stored by their params ids,
 /// so only a mistake of a caller can cause this.)
 pub fn score(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Scores {
     let method = params.method();

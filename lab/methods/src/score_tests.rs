@@ -46,7 +46,7 @@ mod by_the_paper {
             .collect()
     }
 
-    /// Returns the share of the n least values of both sets together that are in both.
+    /// Returns which share of the n smallest values of the union is in both sets.
     pub(crate) fn min_n(a: &[u64], b: &[u64], n: usize) -> Judged {
         let (a, b): (BTreeSet<_>, BTreeSet<_>) = (a.iter().collect(), b.iter().collect());
         let least: Vec<_> = a.union(&b).take(n).collect();
@@ -98,7 +98,8 @@ proptest! {
         prop_assert_eq!(scores(Method::Sketch).score, by_the_paper::sketch_n(&a, &b, n.into()));
     }
 
-    /// The figure must equal that of Manber 1994, section 3, which this test computes with maps.
+    /// The figure must equal the figure of Manber 1994, section 3. This test computes the latter
+    /// with maps.
     #[test]
     fn sif_counts_every_occurrence(
         a in prop::collection::vec(0u64..60, 0..80),
@@ -115,8 +116,8 @@ proptest! {
         prop_assert_eq!(scores.b_in_a, Ok(by_the_paper::ratio(common, other.len())));
     }
 
-    /// The figure must equal that of Forman et al. 2005, section 2.3, which this test computes with
-    /// maps.
+    /// The figure must equal the figure of Forman et al. 2005, section 2.3. This test computes the
+    /// latter with maps.
     #[test]
     fn chunks_count_as_often_as_both_have_them(
         a in prop::collection::vec((0u64..20, 1u64..9), 0..40),
@@ -161,7 +162,7 @@ proptest! {
             let above = scores.score.value().is_some_and(|s| s > 0.0);
             prop_assert!(common || !above, "{}", params);
             // With `Min_n` and `shingle`, a key that both signatures have may not be among the n
-            // least of both together.
+            // smallest keys of their union.
             let is_least = matches!(params.method(), Method::Min | Method::Shingle);
             prop_assert!(above || !common || is_least, "{}", params);
         }
@@ -222,8 +223,8 @@ fn table_1() {
         assert_eq!(scores.a_in_b, Err(Refused::Containment { method }));
         assert_eq!(scores.b_in_a, Err(Refused::Containment { method }));
     }
-    // This is why containment is refused: all of B is in A, but only a quarter of B's sample is in
-    // A's sample.
+    // All of B is in A, but only a quarter of B's sample is in A's sample. Therefore the method
+    // refuses containment.
     let params = params(Method::Min, 100);
     let (of_a, of_b) = (sign(&params, &a).keys(), sign(&params, b).keys());
     let common = of_b.iter().filter(|f| of_a.contains(f)).count();
@@ -253,7 +254,8 @@ fn sizes_are_fixed_or_grow_with_the_file() {
     }
 }
 
-/// Checks the mean and the deviation of many estimates of one resemblance and one containment.
+/// Checks the mean and the deviation of many estimates of the same resemblance and the same
+/// containment.
 #[test]
 fn estimates_are_unbiased_within_their_variance() {
     const RUNS: u64 = 400;
@@ -313,8 +315,8 @@ fn estimates_are_unbiased_within_their_variance() {
     }
 }
 
-/// Checks the estimates with windows of texts, whose Rabin fingerprints are not random numbers.
-/// Many texts are needed, because the mean of a few estimates proves nothing.
+/// Checks the estimates with windows of texts. The Rabin fingerprints of such windows are not
+/// random numbers. Many texts are needed, because the mean of a few estimates proves nothing.
 #[test]
 fn estimates_of_texts_are_unbiased() {
     for method in [Method::Mod, Method::Min, Method::Sketch, Method::BswMin] {

@@ -1,8 +1,8 @@
 //! Makes signatures of features. A signature is the features that a method keeps.
 //!
 //! A [`Selector`] receives features from a [`FeatureExtractor`] or from another program
-//! ([`crate::lines`]). It stores no more of them than the method needs. So its memory grows with
-//! the signature and never with the content.
+//! ([`crate::lines`]). It stores no more features than the method needs. So its memory grows with
+//! the size of the signature, not of the content.
 
 use crate::bsw_n::Minima;
 use crate::feature::{Feature, Features};
@@ -20,7 +20,7 @@ use crate::tally::Tally;
 
 impl MethodSignature {
     /// Returns the keys of the signature for an inverted index. If the figure of a pair is above 0,
-    /// the two signatures have a key in common. (The key for the least value of a hash function
+    /// the two signatures have a key in common. (The key for the smallest value of a hash function
     /// contains the number of the function.)
     pub fn keys(&self) -> Vec<u64> {
         match &self.0 {
@@ -110,7 +110,8 @@ impl Selector {
             Scheme::SuperShingle(params) => Selection::Super {
                 n: Divisor::new(match params.shingles.sample {
                     Sample::Mod(m) => m,
-                    // This does not happen: no settings combine super shingles with these samples.
+                    // This case does not occur, because no settings combine super shingles with
+                    // these samples.
                     Sample::Min(_) | Sample::Sizes(_) => 1,
                 }),
                 length: params.length as u8,
@@ -137,8 +138,8 @@ impl Selector {
             Selection::Sized(sized) => sized.push(value),
             Selection::Sketch(slots) => slots.push(value),
             Selection::BswMin { minima, kept } => {
-                // The first of these equal features may end a chunk that began before them. All
-                // others have the same effect as the second.
+                // The first of these equal features may end a chunk that began earlier. Each
+                // feature after the second has the same effect as the second, so two are enough.
                 for _ in 0..count.min(2) {
                     if let Some(least) = minima.push(value) {
                         kept.add(least, 1);
@@ -218,7 +219,7 @@ impl Signer {
             .update(bytes, &mut |feature| selector.push(feature));
     }
 
-    /// Takes `count` zero bytes: see [`FeatureExtractor::zeros`].
+    /// Adds `count` zero bytes: see [`FeatureExtractor::zeros`].
     pub fn zeros(&mut self, count: u64) {
         let selector = &mut self.selector;
         self.extractor
@@ -233,7 +234,7 @@ impl Signer {
     }
 }
 
-/// The signature of bytes in memory.
+/// Computes the signature of bytes in memory.
 ///
 /// ```
 /// use resemble_methods::{Judged, Method, MethodParams, score, sign};
@@ -250,7 +251,7 @@ pub fn sign(params: &MethodParams, bytes: &[u8]) -> MethodSignature {
     signer.finish()
 }
 
-/// The signature of these features.
+/// Returns the signature of these features.
 pub fn select(params: &MethodParams, features: &Features) -> MethodSignature {
     let mut selector = Selector::new(params);
     for &feature in &features.0 {

@@ -6,33 +6,34 @@
 //! applied ([`crate::rabin40`]). A sketch keeps some of these values:
 //!
 //! * **`MOD_m`** ([`Sample::Mod`]) keeps the values that m divides (25 in the paper). The
-//!   resemblance is the share of both samples together that is common. The containment is the share
-//!   of A's sample that is common.
-//! * **`MIN_s`** ([`Sample::Min`]) keeps the s least values. The resemblance is the share of the s
-//!   least values of both samples together that is in both. The containment is **refused**.
+//!   resemblance is the number of common values divided by the number of all values in the samples.
+//!   The containment is the share of A's sample that is common.
+//! * **`MIN_s`** ([`Sample::Min`]) keeps the s smallest values. For the resemblance, the s smallest
+//!   values of the union of both samples are taken. The resemblance is the share of them that is in
+//!   both samples. The containment is **refused**.
 //! * **`V_i`** ([`Sample::Sizes`]) keeps the values that 2^i divides, where i depends on the length
 //!   of the document. The measures are those of `MOD`, at the modulus of the longer document.
 //!
 //! **Choices.**
 //!
-//! 1. *`V_i`, as the paper prints it, does not keep 50 to 100 values.* "For documents that have
-//!    size between 100·2^i and 100·2^(i+1) we store `MOD_{2^i}`; the expected size is always
-//!    between 50 and 100": but 100·2^i / 2^i is 100. This module follows the formula, because it
-//!    defines the classes, and because larger samples make smaller errors: 100 to 200 values are
-//!    kept. `Sizes(50)` is the other reading. Documents shorter than the first class keep all
-//!    shingles.
-//! 2. *The size is counted in shingles, including repeated ones.* So it is known without
-//!    remembering shingles, memory is bounded by the sample, and a class depends only on the
-//!    document.
-//! 3. *Two lengths.* `V_{i+1}` consists of the values in `V_i` that 2^(i+1) divides. So the sample
-//!    of the shorter document is filtered by the modulus of the longer one. The result is exactly
-//!    the sample that this modulus would have kept.
+//! 1. *`V_i`, as the paper prints it, does not keep 50 to 100 values.* The paper says: "For
+//!    documents that have size between 100·2^i and 100·2^(i+1) we store `MOD_{2^i}`; the expected
+//!    size is always between 50 and 100". But 100·2^i / 2^i is 100. This module follows the
+//!    formula, so it keeps 100 to 200 values. The formula defines the classes, and larger samples
+//!    make smaller errors. `Sizes(50)` keeps 50 to 100 values. Documents shorter than the first
+//!    class keep all shingles.
+//! 2. *The size is counted in shingles, including repeated ones.* So the size is known without
+//!    storing shingles, memory is bounded by the sample, and a class depends only on the document.
+//! 3. *Documents of different lengths.* `V_{i+1}` consists of the values in `V_i` that 2^(i+1)
+//!    divides. So the sample of the shorter document is filtered by the modulus of the longer one.
+//!    The result is exactly the sample that this modulus would have kept.
 //! 4. *Intervals.* The permutation is random, so whether a common shingle is in a sample does not
 //!    depend on its place. So a ratio of sampled counts is a binomial share, for which Wilson's
 //!    interval is valid ([`resemble_core::similarity::wilson`]).
 //! 5. *Ignored shingles* ("we ignore all very common shingles") are left out of both documents, not
-//!    only of the common part. They "have no effect on the overall resemblance", but they would
-//!    affect a denominator. A `MIN_s` that has lost c of them is a `MIN_{s-c}`.
+//!    only of the common part. According to the paper, ignoring them has "no effect on the overall
+//!    resemblance", but they would affect a denominator. A `MIN_s` from which c shingles were left
+//!    out is a `MIN_{s-c}`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -50,7 +51,8 @@ pub const WORDS: u32 = 10;
 /// The paper's m: the modulus of `MOD_m`.
 pub const MODULUS: u32 = 25;
 
-/// A secret that determines the permutation. Its text is never printed, only [`Seed::id`] is.
+/// A secret that determines the permutation. The text of the secret is never printed. Only
+/// [`Seed::id`] is printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Seed {
     text: String,
@@ -85,7 +87,7 @@ impl Seed {
         &self.id
     }
 
-    /// The secret, for processes that must make the same values.
+    /// Returns the secret, for processes that must make the same values.
     pub fn reveal(&self) -> &str {
         &self.text
     }
@@ -111,7 +113,7 @@ impl fmt::Debug for Seed {
 pub enum Sample {
     /// Keeps the values that this number divides.
     Mod(u32),
-    /// Keeps this number of values, the least ones.
+    /// Keeps this number of values. They are the smallest values.
     Min(u32),
     /// Keeps the values that 2^i divides if a document has k · 2^i to k · 2^(i+1) shingles, where k
     /// is this number.
@@ -140,7 +142,7 @@ impl Default for ShingleParams {
 }
 
 impl ShingleParams {
-    /// The permutation of the values.
+    /// Returns the permutation of the values.
     pub fn permutation(&self) -> Permutation {
         self.seed
             .as_ref()
@@ -148,8 +150,8 @@ impl ShingleParams {
     }
 }
 
-/// Computes the shingles of a text that is passed in pieces of any size. They are in order, and
-/// repeated ones are included.
+/// Computes the shingles of a text that is passed in pieces of any size. The shingles are in the
+/// order of the text, and repeated shingles are included.
 #[derive(Clone, Debug)]
 pub struct Shingling {
     words: WordHashes,
@@ -228,8 +230,8 @@ impl AllWords {
 /// Returns the words of these shingles in a text, in lower case with blanks between them. Shingles
 /// that the text does not have are left out.
 ///
-/// It is used to show the most frequent shingles to people. [`resemble_core::words`] cuts a very
-/// long word into pieces; here such a word is shown once and whole.
+/// This function is used to show the most frequent shingles to people. [`resemble_core::words`]
+/// cuts a very long word into pieces. Here, such a word is shown once, in one piece.
 pub fn wording(params: &ShingleParams, bytes: &[u8], wanted: &[u64]) -> Vec<(u64, String)> {
     let text = resemble_core::words::canonical(bytes);
     let mut words: Vec<&[u8]> = Vec::new();
@@ -275,7 +277,7 @@ pub(crate) struct Sized {
 }
 
 impl Sized {
-    /// The number of entries that may always be stored.
+    /// The number of entries up to which no entries are removed.
     const ROOM: usize = 1 << 12;
 
     pub(crate) const fn new(least: u32) -> Self {
@@ -328,11 +330,11 @@ pub(crate) const fn divides(level: u8, value: u64) -> bool {
 /// An estimated share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The share; it is too small to judge if nothing was sampled.
+    /// The share. It is [`Judged::TooSmall`] if nothing was sampled.
     pub value: Judged,
-    /// The lower end of the interval. In 19 cases of 20 the interval contains the true share.
+    /// The lower end of an interval. In 19 of 20 cases, the interval contains the true share.
     pub low: f64,
-    /// The upper end of that interval.
+    /// The upper end of the interval.
     pub high: f64,
     /// The number of shingles in the denominator of the share.
     pub samples: u64,
@@ -354,20 +356,22 @@ impl Estimate {
 /// The estimates that two sketches give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimates {
-    /// The resemblance: the share of the shingles of both documents together that is common.
+    /// The resemblance: the number of common shingles divided by the number of all shingles of the
+    /// documents.
     pub resemblance: Estimate,
-    /// The share of `a` that is in `b`; `None` for `MIN_s`.
+    /// The share of `a` that is in `b`. It is `None` for `MIN_s`.
     pub a_in_b: Option<Estimate>,
-    /// The share of `b` that is in `a`; `None` for `MIN_s`.
+    /// The share of `b` that is in `a`. It is `None` for `MIN_s`.
     pub b_in_a: Option<Estimate>,
-    /// The number of sampled shingles that both documents have. `V_i`: at the modulus of the longer
-    /// document. `MIN_s`: among the *s* least values of both sketches together.
+    /// The number of sampled shingles that both documents have. With `V_i`, they are counted at the
+    /// modulus of the longer document. With `MIN_s`, they are counted among the *s* smallest values
+    /// of the union of both sketches.
     pub common: u64,
 }
 
 /// Returns the estimates from two sketches with these parameters. Returns `None` if the signatures
-/// are no such sketches. `ignored` are shingles in ascending order that are left out of both
-/// sketches.
+/// are not such sketches. The shingles in `ignored` are left out of both sketches. They must be in
+/// ascending order.
 pub fn estimates(
     sample: Sample,
     a: &MethodSignature,
@@ -394,7 +398,7 @@ pub fn estimates(
     Some(of_overlap(overlap))
 }
 
-/// The estimates from counts, for callers that have counted in another way.
+/// Returns the estimates from counts, for callers that have counted in another way.
 pub fn of_overlap(overlap: Overlap) -> Estimates {
     let Overlap { common, a, b } = overlap;
     Estimates {
@@ -405,8 +409,8 @@ pub fn of_overlap(overlap: Overlap) -> Estimates {
     }
 }
 
-/// Goes through the `most` least values of both lists together. Returns the number of these values
-/// that are in both lists, and their number.
+/// Goes through the `most` smallest values of the union of the lists. Returns the number of these
+/// values that are in both lists, and the number of all these values.
 fn least_of_both(a: &[u64], b: &[u64], most: usize) -> (u64, u64) {
     let (mut i, mut j, mut common, mut union) = (0, 0, 0, 0);
     while union < most as u64 && (i < a.len() || j < b.len()) {

@@ -35,7 +35,7 @@ fn the_rose_has_three_shingles() {
     let all = shingles(&params, b"a rose is a rose is a rose");
     assert_eq!(all.len(), 5);
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 3);
-    // Markup and case make no difference.
+    // Markup and upper case make no difference.
     let html = b"<html><b>A</b> Rose<br>is a <i>ROSE</i> is a&nbsp;rose</html>";
     assert_eq!(shingles(&params, html), all);
 }
@@ -73,7 +73,7 @@ fn sets() -> impl Strategy<Value = (BTreeSet<u64>, BTreeSet<u64>)> {
     let one = || prop::collection::btree_set(0u64..300, 0..150);
     prop_oneof![
         (one(), one()),
-        // Here one set is a part of the other.
+        // Here, one set is a part of the other set.
         (one(), 0usize..60).prop_map(|(all, few)| {
             let part = all.iter().copied().take(few).collect();
             (all, part)
@@ -125,8 +125,8 @@ proptest! {
         prop_assert_eq!(scores.a_in_b, Err(Refused::OfLeast { method: Method::Shingle }));
     }
 
-    /// The size of a document determines the class i of `V_i`, and 2^i divides the kept values. Two
-    /// documents are compared as if both sketches had the modulus of the longer document.
+    /// The size of a document determines the class i of `V_i`, and 2^i divides the kept values.
+    /// Documents are compared as if both sketches had the modulus of the longer document.
     #[test]
     fn sizes_are_compared_at_the_longer_ones_modulus((a, b) in sets(), least in 1u32..40) {
         let params = params(Settings { sizes: Some(least), ..Settings::default() });
@@ -165,8 +165,8 @@ proptest! {
             estimates(Sample::Mod(3), &signed(&a), &signed(&b), &ignored),
             estimates(Sample::Mod(3), &signed(&without(&a)), &signed(&without(&b)), &[])
         );
-        // If one of two `MIN_s` has lost c shingles, they are compared as `MIN_{s-c}` of the
-        // remaining shingles.
+        // If c shingles are left out of one of two `MIN_s`, the sketches are compared as
+        // `MIN_{s-c}` of the remaining shingles.
         let params_min = params(Settings { n: Some(s), ..Settings::default() });
         let (fa, fb) = (of_set(&params_min, &a), of_set(&params_min, &b));
         let lost = |signed: &MethodSignature| {
@@ -206,7 +206,7 @@ fn seeded(text: &str, settings: Settings) -> MethodParams {
 }
 
 /// The estimates for a pair with known measures must be unbiased over 600 permutations. The
-/// interval must contain the true value in 19 cases of 20.
+/// interval should contain the true value in 19 of 20 cases. The test requires 93 %.
 #[test]
 #[allow(clippy::many_single_char_names)] // the paper's
 fn estimates_are_unbiased_and_intervals_hold() {
@@ -320,8 +320,8 @@ fn containment_is_told_by_a_modulus_alone() {
     assert_eq!(refused, Err(Refused::OfSuper { method }));
 }
 
-/// If two texts have a super shingle in common, the score is the resemblance of their sketches. If
-/// not, it is 0. A part of a text is not detected.
+/// If two texts have a super shingle in common, the score is the resemblance of their sketches.
+/// Otherwise the score is 0. A part of a text is not detected.
 #[test]
 fn super_shingles_see_edits_and_no_parts() {
     let params = MethodParams::paper(Method::SuperShingle);

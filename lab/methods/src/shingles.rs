@@ -1,18 +1,18 @@
-//! Fingerprints of runs of w words.
+//! Computes fingerprints of runs of w words.
 //!
 //! This is the w-shingling of Broder 1997, for which the methods were first defined. Cherkasova et
 //! al. 2009 say in section 2: "contiguous terms, where each term is a word".
 //! [`resemble_core::words`] defines a word. A text of fewer than w words has no shingle.
 //!
-//! The fingerprint is a polynomial in the 64-bit hashes of the words. It is updated with each word
-//! and mixed at the end. So the time for a word does not depend on w.
+//! The fingerprint is a polynomial in the 64-bit hashes of the words. The polynomial is updated
+//! with each word and mixed at the end. So the time for a word does not depend on w.
 
 use resemble_core::words::WordHashes;
 
 /// The odd multiplier of the polynomial.
 const MULTIPLIER: u64 = 0xd134_2543_de82_ef95;
 
-/// The shingles of a text that comes in pieces of any size.
+/// Computes the shingles of a text that is passed in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct Shingles {
     words: WordHashes,
@@ -64,7 +64,7 @@ impl Shingles {
     ///
     /// # Panics
     ///
-    /// If `words` is 0.
+    /// Panics if `words` is 0.
     pub fn new(words: usize) -> Self {
         assert!(words > 0, "a shingle has a word");
         Self {
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     /// Returns, for each run of words, the index of the first run with the same words. So equal
-    /// shingles have equal numbers.
+    /// runs have equal numbers.
     fn by_words(text: &str, width: usize) -> Vec<usize> {
         let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
         let runs: Vec<&[&str]> = words.windows(width).collect();

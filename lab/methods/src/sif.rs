@@ -1,37 +1,42 @@
 //! The method sif: keeps fingerprints whose low bits are zero.
 //!
-//! **Paper.** Manber, *Finding similar files in a large file system*, 1994, section 2, the second
-//! method, and section 3.
+//! **Paper.** Manber, *Finding similar files in a large file system*, 1994: the second method of
+//! section 2, and section 3.
 //!
-//! **Fingerprints.** Each window t1 … t50 of 50 bytes has F = (t1 p^49 + t2 p^48 + … + t50) mod M,
-//! by Horner's rule. It is updated with a table of 256 entries. M is 2^30 (2^31 and 2^32 "if the
-//! number of files is very large"). Fingerprints whose k = 8 low bits are zero are kept, without
-//! these bits: 22 bits. "Once a fingerprint is identified, the text is shifted to the end of it":
-//! kept windows never overlap, so 70 underlines give at most one fingerprint. (The paper prints the
-//! step as p F1 + t51 - t1 p^49; but after the multiplication t1 p^50 must leave.)
+//! **Fingerprints.** The fingerprint of a window t1 … t50 of 50 bytes is
+//! `(t1 p^49 + t2 p^48 + … + t50) mod M`, called F and computed by Horner's rule. It is updated
+//! with a table of 256 entries. M is 2^30 (2^31 and 2^32 "if the number of files is very large").
+//! Fingerprints whose k = 8 low bits are zero are kept. These bits are removed, so 22 bits remain.
+//! "Once a fingerprint is identified, the text is shifted to the end of it". So kept windows never
+//! overlap, and 70 underlines give at most one fingerprint. (The paper prints the step as p F1 +
+//! t51 - t1 p^49. But after the multiplication, t1 p^50 must be subtracted.)
 //!
 //! **p.** The paper asks for a prime. A run of 50 equal bytes c has F = c (p^50 - 1)/(p - 1), which
-//! has as many factors 2 as c and p + 1 together. So with p = 7 (mod 8) 50 blanks (2^5) are always
-//! kept, with p = 3 and 7 also 50 `@` (2^6), and 0x80 (2^7) and NUL with every p. Here p is 5
-//! modulo 8, which has the longest period that is possible modulo 2^30. Windows of only NUL or 0x80
-//! are skipped. Otherwise padding would make all binary files similar.
+//! has as many factors 2 as c and p + 1 together. So a window of blanks (2^5) is always kept if p
+//! is 7 (mod 8). A window of `@` (2^6) is always kept if p is 3 or 7 (mod 8). A window of NUL or of
+//! 0x80 (2^7) is kept with every p. Here, p is 5 modulo 8, which has the longest period that is
+//! possible modulo 2^30. Windows of only NUL or 0x80 are skipped. Otherwise padding would make all
+//! binary files similar.
 //!
 //! **Figure** (section 3). The share of the query file's fingerprints that the other file has
-//! estimates how much of the query is in that file. Occurrences are counted, so the figure is above
-//! 1 if the other file has pieces of the query twice; the paper found 160 %. It is not symmetric.
+//! estimates how much of the query is in that file. Occurrences are counted, so the figure can be
+//! above 1 if the other file has pieces of the query twice. The paper found 160 %. The figure is
+//! not symmetric.
 //!
 //! **Cost.** Each byte takes a multiplication and a look-up in a table. There is one fingerprint in
 //! 305 bytes (256 + 49), which makes 3 or 4 in a KiB.
 //!
-//! **Sees** pieces in whole files, in any order. **Blind** below some 5 KB (section 6: five to ten
-//! common fingerprints are evidence). With a few thousand files 22 bits begin to collide by chance:
-//! two unrelated files of n fingerprints each have n²/2^22 in common. Headers that many files share
-//! (`PostScript`) count like anything else, unless they are removed: [`crate::formatting`].
+//! **Sees** pieces in whole files, in any order. **Is blind** to common pieces below about 5 KB
+//! (section 6: five to ten common fingerprints are evidence). With a few thousand files, values of
+//! 22 bits begin to collide by chance. Two unrelated files of n fingerprints each have n²/2^22
+//! fingerprints in common. Headers that many files share (`PostScript`) count like other text,
+//! unless they are removed: see [`crate::formatting`].
 //!
-//! **Density by file size** (section 6, optional: [`SifParams::most`]). Large files only keep
-//! fingerprints with more low bits zero, so that a file never has more than `most` fingerprints. A
-//! pair is compared at the higher level of its two files. That limits the size of a signature, but
-//! **a small file inside a large one may be missed**.
+//! **Density by file size** (section 6, optional: [`SifParams::most`]). For a large file, more low
+//! bits must be zero in a kept fingerprint, so that a file never has more than `most` fingerprints.
+//! This number of additional bits is the *level* of the file. A pair is compared at the higher
+//! level of its two files. This limits the size of a signature, but **a small file inside a large
+//! one may be missed**.
 
 use crate::judged::{Judged, Overlap};
 
@@ -47,8 +52,8 @@ pub struct SifParams {
     pub bits: u32,
     /// The multiplier p.
     pub multiplier: u32,
-    /// The maximum number of distinct fingerprints of a file. `None`, as in the paper: all are
-    /// kept.
+    /// The maximum number of distinct fingerprints of a file. If it is `None`, as in the paper, all
+    /// fingerprints are kept.
     pub most: Option<u32>,
 }
 
@@ -83,13 +88,13 @@ impl SifParams {
 #[derive(Clone, Debug)]
 pub struct SifScanner {
     params: SifParams,
-    /// t · p^w for every byte t. All arithmetic is modulo 2^32, which M divides.
+    /// The product t · p^w for every byte t. All arithmetic is modulo 2^32. M divides 2^32.
     leaving: Box<[u32; 256]>,
     value: u32,
-    /// The bytes of the current window in a ring, whose next place to write is `at`.
+    /// The bytes of the current window, in a ring. The next byte is written at `at`.
     ring: Vec<u8>,
     at: usize,
-    /// The number of bytes in the ring. It is less than a window at the start and after a kept
+    /// The number of bytes in the ring. It is smaller than a window at the start and after a kept
     /// fingerprint.
     filled: usize,
 }
@@ -117,7 +122,8 @@ impl SifScanner {
         (self.value, self.at, self.filled) = (0, 0, 0);
     }
 
-    /// Adds the next bytes. `sink` receives the fingerprints of the windows that end in them.
+    /// Adds the next bytes. `sink` receives the fingerprints of the windows that end in these
+    /// bytes.
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
         let (width, mut at) = (self.ring.len(), 0);
         while at < bytes.len() {
@@ -140,8 +146,8 @@ impl SifScanner {
         }
     }
 
-    /// Takes the bytes after the current window, up to the end of a kept window. `bytes` begins
-    /// with the current window. Returns the number of bytes that were taken.
+    /// Processes the bytes after the current window, up to the end of a kept window. `bytes` begins
+    /// with the current window. Returns the number of bytes that were processed.
     fn within(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) -> usize {
         let width = self.ring.len();
         let zeros = (1u32 << self.params.zeros) - 1;
@@ -163,8 +169,8 @@ impl SifScanner {
         bytes.len() - width
     }
 
-    /// Adds one byte. Returns the fingerprint of the window that ends with it, if the fingerprint
-    /// is kept.
+    /// Adds one byte. Returns the fingerprint of the window that ends with this byte, if the
+    /// fingerprint is kept.
     #[inline]
     fn push(&mut self, byte: u8) -> Option<u64> {
         let gone = std::mem::replace(&mut self.ring[self.at], byte);
@@ -195,13 +201,13 @@ impl SifScanner {
     }
 }
 
-/// Returns whether all bytes of a window are NUL or all are 0x80. The window may be a ring that
-/// begins at any byte.
+/// Returns whether a window has only NULs or only bytes 0x80. The window may be a ring that begins
+/// at any byte.
 fn is_padding(window: &[u8]) -> bool {
     matches!(window[0], 0 | 0x80) && window.iter().all(|&byte| byte == window[0])
 }
 
-/// The low `bits` bits of `value`.
+/// Returns the low `bits` bits of `value`.
 #[inline]
 const fn modulo(value: u32, bits: u32) -> u64 {
     value as u64 & ((1 << bits) - 1)
@@ -217,7 +223,7 @@ pub fn checksum(bytes: &[u8], bits: u32) -> u64 {
     modulo(value, bits)
 }
 
-/// Returns the least number of low bits that must be zero so that at most `most` of these
+/// Returns the smallest number of low bits that must be zero so that at most `most` of these
 /// fingerprints are left.
 pub(crate) fn level(fingerprints: &[(u64, u64)], most: u64) -> u8 {
     (0..32)
@@ -245,9 +251,9 @@ pub(crate) fn total(counts: impl Iterator<Item = u64>) -> u64 {
 /// The fingerprints that two files have in common, as counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Common {
-    /// The overlap, in which each fingerprint counts once.
+    /// The overlap. Each distinct fingerprint counts once.
     pub distinct: Overlap,
-    /// The number of fingerprints of the query file, with repeated ones.
+    /// The number of fingerprints of the query file, including repeated fingerprints.
     pub of_query: u64,
     /// The number of times that fingerprints of the query occur in the other file. It is the number
     /// of lines that the paper's `agrep` prints.
@@ -255,8 +261,8 @@ pub struct Common {
 }
 
 impl Common {
-    /// Compares the query with another file. Each is given by its level and by its distinct
-    /// fingerprints in ascending order, with the number of times that each occurs.
+    /// Compares the query with another file. A file is given by its level and its distinct
+    /// fingerprints in ascending order. Each fingerprint has the number of times that it occurs.
     pub(crate) fn of(query: (u8, &[(u64, u64)]), other: (u8, &[(u64, u64)])) -> Self {
         let level = query.0.max(other.0);
         let mut common = Self::default();
@@ -280,7 +286,7 @@ impl Common {
         common
     }
 
-    /// The paper's percentage as a fraction.
+    /// Returns the paper's percentage as a fraction.
     pub fn figure(self) -> Judged {
         Judged::ratio(self.found, self.of_query)
     }

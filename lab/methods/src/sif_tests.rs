@@ -5,7 +5,7 @@ use crate::testing::{contents, noise, prose};
 use crate::{Method, MethodParams, Settings};
 use crate::{score, sign};
 
-/// The F of one window as the paper prints it, in integers that do not overflow.
+/// Computes the F of one window as the paper prints it, in integers that do not overflow.
 fn by_powers(window: &[u8], params: &SifParams) -> u64 {
     let modulus = 1u128 << params.bits;
     let power = |exponent: usize| {
@@ -46,7 +46,7 @@ fn scanned(bytes: &[u8], params: &SifParams, size: usize) -> Vec<u64> {
     all
 }
 
-/// Primes that are 1, 3, 5 and 7 modulo 8, and one that is 255 modulo 256.
+/// A prime that is 1 modulo 8. The next primes are 3, 5 and 7 modulo 8, and 255 modulo 256.
 const P_1: u32 = 917_097_817;
 const P_3: u32 = 917_097_931;
 const P_5: u32 = SifParams::MULTIPLIER;
@@ -119,7 +119,7 @@ fn nul_and_0x80_would_be_kept_with_every_p_and_are_passed_over() {
             assert_eq!(selected, [0, 0x80]);
         }
     }
-    // A window that has only one other byte is not padding.
+    // A window in which a single byte differs is not padding.
     let mut almost = vec![0; 49];
     almost.push(1);
     let params = SifParams {
@@ -136,7 +136,7 @@ fn seventy_underlines_give_one_fingerprint_at_most() {
         [49, 50, 70, 99, 100, 1000].map(underlines),
         [0, 1, 1, 1, 2, 20]
     );
-    // All of the 21 windows have the required zeros, and still only one fingerprint is kept.
+    // All of the 21 windows have the required zeros, but only one fingerprint is kept.
     assert_eq!(by_powers(&[b'_'; 50], &with(P_255_OF_256)) % 256, 0);
 }
 

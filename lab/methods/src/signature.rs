@@ -14,12 +14,12 @@ pub struct MethodSignature(pub(crate) Form);
 pub(crate) enum Form {
     /// Distinct fingerprints, ascending: `Mod_n`, `Min_n`, `BSW_n`.
     Set(Vec<u64>),
-    /// The least value of each hash function: `Sketch_n`. It is empty if the content has no
-    /// features.
+    /// The smallest value of each hash function: `Sketch_n`. The list is empty if the content has
+    /// no features.
     Slots(Vec<u64>),
     /// Distinct fingerprints in ascending order, with the number of times that each occurs: sif.
-    /// `level` low bits of all of them are zero. For sorted5 the level is 0, and a count is the
-    /// number of chunks with this hash.
+    /// The lowest `level` bits of every fingerprint are zero. For sorted5, the level is 0, and a
+    /// count is the number of chunks with this hash.
     Counted {
         level: u8,
         fingerprints: Vec<(u64, u64)>,
@@ -27,16 +27,16 @@ pub(crate) enum Form {
     /// Distinct chunks (name, bytes) in ascending order, with the number of times that each occurs:
     /// TTTD, BSW.
     Chunks(Vec<((u64, u64), u64)>),
-    /// Distinct shingles in ascending order, all of which 2^`level` divides: `V_i`.
+    /// Distinct shingles in ascending order: `V_i`. 2^`level` divides each of them.
     Sized { level: u8, values: Vec<u64> },
-    /// Distinct shingles of a sketch in ascending order, and the number of them that make a super
-    /// shingle.
+    /// Distinct shingles of a sketch in ascending order, and the number of shingles that make a
+    /// super shingle.
     Super { length: u8, shingles: Vec<u64> },
 }
 
 impl MethodSignature {
-    /// Returns the number of distinct fingerprints, shingles or chunks, of super shingles, or of
-    /// the values of hash functions.
+    /// Returns the number of entries: of distinct fingerprints, shingles, super shingles or chunks,
+    /// or of the values of hash functions.
     pub fn len(&self) -> usize {
         match &self.0 {
             Form::Set(values) | Form::Slots(values) | Form::Sized { values, .. } => values.len(),
@@ -53,8 +53,8 @@ impl MethodSignature {
         self.len() == 0
     }
 
-    /// Returns the number of fingerprints or chunks with repeats, by which figures of sif and
-    /// sorted5 are divided. If the method does not count repeats, this is [`Self::len`].
+    /// Returns the number of fingerprints or chunks, including repeats. Figures of sif and sorted5
+    /// are divided by this number. If the method does not count repeats, it is [`Self::len`].
     pub fn occurrences(&self) -> u64 {
         match &self.0 {
             Form::Set(_) | Form::Slots(_) | Form::Sized { .. } | Form::Super { .. } => {
@@ -67,9 +67,9 @@ impl MethodSignature {
         }
     }
 
-    /// Returns all entries, for people and other programs. Fingerprints and chunks are ascending;
-    /// those of `Sketch_n` are in the order of its functions. A [`Feature`] has the length of a
-    /// chunk, and its number of occurrences if the method counts these.
+    /// Returns all entries, for people and other programs. The entries are in ascending order.
+    /// Those of `Sketch_n` are in the order of its functions. A [`Feature`] has the length of a
+    /// chunk, and the number of its occurrences if the method counts occurrences.
     pub fn entries(&self) -> Vec<Feature> {
         match &self.0 {
             Form::Set(values)

@@ -1,16 +1,17 @@
-//! The method `Sketch_n`: keeps the least value of each of n hash functions.
+//! The method `Sketch_n`: keeps the smallest value of each of n hash functions.
 //!
 //! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Sketch_n`", after Broder, Charikar,
 //! Frieze & Mitzenmacher 1998: "every shingle is fingerprinted with a family of n hash functions;
 //! for each the fingerprint of the shingle with the smallest numerical value is retained".
 //!
-//! **Figure.** "The percentage of agreeing entries". Its expected value is the resemblance, and its
-//! variance is that of n coin tosses.
+//! **Figure.** The figure is "the percentage of agreeing entries". Its expected value is the
+//! resemblance, and its variance is that of n coin tosses.
 //!
 //! **The functions.** The paper applies Bob Jenkins' hash with n seeds to each window, which costs
-//! n times the window. Here a window has only one Rabin fingerprint x. It is mixed and passed to n
-//! functions a·x + b modulo 2^64 with an odd a. They are bijections, so two windows never have the
-//! same value. Each function takes a multiplication and an addition, and n can be any number.
+//! n times the window. Here a window has only one Rabin fingerprint x. x is mixed and passed to n
+//! functions a·x + b modulo 2^64 with an odd a. These functions are bijections, so different
+//! fingerprints never have the same value. Each function takes a multiplication and an addition,
+//! and n can be any number.
 //!
 //! **Cost.** Each byte takes n multiplications, which makes this the slowest of the paper's four
 //! methods (as in its figure 11). The size is n values.
@@ -20,11 +21,11 @@
 use crate::judged::Judged;
 use crate::shingles::mix;
 
-/// The number of features that are hashed together. Each function processes all of them, with its
-/// least value in a register.
+/// The number of features that are hashed together. Each function processes all of these features,
+/// with its smallest value in a register.
 const BLOCK: usize = 256;
 
-/// Collects the least value of each function.
+/// Collects the smallest value of each function.
 #[derive(Clone, Debug)]
 pub struct Slots {
     functions: Vec<(u64, u64)>,
@@ -66,7 +67,8 @@ impl Slots {
     fn hash(&mut self) {
         for (least, &(a, b)) in self.least.iter_mut().zip(&self.functions) {
             let of = |x: u64| x.wrapping_mul(a).wrapping_add(b);
-            // Four values are computed in parallel, so that no comparison waits for another.
+            // Four values are computed in parallel, so that no comparison waits for another
+            // comparison.
             let mut lanes = [*least; 4];
             let (fours, rest) = self.waiting.as_chunks::<4>();
             for four in fours {
@@ -82,8 +84,8 @@ impl Slots {
         self.waiting.clear();
     }
 
-    /// Returns the least value of each function, or nothing if there were no features, and begins
-    /// anew.
+    /// Returns the smallest value of each function, and begins anew. If there were no features, the
+    /// list is empty.
     pub fn take(&mut self) -> Vec<u64> {
         self.hash();
         let slots = if self.any {
@@ -97,8 +99,8 @@ impl Slots {
     }
 }
 
-/// Returns the share of equal entries. If neither file has features, they are too small to judge.
-/// If only one of them has none, the share is 0.
+/// Returns the share of equal entries. If neither file has features, the pair is too small to
+/// judge. If only one file has features, the share is 0.
 pub fn resemblance(a: &[u64], b: &[u64]) -> Judged {
     let agreeing = a.iter().zip(b).filter(|(x, y)| x == y).count();
     Judged::ratio(agreeing as u64, a.len().max(b.len()) as u64)

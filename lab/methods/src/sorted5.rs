@@ -2,38 +2,38 @@
 //!
 //! **Paper.** Kasprzak, Brandejs, Křipač & Šmerk 2008, *Distributed system for discovering similar
 //! documents*, section 2: a document is the set of its chunks. A chunk is five consecutive words,
-//! sorted, so that words which changed places make no difference. The similarity of A to B is the
-//! percentage of chunks of A that B has as well. Section 4.2: a chunk is identified by the upper n
-//! bits of MD5(word₁ · … · word₅).
+//! sorted, so that words that changed places make no difference. The similarity of A to B is the
+//! percentage of A's chunks that B also has. According to section 4.2, a chunk is identified by the
+//! upper n bits of MD5(word₁ · … · word₅).
 //!
-//! **Words** are those of [`resemble_core::words`], in lower case as in the paper's example, sorted
-//! by their bytes. They are hashed with a blank between them. The paper's formula can also be read
-//! without blanks; but then `a bc` and `ab c` would be one chunk, and the estimate no upper bound
-//! (see below). [`crate::vocabulary`] may leave words out or change them. A text of fewer than five
-//! words has no chunk.
+//! **Words** are those of [`resemble_core::words`], in lower case as in the paper's example. The
+//! words of a chunk are sorted by their bytes, and hashed with a blank between them. The paper's
+//! formula can also be read without blanks. But then `a bc` and `ab c` would be one chunk, and the
+//! estimate would not be an upper bound (see below). [`crate::vocabulary`] may leave words out or
+//! change them. A text of fewer than five words has no chunk.
 //!
 //! # Counts
 //!
 //! Let `a_v` be the number of A's distinct chunks whose hash is v. The paper keeps a *set* of
-//! hashes. Then the estimate is not an upper bound, although section 4.2 uses it as one. Say that A
-//! has the chunks x, y, z, B has x and y, and x and y have the same hash. Then 2/3 of A is in B,
-//! but the sets give 1/2.
+//! hashes. With sets, the estimate is not an upper bound, although section 4.2 uses it as one. For
+//! example, A has the chunks x, y and z, B has x and y, and the hashes of x and y are equal. Then
+//! 2/3 of A is in B, but the sets give 1/2.
 //!
-//! Here A's real chunks are counted. A signature has v together with `a_v`. The arrays on disk have
-//! a document in the list of v once for each of its chunks with that hash. Then
+//! Here, A's real chunks are counted. A signature has v together with `a_v`. In the arrays on disk,
+//! the list of v has a document once for each of its chunks with that hash. The figure is:
 //!
 //! ```text
 //! common(A, B) = Σ_v min(a_v, b_v)      similarity of A to B = common / Σ_v a_v
 //! ```
 //!
-//! Chunks that A and B have in common have the same hash in both. So each term is at least the
-//! number of common chunks with hash v: **no estimate is ever below the exact figure**, and none is
-//! above 100 %. The sum is the same in both directions. So the reverse similarity follows from the
-//! sum and from B's total, as in section 2.1. (The paper says this of the exact count, for which it
-//! is trivial.)
+//! A chunk that A and B have in common has the same hash in both. So each term is at least the
+//! number of common chunks with hash v. Therefore **an estimate is never below the exact figure**,
+//! and never above 100 %. The sum is the same in both directions. So the reverse similarity follows
+//! from the sum and from B's total, as in section 2.1. (The paper states this for the exact count,
+//! where it is trivial.)
 //!
-//! Chunks are distinct if 64 bits of the same hash differ. Among 100,000 chunks of a document two
-//! have the same 64 bits with a probability of 10^-10.
+//! Chunks are distinct if the first 64 bits of their hashes differ. The probability that two of
+//! 100,000 distinct chunks of a document have the same 64 bits is 10^-10.
 
 use std::fmt;
 use std::str::FromStr;
@@ -46,8 +46,8 @@ use resemble_core::hash::md5::Md5Digest;
 use resemble_core::hash::md5_many;
 use resemble_core::words::WordTexts;
 
-/// The least and the greatest n. With fewer bits, all documents look alike. With more, the offsets
-/// alone take more than 16 GiB.
+/// The minimum and the maximum of n. With fewer bits, all documents look alike. With more bits, the
+/// offsets alone take more than 16 GiB.
 pub const BITS: (u32, u32) = (8, 32);
 
 /// The parameters of sorted5.
@@ -59,7 +59,7 @@ pub struct Sorted5Params {
     pub bits: u32,
     /// The hash function for chunks.
     pub hash: ChunkHashing,
-    /// The vocabulary: the words that count, and their forms.
+    /// The vocabulary: the words that are used, and their forms.
     pub vocabulary: Vocabulary,
 }
 
@@ -98,8 +98,8 @@ impl fmt::Display for Sorted5Params {
     }
 }
 
-/// The hash functions for chunks: MD5 as in the paper, and others, which section 5 leaves to future
-/// work.
+/// The hash functions for chunks: MD5 as in the paper, and other functions, which section 5 leaves
+/// to future work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ChunkHashing {
     /// The hash of the paper, RFC 1321.
@@ -110,7 +110,7 @@ pub enum ChunkHashing {
     /// FNV-1a, 64 bits. It is mixed at the end, because its upper bits depend little on the last
     /// letters.
     Fnv,
-    /// BLAKE3, which is cryptographically secure. MD5 no longer is.
+    /// BLAKE3, which is cryptographically secure. MD5 is no longer secure.
     Blake3,
 }
 
@@ -124,7 +124,7 @@ pub struct UnknownHash {
 }
 
 impl ChunkHashing {
-    /// All hash functions. That of the paper is first.
+    /// All hash functions. The function of the paper is first.
     pub const ALL: [Self; 4] = [Self::Md5, Self::Xxh3, Self::Fnv, Self::Blake3];
 
     /// Returns the name of the hash function.
@@ -137,7 +137,7 @@ impl ChunkHashing {
         }
     }
 
-    /// The upper 64 bits of one chunk's hash.
+    /// Returns the upper 64 bits of the hash of a chunk.
     fn of(self, chunk: &[u8]) -> u64 {
         match self {
             Self::Md5 => {
@@ -163,7 +163,7 @@ impl ChunkHashing {
     }
 }
 
-/// The upper 64 bits of an MD5: its first bytes.
+/// Returns the upper 64 bits of an MD5, which are its first bytes.
 fn upper(hash: &Md5Digest) -> u64 {
     u64::from_be_bytes(hash.first_chunk().copied().unwrap_or_default())
 }
@@ -188,7 +188,7 @@ impl FromStr for ChunkHashing {
 /// The last words of a text, in the order of the text and in sorted order.
 #[derive(Clone, Debug)]
 struct WordRing {
-    /// The words in the order of the text, in a ring whose next place to write is `at`.
+    /// The words in the order of the text, in a ring. The next word is written at `at`.
     ring: Vec<Vec<u8>>,
     at: usize,
     missing: usize,
@@ -211,8 +211,8 @@ impl WordRing {
         self.sorted.clear();
     }
 
-    /// Swaps the next word with the oldest one, so that the memory of the old word is used again.
-    /// Returns whether there are enough words for a chunk.
+    /// Swaps the next word with the oldest word of the ring, so that the memory of the old word is
+    /// used again. Returns whether there are enough words for a chunk.
     #[inline]
     fn push(&mut self, word: &mut Vec<u8>) -> bool {
         let gone = self.at as u8;
@@ -230,7 +230,7 @@ impl WordRing {
         self.missing == 0
     }
 
-    /// The words of the full chunk, sorted.
+    /// Returns the words of the full chunk, sorted.
     fn words(&self) -> impl Iterator<Item = &[u8]> {
         self.sorted
             .iter()
@@ -238,7 +238,8 @@ impl WordRing {
     }
 }
 
-/// The sorted chunks of a text that comes in pieces of any size, as words.
+/// Finds the sorted chunks of a text that is passed in pieces of any size. A chunk is passed on as
+/// its words.
 #[derive(Debug)]
 struct Sorted {
     words: WordTexts,
@@ -271,7 +272,8 @@ impl Sorted {
         self.run.reset();
     }
 
-    /// Returns the part that cuts a text into words, and a function that must receive these words.
+    /// Returns the splitter that cuts a text into words, and a function that must receive these
+    /// words.
     fn words<'a>(
         &'a mut self,
         sink: &'a mut impl FnMut(&WordRing),
@@ -318,8 +320,8 @@ impl Waiting {
     }
 }
 
-/// Computes the hashes of the chunks of a text that is passed in pieces of any size. They have 64
-/// bits; the paper keeps the upper n of these.
+/// Computes the hashes of the chunks of a text that is passed in pieces of any size. The hashes
+/// have 64 bits. The paper keeps the upper n of these bits.
 #[derive(Debug)]
 pub struct SortedChunker {
     sorted: Sorted,
@@ -338,7 +340,7 @@ impl SortedChunker {
     }
 
     /// Adds the next bytes. `sink` receives the hashes of complete chunks in order, including
-    /// repeated ones. Some of them are only passed by later calls.
+    /// repeated hashes. A hash may be passed only by a later call.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
         let Self {
             sorted,
@@ -367,7 +369,7 @@ fn take(hash: ChunkHashing, waiting: &mut Waiting, run: &WordRing, sink: &mut im
         waiting.bytes.extend_from_slice(word);
         waiting.bytes.push(b' ');
     });
-    // There is a blank between words, but not after the last one.
+    // There is a blank between words, but not after the last word.
     waiting.bytes.pop();
     if hash == ChunkHashing::Md5 {
         waiting.ends.push(waiting.bytes.len());
@@ -381,7 +383,7 @@ fn take(hash: ChunkHashing, waiting: &mut Waiting, run: &WordRing, sink: &mut im
 }
 
 /// Returns the distinct chunks of a text in sorted order, with blanks between their words. They are
-/// for the exact similarity, and for people to read.
+/// used for the exact similarity, and shown to people.
 pub fn chunks(params: &Sorted5Params, text: &[u8]) -> Vec<Box<[u8]>> {
     let (mut sorted, mut all) = (Sorted::new(params), Vec::new());
     let mut sink = |run: &WordRing| {
@@ -395,13 +397,13 @@ pub fn chunks(params: &Sorted5Params, text: &[u8]) -> Vec<Box<[u8]>> {
     all
 }
 
-/// The exact overlap of two texts: section 4.2, "compute the exact similarities only for document
-/// pairs which are preselected by this algorithm".
+/// Computes the exact overlap of two texts. Section 4.2 says: "compute the exact similarities only
+/// for document pairs which are preselected by this algorithm".
 pub fn exact(params: &Sorted5Params, a: &[u8], b: &[u8]) -> Overlap {
     overlap_of_sorted(&chunks(params, a), &chunks(params, b))
 }
 
-/// The overlap of two ascending lists of distinct elements.
+/// Returns the overlap of two ascending lists of distinct elements.
 pub fn overlap_of_sorted<T: Ord>(a: &[T], b: &[T]) -> Overlap {
     let (mut i, mut j, mut common) = (0, 0, 0);
     while let (Some(one), Some(other)) = (a.get(i), b.get(j)) {
@@ -448,7 +450,7 @@ pub fn overlap(a: &[(u64, u64)], b: &[(u64, u64)]) -> Overlap {
     }
 }
 
-/// The number of chunks of a document.
+/// Returns the number of chunks of a document.
 pub fn total(values: &[(u64, u64)]) -> u64 {
     values.iter().map(|&(_, count)| count).sum()
 }

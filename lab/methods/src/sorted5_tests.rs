@@ -103,10 +103,10 @@ fn similarity_is_of_the_first_document_and_the_reverse_follows() {
 }
 
 /// The paper keeps a *set* of A's hashes, which may give less than the exact figure. Counts of A's
-/// real chunks never do.
+/// real chunks never give less.
 #[test]
 fn the_hashed_set_can_be_below_exact() {
-    // Only the upper bits of the hashes count, so the first two chunks of A have the same value.
+    // Only the upper bits of the hashes are used, so the first two chunks of A have the same value.
     let (a, b) = ([0x0100u64, 0x01ff, 0x0200], [0x0100u64, 0x01ff]);
     let exact = overlap_of_sorted(&a, &b)
         .a_in_b()
@@ -198,8 +198,8 @@ proptest! {
         let expected: BTreeSet<Vec<u8>> =
             expected.into_iter().map(|words| words.join(" ").into_bytes()).collect();
         prop_assert_eq!(found, expected);
-        // With every hash function, the text is read in pieces, twice in a row. The signature must
-        // be that of the whole text, and count its distinct chunks.
+        // The text is read in pieces, twice in a row, with every hash function. The signature must
+        // equal that of the whole text, and count its distinct chunks.
         for hash in ChunkHashing::ALL {
             let settings = Settings { words: Some(words), hash: Some(hash), ..Settings::default() };
             let params = MethodParams::new(Method::Sorted5, &settings).expect("right");

@@ -1,19 +1,19 @@
-//! Super shingles: shingles that are made of a sorted sketch.
+//! Super shingles: runs of shingles in a sorted sketch.
 //!
 //! **Paper.** Broder, Glassman, Manasse & Zweig 1997, "Super shingles": "We compute super shingles
 //! by sorting the sketch's shingles and then shingling the shingles. The document's meta-sketch is
 //! then determined by its set of super shingles."
 //!
-//! **Figures.** Two documents with a common super shingle are *near*, and the score is then the
+//! **Figures.** Two documents with a common super shingle are *near*. Their score is then the
 //! resemblance that their sketches estimate ("If we want a higher threshold we can compute their
-//! actual resemblance"). Without a common super shingle it is 0, for any sketches. The paper does
-//! not give the length; see [`DEFAULT_LENGTH`].
+//! actual resemblance"). Without a common super shingle, the score is 0, whatever the sketches are.
+//! The paper does not give the length of a super shingle: see [`DEFAULT_LENGTH`].
 //!
-//! **Refuses containment**: the sorted sketch of the larger document has further shingles between
-//! those of the smaller one, so no sequence of them stays complete.
+//! **Refuses containment.** The sorted sketch of the larger document has further shingles between
+//! those of the smaller document. So no sequence of shingles stays complete.
 //!
-//! **Blind** to short documents: a sketch with fewer shingles than the length has no super shingle.
-//! If a sketch has only a few super shingles, it loses them with the first edits.
+//! **Is blind** to short documents: a sketch with fewer shingles than the length has no super
+//! shingle. If a sketch has only a few super shingles, it loses them with the first edits.
 
 use crate::shingle::{ShingleParams, sketch};
 use crate::shingles::mix;
@@ -21,8 +21,9 @@ use crate::signature::{Form, MethodSignature};
 
 /// The default number of shingles in a super shingle. Let k be this number, r the resemblance of a
 /// pair, and n the number of shingles in the union of both sketches. The pair then has a common
-/// super shingle at about n · r^k places. 4 is the least k with which unrelated files (r below 10
-/// %) hardly ever have one. Pairs of 50 % with sketches of 100 shingles have six.
+/// super shingle at about n · r^k places. 4 is the smallest k with which unrelated files (r below
+/// 10 %) hardly ever have a common super shingle. Pairs of 50 % with sketches of 100 shingles have
+/// six common super shingles.
 pub const DEFAULT_LENGTH: u32 = 4;
 
 /// The parameters of super shingles.
@@ -35,8 +36,9 @@ pub struct SuperParams {
 }
 
 /// Returns the distinct super shingles of an ascending sketch, in ascending order. They have 64
-/// bits, because a single common one decides. A million documents have 20 million super shingles.
-/// With 40 bits, hundreds of pairs of them would be equal by accident.
+/// bits, because a single common super shingle makes two documents near. A million documents have
+/// 20 million super shingles. With 40 bits, hundreds of pairs of super shingles would be equal by
+/// accident.
 pub fn super_shingles(sketch: &[u64], length: usize) -> Vec<u64> {
     let mut all: Vec<u64> = sketch
         .windows(length.max(1))

@@ -1,11 +1,12 @@
-//! Counts features that are passed one by one. Memory only grows with the number of distinct
+//! Counts features that are passed one by one. Memory grows only with the number of distinct
 //! features.
 
 /// Counts how often each key occurs.
 ///
-/// Keys are appended to a list. The list is sorted and added up when it is twice as long as after
-/// the last time. That takes O(n log n) in total. The list never has more than twice the number of
-/// distinct keys (or [`Tally::ROOM`]).
+/// Keys are appended to a list. When the list is twice as long as after the last compaction, it is
+/// compacted. Then it is sorted, and the counts of equal keys are added. That takes O(n log n) in
+/// total. The list never has more entries than twice the number of distinct keys (or than
+/// [`Tally::ROOM`]).
 #[derive(Clone, Debug)]
 pub(crate) struct Tally<K> {
     entries: Vec<(K, u64)>,
@@ -22,7 +23,7 @@ impl<K: Ord + Copy> Default for Tally<K> {
 }
 
 impl<K: Ord + Copy> Tally<K> {
-    /// The least number of stored entries at which entries with equal keys are joined.
+    /// The minimum number of entries at which the list is compacted.
     const ROOM: usize = 1 << 12;
 
     /// Adds `count` to the count of `key`.

@@ -25,13 +25,13 @@ pub(crate) fn prose(words: u64, seed: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Random bytes.
+/// Returns random bytes.
 pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
     (0..len as u64).map(|i| random(seed, i) as u8).collect()
 }
 
-/// Returns the parameters of each paper. Also returns smaller parameters for most methods, with
-/// which every case occurs in short texts.
+/// Returns the parameters of each paper. For most methods, also returns smaller parameters, so that
+/// every case occurs in short texts.
 pub(crate) fn all_params() -> Vec<MethodParams> {
     let mut all: Vec<MethodParams> = Method::ALL.map(MethodParams::paper).into();
     let set = |method, settings: Settings| MethodParams::new(method, &settings).expect("in range");

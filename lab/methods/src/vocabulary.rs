@@ -1,14 +1,14 @@
-//! Selects the words that count and their forms, by dictionaries, lemmas and stems.
+//! Selects words by a dictionary, and replaces them by their lemmas or stems.
 //!
 //! Kasprzak et al. 2008 store a chunk as the numbers of its words in a dictionary of 900,000 words
 //! (section 3.1). Later they only check "whether the word is present in the dictionary or not"
-//! (section 4.2), since words without a number do not count. **A word that is not in the dictionary
-//! is left out**, so the words before and after it become neighbours.
+//! (section 4.2), and ignore words without a number. **A word that is not in the dictionary is left
+//! out**, so the words before and after it become neighbours.
 //!
-//! A hash does not see that an inflected word is a form of another one. In Czech, words that change
-//! places also change their endings (section 5, future work). There are two remedies. One is a
-//! table of basic forms ([`Lemmas`]). The other is a Snowball stemmer ([`Language`]; Porter 2001),
-//! which needs no table but does not exist for Czech.
+//! A hash does not show that an inflected word is a form of another word. In Czech, words that
+//! change places also change their endings (section 5, future work). There are two remedies. The
+//! first is a table of basic forms ([`Lemmas`]). The second is a Snowball stemmer ([`Language`];
+//! Porter 2001), which needs no table but does not exist for Czech.
 //!
 //! A word is first looked up in the dictionary without a change, because a dictionary may list
 //! words in all their forms. Then it is replaced by its lemma, or by its stem if it has no lemma.
@@ -23,10 +23,11 @@ use thiserror::Error;
 
 use resemble_core::words::WordTexts;
 
-/// The words that count, and their forms.
+/// The words that are used, and their forms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vocabulary {
-    /// The dictionary of words that count. Without a dictionary, all words count.
+    /// The dictionary. Words that are not in the dictionary are left out. Without a dictionary, all
+    /// words are used.
     pub dictionary: Option<Arc<Dictionary>>,
     /// The basic forms of words.
     pub lemmas: Option<Arc<Lemmas>>,
@@ -95,7 +96,7 @@ const LANGUAGES: [(&str, Algorithm); 18] = [
 ];
 
 impl Language {
-    /// The names of all languages.
+    /// Returns the names of all languages.
     pub fn names() -> impl Iterator<Item = &'static str> {
         LANGUAGES.into_iter().map(|(name, _)| name)
     }
@@ -138,7 +139,7 @@ impl fmt::Display for Language {
     }
 }
 
-/// The words of a text in order, in lower case.
+/// Returns the words of a text in order, in lower case.
 pub fn words_of(text: &[u8]) -> Vec<Box<[u8]>> {
     let (mut texts, mut all) = (WordTexts::default(), Vec::new());
     let mut sink = |word: &[u8]| all.push(Box::from(word));
@@ -153,7 +154,7 @@ fn id_of(canonical: &[u8]) -> String {
 }
 
 impl Dictionary {
-    /// Reads a dictionary: all words of a file, which usually has one on each line.
+    /// Reads a dictionary: all words of a file. The file usually has one word on each line.
     pub fn parse(text: &[u8]) -> Self {
         let words: HashSet<Box<[u8]>> = words_of(text).into_iter().collect();
         let mut dictionary = Self {
@@ -169,7 +170,7 @@ impl Dictionary {
         self.words.contains(word)
     }
 
-    /// The number of words.
+    /// Returns the number of words.
     pub fn len(&self) -> usize {
         self.words.len()
     }
@@ -204,7 +205,7 @@ impl fmt::Debug for Dictionary {
 
 impl Lemmas {
     /// Reads lines that consist of a word, a tab and its basic form. Empty lines and lines that
-    /// begin with `#` are skipped. If several lines have the same word, the first one counts.
+    /// begin with `#` are skipped. If several lines have the same word, the first line is used.
     pub fn parse(text: &[u8]) -> Result<Self, LemmaError> {
         let mut of = HashMap::new();
         for (line, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {
@@ -259,7 +260,7 @@ impl fmt::Debug for Lemmas {
     }
 }
 
-/// Finds the form in which a word counts.
+/// Finds the form in which a word is used.
 pub(crate) struct Forms {
     vocabulary: Vocabulary,
     stemmer: Option<Stemmer>,
@@ -273,7 +274,7 @@ impl Forms {
         }
     }
 
-    /// Writes the form of a word into `form`. Returns `false` if the word does not count.
+    /// Writes the form of a word into `form`. Returns `false` if the word is left out.
     #[inline]
     pub(crate) fn of(&self, word: &[u8], form: &mut Vec<u8>) -> bool {
         form.clear();

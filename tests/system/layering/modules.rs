@@ -1,9 +1,9 @@
 //! Builds graphs of the imports in a crate. There is a graph for the top modules, and one for the
 //! children of each module. Each graph states which siblings import each other.
 //!
-//! A module imports what it names in a `use`, and any path that begins with `crate::`, `self::` or
-//! `super::`. If a module re-exports a name, the name counts for the module that defines it. Tests
-//! are left out.
+//! A module imports every name in its `use` declarations, and every path that begins with
+//! `crate::`, `self::` or `super::`. If a module re-exports a name, the name is attributed to the
+//! module that defines it. Tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 /// The names of the modules from the root to a module or an item.
 type Names = Vec<String>;
 
-/// For each module: the siblings that it imports, and the files with these imports.
+/// The siblings that each module imports, and the files with these imports.
 type Graph = BTreeMap<String, BTreeMap<String, BTreeSet<PathBuf>>>;
 
-/// The maximum number of re-exports through which a name is followed.
+/// The maximum number of re-exports that are followed for a name.
 const MAX_IMPORTS: usize = 8;
 
 /// Returns a cycle for each module whose children import each other in a circle. The keys are paths
@@ -26,14 +26,15 @@ pub(super) fn cycles(src: &Path, sources: &[(PathBuf, String)]) -> BTreeMap<Stri
     cycles.collect()
 }
 
-/// Returns a cycle among siblings as text, with the files that have the imports, if there is one.
+/// Returns a cycle among siblings as text, if there is a cycle. The text names the files with the
+/// imports.
 fn cycle(graph: &Graph) -> Option<String> {
     let mut among: BTreeSet<&String> = graph.keys().collect();
     let next = |module: &String, among: &BTreeSet<&String>| {
         let imported = graph[module].keys();
         imported.filter(|other| among.contains(other)).min()
     };
-    // If a module imports none of the modules that are left, it is in no cycle, so it is removed.
+    // A module that imports none of the remaining modules is not in a cycle, so it is removed.
     while let Some(leaf) = among.iter().find(|module| next(module, &among).is_none()) {
         let leaf = *leaf;
         among.remove(leaf);
@@ -157,7 +158,8 @@ fn home(
     Vec::new()
 }
 
-/// Returns the paths in a tree such as `a::{B, c::{D, E}}`, which is at the beginning of a text.
+/// Returns the paths in a tree such as `a::{B, c::{D, E}}`. The tree is at the beginning of the
+/// text.
 fn paths(tree: &str) -> Vec<String> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let end = tree.find(|c| !is_name(c)).unwrap_or(tree.len());
@@ -231,7 +233,7 @@ fn a_cycle_below_a_module_is_found_by_any_path() {
             "a/mod.rs",
             "mod b;\nmod c;\nmod d;\npub(super) use self::c::C;\nuse d::{self, D, e::E};",
         ),
-        // The parent re-exports `C` from a child, so an import of it counts for that child.
+        // The parent re-exports `C` from a child, so an import of `C` is attributed to that child.
         file("a/b.rs", "use super::{C, other};"),
         file("a/c.rs", "fn f(_: crate::a::D) {}"),
         file("a/d/mod.rs", "mod e;\nmod f;\nuse e::X;"),

@@ -99,8 +99,8 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
         assert_eq!(field(&status, "NoNewPrivs:"), "1");
     }
     for status in threads(&checker) {
-        // The checker may have only CAP_SETGID and CAP_SETUID. While it acts for a user, neither is
-        // in effect.
+        // The checker may have only CAP_SETGID and CAP_SETUID. While it acts for a user, no
+        // capability is in effect.
         for set in ["CapPrm:", "CapBnd:"] {
             assert_eq!(
                 u64::from_str_radix(&field(&status, set), 16),
@@ -148,8 +148,8 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
     }
 }
 
-/// However a daemon that root started ends, its view is unmounted. If it ends by a signal that it
-/// handles, its sockets are removed, too.
+/// When a daemon that root started ends, its view is unmounted, however it ends. If a signal that
+/// it handles ends it, its sockets are also removed.
 #[test]
 fn the_view_goes_with_a_daemon_that_root_started() {
     const NAME: &str = "system_mode::fences::the_view_goes_with_a_daemon_that_root_started";
@@ -191,7 +191,7 @@ fn the_view_goes_with_a_daemon_that_root_started() {
     drop(server);
 }
 
-/// If a folder above a root may be written by other users, the root is refused with one sentence.
+/// If other users can write to a folder above a root, the root is refused with one sentence.
 #[test]
 fn a_root_that_others_could_move_is_refused() {
     const NAME: &str = "system_mode::fences::a_root_that_others_could_move_is_refused";

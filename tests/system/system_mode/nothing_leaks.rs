@@ -1,4 +1,5 @@
-//! No answer reveals hidden files: each answer has the same bytes whether these files exist or not.
+//! Tests that no answer reveals hidden files. Each answer must have the same bytes whether these
+//! files exist or not.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -15,7 +16,8 @@ use super::{Answer, ROOT, SHARES, Server, USERS, as_user, ask_here, disks, in_mo
 /// The user who asks the questions.
 const ASKER: super::User = USERS[0];
 
-/// Makes files that [`ASKER`] may see. They have content in common and are in accessible folders.
+/// Makes files that [`ASKER`] may see. The files have content in common and are in accessible
+/// folders.
 fn seen(seed: u64) {
     let shares = Path::new(SHARES);
     for folder in ["open", "open/a", "open/b", "closed"] {
@@ -31,11 +33,12 @@ fn seen(seed: u64) {
     }
 }
 
-/// Extensions of the visible files, used in turn.
+/// The extensions of the visible files. They are used in turn.
 const SEEN_AS: [&str; 3] = ["txt", "docx", "eml"];
 
-/// Makes files that [`ASKER`] may not see: copies and versions of the visible files. Several of
-/// them share a passage, so that it would be boilerplate if they counted.
+/// Makes files that [`ASKER`] may not see: copies and versions of the visible files. Several hidden
+/// files have a passage in common. If the hidden files were counted, the passage would be
+/// boilerplate.
 fn hidden(seed: u64) {
     let shares = Path::new(SHARES);
     let mut random = Random::new(seed);
@@ -49,7 +52,7 @@ fn hidden(seed: u64) {
         let text = match random.below(3) {
             0 => prose((seed << 8) | (number % 3), 5_000),
             1 => edited(&prose((seed << 8) | (number % 3), 5_000), number, 5),
-            // The beginning of some visible files, followed by a text of its own.
+            // The file begins like some visible files. A text of its own follows.
             _ => [&common[..2_000], &prose(number << 40, 3_000)].concat(),
         };
         let ending = ["txt", "txt", "docx", "eml"][random.below(4)];
@@ -112,8 +115,8 @@ fn questions() -> Vec<Value> {
     questions
 }
 
-/// Starts a daemon on a tree with or without hidden files. Returns all its answers to [`ASKER`] and
-/// to root. The times of the files are the same in every tree.
+/// Starts a daemon on a tree with or without hidden files. Returns all answers of the daemon to
+/// [`ASKER`] and to root. The times of the files are the same in every tree.
 fn told(seed: u64, with_hidden: bool) -> [Vec<(Value, Answer)>; 2] {
     let disks = disks();
     seen(seed);

@@ -1,5 +1,5 @@
-//! An answer must show a user exactly those files that the user can open. The test finds out which
-//! these are by opening all files as that user.
+//! Tests that an answer shows a user exactly the files that the user can open. To find these files,
+//! the test opens all files as that user.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,8 @@ fn checks_wanted() -> usize {
     asked_for("RESEMBLE_ORACLE_CHECKS").unwrap_or(8_000)
 }
 
-/// The number of checks, and the errors that they found: files that were shown or hidden wrongly.
+/// The number of checks, and the errors that they found. An error is a file that was shown or
+/// hidden wrongly.
 #[derive(Debug, Default)]
 struct Verdict {
     checks: usize,
@@ -26,8 +27,8 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// Judges an answer about the file `of`: its rows must be the expected files among those that
-    /// the user has `opened`.
+    /// Judges an answer about the file `of`. Its rows must be the expected files among the files
+    /// that the user has `opened`.
     fn judge(&mut self, tree: &Tree, opened: &BTreeSet<PathBuf>, of: &Path, answer: &Answer) {
         self.checks += tree.families.len() - 1;
         if !opened.contains(of) {
@@ -95,8 +96,8 @@ fn at_the_socket_everybody_sees_what_he_can_open_and_nothing_else() {
         of_root.leaks.is_empty() && of_root.hidden.is_empty(),
         "{of_root:?}"
     );
-    // As a control, root's answers are judged by the rights of another user. Many leaks must be
-    // found.
+    // As a control, root's answers are judged by the rights of another user. The judge must find
+    // many leaks.
     let mut canary = Verdict::default();
     judged(&tree, USERS[0], ROOT, &mut canary);
     assert!(
@@ -134,8 +135,8 @@ fn what_was_taken_away_is_gone_at_the_next_answer() {
     };
     let (there, gone) = (vec![other.clone()], Vec::<PathBuf>::new());
     assert_eq!(shown(), there);
-    // A new permission takes effect only when the daemon has processed its event, because until
-    // then another file might be at the path. A removed permission takes effect at once.
+    // A new permission takes effect only when the daemon has processed the event about it. Until
+    // then, another file might be at the path. A removed permission takes effect at once.
     for round in 0..20 {
         mode(&other, 0o600);
         assert_eq!(shown(), gone, "{round}: of the file");
@@ -188,7 +189,7 @@ fn nobody_sees_another_file_in_the_place_of_his_own() {
     let home = shares.join("home");
     fs::create_dir(&home).expect("a folder");
     chown(&home, Some(user.uid), None).expect("chown");
-    // This link puts the secret file into the user's home, as the user could do if the kernel let
+    // This link puts the secret file into the user's home. The user could do this if the kernel let
     // them link files of others.
     fs::hard_link(shares.join("secret.txt"), home.join("mine.txt")).expect("a link");
     let server = Server::start(disks, &["--no-mount"]);
@@ -210,7 +211,7 @@ fn nobody_sees_another_file_in_the_place_of_his_own() {
     drop(server);
 }
 
-/// Returns the targets of a listing of the view.
+/// Returns the targets of the links in a listing of the view.
 fn listed(at: &Path) -> std::io::Result<BTreeSet<PathBuf>> {
     let mut targets = BTreeSet::new();
     for entry in fs::read_dir(at)? {
@@ -307,8 +308,8 @@ fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
     }
     eprintln!("{} checks in the view: {} wrong", checks.get(), wrong.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // As a control, the listings of one user are judged by the rights of another. Differences must
-    // be found.
+    // As a control, the listings of one user are judged by the rights of another user. Differences
+    // must be found.
     let others = tree.opened_by(USERS[0]);
     let canary = judge(USERS[3], &others);
     assert!(
@@ -365,8 +366,8 @@ fn in_the_view_nobody_walks_where_another_did() {
     mode("team", 0o700);
     chown(shares.join("team"), Some(one.uid), None).expect("chown");
     assert_eq!((count(one), count(another)), (Some(1), Some(1)));
-    // `one` walks through the folder `team`, so the kernel has it in its cache. The kernel must
-    // still ask the daemon when `another` comes.
+    // `one` walks through the folder `team`, so the kernel has the folder in its cache. The kernel
+    // must still ask the daemon when `another` opens a file in it.
     let third = Path::new(VIEW).join("team/third.txt/third.txt");
     let read = |user| as_user(user, || fs::read(&third).is_ok());
     for _ in 0..50 {
@@ -379,7 +380,7 @@ fn in_the_view_nobody_walks_where_another_did() {
     drop(server);
 }
 
-/// A member of a mail can be read by the users who may read the mail.
+/// The users who can read a mail can also read a member of the mail.
 #[test]
 fn in_the_view_a_member_is_for_those_who_may_read_what_it_lies_in() {
     const NAME: &str =
@@ -414,7 +415,7 @@ fn in_the_view_a_member_is_for_those_who_may_read_what_it_lies_in() {
     let read = |user: User| as_user(user, || fs::read(member));
     assert_eq!(read(USERS[0]).expect("his own"), text);
     assert!(read(USERS[1]).is_err(), "read by another");
-    // The user may no longer read the mail, and so not its member, either.
+    // The user can no longer read the mail. So the user can no longer read the member, either.
     fs::set_permissions(&mail, fs::Permissions::from_mode(0o000)).expect("chmod");
     assert!(read(USERS[0]).is_err(), "read without a right to it");
     drop(server);

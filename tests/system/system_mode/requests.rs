@@ -1,4 +1,4 @@
-//! Tests who may ask what.
+//! Tests which users may ask which questions.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -105,8 +105,8 @@ fn the_command_asks_the_daemon_of_the_system() {
     drop(server);
 }
 
-/// A named path that the user may not read is an error, as with `--local`. Files that a question
-/// only meets below a named folder are passed over.
+/// A named path that the user is not allowed to read is an error, as with `--local`. Such files
+/// below a named folder are left out without an error.
 #[test]
 fn a_named_path_that_may_not_be_read_is_an_error() {
     const NAME: &str = "system_mode::requests::a_named_path_that_may_not_be_read_is_an_error";
@@ -158,7 +158,7 @@ fn a_named_path_that_may_not_be_read_is_an_error() {
     drop(server);
 }
 
-/// Without the checker nobody but root gets an answer, so the status is degraded and says why.
+/// Without the checker, only root gets an answer. So the status is degraded and states the reason.
 #[test]
 fn the_status_names_a_checker_that_is_gone() {
     const NAME: &str = "system_mode::requests::the_status_names_a_checker_that_is_gone";
@@ -238,7 +238,8 @@ fn what_went_is_told_to_who_can_list_its_folder() {
     let asked = |user| names.map(|name| knows(user, name));
     assert_eq!(asked(USERS[0]), [Some(1), None, None, None, None]);
     assert_eq!(asked(ROOT), [Some(1), Some(1), Some(1), None, None]);
-    // The daemon does not reveal who first had a content, even to root or if every file is visible.
+    // The daemon does not reveal which file first had a content. It does not reveal it even to
+    // root, or if every file is visible.
     let question = json!({"request": "first-seen", "paths": [share.join("kept/told.txt")]});
     for user in [USERS[0], ROOT] {
         let answer = ask(user, &question);
@@ -247,8 +248,9 @@ fn what_went_is_told_to_who_can_list_its_folder() {
     drop(server);
 }
 
-/// A user may mount a FUSE file system over a folder of their own. It can imitate the names, sizes
-/// and times of files that the user cannot read, so nothing in it counts as visible.
+/// A user can mount a FUSE file system over a folder of their own. This file system can imitate the
+/// names, sizes and times of files that the user cannot read. So no file in it is treated as
+/// visible.
 #[test]
 fn what_a_process_serves_is_nobodys() {
     const NAME: &str = "system_mode::requests::what_a_process_serves_is_nobodys";
@@ -274,8 +276,8 @@ fn what_a_process_serves_is_nobodys() {
     drop(server);
 }
 
-/// A user who may not control the daemon of the system gets a daemon of their own from `resemble
-/// setup`.
+/// `resemble setup` makes a daemon of their own for a user who is not allowed to control the daemon
+/// of the system.
 #[test]
 fn setup_starts_a_daemon_of_the_users_own() {
     const NAME: &str = "system_mode::requests::setup_starts_a_daemon_of_the_users_own";

@@ -12,8 +12,8 @@ use super::{
 };
 
 /// The configuration of docs/file-servers.md, with other folders and another port. The kernel does
-/// not give this port to clients. Otherwise a client might get it and connect to itself, and the
-/// server could not listen.
+/// not give this port to clients. Otherwise, a client might get the port and connect to itself, and
+/// the server could not listen.
 const CONFIGURATION: &str = "
 [global]
 server role = standalone server
@@ -40,8 +40,8 @@ wide links = yes
 hide dot files = no
 ";
 
-/// Returns whether Samba is installed. It is large, so the test is skipped without it, unless
-/// `RESEMBLE_REQUIRE_SAMBA` is set.
+/// Returns whether Samba is installed. Samba is large. So the test is skipped if Samba is missing,
+/// unless `RESEMBLE_REQUIRE_SAMBA` is set.
 fn is_here() -> bool {
     let is_there = |path: &str| Path::new(path).exists();
     let here = is_there("/usr/sbin/smbd")

@@ -1,5 +1,5 @@
-//! Each user may hold only a limited number of files open through the view, so that other users can
-//! open some, too.
+//! Tests that each user can hold only a limited number of files open through the view, so that
+//! other users can also open files.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -58,7 +58,8 @@ fn who_opens_until_it_is_refused_takes_no_opens_from_others() {
     }
     fs::write(Path::new(SHARES).join("a.txt"), "a file of all").expect("a file");
     subordinate_ids();
-    // The daemon may have 256 descriptors. The limit of this process is raised again afterwards.
+    // The daemon can have at most 256 descriptors. The limit of this process is raised again
+    // afterwards.
     let limit = getrlimit(Resource::Nofile);
     let soft = |current| Rlimit { current, ..limit };
     setrlimit(Resource::Nofile, soft(Some(256))).expect("a limit");
@@ -163,8 +164,7 @@ fn a_thousand_opens_of_one_member_are_one_in_memory() {
     let [peak, now] = memory(&server);
     let few = 4 * SIZE as u64;
     assert!(peak < before + few, "{before} {peak}");
-    // A large member or listing is in a file that has no name any more, and that only the daemon
-    // has open.
+    // A large member or listing is in a file without a name. Only the daemon has this file open.
     let fds = format!("/proc/{}/fd", server.child.id());
     let fds = fs::read_dir(fds).expect("descriptors");
     let targets = fds.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());

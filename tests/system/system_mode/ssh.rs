@@ -1,5 +1,5 @@
-//! Tests Debian's ssh. Two users of a server ask questions from another machine, and each sees only
-//! the files that they can open.
+//! Tests Debian's ssh. Two users of a server ask questions from another machine. Each user sees
+//! only the files that they can open.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use super::{
 };
 
 /// The configuration of the server. The kernel takes the ports of outgoing connections from a
-/// higher range, so none of them can occupy port 4422.
+/// higher range, so no connection can occupy port 4422.
 const SERVER: &str = "
 Port 4422
 ListenAddress 127.0.0.1
@@ -75,8 +75,8 @@ fn run(program: &str, arguments: &[&str]) -> Ran {
     output.expect("it runs").into()
 }
 
-/// Writes keys, configurations and accounts. The key of the user `one` only allows `resemble
-/// relay`.
+/// Writes keys, configurations and accounts. The key of the user `one` allows only
+/// `resemble relay`.
 fn prepared() {
     fs::create_dir_all("/srv/ssh/keys").expect("folders");
     fs::create_dir_all("/run/sshd").expect("a folder");
@@ -98,8 +98,8 @@ fn prepared() {
     accounts(Path::new("/srv/ssh"));
 }
 
-/// Returns the names of the files in an answer of `find --format tsv`. The first column may be a
-/// path, too, so the last path of each line is taken.
+/// Returns the names of the files in an answer of `find --format tsv`. The first column may also be
+/// a path, so the last path of each line is taken.
 fn found(ran: &Ran) -> Vec<String> {
     let text = ran.text();
     let paths = text.lines().filter_map(|line| {
@@ -141,15 +141,15 @@ fn two_users_of_ssh_see_each_his_own() {
     assert_eq!(found(&of_one), ["all.txt", "one.txt"], "{of_one:?}");
     let of_two = ask("ssh://two", "/srv/mine.txt").success();
     assert_eq!(found(&of_two), ["all.txt", "team.txt", "two.txt"]);
-    // The subject is a file of the server, and the command runs on the server. Clients of a network
-    // file system can ask in this way.
+    // The subject is a file of the server, and the command runs on the server. In this way, clients
+    // of a network file system can ask about files of the server.
     let words = ["two", "resemble find /srv/shares/all.txt --format tsv"];
     let there = run("ssh", &words).success();
     let names = found(&there);
     assert!(names.contains(&"team.txt".to_owned()) && names.contains(&"two.txt".to_owned()));
     assert!(!names.contains(&"one.txt".to_owned()), "{there:?}");
-    // The key of `one` only allows questions. So another command prints only the daemon's greeting,
-    // and the connection stays open until its input ends.
+    // The key of `one` allows only questions. So another command prints only the greeting of the
+    // daemon. The connection stays open until its input ends.
     let mut other = command("ssh", &["one", "cat /etc/passwd"]);
     other.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut other = other.spawn().expect("ssh runs");

@@ -1,5 +1,5 @@
-//! The daemon of system mode may read every file of the machine. Even while names are exchanged, it
-//! must not read files outside of the tree.
+//! Tests that the daemon of system mode does not read files outside of the tree, even while names
+//! are exchanged. The daemon has the right to read every file of the machine.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn nothing_outside_is_opened_for_anybody() {
     let Some(disks) = disks_of(NAME) else {
         return;
     };
-    // The files outside can be read by every user, so their modes protect nothing.
+    // Every user can read the files outside, so their modes do not protect them.
     let swaps = Swaps::new(Path::new(SHARES), Path::new("/srv/outside"));
     let still = Path::new(SHARES).join("still.txt");
     fs::write(&still, prose(0, 3_000)).expect("a file");

@@ -1,4 +1,4 @@
-//! The time of a refusal does not reveal whether a forbidden file exists.
+//! Tests that the time of a refusal does not reveal whether a forbidden file exists.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -13,15 +13,15 @@ use super::{Answer, SHARES, Server, USERS, as_user, ask_here, disks_of, shared_f
 
 /// The number of times that each of the two questions of a round is asked.
 const ASKED: usize = 400;
-/// The maximum difference between the result of a round and one half. One round in 500 exceeds it
-/// by chance, because the standard error is 0.02.
+/// The maximum difference between the result of a round and one half. One round in 500 exceeds the
+/// bound by chance, because the standard error is 0.02.
 const BOUND: f64 = 0.062;
 /// The maximum number of rounds. A failed round is repeated, because other work on the machine may
 /// have disturbed it.
 const ROUNDS: usize = 4;
 
-/// Returns the probability that a random duration in `first` is longer than a random one in
-/// `second`. It is one half if the durations reveal nothing.
+/// Returns the probability that a random duration in `first` is longer than a random duration in
+/// `second`. The probability is one half if the durations reveal nothing.
 fn area_under_curve(first: &[Duration], second: &[Duration]) -> f64 {
     let pairs = first
         .iter()
@@ -39,7 +39,8 @@ fn area_under_curve(first: &[Duration], second: &[Duration]) -> f64 {
 fn told_by_time(one: &Path, other: &Path, check: impl Fn(&Answer)) -> f64 {
     let mut times = [Vec::new(), Vec::new()];
     for number in 0..2 * ASKED {
-        // The order is 0, 1, 1, 0, 0, 1, …, so neither question always follows the other one.
+        // The order is 0, 1, 1, 0, 0, 1, …, so a question does not always follow the other
+        // question.
         let which = (number + number / 2) % 2;
         let file = [one, other][which];
         let question = json!({"request": "find", "subject": {"file": file}});
@@ -59,8 +60,9 @@ fn the_time_of_a_no_does_not_tell_what_there_is() {
     };
     let text = shared_files();
     let shares = Path::new(SHARES);
-    // The user may not enter the folder `closed`. In it, `sole.txt` is like no other file, and
-    // `copy.txt` equals files of several users. `twin.txt` equals a file that the user can open.
+    // The user is not allowed to enter the folder `closed`. In this folder, `sole.txt` resembles no
+    // other file, and `copy.txt` equals files of several users. `twin.txt` equals a file that the
+    // user can open.
     fs::create_dir(shares.join("closed")).expect("a folder");
     fs::write(shares.join("closed/sole.txt"), prose(78, 9_000)).expect("a file");
     fs::write(shares.join("closed/copy.txt"), text).expect("a file");
@@ -90,7 +92,7 @@ fn the_time_of_a_no_does_not_tell_what_there_is() {
             let last = areas.last().expect("a round");
             assert!((last - 0.5).abs() < BOUND, "{there}, {not}: {areas:.3?}");
         }
-        // As a control, a file that the user can read is compared with a missing one. Here the
+        // As a control, a file that the user can read is compared with a missing file. Here, the
         // durations must differ.
         let area = told_by_time(&shares.join("all.txt"), &shares.join("not.txt"), |_| ());
         assert!((area - 0.5).abs() > 2.0 * BOUND, "{area:.3}");

@@ -13,12 +13,12 @@ use rustix::fs::XattrFlags;
 use super::{USERS, as_user, opens};
 use crate::system_mode::User;
 
-/// Owners and groups of the files. Some of them are users of the test, others are not.
+/// The owners and groups of the files. Some owners are users of the test, others are not.
 const OWNERS: [u32; 5] = [0, 4001, 4002, 4003, 4004];
 const GROUPS: [u32; 6] = [0, 5001, 5002, 5004, 6001, 6002];
 
-/// Modes of files and of folders. The usual modes occur several times, so they are drawn more
-/// often.
+/// The modes of files and of folders. The usual modes occur several times in the list, so they are
+/// drawn more often.
 const FILE_MODES: [u32; 10] = [
     0o644, 0o644, 0o644, 0o640, 0o640, 0o600, 0o604, 0o044, 0o000, 0o444,
 ];
@@ -26,7 +26,7 @@ const FOLDER_MODES: [u32; 10] = [
     0o755, 0o755, 0o755, 0o755, 0o750, 0o750, 0o711, 0o700, 0o710, 0o744,
 ];
 
-/// A tree whose files belong to families: all of one family resemble each other.
+/// A tree whose files belong to families. The files of a family resemble each other.
 pub(super) struct Tree {
     /// The family of each path.
     pub(super) families: BTreeMap<PathBuf, usize>,
@@ -59,8 +59,8 @@ pub(super) fn written(text: &[u8], ending: &str) -> Vec<u8> {
     }
 }
 
-/// Sets an access control list. It has entries for a user and for a group, and a mask that may take
-/// away their rights.
+/// Sets an access control list. The list has entries for a user and for a group, and a mask that
+/// may restrict the rights of these entries.
 fn set_acl(path: &Path, random: &mut Random) {
     const NOBODY: u32 = u32::MAX;
     let mode = fs::metadata(path).expect("a file").mode();
@@ -140,7 +140,8 @@ impl Tree {
     }
 
     /// Returns the files that an answer about `of` must show: all files of its family that the user
-    /// has `opened`, except `of` itself. Of several names of a file the least one is shown.
+    /// has `opened`, except `of` itself. If a file has several names, only the first name in sorted
+    /// order is shown.
     pub(super) fn expected(&self, of: &Path, opened: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
         let ino = |path: &Path| fs::metadata(path).expect("root sees it").ino();
         let own = ino(of);

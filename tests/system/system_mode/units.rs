@@ -1,5 +1,6 @@
-//! Tests the units of system mode with a systemd that is booted for the test. It uses the programs
-//! of this machine (`/usr`), but has its own `/etc`, `/var`, processes and network.
+//! Tests the units of system mode with a systemd that is booted for the test in a container. The
+//! container has the programs of this machine (`/usr`), but its own `/etc`, `/var`, processes and
+//! network.
 //!
 //! Only a boot shows whether a unit works. A valid unit may forbid a system call or a capability
 //! that its program needs.
@@ -20,10 +21,10 @@ use super::{USERS, User, VIEW};
 
 /// A preset that keeps the services of this machine disabled in the container.
 const NOTHING: &str = "disable *\n";
-/// System calls that containers may not use by default, but real machines may.
+/// System calls that are allowed on real machines, but not by default in containers.
 const ALLOWED: &str = "landlock_create_ruleset landlock_add_rule landlock_restrict_self";
 
-/// A machine in a container, which is off when this is dropped.
+/// A machine in a container. It is switched off when this value is dropped.
 struct Machine {
     container: Child,
     /// The process id, on this machine, of the container's first process.
@@ -66,7 +67,7 @@ impl Machine {
                 _files: files,
             }),
             Err(status) => {
-                // If the boot fails, the reason is this machine and not the units under test.
+                // If the boot fails, the cause is this machine and not the units under test.
                 let said = fs::read_to_string(files.path("boot.log")).unwrap_or_default();
                 eprintln!(
                     "\n*** SKIPPED, NOT TESTED: no systemd boots here ({status}): {said} ***"
@@ -232,7 +233,7 @@ fn the_units_serve_all_users_of_a_machine() {
     };
     answers();
 
-    // The main process has one capability: it may read every file.
+    // The main process has one capability, which lets it read every file.
     let main = [
         "systemctl",
         "show",
@@ -253,7 +254,7 @@ fn the_units_serve_all_users_of_a_machine() {
         assert!(status.contains(line), "{line}: {status}");
     }
 
-    // However the daemon ends, the view is unmounted, and the next daemon mounts it again.
+    // However the daemon ends, the view is unmounted. The next daemon mounts the view again.
     for kill in [false, true] {
         assert!(machine.has_view());
         if kill {
@@ -269,8 +270,8 @@ fn the_units_serve_all_users_of_a_machine() {
         machine.systemctl(&["start", "resembled-system"]);
         answers();
     }
-    // By default the unit hides home folders, so a root there is refused with a reason. An override
-    // of the unit makes them visible.
+    // By default, the unit hides home folders, so a root in a home folder is refused with a reason.
+    // An override of the unit makes home folders visible.
     fs::create_dir(machine.path("/home/shared")).expect("a folder");
     for root in ["/home/shared", "/"] {
         let config = format!("[[root]]\npath = \"{root}\"\n");

@@ -13,7 +13,7 @@ use crate::error::{CliResult, Outcome};
 use crate::lists;
 use crate::ui::Ui;
 
-/// What was asked, as documents have it.
+/// The parameters of the question, for documents.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(in crate::commands) struct AckParameters {

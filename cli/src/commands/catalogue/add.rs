@@ -2,9 +2,9 @@
 //!
 //! A delta is joined with the kept catalogue that it continues. The result replaces that catalogue.
 //!
-//! The daemon keeps a copy of the catalogue in its state folder and adds the records of the
-//! catalogue to its index. Without a daemon, this process puts the copy into the same folder. A
-//! daemon that starts later finds it there. This program reads it when a question names its label.
+//! The daemon keeps a copy of the catalogue in its state folder, and adds the catalogue to its
+//! index. Without a daemon, this process puts the copy into the same folder. A daemon that starts
+//! later finds the copy there. This program reads the copy when a question names its label.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `resemble catalogue join`: joins an old catalogue and later deltas to a new catalogue.
+//! `resemble catalogue join`: makes a new catalogue from an old catalogue and later deltas.
 
 use resemble_arguments::JoinArgs;
 use resemble_catalogue::delta::{self, Delta};
@@ -13,7 +13,7 @@ use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, args: &JoinArgs) -> CliResult {
     let to = Destination::of(&args.output)?;
-    // All deltas are opened first, so that an unusable one is reported before anything is joined.
+    // All deltas are opened first, so that an unusable delta is reported before anything is joined.
     let deltas = args.deltas.iter().map(|delta| Delta::open(delta));
     let deltas = deltas.collect::<Result<Vec<_>, _>>()?;
     let mut joined: Option<(NewFile, Totals, u64)> = None;

@@ -1,8 +1,8 @@
-//! `resemble catalogue write`: writes a catalogue of directories, a delta to an older one, or
+//! `resemble catalogue write`: writes a catalogue of directories, a delta to an older catalogue, or
 //! tables.
 //!
-//! A catalogue has the same bytes, whether the daemon writes it or this process does. Deltas and
-//! tables are made from a temporary catalogue.
+//! The daemon and this process write a catalogue with the same bytes. Deltas and tables are made
+//! from a temporary catalogue.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -134,16 +134,16 @@ fn form(args: &WriteArgs) -> CliResult<CatalogueForm> {
         },
         names: base.names,
         text: base.text,
-        // All samples are kept here. `delta::make` later thins them in the same way as those of the
-        // base.
+        // All samples are kept here. `delta::make` later thins them in the same way as the samples
+        // of the base.
         within: Fraction::ONE,
         small: 0,
         ..usual
     })
 }
 
-/// Makes the product from the catalogue in `file` and puts it in its place. Returns a sentence
-/// about the product.
+/// Makes the product from the catalogue in `file` and puts it at its destination. Returns a
+/// sentence about the product.
 fn finish(
     ui: &mut Ui,
     args: &WriteArgs,
@@ -200,8 +200,8 @@ fn within(args: &WriteArgs) -> CliResult<Option<Fraction>> {
     }
 }
 
-/// Returns the label that was given, or makes one: from the name of the file, or of tables and for
-/// standard output from the name of the only root.
+/// Returns the label that was given. If none was given, makes a label from the name of the file.
+/// For tables and for standard output, makes the label from the name of the only root.
 fn label(args: &WriteArgs) -> CliResult<String> {
     if let Some(label) = &args.label {
         return if is_label(label) {
@@ -283,8 +283,8 @@ fn summary_of_tables(folder: &Path, written: &Written) -> String {
     sentence(folder, &written.totals, &place)
 }
 
-/// Describes a file or folder that was written: its contents, its size, and how many files are in
-/// it by name alone.
+/// Describes a file or folder that was written: its contents and its size. Also says how many of
+/// its files have only a name.
 fn sentence(path: &Path, totals: &Totals, place: &str) -> String {
     let mut text = contents(path, totals, place);
     if totals.unread > 0 {

@@ -1,7 +1,7 @@
 //! The baseline of `check`: pairs of contents that are meant to be alike.
 //!
-//! Each line has the digests of two contents, the lesser first, and the names of their files at
-//! that time. When a content changes, its pairs are reported again.
+//! Each line has the digests of two contents, the lesser first. It also has the names that their
+//! files had when the line was written. When a content changes, its pairs are reported again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

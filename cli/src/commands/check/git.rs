@@ -38,8 +38,8 @@ impl WorkTree {
         Ok(Self(root.map_err(CliError::file("look at", &path))?))
     }
 
-    /// Returns the files of the work tree that git does not ignore, as real paths. If `only` names
-    /// paths, returns only those among them.
+    /// Returns the files of the work tree that git does not ignore, as real paths. If `only` is not
+    /// empty, returns only the files at its paths.
     pub(super) fn files(&self, only: &[&Path]) -> CliResult<HashSet<PathBuf>> {
         let list = "ls-files -z --cached --others --exclude-standard";
         let out = git_of(&self.0, list, only, Stdio::piped())?;
@@ -50,7 +50,7 @@ impl WorkTree {
     }
 
     /// Returns the staged changes. Files in HEAD are first, so that of two similar files the new
-    /// one is the copy.
+    /// file is the copy.
     pub(super) fn staged(&self) -> CliResult<Vec<StagedChange>> {
         let list = "diff --cached --raw -z -M --no-abbrev --no-relative --no-ext-diff \
                     --ignore-submodules=all";
@@ -109,7 +109,7 @@ fn git_of(folder: &Path, words: &str, paths: &[&Path], output: Stdio) -> CliResu
     let mut command = Command::new("git");
     command.arg("-C").arg(folder);
     // A repository may configure a program as its file monitor. This option keeps git from running
-    // it.
+    // that program.
     command
         .args(["-c", "core.fsmonitor=false", "--literal-pathspecs"])
         .args(words.split_whitespace());

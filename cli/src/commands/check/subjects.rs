@@ -1,5 +1,5 @@
-//! Copies of the checked files. Each copy is in a folder of its own and has the name of its file,
-//! because the name decides how a file is unpacked.
+//! Copies of the checked files. Each copy is in a folder of its own and has the name of its file.
+//! The name decides how a file is unpacked.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -140,8 +140,8 @@ impl CheckedFiles {
         below.iter().next()?.to_str()?.parse().ok()
     }
 
-    /// Returns whether a found file is no finding: it is the checked file itself, it is staged or
-    /// removed, or it is one of the copies.
+    /// Returns whether a found file is no finding. Such a file is the checked file itself, a file
+    /// that is staged or removed, or a copy made here.
     pub(super) fn is_own(&self, number: usize, file: &Path) -> bool {
         let checked = &self.files[number];
         let mut own = checked.own.iter().chain(&self.replaced);
@@ -151,15 +151,15 @@ impl CheckedFiles {
     }
 }
 
-/// Returns the absolute path of the file that is read or written by this name. Both follow symbolic
-/// links.
+/// Returns the absolute path of the file that is read or written by this name. Reading and writing
+/// follow symbolic links.
 fn place_of(own: &Path) -> CliResult<PathBuf> {
     let real = fs::canonicalize(own);
     real.or_else(|_| Ok(absolute(own)?.as_path().to_owned()))
 }
 
-/// Returns the name of a checked file in rows: its path below the root of the work tree, or the
-/// name as given if the file lies elsewhere.
+/// Returns the name of a checked file in rows. This is its path below the root of the work tree. A
+/// file that lies elsewhere has the name as given.
 fn shown(own: &Path, tree: Option<&WorkTree>) -> CliResult<PathText> {
     let Some(tree) = tree.filter(|_| own != Path::new("-")) else {
         return Ok(own.into());

@@ -21,8 +21,8 @@ const SERVICE: &str = "org.freedesktop.Notifications";
 ///
 /// # Errors
 ///
-/// Fails if there is no session bus, if nothing on it shows notifications, or after 10 seconds
-/// without an answer.
+/// Fails if there is no session bus, or no service on it that shows notifications. Also fails after
+/// 10 seconds without an answer.
 pub(super) fn notify(title: &str, text: &str) -> io::Result<()> {
     let bus = Builder::session()
         .and_then(|bus| bus.method_timeout(PATIENCE).build())

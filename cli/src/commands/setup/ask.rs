@@ -111,7 +111,7 @@ fn named(line: &str, home: &Path) -> Vec<PathBuf> {
     names.into_iter().map(real).collect()
 }
 
-/// Parses the answer to a yes-or-no question; an empty one means yes.
+/// Parses the answer to a yes-or-no question. An empty answer means yes.
 fn yes(answer: &str) -> Result<bool, String> {
     match answer.to_lowercase().as_str() {
         "" | "y" | "yes" => Ok(true),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{CliError, CliResult};
 use crate::new_file::NewFile;
 
-/// A file that a setup has written, with the text that it wrote.
+/// A file that a setup has written, and the text of that file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Written {
     pub(super) path: PathBuf,

@@ -1,5 +1,5 @@
-//! Runs the daemon as a service of the user: as a unit of systemd, or in the background if there is
-//! no systemd.
+//! Runs the daemon as a service of the user. The service is a unit of systemd, or a background
+//! process if there is no systemd.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ pub(in crate::commands) struct NoView {
     pub(in crate::commands) mend: &'static str,
 }
 
-/// Returns why no view can be mounted; `None` if one can.
+/// Returns why no view can be mounted; `None` if a view can be mounted.
 pub(in crate::commands) fn no_view() -> Option<NoView> {
     let mut device = fs::OpenOptions::new();
     if let Err(error) = device.read(true).write(true).open("/dev/fuse") {

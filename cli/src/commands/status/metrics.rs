@@ -1,5 +1,5 @@
-//! Prints the state of the daemon in the text format of `OpenMetrics`. Prometheus reads it, and so
-//! does the textfile collector of its node exporter.
+//! Prints the state of the daemon in the text format of `OpenMetrics`. Prometheus and the textfile
+//! collector of its node exporter read this format.
 //!
 //! Only gauges and counters are used. The collector refuses a file with types that it does not
 //! know, such as `info`.

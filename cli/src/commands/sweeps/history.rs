@@ -1,4 +1,4 @@
-//! `resemble history`: compares each version of a file with the one before.
+//! `resemble history`: compares each version of a file with the version before it.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ struct Following<'a> {
 }
 
 list_body! {
-    /// The oldest version first.
+    /// The versions of the file, the oldest first.
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
     pub(in crate::commands) struct Versions {
@@ -123,8 +123,8 @@ fn places(
             None => None,
         };
     }
-    // This loop goes from the known sweep outwards. For a sweep without a file at the path, it
-    // takes the file that most resembles the nearest version found so far.
+    // This loop goes from the known sweep outwards. If a sweep has no file at the path, it takes
+    // the file that most resembles the nearest version found so far.
     let forward = (known.sweep + 1..count).map(|sweep| (sweep, sweep - 1));
     let backward = (0..known.sweep).rev().map(|sweep| (sweep, sweep + 1));
     for (sweep, next_to) in forward.chain(backward) {
@@ -144,7 +144,7 @@ fn places(
 }
 
 /// Returns the version in the sweep `at`, or else in the nearest sweep beyond it that has a
-/// version. If `later` is true, later sweeps are tried, otherwise earlier ones.
+/// version. If `later` is true, later sweeps are tried, otherwise earlier sweeps.
 fn nearest(places: &[Option<PathBuf>], at: usize, later: bool) -> Option<PathBuf> {
     if later {
         places[at..].iter().flatten().next().cloned()

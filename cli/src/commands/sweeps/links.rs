@@ -54,7 +54,7 @@ struct LinkSearch<'a> {
 }
 
 list_body! {
-    /// The dead links, by path.
+    /// The dead links, sorted by path.
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
     pub(in crate::commands) struct DeadLinks {

@@ -57,7 +57,7 @@ struct LostSearch<'a> {
     sweeps: Vec<Sweep>,
     /// The last known path and its date; `None` if no sweep knows the file.
     last: Option<(PathText, Option<i64>)>,
-    /// True if a file was found that is more recent than `last`.
+    /// True if a file more recent than `last` was found.
     holds: bool,
     /// True if files may be missing, because [`MOST`] was reached.
     is_cut: bool,
@@ -166,8 +166,8 @@ impl LostSearch<'_> {
     }
 }
 
-/// Returns the present place of a lost file of which a catalogue has the last version. `None` if no
-/// catalogue has it, or if no present file resembles it.
+/// Returns the present place of a lost file of which a catalogue has the last version. Returns
+/// `None` if no catalogue has the file, or if no present file resembles it.
 pub(super) fn present_place(
     search: &mut Search<'_>,
     absolute: &Path,
@@ -217,7 +217,7 @@ impl Cluster {
             let identical = LostRow::now(shown, Some(Relation::Identical), Fraction::ONE);
             self.rows.insert(0, identical);
         } else {
-            // These files resemble the edited file, not the lost one.
+            // These files resemble the file as it was edited, not the lost content.
             let unknown = |row: LostRow| LostRow {
                 date: row.date,
                 ..LostRow::now(row.path, None, Fraction::NONE)

@@ -71,7 +71,7 @@ fn object<T: JsonSchema>(command: &str) -> Value {
     schema
 }
 
-/// Returns the schema of a document. The schema of a line of `jsonl` is in it as `#/$defs/line`.
+/// Returns the schema of a document. It contains the schema of a line of `jsonl` as `#/$defs/line`.
 fn document<B: Body + JsonSchema>(lists: &ListWords) -> Value
 where
     B::Parameters: JsonSchema,
@@ -192,7 +192,7 @@ fn never_null(field: &mut Value) {
     }
 }
 
-/// Returns all schemas by file, each with the command that prints it.
+/// Returns all schemas by file, each with the command that prints such a document.
 fn all() -> BTreeMap<&'static str, (&'static str, Value)> {
     let compare = [("entries", "entry"), ("trees", "tree"), ("others", "other")];
     let covered = [

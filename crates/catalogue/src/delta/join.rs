@@ -14,8 +14,8 @@ use super::{Base, CONTENT_OF_BASE, Delta, KEEP, LOOK_OF_BASE, Numbering, Replay}
 /// Makes the new catalogue from the catalogue in `base` and a delta. Passes its bytes to `sink`,
 /// until `sink` returns `Break`. Returns the totals of the new catalogue.
 ///
-/// The caller must not use the bytes before this function returns: their digest is verified only at
-/// the end. It is not verified if `sink` returned `Break`.
+/// The caller must not use the bytes before this function returns, because their digest is verified
+/// only at the end. The digest is not verified if `sink` returned `Break`.
 ///
 /// # Errors
 ///
@@ -76,7 +76,8 @@ struct Joiner<'a> {
 }
 
 impl Joiner<'_> {
-    /// Writes the records that one record of the delta describes. Returns `None` if it is invalid.
+    /// Writes the records that one record of the delta describes. Returns `None` if the record of
+    /// the delta is invalid.
     fn record(&mut self, kind: u8, body: Vec<u8>) -> Result<Option<()>, CatalogueError> {
         let mut reader = Reader(&body);
         match kind {

@@ -16,8 +16,8 @@ use super::{Base, CONTENT_OF_BASE, DELTA, KEEP, LOOK_OF_BASE, Numbering, Replay}
 /// Makes the delta that leads from the catalogue in `base` to `new`. Passes its bytes to `sink`,
 /// until `sink` returns `Break`. Returns the totals of the new catalogue.
 ///
-/// If the base has a maximum number of samples, those of `new` are thinned to it. A denser sample
-/// would make every content differ.
+/// If the base has a maximum number of samples, the samples of `new` are thinned to that number.
+/// With denser samples, every content would differ from that of the base.
 ///
 /// # Errors
 ///
@@ -61,7 +61,8 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
         kept: 0,
     };
     maker.next_of_base()?;
-    // `group` collects the contents and looks before an entry, because they belong to that entry.
+    // `group` collects the contents and looks that precede an entry, because they belong to that
+    // entry.
     let mut group = Vec::new();
     let mut totals = None;
     while let Some(mut record) = new.next_record()? {
@@ -89,8 +90,8 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
     Ok(totals)
 }
 
-/// Thins the samples of a content to `most` fingerprints. Returns `None` if the content is
-/// malformed.
+/// Thins the samples of a content, so that at most `most` fingerprints are left. Returns `None` if
+/// the content is malformed.
 fn thinned(content: &PackedContent, most: u32) -> Option<PackedContent> {
     // Thinning does not look at chunks, so their parameters do not matter here.
     let mut digest = content.unpack(&Params::default())?;
@@ -100,7 +101,7 @@ fn thinned(content: &PackedContent, most: u32) -> Option<PackedContent> {
 
 struct Maker<'a> {
     base: Base,
-    /// The next entry of the base that is neither kept nor skipped; `None` after the last one.
+    /// The next entry of the base that is neither kept nor skipped. `None` after the last entry.
     upcoming: Option<(Vec<u8>, EntryKind)>,
     numbering: Numbering,
     stream: RecordStream<'a>,
@@ -117,7 +118,8 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Writes an entry of the new catalogue. `group` is the contents and looks before it.
+    /// Writes an entry of the new catalogue. `group` has the contents and looks that precede the
+    /// entry.
     fn entry(
         &mut self,
         mut group: Vec<CatalogueRecord>,

@@ -79,7 +79,8 @@ fn what_stays_costs_next_to_nothing() {
         whole.len()
     );
     assert_eq!(scene.joined(&base, &delta).expect("joined"), whole);
-    // After a folder is renamed, the delta lists its files again, but not their contents.
+    // After a folder is renamed, the delta lists the files in the folder again, but not their
+    // contents.
     let mut new = old;
     let of_folder = |names: &[Vec<u8>]| names.first().is_some_and(|name| name == b"d3");
     let moved: Vec<_> = new
@@ -156,7 +157,7 @@ fn records_of(file: &Path, format: &RecordFormat) -> Records {
     records
 }
 
-/// Makes a file of these records. Its digest is correct.
+/// Makes a file of these records with a correct digest.
 fn file_of_records(format: &RecordFormat, records: &[(u8, Vec<u8>)]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut sink = |piece: &[u8]| {
@@ -171,8 +172,8 @@ fn file_of_records(format: &RecordFormat, records: &[(u8, Vec<u8>)]) -> Vec<u8> 
     out
 }
 
-/// The digest of this base is correct, but one content in it is invalid. Opening the base does not
-/// decode contents, so only joining finds the fault.
+/// The digest of this base is correct, but one content in it is invalid. Contents are not decoded
+/// when the base is opened, so the fault is found only by joining.
 #[test]
 fn a_forged_base_is_refused_as_that() {
     let mut scene = Scene::new();
@@ -241,7 +242,7 @@ fn a_forged_delta_is_refused() {
     }
 }
 
-/// The maximum number of samples of a content in a catalogue, or none.
+/// The maximum number of samples of a content in a catalogue, or `None` for no limit.
 fn most_samples() -> impl Strategy<Value = Option<u32>> {
     prop_oneof![Just(None), Just(Some(8)), Just(Some(16))]
 }
@@ -249,8 +250,8 @@ fn most_samples() -> impl Strategy<Value = Option<u32>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// For any two catalogues, joining the first one with the delta gives the second one, byte for
-    /// byte, with the samples of the one that has fewer.
+    /// For any two catalogues, joining the first with the delta gives the second, byte for byte. If
+    /// the first has sparser samples, the samples of the second are thinned.
     #[test]
     fn a_base_and_a_delta_are_the_new_catalogue(
         (old, new) in (tree(), tree()),
@@ -266,8 +267,8 @@ proptest! {
     }
 }
 
-/// A delta whose records were changed at random, with a correct digest, gives either the new
-/// catalogue or an error.
+/// The records of a delta are changed at random, and its digest is made correct again. Joining then
+/// gives either the new catalogue or an error.
 #[test]
 fn changed_deltas_make_the_new_catalogue_or_nothing() {
     let mut scene = Scene::new();

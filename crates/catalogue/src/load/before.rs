@@ -1,5 +1,4 @@
-//! The tree of an older catalogue in the index. It is compared with the new catalogue, entry by
-//! entry.
+//! Compares the tree of an older catalogue in the index with the new catalogue, entry by entry.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -13,11 +12,11 @@ use super::super::CatalogueError;
 /// A folder of the old tree.
 struct Folder {
     /// The names, sorted by their bytes, with their entries. An entry is taken out when the new
-    /// catalogue names it.
+    /// catalogue has an entry of the same name.
     names: Vec<(OsString, Option<Entry>)>,
     /// The index after the name that was taken out last. The next name is usually there.
     next: usize,
-    /// The number of names that the new catalogue has not named yet.
+    /// The number of names that were not taken out yet.
     left: usize,
 }
 
@@ -59,8 +58,9 @@ pub(super) struct Before {
     free: u64,
     /// The folders that both trees have, each with the names that are left in it.
     folders: HashMap<PathBuf, Folder>,
-    /// The old row of each file that the new catalogue has named, by the file's number in the new
-    /// catalogue. `None`: no old file equals it, so all its names are written.
+    /// The old row of each file that was read from the new catalogue, by the file's number in the
+    /// new catalogue. `None` if no old file equals the new file. Then all names of the new file are
+    /// written.
     files: HashMap<u32, Option<FileRow>>,
     /// The ids of the old files in `files`.
     taken: HashSet<FileId>,
@@ -72,8 +72,8 @@ impl Before {
     pub(super) fn of(snapshot: &Snapshot, root: &Path, fs: &FsId) -> Result<Self, CatalogueError> {
         let mut before = Self::nothing(snapshot.free_inode(fs)?);
         if snapshot.entry(root)?.is_some() {
-            // A catalogue of several trees may have no entry for its root. So the root's folder is
-            // opened here.
+            // A catalogue of several trees may have no entry for its root. So the folder of the
+            // root is opened here.
             (before.folders).insert(root.to_owned(), Folder::of(snapshot, root)?);
             before.snapshot = Some(snapshot.clone());
             root.clone_into(&mut before.root);
@@ -81,8 +81,7 @@ impl Before {
         Ok(before)
     }
 
-    /// Makes the state of a load that compares the new catalogue with no older tree. New files get
-    /// inode numbers from `free` on.
+    /// Makes the state of a load without an older tree. New files get inode numbers from `free` on.
     pub(super) fn nothing(free: u64) -> Self {
         Self {
             snapshot: None,
@@ -124,9 +123,10 @@ impl Before {
     }
 
     /// Returns whether an old entry can stay as the file with this number in the new catalogue. The
-    /// size, the time and the state of both must be equal. The old entry must not be a name of an
-    /// old file that stays as another file. If an earlier name of the new file was compared, it
-    /// must have stayed as the same old file. If no name stays, the file counts as new.
+    /// old and the new file must have the same size, time and state. The old entry must not be a
+    /// name of an old file that already stays as another new file. If an earlier name of the new
+    /// file was compared, that name must have stayed as a name of the same old file. If no name
+    /// stays, the new file counts as new.
     pub(super) fn is_file(
         &mut self,
         entry: Option<&Entry>,
@@ -159,7 +159,7 @@ impl Before {
         Ok(is_same)
     }
 
-    /// Returns the old row that stays as the new catalogue's file with this number.
+    /// Returns the old row that stays as the file with this number in the new catalogue.
     pub(super) fn file(&self, number: u32) -> Option<&FileRow> {
         self.files.get(&number)?.as_ref()
     }
@@ -170,8 +170,7 @@ impl Before {
         self.free
     }
 
-    /// Returns the changes that remove all names of the old tree that the new catalogue does not
-    /// have.
+    /// Returns the changes that remove every name of the old tree that the new catalogue lacks.
     pub(super) fn gone(&self) -> Vec<Change> {
         let mut gone = Vec::new();
         for (path, folder) in &self.folders {

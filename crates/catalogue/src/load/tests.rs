@@ -99,11 +99,12 @@ fn one_of_several_trees_takes_the_place_of_another() {
     assert!(scene.written(0) == catalogue(&old, Samples::All));
 }
 
-/// A catalogue that cannot be loaded leaves the previous tree, or none if there was none.
+/// If a catalogue cannot be loaded, the previous tree stays. If there was no tree, there is still
+/// no tree.
 #[test]
 fn a_forged_one_leaves_what_was_there() {
     let mut bytes = catalogue(&usual(), Samples::All);
-    // The digest is made right again, but the totals state a wrong number of files.
+    // The totals state a wrong number of files, but the digest is made correct.
     let end = bytes.len() - 32 - 6;
     bytes.truncate(bytes.len() - 32);
     bytes[end] ^= 1;

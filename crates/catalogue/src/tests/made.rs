@@ -24,7 +24,7 @@ pub(crate) enum Made {
     Unreadable(u8),
 }
 
-/// A generated tree, and the parts of its contents. Each part is a content itself.
+/// A generated tree, and the parts of its contents. Each part is itself a content.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) names: BTreeMap<Vec<Vec<u8>>, Made>,
@@ -68,7 +68,7 @@ pub(crate) fn content(of: u8, samples: Samples) -> Digest {
     digest
 }
 
-/// Returns the bytes of a tree's catalogue, as `write` would write them.
+/// Returns the bytes of the catalogue that `write` would write for a tree.
 pub(crate) fn catalogue(tree: &Tree, samples: Samples) -> Vec<u8> {
     let mut out = Vec::new();
     let mut sink = |piece: &[u8]| {

@@ -1,12 +1,12 @@
 //! TTTD by its definition, for tests: slow, and too simple to be wrong.
 //!
-//! It shares only the definition of the window's hash with the fast path, and computes the hash
-//! anew at every byte. The names are those of the definition in [`crate::chunk`].
+//! The oracle shares only the definition of the window's hash with the fast path, and computes the
+//! hash anew at every byte. The names are those of the definition in [`crate::chunk`].
 
 use crate::hash::rolling::hash_window;
 use crate::params::{ChunkParams, Params};
 
-/// Returns the lengths of the chunks of `data`; none if it is empty.
+/// Returns the lengths of the chunks of `data`; no lengths if `data` is empty.
 pub fn chunks(data: &[u8], params: &ChunkParams) -> Vec<usize> {
     chunks_by(data.len(), params, |p| {
         let window = data[..p].last_chunk::<{ Params::WINDOW }>()?;

@@ -2,8 +2,8 @@
 
 use crate::params::ChunkParams;
 
-/// Chooses cut points among the positions whose window hash matches D' (a *hit*; *main* if it
-/// matches D, too). Hits arrive in ascending order.
+/// Chooses cut points among the positions whose window hash matches D' (a *hit*). A hit is *main*
+/// if its hash matches D, too. Hits arrive in ascending order.
 ///
 /// A position is the number of bytes before it; the window of a hit ends there. Cuts are positions
 /// in ascending order. Each is reported once, as soon as it is certain.

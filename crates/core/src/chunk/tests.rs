@@ -12,7 +12,8 @@ fn params() -> impl Strategy<Value = ChunkParams> {
     proptest::sample::select(&SIZES).prop_map(|size| ChunkParams::scaled(size).unwrap())
 }
 
-/// Makes bytes with the relevant statistics of text: few values, repeated words and lines.
+/// Makes bytes that are like text in the properties that affect chunks: few values, repeated words
+/// and lines.
 fn text(seed: u64, len: usize) -> Vec<u8> {
     let words: Vec<Vec<u8>> = (1..200u64)
         .map(|i| {
@@ -74,7 +75,7 @@ fn streamed(data: &[u8], params: &ChunkParams, splits: &[usize]) -> Vec<usize> {
     lens
 }
 
-/// Like [`streamed`], on a given platform, with the lengths of the pieces. Every other piece is
+/// Like [`streamed`], on a given platform, for pieces of these lengths. Every second piece is
 /// scanned with samples.
 fn sampled(
     platform: RollingPlatform,
@@ -221,7 +222,7 @@ fn check_picker(
     Ok(())
 }
 
-/// Finds a window that matches D, or only D', by trying.
+/// Finds a window that matches D, or only D', by trial and error.
 fn matching_window(params: &ChunkParams, main: bool) -> [u8; 64] {
     for seed in 1.. {
         let window: [u8; 64] = noise(seed, 64).try_into().unwrap();

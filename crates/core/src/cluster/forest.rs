@@ -3,14 +3,14 @@
 //! A **maximum spanning forest** connects the contents of each component by the strongest links,
 //! without a cycle. A component of n contents has n - 1 such links. Borůvka's algorithm computes it
 //! in rounds: in each round, every tree takes its best link to another tree. A round reads the
-//! links in the order of the nodes and stores a few words for each node. Other algorithms store or
-//! sort all links.
+//! links in the order of the nodes and stores a few numbers for each node. Other algorithms store
+//! or sort all links.
 //!
 //! A **chain** lists the contents of one tree of the forest, ordered by time. Contents with equal
 //! times are in the order of a walk through the tree. The walk begins at one end of the longest
-//! path and visits the closest neighbour first. Each step except the first names the link by which
-//! the tree reaches it from the first step. So even if the first and the last version of a text
-//! share nothing, they are shown as one history, with branches.
+//! path and visits the closest neighbour first. Each step except the first names the last link on
+//! the path from the first step to it. So even if the first and the last version of a text share
+//! nothing, they are shown as one history, with branches.
 
 use super::{Network, Tie, UnionFind};
 
@@ -62,7 +62,7 @@ pub fn spanning_forest<N: Network>(network: &mut N, nodes: &[u32]) -> Result<Vec
 pub struct Step {
     /// The content.
     pub node: u32,
-    /// The link by which the tree reaches this content from the first step, seen from its other
+    /// The last link on the tree's path from the first step to this content, seen from its other
     /// end. `None` for the first step.
     pub from: Option<Edge>,
 }
@@ -158,14 +158,14 @@ impl<'n> Trees<'n> {
         walk
     }
 
-    /// Returns the two ends of a longest path of a tree.
+    /// Returns both ends of a longest path of a tree.
     fn longest_path(&self, of: usize) -> [usize; 2] {
         let one = self.farthest(of);
         [one, self.farthest(one)]
     }
 
-    /// Returns the node that is the most links away from `start`; if several are, the least of
-    /// them.
+    /// Returns the node that is the most links away from `start`; if several nodes are, the least
+    /// of them.
     fn farthest(&self, start: usize) -> usize {
         let mut level = vec![(start, usize::MAX)];
         loop {

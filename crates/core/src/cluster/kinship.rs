@@ -3,7 +3,7 @@
 /// The sizes of two contents, and how much of each is in the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sharing {
-    /// Bytes of both contents.
+    /// The size of each content in bytes.
     pub sizes: (u64, u64),
     /// The share of the first that is in the second, and vice versa, 0..=1.
     pub shares: (f64, f64),
@@ -16,13 +16,13 @@ impl Sharing {
     /// Returns the weight of the pair as kinship, in millionths: the value of
     /// [`super::Tie::score`].
     ///
-    /// The score of answers is the larger containment, S / (S + U). S are the shared and U the
-    /// other bytes of the file with the larger share. For single pairs that is right; for groups it
-    /// has a flaw. Consider a file with a licence of twenty lines and two lines of its own. Nine
-    /// tenths of this file are in each of the 400 files with the licence. So it would be the centre
-    /// of one family of all these files. Discounting only S does not help, because U is almost
-    /// nothing. So the formula also counts V, the other bytes of the *other* file. The more common
-    /// the shared text is, the more of V counts:
+    /// The score of answers is the larger containment, S / (S + U). S is the number of shared bytes
+    /// of the file with the larger share, and U the number of its other bytes. For single pairs
+    /// this score is right, but for groups it has a flaw. Consider a file with a licence of twenty
+    /// lines and two lines of its own. Nine tenths of this file are in each of 400 files with the
+    /// same licence. So it would be the centre of one family of all these files. Discounting only S
+    /// does not help, because U is almost nothing. So the formula also counts V, the bytes of the
+    /// *other* file that are not shared. The more common the shared text is, the more of V counts:
     ///
     /// ```text
     /// ω·S / (ω·S + U + (1 - ω)·V)
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_licence_is_no_kin_of_what_it_covers_but_versions_stay() {
-        // A source file and a stub of 1,200 bytes share a licence of 1,100 bytes. Text that some
+        // A source file and a stub of 1,200 bytes share a licence of 1,100 bytes. Text that about
         // 200 files have weighs about 0.03.
         let stub_in_source = sharing((1_200, 12_000), (0.92, 0.092), 0.03);
         assert!(stub_in_source < 10_000, "{stub_in_source}");

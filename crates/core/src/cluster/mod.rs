@@ -1,20 +1,21 @@
 //! Turns links between contents into readable results: components, groups, versions.
 //!
 //! Forman, Eshghi & Chiocchetti 2005 (section 2.3, step 5) use the connected components of the
-//! similarity graph as clusters. These are found fast and depend on no order, but they chain: a
-//! resembles b, b resembles c, and so on. After forty such steps one cluster has every file with a
-//! licence in it. So there are two levels here:
+//! similarity graph as clusters. Such components are found fast and depend on no order, but they
+//! chain: a resembles b, b resembles c, and so on. After forty such steps, every file with a
+//! licence is in one cluster. So there are two levels here:
 //!
 //! 1. **Components** by [`UnionFind`]: the connected contents. Work is divided by components
 //!    ([`first_fit_decreasing`], the bin packing of section 2.5). The history of a text is followed
-//!    within them ([`spanning_forest`], [`Chain`]).
-//! 2. **Stars** within them ([`stars()`]): every member is linked directly to the centre, so any
-//!    two members are at most two links apart.
+//!    within a component ([`spanning_forest`], [`Chain`]).
+//! 2. **Stars** within components ([`stars()`]): every member is linked directly to the centre, so
+//!    any two members are at most two links apart.
 //!
 //! Everything here works on a [`Network`]: nodes are numbers, and links are read node by node. The
-//! links are not stored here, so a network may be on disk and larger than memory. Only a few words
-//! for each node are in memory. Scores are whole millionths, and sums are exact. Among equals the
-//! lesser node wins. If nodes are numbered by content, the result depends only on the contents.
+//! links are not stored here, so a network may be on disk and larger than memory. Only a few
+//! numbers for each node are in memory. Scores are whole millionths, and sums are exact. Among
+//! equally good nodes, the one with the lesser number wins. If nodes are numbered by content, the
+//! result depends only on the contents.
 
 mod forest;
 mod kinship;
@@ -97,14 +98,14 @@ pub trait Network {
     /// The error of reading links. For links in memory it is [`std::convert::Infallible`].
     type Error;
 
-    /// Returns the number of nodes: they are `0..nodes()`.
+    /// Returns the number of nodes. The nodes are `0..nodes()`.
     fn nodes(&self) -> u32;
 
-    /// Returns the bytes of a node's content.
+    /// Returns the size of a node's content in bytes.
     fn size(&self, node: u32) -> u64;
 
-    /// Replaces `ties` by the links of a node. Each neighbour occurs once, never the node itself,
-    /// and the neighbour has the same link from its side.
+    /// Replaces `ties` by the links of a node. Each neighbour occurs once, and the node itself
+    /// never occurs. The neighbour has the same link, seen from its side.
     fn ties(&mut self, node: u32, ties: &mut Vec<Tie>) -> Result<(), Self::Error>;
 
     /// Returns whether the network has two nodes of one kin.

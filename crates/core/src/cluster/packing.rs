@@ -20,7 +20,7 @@ pub fn first_fit_decreasing(weights: &[u64], capacity: u64) -> Packing {
     let mut order: Vec<u32> = (0..weights.len() as u32).collect();
     order.sort_by_key(|&item| std::cmp::Reverse(weights[item as usize]));
     let leaves = weights.len().next_power_of_two();
-    // Unused bins have their full capacity. Items heavier than that never search the tree.
+    // Unused bins have their full capacity. Items heavier than the capacity never search the tree.
     let mut free = vec![capacity; 2 * leaves];
     let mut packing = Packing {
         bin_of: vec![0; weights.len()],

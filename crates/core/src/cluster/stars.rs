@@ -3,29 +3,30 @@
 //! A **star** is a centre and contents that are linked directly to it. Every content is in one star
 //! at most. The stars are chosen as follows:
 //!
-//! 1. **The strongest links first**, in three rounds: links of contents that contain each other;
-//!    links where one contains the other; all links. Without rounds, a page that shares only its
-//!    header with hundreds of others would become a centre: its many weak links add up to the
-//!    largest sum. In the last round the true families exist already. If the network has kin, three
-//!    rounds with links of kin alone come first. Two drivers of one framework may contain each
-//!    other more than two builds of one driver do. The rounds of kin group the builds before the
-//!    drivers.
+//! 1. **The strongest links first**, in three rounds. The first round uses links of contents that
+//!    contain each other. The second also uses links where one content contains the other. The
+//!    third uses all links. Without rounds, a page that shares only its header with hundreds of
+//!    others would become a centre: its many weak links add up to the largest sum. In the last
+//!    round the true families exist already. If the network has kin, three rounds with links of kin
+//!    alone come first. Two drivers of one framework may contain each other more than two builds of
+//!    one driver do. The rounds of kin group the builds before the drivers.
 //! 2. **Within a round, greedily**: candidates are all contents that are in no star yet (free) or
-//!    are a centre. The candidate whose links to free contents have the largest sum becomes (or
-//!    stays) a centre, and all of these contents join its star. This repeats. Among equal sums the
-//!    larger content wins, then the lesser node. Sums only fall, so a heap finds the largest; its
-//!    entries are corrected when they are popped.
+//!    are a centre. For each candidate, the links to free contents are added up. The candidate with
+//!    the largest sum becomes (or stays) a centre, and these free contents join its star. This step
+//!    is repeated. Among equal sums the larger content wins, then the lesser node. Sums only fall,
+//!    so a heap finds the largest; its entries are corrected when they are popped.
 //! 3. **Few contents are left over.** A content whose neighbours were all taken joins the best
-//!    neighbour that is a centre. If no neighbour is a centre, the best one decides. If that
-//!    neighbour is in a star of two, it becomes the centre of all three. In a larger star, the
-//!    content and the neighbour make a new star. They do not if the neighbour's link to its centre
-//!    counts in an earlier round than its link to the content. [`Stars::loose`] counts the rest:
-//!    they could join only by breaking a better star.
+//!    neighbour that is a centre. If no neighbour is a centre, the star of the best neighbour
+//!    decides. In a star of two, the neighbour becomes the centre of all three contents. If the
+//!    star is larger, the content and the neighbour make a new star. There is one exception: the
+//!    neighbour's link to its centre counts in an earlier round than its link to the content.
+//!    [`Stars::loose`] counts the contents that are left: they could join only by breaking a better
+//!    star.
 //! 4. **Extracts join their originals.** Two near-copies of an extract find each other in the first
 //!    round, and so do the versions of the original. The star of the extracts joins the star of the
-//!    original if the original's centre and half of its members contain every extract. If two stars
-//!    qualify, the text is a quotation, and its star stays separate. Messages that only a mailbox
-//!    contains stay separate, too.
+//!    original on one condition. The centre and half of the members of the original's star must
+//!    contain every extract. If two stars qualify, the text is a quotation, and its star stays
+//!    separate. Messages that only a mailbox contains stay separate, too.
 //!
 //! Each content joins a star once, and a round reads its links a few times at most. So the time of
 //! the rounds is about linear in the number of links, and the memory in the number of contents.
@@ -67,16 +68,16 @@ impl Stars {
     }
 }
 
-/// A round of the choice, which decides which links count.
+/// A round of the choice. It decides which links count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Round {
     is_beyond_kin: bool,
     strength: Strength,
 }
 
-/// The links that count in a round: those of contents that contain each other (`Near`), also those
-/// where one contains the other (`Within`), or all. A link whose score is below [`Tie::MOSTLY`]
-/// counts only among all.
+/// The links that count in a round. With `Near`, they are the links of contents that contain each
+/// other. With `Within`, they also include links where one content contains the other. With the
+/// last value, all links count. A link whose score is below [`Tie::MOSTLY`] counts only then.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Near,
@@ -321,8 +322,8 @@ impl<N: Network> Choice<'_, N> {
         Ok(())
     }
 
-    /// Looks for another star whose centre and half of whose members contain all members of the
-    /// star of `center`. Returns its centre if there is exactly one.
+    /// Looks for other stars whose centre and half of whose members contain all members of the star
+    /// of `center`. If there is exactly one such star, returns its centre.
     fn lies_in(
         &mut self,
         stars: &HashMap<u32, Vec<u32>>,

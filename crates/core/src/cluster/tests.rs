@@ -1,4 +1,4 @@
-//! The grouping, compared with naive references, and the guarantees of a star.
+//! Compares the grouping with naive implementations, and checks the guarantees of a star.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -53,7 +53,7 @@ impl Plain {
         forest
     }
 
-    /// Returns the least node that can be reached, for each node, by repeated relaxation.
+    /// Returns, for each node, the least node that can be reached. Uses repeated relaxation.
     fn naive_components(&self) -> Vec<u32> {
         let mut least: Vec<u32> = (0..self.nodes()).collect();
         loop {
@@ -265,7 +265,7 @@ proptest! {
             prop_assert!(items >= 1);
             prop_assert!(weight <= capacity || items == 1);
         }
-        // First fit as defined, with a search through all bins.
+        // First fit by its definition, with a search through all bins.
         let mut order: Vec<usize> = (0..weights.len()).collect();
         order.sort_by_key(|&item| std::cmp::Reverse(weights[item]));
         let mut bins: Vec<u64> = Vec::new();
@@ -325,8 +325,8 @@ fn a_hub_of_weak_links_does_not_tear_a_family_apart() {
     assert_eq!(stars.loose, 0);
 }
 
-/// Two builds of one driver (0 and 1) and two of another (2 and 3). The drivers of this framework
-/// contain each other more than the builds of one driver do.
+/// Two builds of one driver (0 and 1) and two builds of another driver (2 and 3). Different drivers
+/// of this framework contain each other more than builds of one driver do.
 #[test]
 fn kin_comes_before_what_resembles_more() {
     let mut drivers = Plain::new(
@@ -357,7 +357,8 @@ fn one_left_over_takes_its_neighbour_from_a_pair_or_an_equal() {
     let stars = path.stars();
     assert_eq!(stars.loose, 0);
     assert!((0..4).all(|node| stars.center(node).is_some()));
-    // Three versions, and a page that shares a little with a version that is not their centre.
+    // Three versions, and a page that shares a little with a version. This version is not their
+    // centre.
     let links = [
         (0, 1, 990_000, 990_000),
         (0, 2, 990_000, 990_000),

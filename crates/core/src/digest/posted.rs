@@ -4,7 +4,7 @@
 use super::Digest;
 use crate::ids::Fingerprint;
 
-/// Fingerprints with posting lists that only one of two contents has.
+/// The fingerprints with posting lists that only one of two contents has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FingerprintEdit {
     /// Fingerprints of the old content only, ascending.

@@ -1,4 +1,4 @@
-//! The single pass, compared with a separate computation of each part.
+//! Compares the single pass with a separate computation of each part.
 
 use std::collections::HashSet;
 
@@ -152,7 +152,8 @@ proptest! {
         params in params(),
     ) {
         let mut digester = Digester::new(&params);
-        // One digester is used for all files: no state of a file may be left when the next begins.
+        // One digester is used for all files: no state of a file may be left when the next file
+        // begins.
         for parts in files {
             let bytes = whole(&parts);
             let expected = plainly(&bytes, &params);
@@ -178,7 +179,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
     /// A file that grew has the same digest, whether it is digested from its old end or from its
-    /// start. It may grow any number of times, with other files digested in between.
+    /// start. The file can grow any number of times, and other files can be digested in between.
     #[test]
     fn what_grows_is_digested_from_its_end(parts in parts(), params in params()) {
         let mut digester = Digester::new(&params);
@@ -271,7 +272,7 @@ fn an_enormous_hole_is_a_few_entries() {
             .iter()
             .any(|run| run.count > 1 << 32 && run.constant)
     );
-    // The hole begins within the first 8 KiB, so there is a NUL in them.
+    // The hole begins within the first 8 KiB, so these bytes contain a NUL.
     assert_eq!(digest.kind, ContentKind::Binary);
 }
 
@@ -317,8 +318,8 @@ fn windows_of_equal_bytes_are_never_sampled() {
     assert_eq!(Digest::of(&[0; 500], &params).signature.fingerprints, []);
 }
 
-/// Samples of real digests nest. Bytes that two files share have the same samples in both, at the
-/// greater of their two levels.
+/// Samples of real digests nest. Bytes that two files share have the same samples in both files, at
+/// the greater of the levels of the files.
 #[test]
 fn samples_of_small_and_large_files_nest() {
     let params = Params::default();
@@ -378,7 +379,7 @@ fn bytes_unlike_are_those_of_chunks_that_the_other_has_nowhere() {
         (&[(1, 1), (2, 1), (3, 2), (4, 1)], &[]),
         // Chunks that are replaced in place, at both ends.
         (&[(9, 1), (2, 1), (3, 2), (8, 1)], &[(0, 19), (57, 75)]),
-        // Inserted chunks move everything after them; neighbours are one range.
+        // Inserted chunks move everything after them. Neighbouring inserted chunks are one range.
         (
             &[(1, 1), (7, 1), (8, 2), (2, 1), (3, 2), (4, 1)],
             &[(11, 64)],

@@ -8,16 +8,16 @@
 //!
 //! with blocks of 1 MiB, the last of which may be shorter.
 //!
-//! 1. *Why not BLAKE3 of the bytes*: a sparse file can be terabytes of hole that cost nothing to
-//!    make and hours to hash. In the run-length list a hole is one entry, computed by arithmetic
+//! 1. *Why not BLAKE3 of the bytes*: a sparse file can have terabytes of holes, which cost nothing
+//!    to make and hours to hash. In the run-length list a hole is one entry, computed by arithmetic
 //!    ([`ContentHasher::update_zeros`]). A hole and written zeros have the same digest, as they
 //!    have the same bytes. BLAKE3's own tree does not allow that: each leaf includes its position,
 //!    so no two parts of a hole have one value.
-//! 2. *Why plain BLAKE3 up to 1 MiB*: nearly all files are that small, and for them the digest is
-//!    the one that `b3sum` prints.
-//! 3. *Why another mode for the list*: the bytes of a list are a file that anybody can write. In
-//!    the same mode, that small file would have the digest of the large one that the list
-//!    describes. The two would be called identical. The context separates the two kinds as BLAKE3
+//! 2. *Why plain BLAKE3 up to 1 MiB*: nearly all files are that small, and `b3sum` prints the same
+//!    digest for them.
+//! 3. *Why another mode for the list*: anybody can write the bytes of a list to a file. In the same
+//!    mode, that small file would have the digest of the large one that the list describes. The two
+//!    files would be called identical. The context separates the two kinds of digests, as BLAKE3
 //!    separates modes.
 //! 4. Equal digests mean equal bytes: the list and the size determine the blocks, unless BLAKE3
 //!    collides.
@@ -46,8 +46,9 @@ static ZERO_BLOCK: LazyLock<[u8; 32]> = LazyLock::new(|| {
 /// The `derive_key` context of [`of_set`].
 const OF_SET: &str = "resemble 2026 set of contents";
 
-/// Returns the digest of a collection of contents. Their order has no effect; repetitions have. The
-/// digest of a collection has a mode of its own, so no file has it.
+/// Returns the digest of a collection of contents. The order of the contents has no effect, but
+/// repetitions do. The digest of a collection has a mode of its own, so no file has the same
+/// digest.
 pub fn of_set(digests: &[ContentDigest]) -> ContentDigest {
     let mut sorted: Vec<&ContentDigest> = digests.iter().collect();
     sorted.sort_unstable();

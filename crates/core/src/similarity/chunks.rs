@@ -4,12 +4,13 @@ use crate::digest::ChunkList;
 use crate::ids::{ByteLen, ChunkHash};
 use crate::similarity::Boilerplate;
 
-/// Returns the bytes that common chunks prove to be shared. They are a lower bound of the bytes in
-/// common runs of at least 64 bytes, for a and for b.
+/// Returns the number of bytes that common chunks prove to be shared. For a and for b, this is a
+/// lower bound of the bytes in common runs of at least 64 bytes.
 ///
 /// A chunk that occurs m times in a and n times in b counts min(m, n) times. Boilerplate is
-/// excluded, and so are chunks of fewer than 64 bytes, which are too short for a common run. Chunks
-/// whose bytes are all equal are excluded, because padding and holes would relate everything.
+/// excluded. Chunks of fewer than 64 bytes are excluded, because they are too short for a common
+/// run. Chunks whose bytes are all equal are excluded, because padding and holes would relate
+/// everything.
 pub fn shared_chunk_bytes(a: &ChunkList, b: &ChunkList, boilerplate: &dyn Boilerplate) -> ByteLen {
     Common::of(a, b, boilerplate).bytes
 }
@@ -17,9 +18,9 @@ pub fn shared_chunk_bytes(a: &ChunkList, b: &ChunkList, boilerplate: &dyn Boiler
 /// The chunks that two lists have in common, if they are evidence.
 #[derive(Debug)]
 pub(super) struct Common {
-    /// Sorted, distinct.
+    /// The chunks, sorted and distinct.
     chunks: Vec<(ChunkHash, u32)>,
-    /// The bytes of these chunks, each counted as often as both lists have it.
+    /// The number of bytes in these chunks, each counted as often as both lists have it.
     pub(super) bytes: ByteLen,
 }
 
@@ -30,8 +31,8 @@ impl Common {
         } else {
             (b, a)
         };
-        // Each chunk, with the number of its occurrences in the shorter and in the longer list;
-        // sorted by chunk.
+        // Each chunk, with the number of its occurrences in the shorter and in the longer list.
+        // Sorted by chunk.
         let mut counts: Vec<((ChunkHash, u32), u64, u64)> = few
             .0
             .iter()

@@ -5,8 +5,8 @@
 //! A file has W windows of w pieces: five words, or 64 bytes. The other file has a part p of these
 //! windows. Call a maximal run of missing windows between two shared ones a *gap*. A gap of g
 //! windows leaves g - (w - 1) pieces uncovered. One replaced byte makes a gap of 64 windows and
-//! costs one byte. A replaced block of 10,000 bytes makes one of 10,063 and costs 10,000. So of N
-//! missing windows in G gaps
+//! costs one byte. A replaced block of 10,000 bytes makes a gap of 10,063 windows and costs 10,000
+//! bytes. So N missing windows in G gaps leave this number of pieces uncovered:
 //!
 //! ```text
 //! uncovered = N - (w-1)·G                                                              (1)
@@ -14,33 +14,36 @@
 //!
 //! Samples estimate p without bias, but reveal little about G. The extremes of G are known:
 //!
-//! * *Blocks*: few gaps, all long. The share covered is p.
-//! * *Edits*: single pieces, replaced at random and independently. Each piece stays with
-//!   probability q, and a window with p = q^w. A run of pieces that stayed ends after each piece
-//!   with probability 1 - q. So the share in runs of at least n is
+//! * *Blocks*: there are few gaps, and all are long. The covered share is p.
+//! * *Edits*: single pieces are replaced at random and independently. Each piece stays with
+//!   probability q, and each window with probability p = q^w. A run of pieces that stayed ends
+//!   after each piece with probability 1 - q. So the share of pieces in runs of at least n pieces
+//!   is
 //!
 //!   ```text
 //!   n·q^n - (n-1)·q^(n+1),     for n = w:   w·p - (w-1)·p^(1+1/w)                      (2)
 //!   ```
-//! * *Seams*: nothing is replaced, but something is inserted between two pieces, or they were
-//!   brought together from elsewhere. Only the w - 1 places inside a window can break it. With p =
-//!   q^(w-1) the share is w·p - (w-1)·p^(1+1/(w-1)). Seams at equal distances leave everything
-//!   covered as long as p is at least 1/w. Random ones leave 0.82 of the words at p = 1/2.
+//! * *Seams*: nothing is replaced, but something is inserted between two pieces, or the two pieces
+//!   were brought together from elsewhere. A window breaks only at the w - 1 places inside it. So p
+//!   = q^(w-1), and the covered share is w·p - (w-1)·p^(1+1/(w-1)). Seams at equal distances leave
+//!   everything covered as long as p is at least 1/w. Random seams leave 0.82 of the words covered
+//!   at p = 1/2.
 //!
 //! # The answer
 //!
 //! Bytes in common chunks are shared, whatever the bytes around them are. Let c be the part of the
-//! file in such chunks. Then p is at least c, and a part r = (p-c) / (1-c) of the rest is shared.
-//! The *estimate* lies between blocks and edits; the order of the samples decides where. If edits
-//! are scattered, the missing samples form as many runs as chance would make. If there are blocks,
-//! there are few runs. The *lower end* assumes blocks, where (1) counts only the gaps that were
-//! seen, and never exceeds (2). The *upper end* assumes seams in everything outside common chunks.
+//! file in such chunks. Then p is at least c, and of the windows outside of these chunks, a part r
+//! = (p-c) / (1-c) is shared. The *estimate* is between the share for blocks and the share for
+//! edits. The order of the samples decides where. If edits are scattered, the missing samples form
+//! as many runs as chance would make. If there are blocks, there are few runs. The *lower end*
+//! assumes blocks. For them, (1) counts only the gaps that were seen. The result never exceeds (2).
+//! The *upper end* assumes seams in everything outside common chunks.
 
 use crate::params::Params;
 use crate::similarity::WINDOW;
 use crate::similarity::pattern::Pattern;
 
-/// The average number of bytes of a word of text with its separator.
+/// The average number of bytes of a word of text, including its separator.
 const WORD: f64 = 6.0;
 
 /// The lengths of a window and of the shortest run that counts, in pieces.
@@ -77,8 +80,8 @@ impl Grain {
     }
 
     /// Returns the largest share of pieces that can stay covered after cuts at seams. If at least
-    /// half of the windows stay, it is everything. If fewer stay, it is the share that random seams
-    /// leave, scaled so that it reaches everything at half of the windows.
+    /// half of the windows stay, this share is 1. If fewer stay, it is the share that random seams
+    /// leave, scaled so that it is 1 when half of the windows stay.
     fn after_seams(self, windows: f64) -> f64 {
         let inner = self.window - 1.0;
         let by_chance = |p: f64| p * (self.window - inner * p.powf(1.0 / inner));
@@ -92,10 +95,10 @@ impl Grain {
         let missing = samples.missing() as f64;
         let following = (samples.shared + 1) as f64 / samples.total.max(1) as f64;
         // The number of runs that the missing samples would make if edits were scattered. An edit
-        // changes all windows across it, and with them all their samples.
+        // changes all windows across it, and so all samples of these windows.
         let runs = missing * following * (spacing / self.window).min(1.0);
-        // A small number of runs is weak evidence. In this case a file that is mostly shared counts
-        // as edited, and any other file as shared in blocks.
+        // A small number of runs is weak evidence. If there are few runs, a file that is mostly
+        // shared counts as edited, and any other file as shared in blocks.
         let scattered = samples.runs as f64 + ENDS * windows * windows;
         let scattered = (scattered / (runs + ENDS)).min(1.0);
         beside(windows, chunks, |rest| {
@@ -103,16 +106,16 @@ impl Grain {
         })
     }
 
-    /// Returns the least share of pieces covered if at least `windows`, a share of the windows, is
-    /// shared.
+    /// Returns the least share of pieces that can be covered if at least `windows`, a share of the
+    /// windows, is shared.
     pub(super) fn least(self, windows: f64, samples: &Pattern, spacing: f64) -> f64 {
         let all = (samples.total as f64 * spacing).max(1.0);
         let free = (self.window - 1.0) * samples.breaks as f64 / all;
         (windows + free).min(self.after_edits(windows))
     }
 
-    /// Returns the greatest share of pieces covered if at most `windows`, a share of the windows,
-    /// is shared.
+    /// Returns the greatest share of pieces that can be covered if at most `windows`, a share of
+    /// the windows, is shared.
     pub(super) fn most(self, windows: f64, chunks: f64) -> f64 {
         beside(windows, chunks, |rest| self.after_seams(rest))
     }
@@ -122,7 +125,7 @@ impl Grain {
 const ENDS: f64 = 2.0;
 
 /// Adds the share covered in common chunks and the share covered outside of them. `covered`
-/// computes the second share from the share of the windows outside that are common.
+/// computes the second share from the share of common windows among the windows outside.
 fn beside(windows: f64, chunks: f64, covered: impl Fn(f64) -> f64) -> f64 {
     let chunks = chunks.min(windows);
     if chunks >= 1.0 {
@@ -133,8 +136,8 @@ fn beside(windows: f64, chunks: f64, covered: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// Returns the share of a text's words in common runs of at least five, if words were edited at
-/// random. `shingles` is the share of its shingles that is left. No estimate of two texts without a
-/// common chunk exceeds it.
+/// random. `shingles` is the share of the text's shingles that is left. For two texts without a
+/// common chunk, no estimate exceeds the result.
 pub fn words_in_runs(shingles: f64) -> f64 {
     Grain::WORDS.after_edits(shingles.clamp(0.0, 1.0))
 }
@@ -186,8 +189,8 @@ mod tests {
         assert_eq!((words_in_runs(0.0), words_in_runs(1.0)), (0.0, 1.0));
     }
 
-    /// Cuts between two pieces at random, as an insertion does. A window has four such places
-    /// inside.
+    /// Cuts between two pieces at random, as an insertion does. Inside a window there are four such
+    /// places.
     #[test]
     fn seams_leave_no_more_than_is_said() {
         let mut random = Random::new(8);
@@ -222,7 +225,7 @@ mod tests {
             let grain = Grain::BYTES;
             (windows, grain.likely(windows, 0.0, &samples, 32.0), samples)
         };
-        // Each gap of 64 windows makes two samples missing.
+        // In each gap of 64 windows, two samples are missing.
         let (windows, edits, samples) = of(&"111111110011111111111100".repeat(6));
         assert!(edits > 0.96 && windows < 0.86, "{edits}");
         // The lower end counts each of these gaps.

@@ -1,8 +1,8 @@
 //! Common text counts for less: the discount by frequency.
 //!
 //! Text that more than 1,000 contents have is no evidence at all (Broder 1997, section 4.1). A
-//! licence that 400 files carry is below that limit, but as little a sign of kinship. So below the
-//! limit, a shared piece counts the less the more contents have it:
+//! licence that 400 files carry is below that limit, but is also no sign of kinship. So below the
+//! limit, the weight of a shared piece falls with the number of contents that have the piece:
 //!
 //! ```text
 //! w(df) = 1                                          df ≤ FREE
@@ -10,32 +10,33 @@
 //!         0                                          df ≥ limit
 //! ```
 //!
-//! The logarithm is that of Sparck Jones 1972 ("A statistical interpretation of term specificity").
-//! The limit replaces the number of documents. So the weight reaches 0 at the limit without a step,
-//! and does not change when unrelated files are added.
+//! The logarithm is taken from Sparck Jones 1972 ("A statistical interpretation of term
+//! specificity"). The limit replaces the number of documents. So the weight reaches 0 at the limit
+//! without a step, and does not change when unrelated files are added.
 //!
 //! # From weights to a score
 //!
-//! Let S be the shared part of a file, U the rest, ω the mean weight of the shared pieces. As with
-//! boilerplate and templates, discounted text counts neither as shared nor as missing:
+//! Let S be the shared part of a file, U the rest, and ω the mean weight of the shared pieces. As
+//! with boilerplate and templates, discounted text counts neither as shared nor as missing:
 //!
 //! ```text
 //! raw = S / (S + U)          discounted = ωS / (ωS + U) = raw·ω / (1 - raw·(1 - ω))
 //! ```
 //!
-//! So 0 ≤ discounted ≤ raw, and the discounted score falls with every df. It is equal to the raw
-//! score if no shared piece is common. A hundred versions of one text stay a family: where nothing
-//! is missing, the score is still 1. The frequencies of pieces that are *not* shared are not
-//! needed. So the discount needs no further look-up: nomination already knows the frequencies of
-//! the subject's pieces.
+//! So 0 ≤ discounted ≤ raw, and the discounted score falls with every df. If no shared piece is in
+//! more than FREE contents, the discounted score is the raw score. A hundred versions of one text
+//! stay a family: where nothing is missing, the score is still 1. The frequencies of pieces that
+//! are *not* shared are not needed. So the discount needs no further look-up: nomination already
+//! knows the frequencies of the subject's pieces.
 //!
 //! # Choice of FREE and POWER
 //!
 //! The data are pairs of two kernel trees that have a relation by the raw score. The trees have
-//! 78,500 files each; every 60th and every 37th file was taken with up to 40 partners. The pairs
-//! were judged by their bytes without the comments at the heads of both files. 1,722 and 3,187
-//! pairs share nothing else (a twentieth at most); 1,187 and 1,869 share a quarter or more of the
-//! rest. The columns have the percentage that keeps a relation (25 %) after the discount:
+//! 78,500 files each. Every 60th file, and then every 37th file, was taken with up to 40 partners.
+//! The pairs were judged by their bytes without the comments at the heads of both files. 1,722 and
+//! 3,187 pairs have at most a twentieth of these bytes in common ("headers only"). 1,187 and 1,869
+//! pairs have a quarter or more in common ("true relatives"). The columns show the percentage of
+//! pairs that keep a relation (25 %) after the discount:
 //!
 //! ```text
 //! FREE  POWER   headers only    true relatives
@@ -46,10 +47,10 @@
 //!   64     12      -    22          -    96        nearly a threshold, at some 120 contents
 //! ```
 //!
-//! Text of many versions is in tens of contents, and frames are in hundreds. A steep fall between
-//! tens and hundreds separates them best. With a POWER beyond 6 the gain is small, and the weight
-//! of one text would jump with a few files more or less. The next best choice is 32 and 4.
-//! `crates/query/examples/discount.rs` prints the table.
+//! Text of many versions is in tens of contents, and frames are in hundreds. A weight that falls
+//! steeply between tens and hundreds separates them best. With a POWER beyond 6 the gain is small.
+//! A few more or fewer files would then change the weight of a text too much. The next best choice
+//! is FREE = 32 and POWER = 4. `crates/query/examples/discount.rs` prints the table.
 
 use crate::Relation;
 use crate::ids::{ByteLen, Fingerprint, Score};
@@ -64,8 +65,8 @@ pub const POWER: i32 = 6;
 
 /// Counts the contents that have a piece.
 pub trait Frequency {
-    /// Counts the contents with a chunk of this [`crate::ChunkHash::posting_key`]. Up to [`FREE`]
-    /// the count need not be exact.
+    /// Counts the contents with a chunk of this [`crate::ChunkHash::posting_key`]. A count up to
+    /// [`FREE`] need not be exact.
     fn chunk(&self, key: u64) -> u32;
     /// Counts the contents with this fingerprint.
     fn fingerprint(&self, fingerprint: Fingerprint) -> u32;
@@ -90,12 +91,12 @@ pub struct Rarity {
     /// ω: the mean weight of the shared pieces, each counted by its bytes; 1 if nothing is shared.
     pub weight: f64,
     /// The number of contents that have a discounted piece: the median over these pieces, each
-    /// weighted by its discount. 0 if nothing is discounted.
+    /// weighted by its discount. It is 0 if nothing is discounted.
     pub contents: u32,
 }
 
-/// Computes the rarity of what two contents share according to an estimate. Pieces of more contents
-/// than `limit` are boilerplate: they are not in the raw score either, and are ignored.
+/// Computes the rarity of what two contents share according to an estimate. Pieces that more than
+/// `limit` contents have are boilerplate. They are ignored, as in the raw score.
 pub fn rarity(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency, limit: u32) -> Rarity {
     let (mut pieces, _) = shared_pieces(a, b, frequency);
     pieces.retain(|&(contents, _)| contents <= limit);
@@ -132,9 +133,9 @@ pub fn rarities(
 /// The minimum number of shared samples that show in how many contents the shared text is.
 const TELLING: usize = 6;
 
-/// Removes the chunks from `pieces` if all shared samples (the first `samples` pieces) are text of
-/// many contents. Such a chunk may be in few contents only because it ends in the text after a
-/// header. A chunk stays if it is too short to have some samples of both contents.
+/// Removes the chunks from `pieces` if many contents have every shared sample. The samples are the
+/// first `samples` pieces. Such a chunk may be in few contents only because it ends in the text
+/// after a header. A chunk stays if it is too short to contain samples of both contents.
 fn leave_out_unseen(
     pieces: &mut Vec<(u32, f64)>,
     samples: usize,
@@ -181,11 +182,11 @@ fn shared_pieces(
     (pieces, samples)
 }
 
-/// Computes the rarity of pieces that all count the same, with a table of their discounts.
+/// Computes the rarity of equally important pieces, with a table of their discounts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rarities {
     limit: u32,
-    /// The part of its weight that a piece loses. The index is the number of contents that have the
+    /// The part of the weight that a piece loses. The index is the number of contents that have the
     /// piece, up to 65,536.
     losses: Vec<f64>,
 }
@@ -201,8 +202,8 @@ impl Rarities {
     }
 
     /// Computes the rarity of `all` pieces; `None` if no piece has more than [`FREE`] contents.
-    /// `common` counts the pieces that have more: for each number of contents, ascending, the
-    /// number of pieces in this many contents.
+    /// `common` counts the pieces in more than [`FREE`] contents. For each number of contents,
+    /// ascending, it has the number of pieces that this many contents have.
     pub(super) fn of(
         &self,
         all: u64,
@@ -229,7 +230,7 @@ impl Rarities {
     }
 }
 
-/// Computes the rarity of pieces, each with its number of contents and of bytes.
+/// Computes the rarity of pieces. Each piece has a number of contents and a number of bytes.
 fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
     pieces.sort_unstable_by_key(|&(contents, _)| contents);
     let all: f64 = pieces.iter().map(|&(_, bytes)| bytes).sum();
@@ -253,9 +254,9 @@ fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
 }
 
 impl Rarity {
-    /// Returns this rarity after a comparison in words. The comparison found that `lost` of the
-    /// share `share` is text of many contents. The weight is never less than before. `None` if the
-    /// rest of the share is so little that it may be common text as well.
+    /// Returns this rarity after a comparison in words. The comparison found that many contents
+    /// have the part `lost` of the share `share`. The weight is never less than before. `None` if
+    /// the rest of the share is so small that it may also be common text.
     #[must_use]
     pub fn of_words(self, lost: f64, share: Score, size: ByteLen) -> Option<Self> {
         let left = (share.get() - lost).max(0.0);
@@ -266,7 +267,7 @@ impl Rarity {
         })
     }
 
-    /// Returns the score after the discount; it is never above the raw one.
+    /// Returns the score after the discount; it is never above the raw score.
     pub fn discounted(&self, raw: Score) -> Score {
         let raw_share = raw.get();
         let rest = 1.0 - raw_share * (1.0 - self.weight);

@@ -1,28 +1,30 @@
 //! The measures of a pair, from what the index stores of both files.
 //!
 //! 1. **A common level.** Samples of files of different sizes are compared at the greater of their
-//!    levels. There the samples of both files are complete. Boilerplate is removed from numerator
-//!    and denominator alike.
-//! 2. **Containment** is about words in runs of at least five, or bytes in runs of at least 64. The
-//!    estimate follows this definition, as [`super::coverage`] derives it. In bytes it is never
+//!    levels. At this level the samples of both files are complete. Boilerplate is removed from
+//!    both the numerator and the denominator.
+//! 2. **Containment** is about words in runs of at least five, or bytes in runs of at least 64.
+//!    [`super::coverage`] derives the estimate from this definition. In bytes the estimate is never
 //!    less than the common chunks prove, `shared_bytes / size`. In words chunks prove nothing,
 //!    because they include markup.
-//! 3. **Resemblance** is shared / union. For windows it is the plain ratio of the samples, which is
-//!    unbiased. For shingles, let p and q be the shares of each text's shingles that the other text
-//!    has. Then the resemblance is 1 / (1/p + 1/q - 1). A text and data have no comparable samples;
-//!    only chunks count.
+//! 3. **Resemblance** is the number of shared pieces over the number of pieces that either file
+//!    has. For windows it is the same ratio of the samples, which is unbiased. For shingles, let p
+//!    and q be the shares of each text's shingles that the other text has. Then the resemblance is
+//!    1 / (1/p + 1/q - 1). A text and data have no comparable samples, so only chunks are used for
+//!    them.
 //! 4. **Too little evidence is no evidence.** One common window may be a mere phrase, a path, or a
 //!    line of a licence. A pair with fewer than two common fingerprints and no common chunk shares
-//!    nothing (0). A file with fewer than two usable samples can never have two in common. Without
-//!    a common chunk, the measure of such a file is `None`, like that of a file under 256 bytes.
+//!    nothing (0). A file with fewer than two usable samples can never have two samples in common.
+//!    Without a common chunk, the measure of such a file is `None`, like the measure of a file
+//!    under 256 bytes.
 //! 5. **A share of few samples is lowered** by adding half a sample. The chunks determine how much
-//!    of this half counts as shared. 2 samples of 2 give 80 %, 8 of 8 give 94 %, 128 of 128 give
-//!    99.6 %, unless common chunks promise more. This ranks a scrap that shares one line below a
-//!    file that shares pages.
+//!    of this half counts as shared. 2 shared samples of 2 give 80 %, 8 of 8 give 94 %, and 128 of
+//!    128 give 99.6 %. Common chunks can raise these figures. This ranks a scrap that shares one
+//!    line below a file that shares pages.
 //! 6. **Intervals** begin with the interval of the share of samples (Wilson). Its two ends give the
-//!    least and the greatest coverage ([`super::coverage`]). Each end holds even for the kind of
-//!    edits that is worst for it. For that kind, the end is wrong once in 40 times. A pair is
-//!    examined because it shares samples, so the lower end counts one sample fewer.
+//!    least and the greatest coverage ([`super::coverage`]). Each end is right even for the kind of
+//!    edits that is worst for this end. For that kind, the end is wrong once in 40 times. A pair is
+//!    examined because it shares samples, so the lower end counts one shared sample fewer.
 //! 7. **Repetitions within a file** do not show in its samples, because only distinct pieces are
 //!    sampled. [`Repeated`] adds them to the figures shown, but not to those of nomination.
 //!
@@ -41,20 +43,23 @@ use crate::similarity::{
 /// The minimum number of common fingerprints that are evidence without a common chunk.
 const LEAST_SHARED: u64 = 2;
 
-/// The weight of the expectation from chunks alone, in samples: one half, after Jeffreys. It keeps
-/// two samples of two from being 100 %.
+/// The weight of the expectation from chunks alone, in samples: one half, after Jeffreys. Because
+/// of it, two shared samples of two are less than 100 %.
 const PRIOR_WEIGHT: f64 = 0.5;
 
-/// The number of standard errors on either side of an interval that holds in 19 cases of 20.
+/// The number of standard errors on either side of an interval that contains the true value in 19
+/// cases of 20.
 const ERRORS: f64 = 1.96;
 
-/// Estimates the measures of a pair; the resemblance is that of the sets of 64-byte windows.
+/// Estimates the measures of a pair; the resemblance is the resemblance of the sets of 64-byte
+/// windows.
 pub fn estimate(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
     let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
     estimate_prepared(&a, &b, Compared::Windows, boilerplate)
 }
 
-/// Like [`estimate`], for two texts: the resemblance is that of the sets of word-5-shingles.
+/// Like [`estimate`], for two texts: the resemblance is the resemblance of the sets of
+/// word-5-shingles.
 pub fn estimate_texts(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
     let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
     estimate_prepared(&a, &b, Compared::Texts(Unit::Words), boilerplate)
@@ -67,8 +72,8 @@ pub enum Compared {
     Texts(Unit),
     /// Both contents have windows.
     Windows,
-    /// Both contents are binaries with windows. A piece that occurs several times in one of them
-    /// counts as padding or as a table, which other binaries probably have as well.
+    /// Both contents are binaries with windows. A piece that occurs several times in a binary
+    /// counts as padding or as a table. Other binaries probably have such pieces as well.
     Binaries,
     /// One content has shingles and the other windows, so only chunks are comparable.
     TextAndData,
@@ -138,8 +143,8 @@ struct Side {
     /// The share of this file's bytes that common chunks prove to be shared. It is 0 for a measure
     /// in words.
     proven: f64,
-    /// The share that common chunks have of the bytes in this file's chunks that are evidence,
-    /// every occurrence counted.
+    /// The share of bytes that are in common chunks, among the bytes of this file's chunks that are
+    /// evidence. Every occurrence counts.
     chunks: f64,
     /// The number of windows for each sample.
     spacing: f64,
@@ -226,7 +231,7 @@ impl PreparedPair {
         }
     }
 
-    /// Counts the distinct samples that either content has.
+    /// Counts the distinct samples that at least one of the contents has.
     const fn union(&self) -> u64 {
         self.a.samples.total + self.b.samples.missing()
     }
@@ -269,8 +274,8 @@ fn joined(of_a: f64, of_b: f64) -> f64 {
     if union > 0.0 { both / union } else { 0.0 }
 }
 
-/// Returns the interval of the shared part of all pieces. Of `of` samples, `shared` are shared. If
-/// all samples are shared, the upper end is 1.
+/// Returns the interval of the shared part of all pieces, if `shared` of `of` samples are shared.
+/// If all samples are shared, the upper end is 1.
 fn ends(shared: u64, of: u64) -> (f64, f64) {
     let all = of as f64;
     let low = wilson(shared.saturating_sub(1) as f64 / all.max(1.0), all, ERRORS).0;
@@ -296,8 +301,8 @@ enum RepetitionKind {
     /// The repeated pieces are padding and tables, which other binaries have as well.
     Padding,
     /// The repeated pieces are text or data. The model assumes that a repeated piece is in this
-    /// many places. It counts as shared if any of them is shared. Each place is shared with the
-    /// same probability.
+    /// many places. Each place is shared with the same probability. The piece counts as shared if
+    /// any place is shared.
     Places(f64),
 }
 
@@ -305,11 +310,11 @@ impl Repeated {
     /// The probability that padding is shared, whatever the share of the other pieces.
     const PADDING: f64 = 0.9;
 
-    /// A text repeats passages as well as single pieces. So repetitions are shared more often than
-    /// other words. The excess is given as a part of the unshared rest. It was measured for texts
+    /// A text repeats not only single pieces, but also passages. So repetitions are shared more
+    /// often than other words. The excess is a part of the unshared rest. It was measured for texts
     /// that share 0.05, 0.25, 0.5 and 0.75 of their words. In tasks T4 and T8 of the accuracy test,
-    /// it is 0.04, 0.17, 0.25 and 0.28. In T2 it is 0.1, 0.48, 0.66 and 0.6. This constant gives
-    /// 0.02, 0.13, 0.29 and 0.5.
+    /// the excess is 0.04, 0.17, 0.25 and 0.28. In T2 it is 0.1, 0.48, 0.66 and 0.6. This constant
+    /// gives 0.02, 0.13, 0.29 and 0.5.
     const OF_WORDS: RepetitionKind = RepetitionKind::Places(1.5);
 
     /// Data repeat the tags and frames of records in many places. For drawings, the excess as in
@@ -370,9 +375,10 @@ impl Repeated {
 }
 
 impl Side {
-    /// Estimates the share of this side's distinct windows that is common. Without samples the
-    /// estimate is made from the chunks: their share, and up to half of the rest if their share is
-    /// large. A large share means that most bytes outside of common chunks are next to small edits.
+    /// Estimates the share of this side's distinct windows that is common. Without samples, the
+    /// estimate is made from the common chunks. It is their share and, if their share is large, up
+    /// to half of the rest. If the share is large, most bytes outside of common chunks are next to
+    /// small edits.
     fn windows(&self) -> f64 {
         let c = self.chunks;
         let expected = c + (1.0 - c) * 0.5 * c.sqrt();

@@ -1,26 +1,27 @@
 //! Frames: text that a dozen otherwise different contents share in one piece.
 //!
-//! Thirty invoices share a letterhead, thirty mails a disclaimer. The number of contents that have
-//! a piece does not distinguish a frame from a text of thirty versions. Two properties do: a
-//! content has all of a frame or nothing of it, and no other content shares the rest of the
-//! content. Each version of a text has a different part of it, and near-copies have nothing else.
+//! Thirty invoices share a letterhead, and thirty mails share a disclaimer. The number of contents
+//! that have a piece does not distinguish a frame from a text of thirty versions. Two properties
+//! do. First, a content has all of a frame or nothing of it. Second, no other content shares what
+//! the content has outside of the frame. But each version of a text has a different part of the
+//! text, and near-copies have no other text.
 //!
-//! So the samples of a content are judged by the contents that have them. A sample is *common* if
-//! at least a dozen contents have it. A content is a *neighbour* if it has an eighth of the common
-//! samples, and at least two.
+//! So each sample of a content is judged by the contents that have this sample. A sample is
+//! *common* if at least a dozen contents have it. A content is a *neighbour* if it has at least an
+//! eighth of the common samples, and at least two of them.
 //!
-//! 1. The common samples that nine of ten neighbours have are a frame. For every five of them, at
-//!    most one other common sample may be in half to nine tenths of the neighbours.
+//! 1. The common samples that nine of ten neighbours have are a frame. But for every five such
+//!    samples, at most one other common sample may be in half to nine tenths of the neighbours.
 //! 2. The frame is removed, and the other common samples are judged again: the letterhead of a
-//!    department is in fewer contents than that of its company.
-//! 3. At the end, for every five samples of the frame, at most one other sample may be left that
-//!    many contents have.
-//! 4. A quarter of all samples, and at least six, must not be common. Otherwise too little is left
-//!    for a judgement, and the content has no frame.
+//!    department is in fewer contents than the letterhead of its company.
+//! 3. At the end, for every five samples of the frame, at most one sample outside of the frame may
+//!    be in many contents.
+//! 4. A quarter of all samples, and at least six, must not be common. Otherwise the rest is too
+//!    small for a judgement, and the content has no frame.
 //!
-//! A signature has only the samples at or above its level. So a sample is judged by those
-//! neighbours whose levels are not above its own: the others lack it whether or not they have its
-//! text.
+//! A signature has only the samples at or above its level. So a sample is judged only by the
+//! neighbours whose levels are not above its own. The other neighbours lack the sample, whether or
+//! not they have its text.
 //!
 //! For a pair, only what is in the frames of both is discounted. A form and a filled-in copy of it
 //! stay related, because the form has no other text.
@@ -67,7 +68,8 @@ pub struct Frame {
     /// The samples of the content that are its frame, ascending, each with the number of contents
     /// that have it.
     parts: Vec<(Fingerprint, u32)>,
-    /// The level from which on a dozen neighbours have samples. Samples below it are not judged.
+    /// The lowest level at which a dozen neighbours have samples. Samples below this level are not
+    /// judged.
     level: u8,
 }
 
@@ -79,8 +81,8 @@ impl Frame {
         common > 1 && rest >= REST.1 && rest as f64 >= REST.0 * all as f64
     }
 
-    /// Finds the frame of a content from all its samples. `level` returns the level from which on
-    /// the samples of a content are known.
+    /// Finds the frame of a content from all its samples. `level` returns the lowest level at which
+    /// all samples of a content are known.
     pub fn of(samples: &[HeldSample], level: &dyn Fn(ContentId) -> u8) -> Self {
         let is_common = |held: &&HeldSample| held.holders.len() >= LEAST;
         let mut left: Vec<&HeldSample> = samples.iter().filter(is_common).collect();
@@ -169,9 +171,9 @@ impl Frame {
 
 /// The neighbours of a content: the contents that share some of its common samples.
 struct Neighbours {
-    /// In ascending order.
+    /// The contents, in ascending order.
     contents: Vec<ContentId>,
-    /// The number of neighbours whose level is at most this one, by level.
+    /// For each level, the number of neighbours whose level is not above it.
     at_most: [usize; LEVELS],
 }
 
@@ -182,7 +184,7 @@ impl Neighbours {
         let mut holders: Vec<ContentId> = holders.copied().collect();
         holders.sort_unstable();
         let (mut contents, mut at_most) = (Vec::new(), [0usize; LEVELS]);
-        // Most holders have one sample only, so their levels are not looked up.
+        // Most contents have only one of the samples. Their levels are not looked up.
         let of_several = holders.chunk_by(|a, b| a == b).filter(|had| had.len() > 1);
         for had in of_several {
             let level = level(had[0]);
@@ -196,12 +198,12 @@ impl Neighbours {
         Self { contents, at_most }
     }
 
-    /// Returns the number of neighbours that have this sample if they have its text.
+    /// Returns the number of neighbours whose levels let them have this sample.
     fn able(&self, sample: Fingerprint) -> usize {
         self.at_most[index(sample.level())]
     }
 
-    /// Returns the level from which on [`LEAST`] neighbours have samples.
+    /// Returns the lowest level at which [`LEAST`] neighbours have samples.
     fn level(&self) -> u8 {
         let upto = self.at_most.iter().take_while(|&&count| count < LEAST);
         upto.count() as u8
@@ -269,7 +271,7 @@ mod tests {
         // Each content has a different two thirds of a text.
         let scattered = |n: u32, sample| (u64::from(n) * 7 + sample * 11) % 19 < 12;
         assert!(frame(|n, sample| sample < 28 && scattered(n, sample)).is_empty());
-        // Each content starts one sample later than the one before.
+        // Each content starts one sample later than the content before it.
         assert!(frame(|n, sample| sample < 29 && sample >= u64::from(n)).is_empty());
     }
 }

@@ -3,21 +3,23 @@
 use crate::ids::ContentDigest;
 use crate::similarity::Unit;
 
-/// The key of the measures of two contents in one unit. Their order does not change the key.
+/// The key of the measures of two contents in one unit. The order of the contents does not change
+/// the key.
 ///
 /// The key is the first 128 bits of the keyed BLAKE3 hash of both content digests and the unit.
-/// Contents that were made to collide in chunks or MD5 have different digests, and so a different
-/// key.
+/// Contents that were made to collide in chunks or MD5 still have different digests, so their keys
+/// differ, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PairKey(pub u128);
 
-/// The key of the hash. A change of the measures must change the number in it, so that measures
-/// stored before are not found. The test `the_measures_are_those_of_this_version` detects a change.
+/// The key of the hash. If the measures change, the number in this key must change too, so that
+/// measures stored earlier are not found. The test `the_measures_are_those_of_this_version` detects
+/// a change.
 const VERSION: &[u8; 32] = b"resemble measures of a pair, v02";
 
 impl PairKey {
-    /// Returns the key of two contents, and whether `b` comes first in the stored measures. They
-    /// are stored with the lesser digest first.
+    /// Returns the key of two contents, and whether `b` comes first in the stored measures. The
+    /// measures are stored with the lesser digest first.
     pub fn of(a: &ContentDigest, b: &ContentDigest, unit: Unit) -> (Self, bool) {
         let is_swapped = b < a;
         let (lesser, greater) = if is_swapped { (b, a) } else { (a, b) };

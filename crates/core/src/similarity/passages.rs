@@ -1,27 +1,29 @@
 //! Estimates how many contents have the text of a chunk, from the samples in it.
 //!
 //! A licence that a thousand files carry is boilerplate, and its samples are known as such. Its
-//! chunks are not: each file begins with another name and year. So each of these chunks is in only
-//! two or twenty files and looks like evidence. Therefore a chunk counts as if all contents with
-//! its text had it. Their number is the median, over the samples in the chunk, of the contents that
-//! have the sample.
+//! chunks are not known as boilerplate, because each file begins with another name and year. So
+//! each of these chunks is in only two or twenty files and looks like evidence. Therefore a chunk
+//! counts as if all contents with its text had the chunk. For each sample in the chunk, the
+//! contents that have this sample are counted. The median of these counts is taken as the number of
+//! contents with the text.
 //!
-//! Samples have no positions. But they are in the order of the file, and about evenly spaced in it:
+//! Samples have no positions. But they are in the order of the file, and are about evenly spaced:
 //! each distinct shingle or window has the same chance to be a sample. So the i-th of n samples is
-//! taken to be at (i + ½)/n of the file. In the middle of a file this is wrong by a chunk or so. At
-//! the beginning, where frames are, it is right. A chunk with fewer than [`LEAST`] samples is not
-//! judged. A common chunk is in both files of a pair. The smaller file has denser samples, so the
-//! chunk is judged there.
+//! assumed to be at (i + ½)/n of the file. In the middle of a file this position is wrong by about
+//! a chunk. At the beginning, where frames are, it is right. A chunk with fewer than [`LEAST`]
+//! samples is not judged. A common chunk is in both files of a pair. The smaller file has denser
+//! samples, so the chunk is judged in the smaller file.
 
 use crate::ids::Fingerprint;
 use crate::similarity::Sketch;
 
-/// A chunk with fewer samples is not judged, because they do not show whether its text is common.
+/// A chunk with fewer samples is not judged, because so few samples do not show whether its text is
+/// common.
 pub const LEAST: usize = 3;
 
-/// Returns the chunks of a content that are evidence, by their place in its list. Each has the
-/// number of contents that have its text: the lower median over its samples. Chunks with too few
-/// samples are left out.
+/// Returns the chunks of a content that are evidence, by their place in its list. For each chunk,
+/// also returns the number of contents that have its text: the lower median over its samples.
+/// Chunks with too few samples are left out.
 pub fn text_of_chunks<'s>(
     sketch: &'s Sketch<'_>,
     contents: impl Fn(Fingerprint) -> u32 + 's,

@@ -1,6 +1,6 @@
 //! The order of shared and missing samples in a file.
 
-/// The sequence of a file's samples, each either shared with the other file or missing there.
+/// The sequence of a file's samples, each either shared with the other file or missing in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pattern {
     /// The number of samples.
@@ -10,7 +10,7 @@ pub(super) struct Pattern {
     /// The number of runs of missing samples between two shared ones.
     pub(super) breaks: u64,
     /// The number of all runs of missing samples, including those before the first and after the
-    /// last shared sample; 0 if none is shared.
+    /// last shared sample. It is 0 if no sample is shared.
     pub(super) runs: u64,
 }
 

@@ -1,7 +1,7 @@
 //! A content that is prepared for comparison with many others.
 //!
-//! Half of the work of an estimate is about one of the two contents alone: removing boilerplate,
-//! and sorting samples and chunks for look-ups. A content that is compared with a hundred others is
+//! Half of the work of an estimate concerns only one of the two contents: removing boilerplate, and
+//! sorting samples and chunks for look-ups. A content that is compared with a hundred others is
 //! prepared once.
 
 use crate::ids::{ByteLen, ChunkHash, Fingerprint};
@@ -9,22 +9,22 @@ use crate::sample::Repeats;
 use crate::similarity::pattern::Pattern;
 use crate::similarity::{Boilerplate, Sketch};
 
-/// The data that an estimate needs of one content, without boilerplate.
+/// The data of one content that an estimate needs, without boilerplate.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     pub(super) size: ByteLen,
     pub(super) level: u8,
-    /// Counts the samples, boilerplate included.
+    /// The number of samples, including boilerplate.
     pub(super) sampled: u64,
-    /// The share of a text that is repeated, if known.
+    /// The share of a text that is repeated, if this share is known.
     pub(super) repeats: Option<Repeats>,
-    /// Usable samples, in the order of the file.
+    /// The usable samples, in the order of the file.
     samples: Vec<Fingerprint>,
     /// The same samples with their places in `samples`, sorted.
     sorted: Vec<(Fingerprint, u32)>,
     /// The distinct chunks that are evidence, and how often each occurs; sorted.
     chunks: Vec<((ChunkHash, u32), u64)>,
-    /// The bytes of these chunks, every occurrence counted.
+    /// The number of bytes in these chunks. Every occurrence counts.
     evidence: u64,
 }
 
@@ -63,8 +63,8 @@ impl Prepared {
         }
     }
 
-    /// Estimates the number of distinct windows, and the standard deviation of that number as a
-    /// share of it.
+    /// Estimates the number of distinct windows, and the standard deviation of this number, divided
+    /// by the number.
     pub(super) fn distinct(&self) -> (f64, f64) {
         let sampled = self.sampled as f64;
         let known = 1.0 - 0.5f64.powi(i32::from(self.level));
@@ -77,7 +77,7 @@ impl Prepared {
         self.samples.iter().filter(|f| f.level() >= level).count() as u64
     }
 
-    /// Returns whether the content has this fingerprint and it is not boilerplate.
+    /// Returns whether the content has this fingerprint and the fingerprint is not boilerplate.
     pub fn has_fingerprint(&self, fingerprint: Fingerprint) -> bool {
         let sorted = &self.sorted;
         sorted
@@ -111,10 +111,10 @@ impl Prepared {
         [own, Pattern::of(others.map(|(_, shared)| shared))]
     }
 
-    /// Compares the chunks of two contents, without boilerplate. Returns for each content the share
-    /// that common chunks have of the bytes in its chunks that are evidence, every occurrence
-    /// counted. Also returns the bytes of the common chunks, each counted as often as both contents
-    /// have it; `None` if no chunk is common.
+    /// Compares the chunks of two contents, without boilerplate. Considers only chunks that are
+    /// evidence. Returns for each content the share of the bytes in its chunks that are in common
+    /// chunks. Every occurrence counts. Also returns the bytes of the common chunks, each counted
+    /// as often as both contents have it. They are `None` if no chunk is common.
     pub(super) fn common_chunks(
         &self,
         other: &Self,

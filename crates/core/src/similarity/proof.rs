@@ -4,26 +4,28 @@
 //!
 //! Two texts are measured in words. A word of a is *covered* if it is in a run of at least five
 //! words that b has, too. The containment of a in b is the share of a's words that are covered. The
-//! resemblance of the two texts is that of their sets of five-word shingles (Broder 1997, section
-//! 2). For any other pair the containments are shares of bytes in runs of at least 64 that the
-//! other has, too. The resemblance is that of the sets of 64-byte windows ([`runs`]).
+//! resemblance of the two texts is the resemblance of their sets of five-word shingles (Broder
+//! 1997, section 2). For any other pair, a containment is a share of bytes. The bytes count that
+//! are in runs of at least 64 bytes which the other content has, too. The resemblance is the
+//! resemblance of the sets of 64-byte windows ([`runs`]).
 //!
 //! # How words are compared
 //!
-//! 1. **No position is guessed.** A word is in a run of five words of b exactly if b's *set* has
-//!    one of the five shingles over it. So the sets are enough: common shingles are marked in both,
-//!    and each text is walked once along its marks. No run is extended or preferred to another. The
-//!    result for (b, a) is that for (a, b) with the sides exchanged.
+//! 1. **No position is guessed.** A word is in a run of five words of b if and only if b's *set*
+//!    has one of the five shingles over this word. So the sets are enough: common shingles are
+//!    marked in both sets, and each text is walked once along its marks. No run is extended or
+//!    preferred to another. The result for (b, a) is the result for (a, b) with the sides
+//!    exchanged.
 //! 2. **Each text is cut into words once** ([`ShingledText`]), for all its comparisons. Its
-//!    distinct shingles are numbered in the order of their first occurrence. An open-addressing
-//!    table finds a number, and the walk uses only numbers.
-//! 3. **Shingles are compared by 64-bit hashes**. Among a million of them, the probability of a
-//!    false equality is 10^-7, and it moves a figure by 10^-6.
-//! 4. **Templates are removed from both** ([`TemplateShingles`]): their shingles are in no set. The
-//!    words under them have length 0, so that they never count.
+//!    distinct shingles are numbered in the order of their first occurrence. A table with open
+//!    addressing finds the number of a shingle, and the walk uses only numbers.
+//! 3. **Shingles are compared by 64-bit hashes**. Among a million hashes, the probability of a
+//!    false equality is 10^-7. A false equality changes a figure by 10^-6.
+//! 4. **Templates are removed from both texts** ([`TemplateShingles`]). Their shingles are in no
+//!    set. The words that these shingles cover have length 0, so the words never count.
 //! 5. **Tables and encoded data** have measures of their own, if both contents are tables or both
-//!    are encoded data ([`ComparedText`], [`ComparedBytes`]). In tables lines are significant, and
-//!    in encoded data they are mere layout.
+//!    are encoded data ([`ComparedText`], [`ComparedBytes`]). In tables lines are significant; in
+//!    encoded data they are mere layout.
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -48,17 +50,18 @@ pub use members::ProvableMembers;
 /// words.
 const SHINGLE: usize = Params::SHINGLE;
 
-/// The minimum number of bytes of words in a run that is a *passage*: some twenty words that do not
-/// occur twice by chance. `docs/similarity.md` compares greater and smaller lengths.
+/// The minimum number of bytes of words in a run that is a *passage*: about twenty words, which do
+/// not occur twice by chance. `docs/similarity.md` compares greater and smaller lengths.
 pub const PASSAGE: ByteLen = ByteLen(128);
 
 /// Two texts repeat their common text, as records do, if each has at least this many covered words
-/// for each distinct common shingle. Where nothing is repeated, there are at most five.
+/// for each distinct common shingle. If nothing is repeated, there are at most five covered words
+/// for each shingle.
 const REPEATED: u64 = 8;
 
-/// The minimum number of bytes of a passage in texts that repeat their common text. A repeated word
-/// counts only a part of its bytes there. A shorter run may be a common statement, as at the
-/// beginning of the tables of two databases.
+/// The minimum number of bytes of a passage in texts that repeat their common text. In such texts,
+/// only a part of the bytes of a repeated word counts. A shorter run may be a common statement, as
+/// at the beginning of the tables of two databases.
 const PASSAGE_OF_RECORDS: f64 = 2.0 * PASSAGE.0 as f64;
 
 /// The value that a template shingle has instead of a number.
@@ -72,8 +75,8 @@ pub struct ShingledText {
     distinct: Vec<u64>,
     /// A hash table with open addressing: for each shingle its number plus one; 0 is a free slot.
     table: Vec<u32>,
-    /// The number of the shingle that begins with each word but the last four of a text, or
-    /// [`OF_TEMPLATE`]. A text of one to four words has one shingle.
+    /// For each word except the last four of a text, the number of the shingle that begins with the
+    /// word, or [`OF_TEMPLATE`]. A text of one to four words has one shingle.
     order: Vec<u32>,
     lengths: WordLengths,
     /// The end of each of the joined texts; no shingle crosses an end.
@@ -93,12 +96,12 @@ impl ShingledText {
     ///
     /// # Memory
     ///
-    /// Takes some 25 bytes a word.
+    /// Takes about 25 bytes for each word.
     pub fn of(bytes: &[u8]) -> Self {
         Self::of_all(&[bytes])
     }
 
-    /// Joins several texts to one, in any order; no run crosses from one to the next.
+    /// Joins several texts to one, in any order. No run crosses from one text to the next.
     pub fn of_all(texts: &[&[u8]]) -> Self {
         Self::without(&TemplateShingles::default(), texts)
     }
@@ -109,7 +112,7 @@ impl ShingledText {
         Self::of_collected(collected.collect(), template)
     }
 
-    /// Joins texts whose words are known, without templates.
+    /// Joins texts whose words are known. Leaves out the templates.
     fn of_collected(collected: Vec<CollectedWords>, template: &TemplateShingles) -> Self {
         let all = collected.iter().map(|text| text.shingles.len()).sum();
         let mut joined = Self {
@@ -170,12 +173,12 @@ impl ShingledText {
             + self.lengths.memory()
     }
 
-    /// Counts its distinct shingles that are in no template.
+    /// Counts the distinct shingles of the text that are in no template.
     pub fn distinct(&self) -> u64 {
         self.distinct.len() as u64
     }
 
-    /// Returns the digest of its words, if it is one text with enough words to be judged.
+    /// Returns the digest of the words, if this is one text with enough words to be judged.
     pub fn digest(&self) -> Option<WordsDigest> {
         match &self.texts[..] {
             [text] => text.digest,
@@ -183,7 +186,7 @@ impl ShingledText {
         }
     }
 
-    /// Returns its distinct shingles.
+    /// Returns the distinct shingles of the text.
     pub fn shingles(&self) -> &[u64] {
         &self.distinct
     }
@@ -206,7 +209,8 @@ impl ShingledText {
     /// level alone does not show how many words a sample represents. A header of 300 words has 38
     /// samples on average, and may have 30 or 46.
     ///
-    /// `worth` returns the weight, 0..=1, of a sample of this level. It is called in any order.
+    /// `worth` returns the weight, 0..=1, of a sample of this level. It is called for the samples
+    /// in any order.
     pub fn share_nearest(&self, level: u8, worth: impl Fn(Fingerprint) -> f64) -> f64 {
         let (mut sum, mut from, mut last) = (0.0, 0, None);
         let mut first = (0, 0);
@@ -260,8 +264,8 @@ impl ShingledText {
         walk.covered
     }
 
-    /// Returns the bytes of the heaviest run of `common` shingles. Each shingle counts the bytes of
-    /// its first word, divided by how often the text has the shingle.
+    /// Returns the number of bytes of the heaviest run of `common` shingles. Each shingle counts
+    /// the bytes of its first word, divided by how often the text has the shingle.
     fn heaviest(&self, common: &BitSet) -> f64 {
         let mut times = vec![0_u32; self.distinct.len()];
         for &number in self.order.iter().filter(|&&number| number != OF_TEMPLATE) {
@@ -289,22 +293,23 @@ impl ShingledText {
 /// The comparison of two texts as counts, so that nothing is rounded before it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommonText {
-    /// The number of words of a and of b in runs of at least five that the other text has, too.
+    /// The number of words of a and of b in runs of at least five words that the other text has,
+    /// too.
     pub covered: (u64, u64),
     /// The number of all words of a and of b.
     pub words: (u64, u64),
-    /// The number of bytes of a and of b in those runs, with one for each separator.
+    /// The number of bytes of a and of b in those runs, including one byte for each separator.
     pub bytes: (u64, u64),
-    /// The number of bytes of the longest of those runs in a or in b, whichever is less. A phrase
-    /// that one text repeats again and again is not a long run of the other.
+    /// The number of bytes of the longest of those runs in a, or of the longest in b: the lesser
+    /// number. A phrase that one text repeats again and again is not a long run of the other.
     pub longest: u64,
     /// True if one of those runs is a [`PASSAGE`], and not a phrase that both texts repeat.
     pub has_passage: bool,
-    /// Distinct shingles in common.
+    /// The number of distinct shingles in common.
     pub shared: u64,
     /// The number of distinct shingles of a and of b.
     pub distinct: (u64, u64),
-    /// True if both have the same words in the same order, and enough of them to judge.
+    /// True if both texts have the same words in the same order, and enough words to be judged.
     pub is_same: bool,
 }
 
@@ -337,7 +342,7 @@ impl CommonText {
         };
         let longest = of_a.longest.min(of_b.longest);
         let is_repeated = of_a.words.min(of_b.words) >= REPEATED * shared;
-        // The passage is no mere repetition if one of the texts has most of it only once.
+        // The passage is no mere repetition if one of the texts has most of the passage only once.
         let is_said_once = || a.heaviest(&in_a).max(b.heaviest(&in_b)) >= PASSAGE_OF_RECORDS;
         Self {
             covered: (of_a.words, of_b.words),
@@ -370,13 +375,13 @@ impl CommonText {
         share(self.covered.0, self.words.0).max(share(self.covered.1, self.words.1))
     }
 
-    /// Returns the measures of two texts that are not identical. `sizes` are those of their
+    /// Returns the measures of two texts that are not identical. `sizes` are the sizes of their
     /// contents.
     pub fn measures(&self, sizes: (ByteLen, ByteLen)) -> Measures {
         let judged = !too_small(sizes.0) && !too_small(sizes.1);
         let union = self.distinct.0 + self.distinct.1 - self.shared;
         let share = |part, of| judged.then(|| share(part, of));
-        // Words in UTF-8 may have more bytes than the file in its own encoding.
+        // The words may have more bytes in UTF-8 than the file has in its own encoding.
         let bytes = |bytes: u64, size: ByteLen| bytes.min(size.0);
         let (in_a, in_b) = (bytes(self.bytes.0, sizes.0), bytes(self.bytes.1, sizes.1));
         Measures {
@@ -389,7 +394,7 @@ impl CommonText {
 }
 
 /// Returns the number of shared bytes in the smaller of two contents. If the contents have equal
-/// sizes, returns the lesser of the two numbers.
+/// sizes, returns the lesser of the two numbers in `shared`.
 fn in_smaller(sizes: (ByteLen, ByteLen), shared: (u64, u64)) -> u64 {
     match sizes.0.cmp(&sizes.1) {
         Ordering::Less => shared.0,
@@ -398,12 +403,12 @@ fn in_smaller(sizes: (ByteLen, ByteLen), shared: (u64, u64)) -> u64 {
     }
 }
 
-/// Returns a share of contents that are not identical.
+/// Returns the share `part` / `of` of contents that are not identical: less than 1.
 fn share(part: u64, of: u64) -> Score {
     Score::new(part as f64 / of.max(1) as f64).min(Score::ALL_BUT_IDENTICAL)
 }
 
-/// Returns the unit of a pair: words if both are texts, unless bytes are asked for.
+/// Returns the unit of a pair: words if both are texts and bytes are not asked for, else bytes.
 pub const fn unit_of(a: ContentKind, b: ContentKind, asked: Unit) -> Unit {
     match (a, b, asked) {
         (ContentKind::Text, ContentKind::Text, Unit::Words) => Unit::Words,
@@ -411,8 +416,8 @@ pub const fn unit_of(a: ContentKind, b: ContentKind, asked: Unit) -> Unit {
     }
 }
 
-/// Returns whether one of two contents is a text and the other data. Their stored samples are of
-/// two sorts, so estimates cannot compare them, but words still find the pair.
+/// Returns whether one of two contents is a text and the other data. Such a pair has two different
+/// kinds of stored samples, so estimates cannot compare them. But words still find the pair.
 pub const fn are_text_and_data(a: ContentKind, b: ContentKind) -> bool {
     matches!(
         (a, b),
@@ -420,7 +425,7 @@ pub const fn are_text_and_data(a: ContentKind, b: ContentKind) -> bool {
     )
 }
 
-/// A content to be measured against others; cut into words on first use.
+/// A content that is measured against others. It is cut into words on first use.
 #[derive(Debug)]
 pub struct Provable {
     kind: ContentKind,
@@ -431,17 +436,17 @@ pub struct Provable {
 /// The result of measuring two contents that are not identical.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proven {
-    /// Their measures.
+    /// The measures of the two contents.
     pub measures: Measures,
     /// The unit of the containments.
     pub unit: Unit,
     /// True if the two contents are the same text.
     pub is_same_text: bool,
-    /// True for two texts with a [`PASSAGE`] in common, or a text and data with as many bytes in
-    /// common.
+    /// True for two texts with a [`PASSAGE`] in common, or for a text and data that have as many
+    /// bytes in common.
     pub has_passage: bool,
     /// True if all that the contents have in common is a short piece that is repeated. Counted
-    /// once, it is less than [`Relation::MIN_SHARED`].
+    /// once, the piece is shorter than [`Relation::MIN_SHARED`].
     pub is_pattern: bool,
 }
 
@@ -455,7 +460,7 @@ impl Proven {
         }
     }
 
-    /// Returns the measures in words of two texts that are not identical. `sizes` are those of
+    /// Returns the measures in words of two texts that are not identical. `sizes` are the sizes of
     /// their contents.
     pub fn in_words(a: &ComparedText, b: &ComparedText, sizes: (ByteLen, ByteLen)) -> Self {
         let (common, is_same_text) = a.common(b);
@@ -514,8 +519,7 @@ impl Provable {
         }
     }
 
-    /// Like [`Self::new`], but templates do not count, neither in the bytes nor in the words of a
-    /// text.
+    /// Like [`Self::new`], but without templates, both in the bytes and in the words of a text.
     pub fn without(templates: &Templates, kind: ContentKind, bytes: Vec<u8>) -> Self {
         let text = OnceLock::new();
         if !templates.is_empty() && kind == ContentKind::Text {
@@ -538,7 +542,7 @@ impl Provable {
         self.bytes.size()
     }
 
-    /// Returns its words, if it is a text.
+    /// Returns the words of the content, if it is a text.
     pub fn words(&self) -> Option<&ShingledText> {
         (self.kind == ContentKind::Text).then(|| self.text().words())
     }
@@ -547,8 +551,8 @@ impl Provable {
         self.text.get_or_init(|| ComparedText::of(self.bytes()))
     }
 
-    /// Measures this content (a) and another one (b): in words if both are texts, unless bytes are
-    /// asked for.
+    /// Measures this content (a) and another one (b): in words if both are texts and bytes are not
+    /// asked for, else in bytes.
     pub fn measure(&self, other: &Self, asked: Unit) -> Proven {
         match unit_of(self.kind, other.kind, asked) {
             Unit::Words => {

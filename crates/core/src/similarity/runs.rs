@@ -1,34 +1,37 @@
 //! Exact measures from the bytes of both files.
 //!
 //! [`cover`] and [`exact`] compute the measures in bytes exactly as `docs/design.md` defines them.
-//! [`common_runs`] returns *where* two files agree. All three take time linear in both sizes, for
-//! any bytes. Their memory is at most proportional to both sizes.
+//! [`common_runs`] returns *where* two files agree. The time of all three functions is linear in
+//! both sizes, for any bytes. Their memory is at most proportional to both sizes.
 //!
 //! # How bytes and windows are counted
 //!
-//! All figures of [`cover`] and [`exact`] follow from one question about each 64-byte window of a
-//! file. Does it occur in the other file, or earlier in the same file? The covered bytes are those
-//! in windows that occur in the other file. The size of a file's set is the number of windows that
-//! do not occur earlier. The common part of both sets has the windows that occur in the other file
-//! and not earlier. `mark` answers the question for all windows of a file at once, by a sparse
-//! index and comparisons of bytes. Equality is decided on the bytes, never by a hash.
+//! All figures of [`cover`] and [`exact`] follow from two questions about each 64-byte window of a
+//! file. Does it occur in the other file? Does it occur earlier in its own file? The covered bytes
+//! are the bytes in windows that occur in the other file. The size of a file's set is the number of
+//! windows that do not occur earlier. A window is in the common part of both sets if it occurs in
+//! the other file and does not occur earlier in its own file. `mark` answers these questions for
+//! all windows of a file at once, by a sparse index and comparisons of bytes. Equality is decided
+//! on the bytes, never by a hash.
 //!
 //! # How runs are found
 //!
-//! 1. **The windows of a that are in b** are found as above, and their places by the same sparse
-//!    index. One of the 33 blocks in a window is in the index, and its places are verified on the
-//!    bytes. Windows of crowded blocks have a table of their own, made on demand.
+//! 1. **The windows of a that are in b** are found as above, and their places are found by the same
+//!    sparse index. One of the 33 blocks in a window is in the index, and the places of this block
+//!    are verified on the bytes. Windows with crowded blocks have a table of their own, which is
+//!    made on demand.
 //! 2. **Greedy in a.** From the first unreported byte of a, the first window that b has starts a
-//!    run. A few of its places in b are remembered. The place with the longest agreement is taken,
-//!    so each run is maximal there. The next run may begin inside the last 63 bytes of the one
-//!    before. The bytes that were reported already are then left out. So every byte of a is
-//!    reported at most once, and the runs cover exactly the bytes that [`cover`] counts.
-//! 3. **Repetition costs nothing extra.** Of a window that occurs a million times, [`PLACES`]
+//!    run. A few places of this window in b are remembered. The place with the longest agreement is
+//!    taken, and no run can be extended at its place. The next run may begin inside the last 63
+//!    bytes of the run before. Bytes that were reported already are then left out. So every byte of
+//!    a is reported at most once, and the runs cover exactly the bytes that [`cover`] counts.
+//! 3. **Repetition costs nothing extra.** If a window occurs a million times, only [`PLACES`]
 //!    places are remembered. Comparing them costs at most a constant times the bytes that the best
-//!    one reports.
+//!    place reports.
 //! 4. **Beyond [`DENSE`] bytes only the sparse index is used**: it has every 33rd window of 32
-//!    bytes. Any run of 64 bytes contains one of these, so all distinctive runs are still found. If
-//!    a part of b repeats more than [`PLACES`] times, a run there may be reported in part.
+//!    bytes. Any run of 64 bytes contains such a window, so all distinctive runs are still found.
+//!    If a part of b repeats more than [`PLACES`] times, a run in this part may be reported
+//!    incompletely.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -71,10 +74,10 @@ pub struct CommonRun {
 }
 
 /// Returns the runs of at least 64 bytes of `a` that `b` has, too, in the order of `a`. Each byte
-/// of `a` is in one run at most. [`CommonRun::b`] is one of the places where `b` has the run; two
-/// runs may have the same bytes of `b`.
+/// of `a` is in one run at most. [`CommonRun::b`] is one of the places where `b` has the run. Two
+/// runs may be at the same place of `b`.
 ///
-/// A run that overlaps the one before is reported without the overlap, and may then be shorter than
+/// A run that overlaps the run before is reported without the overlap, and may then be shorter than
 /// 64 bytes. The head of this module describes what is different in files over [`DENSE`].
 pub fn common_runs(a: &[u8], b: &[u8]) -> Vec<CommonRun> {
     common_runs_within(a, b, DENSE)
@@ -117,8 +120,8 @@ fn greedy<S: Starts>(a: &[u8], b: &[u8], mut starts: S) -> Vec<CommonRun> {
                     b: (run.b + skip) as u64..(run.b + run.len) as u64,
                 });
                 reported = end;
-                // A window that ends within the reported bytes adds nothing, so all of these
-                // windows are skipped.
+                // A window that ends within the reported bytes adds nothing, so all such windows
+                // are skipped.
                 at = (at + 1).max(end + 1 - S::WIDTH);
             }
             _ => at += 1,
@@ -135,8 +138,8 @@ struct Found {
     len: usize,
 }
 
-/// Returns the longest run around two equal windows, at `at` in a and at `place` in b. It begins at
-/// `floor` in a or later.
+/// Returns the longest run around two equal windows, at `at` in a and at `place` in b. The run
+/// begins at or after `floor` in a.
 fn extend(a: &[u8], b: &[u8], at: usize, place: usize, width: usize, floor: usize) -> Found {
     let back = common_suffix(&a[floor..at], &b[..place]);
     let on = common_prefix(&a[at + width..], &b[place + width..]);
@@ -176,9 +179,9 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     8 * a.len() + first.take_while(|(x, y)| x == y).count()
 }
 
-/// Computes the exact measures in bytes: containments by [`cover`], the resemblance on the sets of
-/// 64-byte windows. `shared_bytes` counts the bytes of the smaller file in runs of at least 64 that
-/// the other file has, too.
+/// Computes the exact measures in bytes: containments by [`cover`], and the resemblance of the sets
+/// of 64-byte windows. `shared_bytes` counts the bytes of the smaller file in runs of at least 64
+/// bytes that the other file has, too.
 ///
 /// The shares are `None` if a file is too small to judge, like those of estimates.
 pub fn exact(a: &[u8], b: &[u8]) -> Measures {
@@ -186,17 +189,18 @@ pub fn exact(a: &[u8], b: &[u8]) -> Measures {
 }
 
 /// If there are at least this many covered bytes for each distinct common window, a piece is
-/// repeated. Runs of 68 bytes or more that are not repeated have fewer.
+/// repeated. Runs of 68 bytes or more that are not repeated have fewer covered bytes for each
+/// window.
 const FOR_A_WINDOW: usize = 16;
 
 /// The common part of two byte strings. It is counted even if it is very small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommonBytes {
-    /// Bytes of a and of b in runs of at least 64 that the other has, too.
+    /// The number of bytes of a and of b in runs of at least 64 bytes that the other one has, too.
     pub(super) covered: (usize, usize),
-    /// Distinct 64-byte windows in common.
+    /// The number of distinct 64-byte windows in common.
     shared: usize,
-    /// The number of common windows over the number of all distinct windows of both.
+    /// The number of common windows over the number of distinct windows in a or b.
     pub(super) resemblance: f64,
 }
 

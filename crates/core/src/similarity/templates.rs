@@ -3,23 +3,24 @@
 //! Forman, Eshghi & Chiocchetti 2005, section 4: files that were made by one process or under one
 //! licence resemble each other by their frame alone. An analyst marks such a cluster. The common
 //! part of its members is "to be ignored on future runs, effectively reducing the file sizes to
-//! their non-template payload". No file is chunked again.
+//! their non-template payload". No file is chunked again for this.
 //!
 //! Three choices:
 //!
 //! 1. **A template is two sets of pieces**, chunks and fingerprints. The paper has only chunks.
-//!    These miss every frame that is shorter than a chunk, or in which an edit has changed each
-//!    chunk. Sampled fingerprints detect it in proportion.
+//!    Chunks miss every frame that is shorter than a chunk, and every frame in which edits have
+//!    changed all chunks. Sampled fingerprints detect such a frame in proportion to its length.
 //! 2. **A template of texts also has all their common shingles** ([`TemplateShingles`]). In words,
-//!    only these decide what is template. In bytes, the words that they cover are removed where
-//!    they occur. So a text has one payload, in whichever unit it is measured.
-//! 3. **The pieces are removed before anything is computed** ([`Templates::strip`]). The rest is
-//!    the chunk list, the signature and the size of the payload. So nomination, percentages,
-//!    minimum evidence and "too small to judge" are about the payload in every question.
+//!    only these shingles decide what is template. In bytes, the words that these shingles cover
+//!    are removed where they occur. So the payload of a text is the same for measures in words and
+//!    in bytes.
+//! 3. **The pieces are removed before anything is computed** ([`Templates::strip`]). What remains
+//!    is the chunk list, the signature and the size of the payload. So in every question,
+//!    nomination, percentages, minimum evidence and "too small to judge" are about the payload.
 //!
 //! A template may have no known shingles: its files are not texts, or it was marked before shingles
-//! existed. Its pieces are removed from the bytes of a text before these are cut into words
-//! ([`Templates::worded`]).
+//! existed. The pieces of such a template are removed from the bytes of a text before the bytes are
+//! cut into words ([`Templates::worded`]).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -37,20 +38,20 @@ mod shingles;
 
 pub use shingles::{CommonShingles, TemplateShingles};
 
-/// The bytes between two windows of a template are template if the windows begin at most this many
-/// bytes apart. At the densest sampling, a run of this many windows has no sample with probability
-/// e^-8.
+/// The bytes between two windows of a template are template, too, if the windows begin at most this
+/// many bytes apart. At the densest sampling, the probability that a run of this many windows has
+/// no sample is e^-8.
 const JOINED: usize = 256;
 
 /// The pieces of one template.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template {
-    /// Its chunks with their lengths in bytes: ascending, distinct, each long enough to be
-    /// evidence.
+    /// The template's chunks with their lengths in bytes: ascending, distinct, and each long enough
+    /// to be evidence.
     pub chunks: Vec<(ChunkHash, u32)>,
-    /// Its fingerprints: ascending, distinct.
+    /// The template's fingerprints: ascending and distinct.
     pub fingerprints: Vec<Fingerprint>,
-    /// All its shingles: ascending, distinct.
+    /// All shingles of the template: ascending and distinct.
     pub shingles: Vec<u64>,
 }
 
@@ -63,12 +64,12 @@ fn is_enough(having: usize, among: usize, share: f64) -> bool {
 
 impl Template {
     /// Returns the chunks and fingerprints that at least the share `share` (0..=1) of these
-    /// contents have, and at least one content.
+    /// contents have. Even if `share` is 0, at least one content has each of them.
     ///
     /// A content cannot show a fingerprint below the level of its signature. So only the contents
-    /// that can show a fingerprint count for its share. They must be at least half of all contents.
-    /// Of two contents or more, at least two must be able to show it. So the dense samples of small
-    /// contents are used if most contents are small.
+    /// that can show a fingerprint count for its share. These contents must be at least half of all
+    /// contents. If there are two contents or more, at least two must be able to show the
+    /// fingerprint. So the dense samples of small contents are used if most contents are small.
     pub fn common(contents: &[Sketch<'_>], share: f64) -> Self {
         let enough = |having, among| is_enough(having, among, share);
         let mut chunks: BTreeMap<(ChunkHash, u32), usize> = BTreeMap::new();
@@ -109,7 +110,7 @@ impl Template {
         self.chunks.is_empty() && self.fingerprints.is_empty() && self.shingles.is_empty()
     }
 
-    /// Returns the bytes of its chunks, each counted once.
+    /// Returns the number of bytes of the template's chunks, each counted once.
     pub fn bytes(&self) -> ByteLen {
         self.chunks
             .iter()
@@ -140,9 +141,9 @@ impl Pieces {
         self.chunks.contains(&(run.hash, run.len))
     }
 
-    /// Returns the ranges of the template in some bytes: chunks, windows, and the bytes between two
-    /// windows that begin at most `JOINED` bytes apart. Only the sampled windows are known, so the
-    /// bytes between them are assumed to be template, too.
+    /// Returns the ranges of some bytes that are template: chunks, windows, and the bytes between
+    /// two windows that begin at most `JOINED` bytes apart. Only the sampled windows are known, so
+    /// the bytes between two sampled windows are assumed to be template, too.
     fn ranges(&self, bytes: &[u8], params: &Params) -> Vec<Range<usize>> {
         let mut out: Vec<Range<usize>> = Vec::new();
         if self.is_empty() {
@@ -186,7 +187,7 @@ fn left(bytes: &[u8], mut out: Vec<Range<usize>>) -> Cow<'_, [u8]> {
     Cow::Owned(left)
 }
 
-/// The pieces of all templates; none by default.
+/// The pieces of all templates. By default there are no templates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Templates {
     /// The parameters by which files are chunked and sampled.
@@ -246,7 +247,8 @@ impl Templates {
     }
 
     /// Returns the bytes of a text without the pieces of templates whose shingles are not known.
-    /// The rest can be cut into words. [`Self::shingles`] shows which of these words are template.
+    /// The remaining bytes can be cut into words. [`Self::shingles`] shows which of these words are
+    /// template.
     pub fn worded<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         left(bytes, self.wordless.ranges(bytes, &self.params))
     }
@@ -260,8 +262,8 @@ impl Templates {
         }
     }
 
-    /// Returns the bytes without templates, for measures on bytes: without the templates' chunks
-    /// and windows, and without the words that their shingles cover.
+    /// Returns the bytes without templates, for measures in bytes. The templates' chunks and
+    /// windows are removed, and also the words that the templates' shingles cover.
     pub fn payload<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut out = self.pieces.ranges(bytes, &self.params);
         out.extend(self.word_ranges(bytes));
@@ -289,10 +291,10 @@ impl Templates {
     /// Removes the templates from the chunks and the signature of a content of `size` bytes.
     /// Returns the number of bytes of its payload.
     ///
-    /// The number of removed bytes is that of the template's chunks or of its share of the samples,
-    /// whichever is more. Chunks prove their bytes, but miss the template's bytes beside them.
-    /// Samples estimate the whole template. Afterwards the chunk list has gaps, so the positions of
-    /// its chunks have no meaning.
+    /// The number of removed bytes is computed from the template's chunks and from its share of the
+    /// samples; the greater number is used. Chunks prove their bytes, but miss the template's bytes
+    /// next to them. Samples estimate the whole template. After the call, the chunk list has gaps,
+    /// so the positions of its chunks have no meaning.
     pub fn strip(
         &self,
         size: ByteLen,

@@ -135,8 +135,8 @@ fn multiplicity_is_the_smaller_count() {
     assert_eq!(shared_chunk_bytes(&a, &b, &Ones), ByteLen::ZERO);
 }
 
-/// Makes two edited copies of a common base. An edit is a position, and the numbers of removed and
-/// of inserted bytes.
+/// Makes two edited copies of a common base. An edit is a position, a number of removed bytes, and
+/// a number of inserted bytes.
 fn edited() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let edit = (0..1000usize, 0..600usize, 0..600usize, any::<u8>());
     let edits = || proptest::collection::vec(edit.clone(), 0..12);
@@ -305,7 +305,7 @@ fn boilerplate_is_no_evidence() {
 
 #[test]
 fn few_samples_are_weighed_down() {
-    // At the level of the large file, the small one has few samples.
+    // At the level of the large file, the small file has few samples.
     let small = noise(10, 400);
     let large = [noise(8, 3000), small.clone(), noise(9, 3000)].concat();
     let m = estimate(

@@ -1,18 +1,18 @@
 //! Compares whole texts: a proof, where samples are only evidence.
 //!
-//! A text is read once ([`ReadText`]). Only the shingles that several texts have matter to pairs;
-//! these get numbers ([`NumberedText`]). Shingles that always occur together are merged
+//! A text is read once ([`ReadText`]). Pairs depend only on the shingles that several texts have.
+//! These shingles get numbers ([`NumberedText`]). Shingles that always occur together are merged
 //! ([`Chains`]). A [`Text`] is its chains with their places. One text is laid out in a [`Table`],
 //! and any number of others are compared with it. Each comparison takes time linear in the chains
-//! of both texts. The measures are those of two texts alone ([`CommonText`]). The table adds what
-//! distinguishes related texts from unrelated ones.
+//! of both texts. The measures are the same as for two texts alone ([`CommonText`]). The table adds
+//! the figures that distinguish related texts from unrelated ones.
 //!
 //! # What is evidence
 //!
 //! Related texts share a run of text; unrelated texts share phrases, headings and frames. Two
-//! figures together distinguish them: the *length* of a run, and its *rarity* among the files in
-//! question. Both are measured in bytes of UTF-8. So a run of Han weighs as much as the same run in
-//! another script. `docs/similarity.md` has the curves ([`Proof::is_evidence`]).
+//! figures together distinguish them: the *length* of a run, and its *rarity* among the files of
+//! the question. Both figures are measured in bytes of UTF-8. So a run of Han weighs as much as the
+//! same run in another script. `docs/similarity.md` has the curves ([`Proof::is_evidence`]).
 
 use std::collections::HashSet;
 
@@ -31,36 +31,39 @@ pub use chains::Chains;
 pub use seen::SeenShingles;
 use slots::Slots;
 
-/// The minimum number of bytes of rare text in a run that is evidence. A byte counts less if more
-/// texts have its shingle ([`discount::weight`]).
+/// The minimum number of bytes of rare text in a run that is evidence. The more texts have the
+/// shingle of a byte, the less the byte counts ([`discount::weight`]).
 pub const RARE: f64 = 32.0;
 
-/// If one text has this share of its words in the other, a run of the pair need not be rare. If the
-/// pair has this resemblance, it needs no run at all, but more in common than a phrase.
+/// If one text has this share of its words in the other, the common run need not be rare. If the
+/// resemblance of the pair is this share, the pair needs no run at all. It must only have more in
+/// common than a phrase.
 const ALIKE: f64 = 0.25;
 
-/// Pairs of a share and a number of bytes. Two texts need no long run if one of them has this share
-/// of its words in the other. All runs together must then have this many bytes of rare text.
+/// Pairs of a share and a number of bytes. Two texts need no long run if one text has this share of
+/// its words in the other. But all runs together must have this many bytes of rare text.
 const SCATTERED: [(f64, f64); 2] = [(0.12, 140.0), (0.5, 24.0)];
 
-/// A chain that a text has this often belongs to the frame of its records, and is not rare text.
+/// A chain that occurs this often in a text belongs to the frame of its records, and is not rare
+/// text.
 const REPEATED: usize = 8;
 
 /// A text with this share of recurring words consists of records: rows with the same keys or
 /// frames. Short runs between two such texts are no evidence. A long run is also no evidence if all
-/// runs together are less than `OF_RECORDS` of each text. A resemblance of [`ALIKE`] is evidence.
+/// runs together are less than `OF_RECORDS` of each text. A resemblance of [`ALIKE`] is always
+/// evidence.
 const RECURRING: f32 = 0.33;
 const OF_RECORDS: f64 = 0.4;
 
-/// A text that was read: all its shingles in order without those of templates. Later only the
-/// shingles that several texts may have are left.
+/// A text that was read: all its shingles in order, except the shingles of templates. Later only
+/// the shingles that several texts may have remain.
 #[derive(Clone, Debug, Default)]
 pub struct ReadText {
     /// The place of each shingle; empty if no shingle was removed.
     places: Vec<u32>,
     shingles: Vec<u64>,
     lengths: WordLengths,
-    /// Counts the removed shingles. Each of them occurs only once in all texts.
+    /// The number of removed shingles. Each of them occurs only once in all texts.
     forgotten: u32,
     digest: Option<WordsDigest>,
     is_of_records: bool,
@@ -77,7 +80,7 @@ impl TextCutter {
         self.cut(template)
     }
 
-    /// Reads all words of data, those of its markup included. Returns `None` for encoded data,
+    /// Reads all words of data, including the words of its markup. Returns `None` for encoded data,
     /// which has no words.
     pub fn read_data(&mut self, bytes: &[u8]) -> Option<ReadText> {
         if is_encoded_data(bytes) {
@@ -97,8 +100,8 @@ impl TextCutter {
                 .digest
                 .filter(|_| lengths.are_enough(0..words.ends.len())),
             lengths,
-            // A clone has its exact size. That matters, because all texts are in memory at the same
-            // time.
+            // A clone allocates exactly what it needs. That matters, because all texts are in
+            // memory at the same time.
             shingles: words.shingles.clone(),
             is_of_records: words.recurring >= RECURRING,
         };
@@ -115,8 +118,8 @@ impl ReadText {
         &self.shingles
     }
 
-    /// Returns the share of this text's words in runs that the other text has, too. No shingle of
-    /// either text may have been removed.
+    /// Returns the share of this text's words in runs that the other text has, too. Both texts must
+    /// still have all their shingles.
     pub fn covered_by(&self, other: &Self) -> f64 {
         let of_other: HashSet<u64> = other.shingles.iter().copied().collect();
         let mut walk = CoverWalk::of(&self.lengths);
@@ -129,8 +132,8 @@ impl ReadText {
         share(walk.covered.words, self.lengths.words())
     }
 
-    /// Removes the shingles that occur only once in all texts, except a few that [`SeenShingles`]
-    /// takes for repeated.
+    /// Removes the shingles that occur only once in all texts. A few of them stay, because
+    /// [`SeenShingles`] wrongly reports them as repeated.
     pub fn forget_lone(&mut self, seen: &SeenShingles) {
         let all = self.shingles.len();
         self.keep(|shingle| seen.repeatedly(shingle));
@@ -183,14 +186,14 @@ impl ReadText {
     }
 }
 
-/// A text as the numbers of those of its shingles that several texts have.
+/// A text as numbers: one for each of its shingles that several texts have.
 #[derive(Clone, Debug, Default)]
 pub struct NumberedText {
     /// The place of the first word of each of these shingles.
     places: Vec<u32>,
     numbers: Vec<u32>,
     lengths: WordLengths,
-    /// Counts the distinct shingles that no other text has.
+    /// The number of distinct shingles that no other text has.
     lone: u32,
     digest: Option<WordsDigest>,
     is_of_records: bool,
@@ -227,7 +230,7 @@ impl NumberedText {
     }
 }
 
-/// A text among others: the numbers of its chains that several of the texts have.
+/// A text among other texts: the numbers of its chains that several texts have.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     /// The place of the first word of each of these chains.
@@ -245,12 +248,12 @@ pub struct Text {
 }
 
 impl Text {
-    /// Returns the numbers of its chains, in order; they may repeat.
+    /// Returns the numbers of the text's chains, in order. A number may repeat.
     pub fn chains(&self) -> &[u32] {
         &self.chains
     }
 
-    /// Counts its distinct shingles, shared or not.
+    /// Counts the distinct shingles of the text, shared or not.
     pub const fn distinct(&self) -> u32 {
         self.distinct
     }
@@ -270,12 +273,12 @@ impl Text {
 /// The length of a chain, and how common it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commonness {
-    /// Counts its shingles.
+    /// The number of shingles in the chain.
     pub shingles: u32,
-    /// Counts the texts that have the chain. The fewer these are, the stronger is the evidence for
-    /// a pair of them.
+    /// The number of texts that have the chain. The fewer texts have it, the stronger is the
+    /// evidence for a pair of them.
     pub texts: u32,
-    /// Counts the texts that have the chain, but near-copies of each other only once. So
+    /// The number of texts that have the chain, where a group of near-copies counts once. So
     /// near-copies do not make a chain boilerplate.
     pub contents: u32,
 }
@@ -285,7 +288,7 @@ fn rarity(texts: u32) -> f64 {
     1.0 / f64::from(texts.max(1))
 }
 
-/// The comparison of two texts; `a` is the one that was laid out in a [`Table`].
+/// The comparison of two texts; `a` is the text that was laid out in a [`Table`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proof {
     /// The counts from which the measures are computed.
@@ -296,9 +299,9 @@ pub struct Proof {
     pub scattered: f64,
     /// The share of the common shingles that are not boilerplate.
     pub evident: f64,
-    /// A share of common shingles, where a shingle counts 1/n if n texts have it: the sum over
-    /// those in common, over the lesser of the two texts' own sums. The value is the lower end of
-    /// the interval of this share.
+    /// A share of common shingles, where a shingle counts 1/n if n texts have it. The share is the
+    /// sum over the common shingles, divided by the lesser of the sums over all shingles of each
+    /// text. The value is the lower end of the interval of this share.
     pub kinship: f64,
     /// True if both texts consist of records (`RECURRING`).
     pub are_records: bool,
@@ -331,13 +334,13 @@ impl Proof {
                     .any(|&(share, rare)| containment >= share && self.scattered >= rare)
     }
 
-    /// Returns whether the pair is evidence, or one text has enough of its words in the other for a
-    /// relation, boilerplate left out.
+    /// Returns whether the pair is evidence, or whether one text has enough of its words in the
+    /// other for a relation. Boilerplate is left out.
     pub fn is_candidate(&self) -> bool {
         self.is_evidence() || self.evident_containment() >= Relation::PARTLY
     }
 
-    /// Returns the larger containment, boilerplate left out. Repetitions count once.
+    /// Returns the larger containment, without boilerplate. Repetitions count once.
     fn evident_containment(&self) -> f64 {
         let (covered, words) = (self.common.covered, self.common.words);
         let (shared, distinct) = (self.common.shared, self.common.distinct);
@@ -373,7 +376,7 @@ pub struct Table {
     /// on demand.
     common: Option<Vec<u32>>,
     round: u32,
-    /// Counts the shingles that the last comparison found in common.
+    /// The number of shingles that the last comparison found in common.
     shared: u64,
     limit: u32,
     /// The weight of a byte by the number of texts that have its shingle.
@@ -387,7 +390,7 @@ struct TableEntry {
     /// The weight of a byte of the chain in a run.
     weight: f32,
     common: Commonness,
-    /// Counts its occurrences in the text.
+    /// The number of occurrences of the chain in the text.
     times: u32,
     /// The number of the last comparison whose other text has the chain.
     round: u32,
@@ -444,7 +447,8 @@ impl Table {
     }
 
     /// Returns the comparison if [`Proof::is_candidate`]. Walking `b` gives upper bounds for `a`,
-    /// and `a` is walked only if these bounds are enough. They reject two of three unrelated pairs.
+    /// and `a` is walked only if these bounds are enough. The bounds reject two of three unrelated
+    /// pairs.
     pub fn candidate(&mut self, a: &Text, b: &Text) -> Option<Proof> {
         let mut proof = self.along(a, b);
         if !proof.is_candidate() {
@@ -455,7 +459,7 @@ impl Table {
     }
 
     /// Walks `b` and returns the proof, with upper bounds in place of the figures of `a`. The proof
-    /// with exact figures is never stronger evidence.
+    /// with exact figures is never stronger evidence than this proof.
     fn along(&mut self, a: &Text, b: &Text) -> Proof {
         self.round += 1;
         let (mut shared, mut rare, mut evident, mut times) = (0u64, 0.0, 0u64, 0u64);

@@ -1,18 +1,19 @@
 //! The topmost useful pairs.
 //!
-//! A copied tree makes a pair of every directory with its copy, and with every directory above its
+//! In a copied tree, every directory makes a pair with its copy, and with every directory above its
 //! copy. One pair is enough: the topmost. But the topmost pair alone would always be the roots. So
-//! two rules choose. A pair (c, d) is *below* another pair (a, b) if c is a or in a, and d is b or
-//! in b. A share *misses* what it lacks to 100 %. A share is *clearly better* than another if it
-//! misses at most half as much, and the other misses more than a tenth. Nothing is clearly better
-//! than 95 %; 80 % is clearly better than 60 %, and 90 % than 80 %.
+//! two rules choose. A pair (c, d) is *below* another pair (a, b) on two conditions: c is equal to
+//! a or is in a, and d is equal to b or is in b. A share *misses* what it lacks to 100 %. A share
+//! is *clearly better* than another if it misses at most half as much, and the other misses more
+//! than a tenth. Nothing is clearly better than 95 %; 80 % is clearly better than 60 %, and 90 %
+//! than 80 %.
 //!
 //! 1. **Loose pairs are removed.** A pair is loose because of a pair below it if two conditions
-//!    hold. First, the lower pair has nine tenths of the upper pair's shared bytes, counted on the
-//!    side of the upper pair's larger containment. Second, the lower pair is clearly better, or
-//!    clearly more alike, or more alike by a quarter. Two directories are as *alike* as Dice's
-//!    coefficient of their bytes: the shared bytes of both over all bytes of both. For example,
-//!    `(/a, /backup)` shares as much as `(/a, /backup/a)`, but is less precise.
+//!    hold. First, the lower pair has at least nine tenths of the upper pair's shared bytes. The
+//!    bytes are counted on the side of the upper pair's larger containment. Second, the lower pair
+//!    is clearly better, or clearly more alike, or more alike by a quarter. How *alike* two
+//!    directories are is measured by Dice's coefficient: the shared bytes of both over all bytes of
+//!    both. For example, `(/a, /backup)` shares as much as `(/a, /backup/a)`, but is less precise.
 //! 2. **Lower pairs are folded.** From the top down, a pair is removed if a remaining pair is above
 //!    it. But the lower pair stays if its larger containment is clearly better.
 
@@ -52,7 +53,8 @@ pub fn fold(forest: &Forest, pairs: &[Pair]) -> Vec<Pair> {
 }
 
 /// Calls `found` with the position of each pair above `pair`. The first side of a pair precedes the
-/// second one in preorder. So do their ancestors, unless one of these contains the other.
+/// second one in preorder. The same is true of their ancestors, unless one ancestor contains the
+/// other.
 fn above(
     forest: &Forest,
     places: &HashMap<(Node, Node), usize>,

@@ -6,7 +6,7 @@
 pub struct Node(pub(super) u32);
 
 impl Node {
-    /// Returns its place in preorder, from 0.
+    /// Returns the directory's place in preorder, from 0.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -25,9 +25,9 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// Makes the forest of these directories. Each has the place of its parent, which must precede
-    /// it in the list; a parent that follows is ignored. Also returns the node of each directory,
-    /// in the given order; siblings keep that order.
+    /// Makes the forest of these directories. Each directory is given as the place of its parent in
+    /// the list. A parent must precede its children; a parent that follows is ignored. Also returns
+    /// the node of each directory, in the given order. Siblings keep the given order.
     pub fn new(parents: &[Option<usize>]) -> (Self, Vec<Node>) {
         let parent = |at: usize| parents[at].filter(|&parent| parent < at);
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); parents.len()];
@@ -77,7 +77,7 @@ impl Forest {
         (parent != NONE).then_some(Node(parent))
     }
 
-    /// Returns a directory and those above it, from below.
+    /// Returns a directory and those above it, the lowest first.
     pub fn upwards(&self, from: Node) -> impl Iterator<Item = Node> + '_ {
         std::iter::successors(Some(from), |&at| self.parent(at))
     }
@@ -87,7 +87,7 @@ impl Forest {
         self.depths[of.index()]
     }
 
-    /// Returns whether `below` is `above` or below it.
+    /// Returns whether `below` is equal to `above` or is below it.
     pub fn holds(&self, above: Node, below: Node) -> bool {
         above <= below && below.0 < self.ends[above.index()]
     }

@@ -46,9 +46,9 @@ impl Share {
 /// A file: one content, in one directory or (with hard links) in several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Its content, an index into the list of sizes.
+    /// The content of the file, as an index into the list of sizes.
     pub content: u32,
-    /// The directories directly above it.
+    /// The directories directly above the file.
     pub places: Vec<Node>,
 }
 
@@ -63,15 +63,16 @@ pub struct Link {
     pub share: Share,
 }
 
-/// Limits on the number of directories that have a content. They bound the pairs of directories
-/// that the content makes.
+/// Limits on the number of directories that have a content. The limits bound the number of pairs of
+/// directories that the content makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// If a content is in at most this many directories, each of them is paired with each other
-    /// one. Links of a content in more directories are not followed.
+    /// If a content is in at most this many directories, every two of them are paired. Links of a
+    /// content in more directories are not followed.
     pub every: usize,
-    /// If a content is in more than [`Self::every`] directories, each of them is paired only with
-    /// this many before it and after it.
+    /// The number of neighbours on each side. If a content is in more than [`Self::every`]
+    /// directories, each directory is paired only with this many directories before it, and with
+    /// this many after it.
     pub window: usize,
     /// A content in more directories than this is ubiquitous and makes no pair.
     pub most: usize,
@@ -115,9 +116,9 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// Makes the holdings of `forest`. `sizes` are those of the contents in bytes. Three kinds of
-    /// links are ignored: those between equal contents, those with a share of zero, and those from
-    /// or to a content in more than [`Limits::every`] directories.
+    /// Makes the holdings of `forest`. `sizes` are the sizes of the contents in bytes. Three kinds
+    /// of links are ignored: those between equal contents, those with a share of zero, and those
+    /// from or to a content in more than [`Limits::every`] directories.
     pub fn new(
         forest: Forest,
         sizes: Vec<u64>,
@@ -232,7 +233,7 @@ impl Holdings {
         self.holders(content).len() > self.limits.every
     }
 
-    /// Returns the contents that have a part of this one, best first.
+    /// Returns the contents that have a part of this content, best first.
     pub(super) fn links(&self, content: u32) -> &[(Share, u32)] {
         &self.links[content as usize]
     }
@@ -245,8 +246,8 @@ impl Holdings {
         holders.get(at).is_some_and(|&holder| holder < span.end)
     }
 
-    /// Returns whether every file below one of the directories has an equal file below the other,
-    /// and the reverse.
+    /// Returns whether every file below each of the two directories has an equal file below the
+    /// other.
     pub fn identical(&self, a: Node, b: Node) -> bool {
         let covers = |a: Node, b: Node| {
             let entries = within(&self.entries, self.forest.span(a));

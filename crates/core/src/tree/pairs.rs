@@ -37,8 +37,9 @@ impl Pair {
     }
 
     /// Returns the number of bytes that both directories have: the lesser of `shared_a` and
-    /// `shared_b`. If one directory has ten copies of a file and the other has one copy, all ten
-    /// have an equal in the other. So one direction alone can exceed what the other directory has.
+    /// `shared_b`. Suppose that one directory has ten copies of a file and the other has one copy.
+    /// Then all ten copies have an equal file in the other directory. So one direction alone can
+    /// exceed what the other directory has.
     pub fn shared(&self) -> u64 {
         self.shared_a.min(self.shared_b)
     }
@@ -259,8 +260,8 @@ impl Holdings {
         }
     }
 
-    /// Adds the bytes of an entry's files to the directories that have these files, or parts of
-    /// them.
+    /// Adds the bytes of an entry's files to the directories that have these files or parts of
+    /// these files.
     fn spread(&self, entry: &Entry, marks: &mut Marks, add: &mut dyn FnMut(u32, i64, i64)) {
         let size = self.sizes[entry.content as usize];
         let holders = self.holders(entry.content);

@@ -1,4 +1,5 @@
-//! Directory pairs, compared with a reference that examines every pair and every file.
+//! Compares pairs of directories with the results of a naive search through every pair and every
+//! file.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,8 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     let dirs = 1..14_usize;
     let contents = 1..8_u32;
     (dirs, contents).prop_flat_map(|(dirs, contents)| {
-        // A third of the directories are roots. Each of the others is below an earlier one.
+        // A third of the directories are roots. Each of the other directories is below an earlier
+        // directory.
         let parent = (0..3_u8, any::<prop::sample::Index>());
         let file = (
             0..contents,
@@ -182,8 +184,8 @@ impl Drawn {
                     .any(|lower| is_above(upper, lower) && is_loose(upper, lower))
             })
             .collect();
-        // Whether a pair stays depends on the pairs above it. So the pairs with none above are
-        // decided first.
+        // Whether a pair stays depends on the pairs above it. So the pairs that have no pair above
+        // them are decided first.
         let mut stays: Vec<Option<bool>> = vec![None; tight.len()];
         while let Some(next) = (0..tight.len()).find(|&at| {
             let decided = |other: usize| stays[other].is_some();
@@ -249,8 +251,8 @@ proptest! {
         }
     }
 
-    /// `window` and `most` decide which pairs are examined, but do not change their figures.
-    /// `every` also decides which links count.
+    /// `window` and `most` decide which pairs are examined, but do not change the figures of a
+    /// pair. `every` also decides which links count.
     #[test]
     fn figures_are_exact_whatever_the_limits(
         drawn in drawn(),
@@ -369,8 +371,8 @@ fn a_directory_copied_a_thousand_times_is_paired_with_neighbours() {
 
 #[test]
 fn chains_of_directories_end() {
-    // Two chains of 80 nested directories. Each directory of one has a file, and its counterpart a
-    // copy of the file.
+    // Two chains of 80 nested directories. Each directory of one chain has a file, and its
+    // counterpart in the other chain has a copy of the file.
     let depth = 80;
     let parents = (0..2 * depth).map(|at| (at % depth > 0).then(|| at - 1));
     let drawn = Drawn {

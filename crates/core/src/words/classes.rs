@@ -1,7 +1,7 @@
 //! The role of each character in words, by Unicode's general categories.
 //!
-//! The classes of characters are cached by pages of 256. A page is made when the first of its
-//! characters is read.
+//! The classes of characters are cached by pages of 256. A page is made when one of its characters
+//! is read for the first time.
 
 use std::sync::OnceLock;
 
@@ -14,14 +14,14 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 pub(crate) enum Role {
     /// Ends the word.
     Separator,
-    /// Continues or begins a word: a letter, a digit, a connector such as `_`.
+    /// Continues or begins a word: a letter, a digit, or a connector such as `_`.
     Letter,
-    /// Continues any word: an accent, a vowel sign.
+    /// Continues any word: an accent or a vowel sign.
     Mark,
     /// Is a word by itself, with the marks that follow it: a letter or digit of a script without
     /// blanks.
     Alone,
-    /// Is invisible and does not affect words: a soft hyphen, a mark of direction.
+    /// Is invisible and does not affect words: a soft hyphen or a mark of direction.
     Invisible,
 }
 
@@ -73,12 +73,12 @@ const INVISIBLE: [(u32, u32); 17] = [
     (0xe_0000, 0xe_0fff),
 ];
 
-/// The properties of a character in one number: [`JOINS`], the role in the rest of the highest
-/// byte, and the lower case below.
+/// The properties of a character in one number: [`JOINS`], the role in the other bits of the
+/// highest byte, and the lower case in the other bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Class(u32);
 
-/// The bit for a character that normal form C may join to the one before, or replace.
+/// The bit for a character that normal form C may replace, or may join to the character before.
 const JOINS: u32 = 1 << 31;
 
 impl Class {
@@ -93,14 +93,15 @@ impl Class {
         }
     }
 
-    /// Returns the lower case of the character; for [`TWO_IN_LOWER_CASE`] the first of its two
-    /// characters.
+    /// Returns the lower case of the character. For [`TWO_IN_LOWER_CASE`], returns the first of the
+    /// two characters.
     #[inline]
     pub(crate) const fn lower(self) -> u32 {
         self.0 & 0x00ff_ffff
     }
 
-    /// Returns whether normal form C may join this character to the one before, or replace it.
+    /// Returns whether normal form C may replace this character, or may join it to the character
+    /// before.
     #[inline]
     pub(crate) const fn joins(self) -> bool {
         self.0 & JOINS != 0
@@ -113,7 +114,7 @@ type Page = [u32; PAGE];
 static PAGES: [OnceLock<Box<Page>>; (char::MAX as usize + 1) / PAGE] =
     [const { OnceLock::new() }; (char::MAX as usize + 1) / PAGE];
 
-/// The only character with two in lower case: `İ`, an `i` and a dot above.
+/// The only character whose lower case is two characters: `İ` becomes an `i` and a dot above.
 pub(crate) const TWO_IN_LOWER_CASE: (char, [char; 2]) = ('\u{130}', ['i', '\u{307}']);
 
 #[inline]
@@ -217,7 +218,7 @@ mod tests {
         {
             assert_eq!(class_of(upper).lower(), lower as u32, "{upper}");
         }
-        // Only this character has two characters in lower case.
+        // Only this character becomes two characters in lower case.
         for code in 0..=u32::from(char::MAX) {
             let Some(character) = char::from_u32(code) else {
                 continue;

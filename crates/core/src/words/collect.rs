@@ -7,16 +7,16 @@ use crate::words::{Folding, Short, Sink, tokenize, tokenize_all};
 /// The words of a text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CollectedWords {
-    /// The shingle that begins with each word but the last four. A text of one to four words has
-    /// one shingle.
+    /// The shingle that begins with each word except the last four words. A text of one to four
+    /// words has one shingle.
     pub(crate) shingles: Vec<u64>,
-    /// For each word the length of all words up to its end, in bytes of UTF-8. A word that a
-    /// separator ends has one more byte.
+    /// For each word, the length of all words up to its end, in bytes of UTF-8. If a separator ends
+    /// a word, it counts as one more byte.
     pub(crate) ends: Vec<u32>,
-    /// The digest of all words in order, if they are enough to judge.
+    /// The digest of all words in order, if the text has enough words to be judged.
     pub(crate) digest: Option<WordsDigest>,
-    /// The share of the words that recur ([`RECURRING_IN`]). It is high in tables and dumps, whose
-    /// records repeat the same words.
+    /// The share of the text's words that recur ([`RECURRING_IN`]). This share is high in tables
+    /// and dumps, whose records repeat the same words.
     pub(crate) recurring: f32,
     /// The number of words for each value of the first bits of a word's hash.
     pub(super) counts: Vec<u32>,
@@ -33,10 +33,11 @@ const COUNTED_BITS: u32 = 10;
 
 /// Returns the share of words that recur, from the counts of all words.
 ///
-/// In a short text, many words recur by chance: of 200 words, any that occurs five times. So one
-/// standard error is subtracted from the count of a word. Without this, 15 % of the texts of 150 to
-/// 400 words in the accuracy tasks T4 and T6 would be taken for records. With it, 1 of 208 is. All
-/// 144 tables, dumps and logs of T13 are taken for records either way.
+/// In a short text, many words recur by chance. Among 200 words, every word that occurs five times
+/// recurs. So one standard error is subtracted from the count of a word. In the accuracy tasks T4
+/// and T6, 208 texts have 150 to 400 words. Without this correction, 15 % of them would be taken
+/// for records. With it, only 1 text is. All 144 tables, dumps and logs of T13 are taken for
+/// records in both cases.
 fn recurring(counts: &[u32]) -> f32 {
     let all: u32 = counts.iter().sum();
     if all < LEAST_WORDS {
@@ -50,8 +51,7 @@ fn recurring(counts: &[u32]) -> f32 {
 
 impl CollectedWords {
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        // Hardly any text has more than twice as many words as this. So the lists grow once at
-        // most.
+        // Hardly any text has more than twice this number of words. So the lists grow once at most.
         let words = bytes.len() / 8;
         let mut collected = Self {
             shingles: Vec::with_capacity(words),
@@ -62,7 +62,7 @@ impl CollectedWords {
         collected
     }
 
-    /// Collects the words of a text, replacing those of another.
+    /// Collects the words of a text, in place of the words of the previous text.
     pub(crate) fn collect(&mut self, bytes: &[u8]) {
         self.collect_by(|collector| tokenize(bytes, collector));
     }
@@ -100,7 +100,7 @@ struct WordCollector<'a> {
     folding: Folding,
     /// Length of the current word.
     of_word: u32,
-    /// Length of all words before.
+    /// Length of all words before the current one.
     length: u32,
     words: &'a mut CollectedWords,
 }
@@ -154,12 +154,12 @@ mod tests {
 
     #[test]
     fn a_short_prose_text_is_no_table_of_records() {
-        // The counts of a paragraph of 188 words. Its articles, prepositions and subject occur
-        // often.
+        // The counts of words in a paragraph of 188 words. The articles, prepositions and the
+        // subject occur often.
         let often = [12, 10, 8, 7, 6, 6, 5, 5, 5];
         let prose: Vec<u32> = often.into_iter().chain([1; 124]).collect();
         assert!(recurring(&prose) < 0.2, "{}", recurring(&prose));
-        // The counts of twelve records with ten keys each.
+        // The counts of words in twelve records with ten keys each.
         let records: Vec<u32> = [12; 10].into_iter().chain([1; 120]).collect();
         assert!((recurring(&records) - 0.5).abs() < 1e-6);
     }

@@ -1,8 +1,8 @@
 //! Entities of HTML and XML: the characters of `&uuml;`, `&#252;` and `&#xFC;`.
 //!
-//! An HTML name matters only if its characters are a part of a word, or invisible. `letters.txt`
-//! has these names in order, each with its characters in hexadecimal digits. It is made from the
-//! table of the HTML standard. All other names separate words.
+//! An HTML name has an effect only if its characters are a part of a word, or are invisible.
+//! `letters.txt` has these names in order, each with its characters in hexadecimal digits. The file
+//! is made from the table of the HTML standard. All other names separate words.
 
 use std::sync::OnceLock;
 
@@ -21,15 +21,16 @@ const SIGNS: [&str; 32] = [
     "pound", "quot", "raquo", "rdquo", "reg", "rsquo", "sect", "times", "trade",
 ];
 
-/// The characters that browsers show for the numbers 128 to 159. These are control characters, but
-/// browsers take them for Windows-1252.
+/// The characters that browsers show for the numbers 128 to 159. The numbers mean control
+/// characters, but browsers read them as Windows-1252.
 const WINDOWS: [u16; 32] = [
     0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039,
     0x152, 0x8d, 0x17d, 0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc,
     0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
 ];
 
-/// Returns the names in order, each with one or two characters; a single one is followed by a NUL.
+/// Returns the names in order, each with one or two characters. A single character is followed by a
+/// NUL.
 fn table() -> &'static [(&'static str, Characters)] {
     static TABLE: OnceLock<Vec<(&str, Characters)>> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -49,8 +50,8 @@ fn table() -> &'static [(&'static str, Characters)] {
     })
 }
 
-/// Returns the characters of an entity, which is given without `&` and `;`. A single one is
-/// followed by a NUL. `None` if the name is that of a separator, or is not known.
+/// Returns the characters of an entity, which is given without `&` and `;`. A single character is
+/// followed by a NUL. `None` if the name means a separator, or is not known.
 pub(super) fn characters_of(name: &[u8]) -> Option<Characters> {
     if let [b'#', number @ ..] = name {
         return character_of(number).map(|character| [character, '\0']);
@@ -65,7 +66,7 @@ pub(super) fn characters_of(name: &[u8]) -> Option<Characters> {
 }
 
 /// Returns the character with a number, which is given in decimal or, after an `x`, in hexadecimal
-/// digits. `None` if no character has it.
+/// digits. `None` if no character has this number.
 fn character_of(number: &[u8]) -> Option<char> {
     let number = std::str::from_utf8(number).ok()?;
     let code = match number.strip_prefix(['x', 'X']) {
@@ -103,7 +104,7 @@ pub(super) fn without_semicolon(name: &[u8]) -> Option<usize> {
     (2..=name.len().min(6)).rev().find(is_old)
 }
 
-/// The newer names of letters of ISO 8859-1, which browsers do not resolve without the `;`.
+/// The newer names of letters of ISO 8859-1. Browsers do not resolve them without the `;`.
 const NEW: [&[u8]; 2] = [b"angst", b"half"];
 
 /// Returns whether a name, without `&` and `;`, is a known entity.

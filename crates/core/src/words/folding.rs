@@ -1,35 +1,36 @@
-//! Folds letters to words, and words to shingles. [`Folding`] is all that is kept of a text while
-//! its bytes arrive.
+//! Hashes letters to words, and words to shingles. While the bytes of a text arrive, only its
+//! [`Folding`] is kept.
 
 use crate::hash::shingles::{SHINGLE, ShingleChain, WordEnd, fold, hash, small};
 use crate::ids::WordsDigest;
 use crate::params::LEAST_JUDGED;
 use crate::words::Short;
 
-/// The maximum number of letters of a word that count for the share of words in a file. A longer
-/// run of letters is a hash, a line of encoded data or a generated identifier.
+/// The maximum number of letters of one word that count towards the share of words in a file. A
+/// longer run of letters is a hash, a line of encoded data or a generated identifier.
 const COUNTED: u64 = 16;
 
-/// A shingle is sampled once more for every `CONTINUED` bytes in its last word that continue a
-/// letter, but at most `MOST_MORE` times more. A Russian word has some six such bytes, a Georgian
-/// one twelve, and a Chinese character two.
+/// A shingle can have extra samples: one for every `CONTINUED` bytes in its last word that continue
+/// a letter, and at most `MOST_MORE`. A Russian word has about six such bytes, a Georgian word
+/// twelve, and a Chinese character two.
 const CONTINUED: u8 = 5;
 const MOST_MORE: u8 = 3;
 
 /// Hashes letters to words and words to shingles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folding {
-    /// The word so far: the hash of all but its last bytes (16 at most), these last bytes, and the
-    /// number of these last bytes.
+    /// The word so far, in three fields: the hash of the word without its last bytes (16 at most),
+    /// these last bytes, and their number.
     word: u64,
     sixteen: u128,
     bytes: usize,
-    /// Letters of the current word.
+    /// The number of letters of the current word.
     letters: u64,
     /// The number of bytes of these letters in UTF-8, without the first byte of each.
     continued: u8,
     pub(super) chain: ShingleChain,
-    /// The total number of letters of all words so far. Of each word at most [`COUNTED`] count.
+    /// The total number of letters of all words so far. At most [`COUNTED`] letters of each word
+    /// count.
     pub(super) length: u64,
 }
 
@@ -68,7 +69,7 @@ impl Folding {
         self.bytes > 0
     }
 
-    /// Ends the word, if there is one, and returns the shingle that it completes.
+    /// Ends the word, if there is one, and returns the shingle that the word completes.
     #[inline]
     pub(crate) fn word(&mut self) -> Option<u64> {
         let word = self.take_word()?;
@@ -79,8 +80,8 @@ impl Folding {
     /// extra sample has another hash.
     ///
     /// A letter beyond ASCII has two bytes or more. So 500 bytes of such letters have half as many
-    /// words as 500 bytes of ASCII, and need twice as many samples for each word. The last word of
-    /// a shingle decides for all its words.
+    /// words as 500 bytes of ASCII. They need twice as many samples for each word. Only the last
+    /// word of a shingle determines the number.
     #[inline]
     pub(super) fn times_more(&self) -> u8 {
         (self.continued / CONTINUED).min(MOST_MORE)
@@ -150,7 +151,7 @@ impl Folding {
         })
     }
 
-    /// Returns the one shingle of a text of one to four words; `None` for any other text.
+    /// Returns the only shingle of a text of one to four words; `None` for any other text.
     pub(crate) fn short(&self) -> Option<u64> {
         (1..SHINGLE as u64)
             .contains(&self.chain.words)

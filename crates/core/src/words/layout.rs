@@ -3,26 +3,26 @@
 //!
 //! # Rows
 //!
-//! Texts are compared by runs of five words. Where lines have fewer words, every run crosses a line
-//! end. A table whose rows are reordered then shares no run with itself. So the rows of such a
-//! table are compared as wholes ([`RowReader`]).
+//! Texts are compared by runs of five words. If lines have fewer words, every run crosses a line
+//! end. A reordered copy of such a table then has no run in common with the original. So the rows
+//! of such a table are compared as wholes ([`RowReader`]).
 //!
 //! A row is a line of two to four words. Signs or several blanks separate the words. A single blank
 //! shows that the line is a sentence, unless signs form columns. A line that is a single number or
-//! digest is a row, too. A text is a table if nine of ten lines with words are rows, and at least
-//! eight. Nine of ten rows must be distinct, and three of four *distinctive*. Lists of words,
-//! poems, prose and code are not tables.
+//! digest is a row, too. A text is a table if nine of ten lines with words are rows, and there are
+//! at least eight rows. Nine of ten rows must be distinct, and three of four rows must be
+//! *distinctive*. Lists of words, poems, prose and code are not tables.
 //!
-//! A row is distinctive if its words that are not common in the table have [`TELLING`] letters
-//! together. At most [`OF_ONE`] letters of each word count. A row such as `17;open` occurs in two
-//! tables by chance.
+//! A row is distinctive if its words that are not common in the table have at least [`TELLING`]
+//! letters in total. At most [`OF_ONE`] letters of each word count. A row such as `17;open` occurs
+//! in two tables by chance.
 //!
 //! # Encoded data
 //!
 //! The program that writes base64 or hexadecimal digits chooses where its lines end. A file is
 //! encoded data if nine of ten bytes are in lines of such characters without blanks. Three of four
-//! of these bytes must be in lines of one length. Encoded data has no words, and is compared
-//! without its line ends ([`joined`]). A column of digests of one length is a table.
+//! of these bytes must be in lines of equal length. Encoded data has no words, and is compared
+//! without its line ends ([`joined`]). A column of digests of equal length is a table.
 //!
 //! The first [`DECIDED`] bytes of a file decide its layout. For nearly all files the first
 //! [`GLANCE`] bytes already show that the layout is plain.
@@ -44,15 +44,15 @@ pub(crate) const GLANCE: usize = 4 << 10;
 /// The minimum number of rows of a table, and of lines that are examined.
 const LEAST_ROWS: usize = 8;
 
-/// The minimum number of letters that the uncommon words of a distinctive row have together.
+/// The minimum total number of letters in the uncommon words of a distinctive row.
 const TELLING: u32 = 7;
 
-/// The maximum number of letters of a word that count towards [`TELLING`]. A word that is not a
-/// plain number counts `MORE` letters more.
+/// The maximum number of letters of a word that count towards [`TELLING`]. `MORE` letters are added
+/// for a word that is not a plain number.
 const OF_ONE: u32 = 8;
 const MORE: u32 = 2;
 
-/// A word is common if more than one in `COMMON_IN` rows has it, and more than two rows.
+/// A word is common if more than one in `COMMON_IN` rows has it, and more than two rows have it.
 const COMMON_IN: usize = 50;
 
 /// The minimum length of a full line of encoded data, and of a file of encoded data.
@@ -80,8 +80,8 @@ pub(crate) enum LineLayout {
 }
 
 impl LineLayout {
-    /// Returns the layout of a file, determined from its bytes or from the first [`DECIDED`] of
-    /// them.
+    /// Returns the layout of a file, determined from all its bytes or from the first [`DECIDED`]
+    /// bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let is_whole = bytes.len() < DECIDED;
         let head = &bytes[..bytes.len().min(DECIDED)];
@@ -96,7 +96,7 @@ impl LineLayout {
     }
 }
 
-/// Returns whether a file with this beginning may be anything but [`LineLayout::Plain`].
+/// Returns whether a file with this beginning may have another layout than [`LineLayout::Plain`].
 pub(crate) fn is_worth_deciding(glance: &[u8]) -> bool {
     let lines = if glance.len() < GLANCE {
         glance
@@ -107,18 +107,18 @@ pub(crate) fn is_worth_deciding(glance: &[u8]) -> bool {
     for line in lines_of(lines) {
         all += 1;
         rows += usize::from(is_row(line));
-        // If most of the first lines are not rows, the text is prose, and the other lines need no
-        // look.
+        // If most of the first lines are not rows, the text is prose, and the other lines are not
+        // examined.
         if all >= LEAST_ROWS && 2 * rows < all {
             break;
         }
     }
-    // Encoded data may be one long line, so the lines alone do not show it.
+    // Encoded data may be one long line, so the lines alone do not show that.
     4 * rows >= 3 * all && all >= LEAST_ROWS || is_mostly_solid(glance)
 }
 
-/// Returns the hashes by which a table is compared, distinct and ascending: those of its
-/// distinctive rows, and of the runs of five words in longer rows. `None` if the text is not a
+/// Returns the hashes by which a table is compared, distinct and ascending. They are the hashes of
+/// its distinctive rows, and of the runs of five words in longer rows. `None` if the text is not a
 /// table.
 pub fn rows_of(bytes: &[u8]) -> Option<Vec<u64>> {
     let LineLayout::Table(reader) = LineLayout::of(bytes) else {
@@ -152,8 +152,8 @@ pub fn telling_rows(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     Some(rows)
 }
 
-/// Returns the places of the rows that have fewer than five words and whose hash `has` accepts.
-/// There are none in a text that is not a table.
+/// Returns the places of the rows that have fewer than five words and whose hash `has` accepts. A
+/// text that is not a table has no such rows.
 pub(crate) fn short_rows(bytes: &[u8], has: impl Fn(u64) -> bool) -> Vec<Range<usize>> {
     let LineLayout::Table(reader) = LineLayout::of(bytes) else {
         return Vec::new();
@@ -252,8 +252,8 @@ fn is_mostly_solid(bytes: &[u8]) -> bool {
     let enough = |solid: usize| solid * 10 >= bytes.len() * 8;
     let mut solid = 0;
     let mut rest = bytes;
-    // Each line counts with its line end, the last one too. The loop ends as soon as the bytes left
-    // are too few: for prose after a fifth of the bytes.
+    // Each line counts with its line end, even the last line. The loop ends as soon as too few
+    // bytes are left. In prose, this is after a fifth of the bytes.
     while !rest.is_empty() && enough(solid + rest.len() + 1) {
         let end = rest.iter().position(|&byte| byte == b'\n');
         let (line, behind) = rest.split_at(end.unwrap_or(rest.len()));
@@ -308,8 +308,8 @@ struct RowWords {
     letters: u32,
     has_more_than_digits: bool,
     bytes: u32,
-    /// The words of the row. Each has its hash, the number of its letters that count, and its end
-    /// in bytes of UTF-8, with one byte for each separator.
+    /// The words of the row. Each has its hash, the number of its letters that count, and its end.
+    /// The end is in bytes of UTF-8, including one byte for each separator.
     words: Vec<(u64, u32, u32)>,
 }
 
@@ -359,7 +359,7 @@ pub(crate) struct RowReader {
 }
 
 impl RowReader {
-    /// Makes a reader for the table that begins with these lines. `None` if they are not the
+    /// Makes a reader for the table that begins with these lines. `None` if the lines are not the
     /// beginning of a table.
     fn of(lines: &[u8]) -> Option<Self> {
         let (mut all, mut rows) = (0usize, 0);
@@ -404,7 +404,7 @@ impl RowReader {
     }
 
     /// Takes the next bytes of a table in pieces; `sink` receives the hashes of the rows that end
-    /// in them.
+    /// in these bytes.
     pub(crate) fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
         let mut line = std::mem::take(&mut self.line);
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {

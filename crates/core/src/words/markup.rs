@@ -2,20 +2,21 @@
 //!
 //! # Which texts
 //!
-//! A text is markup if it declares so, or if its first [`HEAD`] bytes have many *marks* relative to
-//! their text. Marks are known entities, comments, the rest of a tag at the beginning, and
-//! unmistakable tags. So if a page is markup, each part of it is as well, wherever the part begins.
-//! A tag is unmistakable if it ends an element, has an attribute with a value, or is empty
-//! (`<br/>`). A tag with a [common name](BARE) is also unmistakable if no letter precedes it. So
-//! `vector<int>`, `a<b` and `<me@example.org>` do not count.
+//! A text is markup if it declares that it is, or if its first [`HEAD`] bytes have many *marks*
+//! relative to their text. Marks are known entities, comments, unmistakable tags, and the rest of a
+//! tag at the beginning. So if a page is markup, each part of the page is markup as well, wherever
+//! the part begins. A tag is unmistakable if it ends an element, has an attribute with a value, or
+//! is empty (`<br/>`). A tag with a [common name](BARE) is also unmistakable if no letter precedes
+//! it. So `vector<int>`, `a<b` and `<me@example.org>` do not count.
 //!
 //! # A part
 //!
-//! A part may begin within a tag, a script or a style. Bytes before the first `>` without any `<`
-//! are the rest of a tag, if they look like one. The part may contain the end of a script that
-//! began before the part. The bytes up to that end are then script, unless they begin as prose
-//! does: there are at least [`CODE`] of them, and the first `CODE` have no brace and no `=`. In
-//! that case all bytes up to the end are read as text, the rest of the script as well.
+//! A part may begin within a tag, a script or a style. If there is no `<` before the first `>`, the
+//! bytes up to the `>` may be the rest of a tag. They are read as such if they look like one. The
+//! part may contain the end of a script that began before the part. The bytes up to that end are
+//! then script, unless they begin like prose. They begin like prose if there are at least [`CODE`]
+//! bytes, and the first `CODE` bytes have no brace and no `=`. In that case all bytes up to the end
+//! of the script are read as text.
 
 use memchr::{memchr, memchr2, memmem};
 
@@ -24,31 +25,32 @@ use super::entities;
 /// The number of bytes at the beginning of a text that decide whether it is markup.
 pub(super) const HEAD: usize = 64 << 10;
 
-/// The minimum number of marks in a text that is markup without declaring so.
+/// The minimum number of marks in a text that is markup but does not declare it.
 const LEAST_MARKS: usize = 2;
 
-/// The minimum number of marks for each 1,024 bytes of text between them. Half of HTML pages have
-/// more than 30 and 99 % more than nine; 99 % of sources have fewer than two.
+/// The minimum number of marks for each 1,024 bytes of text between them. Half of all HTML pages
+/// have more than 30 marks, and 99 % have more than nine. 99 % of source files have fewer than two.
 const MARKS: usize = 3;
 
-/// The maximum number of bytes before a declaration: a stray word, a shebang.
+/// The maximum number of bytes before a declaration, such as a stray word or a shebang.
 const STRAY: usize = 64;
 
 /// A piece of a page may begin in the middle of a tag. This is the maximum length of the rest of
 /// that tag.
 const MAX_REST: usize = 4 << 10;
 
-/// The number of bytes in which any script or style has a brace or a `=`. Prose rarely has one.
+/// The number of bytes in which any script or style has a brace or a `=`. Prose rarely has these
+/// signs.
 const CODE: usize = 256;
 
-/// The maximum number of attributes without values in the rest of a tag. If none of its attributes
-/// has a value, the maximum is one.
+/// The maximum number of attributes without values in the rest of a tag. If no attribute has a
+/// value, the maximum is one.
 const MAX_BARE: usize = 3;
 
 const MAX_DECLARATION: usize = 1 << 10;
 
-/// Names of tags that are unmistakable without attributes. No other language has them as types or
-/// placeholders.
+/// Names of tags that are unmistakable without attributes. No other language uses these names for
+/// types or placeholders.
 const BARE: [&str; 31] = [
     "blockquote",
     "body",
@@ -91,19 +93,19 @@ pub(super) enum Markup {
     Text,
     /// After `<`.
     Open,
-    /// In the name of a tag, after `at` letters. `script` and `style` count the first letters that
-    /// agree with these names.
+    /// In the name of a tag, after `at` letters. `script` and `style` are the numbers of first
+    /// letters that agree with these two names.
     Name {
         script: u8,
         style: u8,
         at: u8,
     },
-    /// In the tag of a script or style. The value is true directly after a `/`, which makes the tag
-    /// empty if it ends now.
+    /// In the tag of a script or style. The value is true directly after a `/`. If the tag ends
+    /// now, the `/` makes it empty.
     HiddenTag(bool),
     /// In a tag, a declaration or an end tag.
     Tag,
-    /// After `<!`, `<!-`.
+    /// After `<!` or `<!-`.
     Bang(u8),
     /// In a comment, after this many `-`.
     Comment(u8),
@@ -119,7 +121,7 @@ pub(super) enum Shown {
     Nothing,
     /// Ends a word.
     Blank,
-    /// Is text itself.
+    /// Is part of the text.
     Byte,
     /// Shows that the `<` before the byte was an ordinary sign. The byte itself is text and is not
     /// taken yet.
@@ -213,7 +215,7 @@ impl Markup {
     }
 
     /// Returns the state at the first byte of a text with this beginning: its first [`HEAD`] bytes,
-    /// or all of it.
+    /// or all its bytes.
     pub(super) fn at_beginning(head: &[u8]) -> Self {
         let head = &head[..head.len().min(HEAD)];
         if is_declared(head) {
@@ -255,8 +257,8 @@ fn next_open(bytes: &[u8], from: usize) -> Option<usize> {
     Some(from + memchr(b'<', &bytes[from..])?)
 }
 
-/// Returns the state at the start of a part of a page, and the length of the rest of a tag or
-/// script at its beginning.
+/// Returns the state at the start of a part of a page. Also returns the length of the rest of a tag
+/// or script at the beginning of the part.
 fn rest_before(head: &[u8]) -> (Markup, usize) {
     let mut from = 0;
     while let Some(at) = next_open(head, from) {
@@ -307,8 +309,8 @@ fn is_dense(head: &[u8], rest: usize) -> bool {
     let mut marks = usize::from(rest > 0);
     let mut aside = rest;
     let mut at = rest;
-    // True while the end of a comment may follow. If a search found none, no other comment is
-    // searched.
+    // True while the end of a comment may follow. After a search without a result, no other comment
+    // is searched for.
     let mut has_comments = true;
     while let Some(next) = memchr2(b'<', b'&', &head[at..]) {
         at += next;
@@ -353,7 +355,7 @@ fn end_of_hidden(head: &[u8], from: usize) -> usize {
     head.len()
 }
 
-/// Returns the length of the entity at the start of these bytes, if it is a known one.
+/// Returns the length of the entity at the start of these bytes, if the entity is known.
 fn entity_length(bytes: &[u8]) -> Option<usize> {
     let name = bytes[1..].iter().take(entities::MAX_NAME + 1);
     let length = name
@@ -395,7 +397,7 @@ struct Attributes {
     length: usize,
     /// True if one of the attributes has a value, or the tag is empty.
     has_value: bool,
-    /// Counts the attributes without a value.
+    /// The number of attributes without a value.
     bare: usize,
 }
 

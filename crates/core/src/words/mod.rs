@@ -3,22 +3,22 @@
 //! # What is kept
 //!
 //! Every run of five words of a text is a shingle and has a hash. Shingles are sampled by the value
-//! of their hash, as the windows of other files are ([`crate::sample`]): `Mod_n` on the w-shingling
-//! of Broder 1997. A text of one to four words is one shingle.
+//! of their hash, just like the windows of other files ([`crate::sample`]): `Mod_n` on the
+//! w-shingling of Broder 1997. A text of one to four words is one shingle.
 //!
 //! # Choices
 //!
 //! 1. **Words instead of windows.** A window of 64 bytes often spans two lines. Another line width,
 //!    a changed blank or a capital letter changes it. A shingle of five words is as distinctive and
-//!    survives these changes. Of 714 licence texts, 128 windows a file nominate 80 % of the pairs
-//!    that share a third of their shingles. 128 shingles nominate all. On 1,512 texts with 1,644
-//!    related pairs of 19 kinds of change, the figures are 94 % and 97 %.
+//!    survives these changes. In 714 licence texts, 128 windows for each file nominate 80 % of the
+//!    pairs that share a third of their shingles. 128 shingles nominate all these pairs. In 1,512
+//!    texts with 1,644 related pairs of 19 kinds of change, the figures are 94 % and 97 %.
 //! 2. **A word** is a maximal run of letters, marks, digits and connectors such as `_` (Unicode's
 //!    categories L, M, N, Pc). Each character is converted to lower case. In scripts that are
 //!    written without blanks (Han, Kana, Thai, Khmer ...) each character with its marks is a word.
 //!    A text that is not in UTF-8 is read as ISO 8859-1. A text that was cut within a letter, or
-//!    has a few stray bytes, is still UTF-8. A run of letters is one word at any length: a hash or
-//!    a line of base64 is no more evidence than a short word.
+//!    has a few stray bytes, is still UTF-8. A run of letters of any length is one word. So a hash
+//!    or a line of base64 is no more evidence than a short word.
 //! 3. **Equal text, equal words.** Words are in normal form C (`normal`), without invisible
 //!    characters, and with entities resolved (`entities`).
 //! 4. **Markup is not text.** In HTML and XML (`markup`), tags with their attributes, comments,
@@ -59,14 +59,14 @@ pub use stream::WordHashes;
 pub(crate) use stretch::{ShinglerStanding, WordSums};
 pub(crate) use tokenizer::{Tokenizer, WrittenIn};
 
-/// A file is text if its words, each with a separator, are at least one in `TEXT_IN` of its
-/// characters. Otherwise it is data or nearly all markup. 95 % of 530 drawings (SVG) have fewer
-/// than one character in a hundred in words; 95 % of 921 HTML pages have more than eleven.
+/// A file is text if at least one in `TEXT_IN` of its characters is in words, where each word
+/// includes a separator. Otherwise it is data or nearly all markup. 95 % of 530 drawings (SVG) have
+/// fewer than one character of a hundred in words; 95 % of 921 HTML pages have more than eleven of
+/// a hundred.
 const TEXT_IN: u64 = 10;
 
-/// HTML or XML is mostly markup if its words are less than one in `MARKUP_IN` of its characters.
-/// Such a text also has samples of its tags, because an edited copy may fall on the other side of
-/// [`TEXT_IN`].
+/// HTML or XML is mostly markup if fewer than one in `MARKUP_IN` of its characters is in words.
+/// Such a text also has samples of its tags, because [`TEXT_IN`] may make data of an edited copy.
 const MARKUP_IN: u64 = 4;
 
 /// Makes shingles of a text that arrives in pieces of any size.
@@ -75,11 +75,11 @@ pub struct Shingler {
     tokens: Tokenizer,
     folding: Folding,
     batch: WordBatch,
-    /// Bytes taken so far.
+    /// The number of bytes taken so far.
     taken: u64,
-    /// The share of words in the first [`Self::DECIDED`] bytes, once all of these were taken.
+    /// The share of words in the first [`Self::DECIDED`] bytes, once all these bytes were taken.
     decided: Option<WordShare>,
-    /// The first bytes, which wait here until the layout is known.
+    /// The first bytes. They wait here until the layout is known.
     head: Vec<u8>,
     layout: Option<LineLayout>,
     /// The samples that [`Self::besides`] drains.
@@ -88,7 +88,7 @@ pub struct Shingler {
     counted_before: u64,
     /// The least level of the fingerprints that the caller keeps.
     wanted: u8,
-    /// Counts the fingerprints that were left out below that level.
+    /// The number of fingerprints that were left out because they are below `wanted`.
     left_out: u64,
 }
 
@@ -97,15 +97,15 @@ pub struct Shingler {
 pub struct Shingled {
     /// The digest of all words, if the words (each with a blank) have at least
     /// [`LEAST_JUDGED`](crate::params::LEAST_JUDGED) letters. At most 16 letters of each word
-    /// count. With fewer letters, unrelated files would count as the same text. For example, empty
-    /// forms and pages that are all script have the same few words.
+    /// count. Without this limit, unrelated files would count as the same text. For example, empty
+    /// forms and pages with nothing but script have the same few words.
     pub words: Option<WordsDigest>,
-    /// True if the content is text. It is not text if its words are too small a part of it, as in
-    /// data or in a page that is nearly all markup.
+    /// True if the content is text. Otherwise words are too small a part of the content, as in data
+    /// or in a page that is nearly all markup.
     pub is_text: bool,
-    /// True if the content is HTML or XML, and its words are less than a quarter of it.
+    /// True if the content is HTML or XML, and less than a quarter of the content is in words.
     pub is_mostly_markup: bool,
-    /// Counts the bytes that continue a character of several bytes.
+    /// The number of bytes that continue a character of several bytes.
     pub continued: u64,
     /// True if the content is encoded data, which is compared without line ends.
     pub is_encoded: bool,
@@ -113,8 +113,9 @@ pub struct Shingled {
 
 impl Shingled {
     /// Returns the extra fingerprints by which a content is found, beyond its signature. `shingles`
-    /// is the signature of its words, and `more` that of the fingerprints of [`Shingler::besides`].
-    /// If the content is mostly markup, `with_tags` is the signature of all words, tags included.
+    /// is the signature of the content's words, and `more` the signature of the fingerprints of
+    /// [`Shingler::besides`]. If the content is mostly markup, `with_tags` is the signature of all
+    /// words, including tags.
     pub(crate) fn besides(
         &self,
         shingles: &Signature,
@@ -186,13 +187,13 @@ impl Shingler {
     /// The number of bytes at the start of a file that decide whether it is text.
     pub const DECIDED: usize = layout::DECIDED;
 
-    /// Allows the shingler to leave out fingerprints below `level` from now on. In a large text
-    /// these are most of the fingerprints.
+    /// Allows the shingler to leave out fingerprints below `level` from now on. In a large text,
+    /// most of the fingerprints are below `level`.
     pub(crate) const fn want(&mut self, level: u8) {
         self.wanted = level;
     }
 
-    /// Returns how many fingerprints were left out, and resets the count.
+    /// Returns the number of fingerprints that were left out, and resets this number.
     pub(crate) const fn take_left_out(&mut self) -> u64 {
         std::mem::replace(&mut self.left_out, 0)
     }
@@ -204,9 +205,9 @@ impl Shingler {
         self.start_anew();
     }
 
-    /// Drains the extra samples. If the letters of a shingle take several bytes, these are
-    /// additional fingerprints of the shingle, made by other hashes. They only help to find a text;
-    /// nothing is estimated from them.
+    /// Drains the extra samples. If the letters of a shingle take several bytes, the extra samples
+    /// are additional fingerprints of the shingle, made by other hashes. They only help to find a
+    /// text; nothing is estimated from them.
     pub fn besides(&mut self) -> impl Iterator<Item = Fingerprint> + '_ {
         self.besides.drain(..)
     }
@@ -221,13 +222,13 @@ impl Shingler {
         self.counted_before = 0;
     }
 
-    /// Returns whether the file is text. The first [`Self::DECIDED`] bytes decide; returns `None`
-    /// until all of them were taken.
+    /// Returns whether the file is text. The first [`Self::DECIDED`] bytes decide. Returns `None`
+    /// until all these bytes were taken.
     pub fn is_text(&self) -> Option<bool> {
         self.decided.map(WordShare::is_text)
     }
 
-    /// Returns whether the file is HTML or XML with few words. Also returns true while that is not
+    /// Returns whether the file is HTML or XML with few words. Also returns true while this is not
     /// decided yet.
     pub(crate) fn may_be_mostly_markup(&self) -> bool {
         self.tokens.is_markup().unwrap_or(true) && self.decided.is_none_or(WordShare::is_little)
@@ -242,9 +243,9 @@ impl Shingler {
     }
 
     /// Takes the next bytes. `sink` receives the fingerprints of the shingles that end in these
-    /// bytes, if their level is [`Fingerprint::BASE_LEVEL`] or above. In a table these are the
-    /// fingerprints of its rows. Until the first bytes have shown whether the text is a table, they
-    /// are held back, and a later call passes on their fingerprints.
+    /// bytes, if their level is [`Fingerprint::BASE_LEVEL`] or above. In a table, `sink` receives
+    /// the fingerprints of the rows. The first bytes are held back until they show whether the text
+    /// is a table. A later call then passes on their fingerprints.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Fingerprint)) {
         if self.layout.is_some() {
             return self.take_decided(bytes, sink);
@@ -308,7 +309,8 @@ impl Shingler {
             let (tokens, mut hashing) = self.hashing(&mut none);
             tokens.update(bytes, &mut hashing);
             hashing.join();
-            // The extra samples are of runs of words that may cross rows, so a table has none.
+            // The extra samples are made of runs of words that may cross rows, so a table has no
+            // extra samples.
             return self.besides.clear();
         }
         let (tokens, mut hashing) = self.hashing(sink);
@@ -443,7 +445,7 @@ impl<F: FnMut(Fingerprint)> Hashing<'_, F> {
         }
     }
 
-    /// Joins all words that wait in the batch to shingles.
+    /// Makes shingles of all words that wait in the batch.
     fn join(&mut self) {
         let shingles = self.batch.join(&mut self.folding.chain);
         let mut wanted = 0;
@@ -489,14 +491,14 @@ pub fn canonical(bytes: &[u8]) -> Vec<u8> {
     text.0
 }
 
-/// The minimum number of non-ASCII characters for each broken place of a damaged UTF-8 text. With
-/// fewer, a text is in another encoding. A text that was cut within a letter has one broken place.
-/// ISO 8859-1 has next to no valid characters beyond ASCII.
+/// The minimum number of non-ASCII characters for each broken place of a damaged UTF-8 text. A text
+/// with fewer is in another encoding. A text that was cut within a letter has one broken place. In
+/// a text in ISO 8859-1, almost no non-ASCII bytes are valid UTF-8.
 const FOR_EACH_BREAK: usize = 8;
 
 /// Passes the words of a whole text to `sink`. In UTF-8, only the bytes of broken characters are
-/// read as ISO 8859-1. In any other text all bytes are read as ISO 8859-1. A text in pieces reveals
-/// its encoding too late, so it is always read like UTF-8.
+/// read as ISO 8859-1. In any other text all bytes are read as ISO 8859-1. A text that arrives in
+/// pieces reveals its encoding too late, so it is always read like UTF-8.
 pub(crate) fn tokenize(bytes: &[u8], sink: &mut impl Sink) {
     let mut tokens = whole(bytes);
     tokens.update(bytes, sink);
@@ -512,14 +514,14 @@ fn whole(bytes: &[u8]) -> Tokenizer {
     }
 }
 
-/// Passes the words of data to `sink`, those of its markup included.
+/// Passes the words of data to `sink`, including the words of its markup.
 pub(crate) fn tokenize_all(bytes: &[u8], sink: &mut impl Sink) {
     let mut tokens = Tokenizer::without_markup();
     tokens.update(bytes, sink);
     tokens.finish(sink);
 }
 
-/// Returns whether a text is in UTF-8. Damaged UTF-8 counts as well.
+/// Returns whether a text is in UTF-8. Damaged UTF-8 counts as UTF-8.
 fn is_utf8(bytes: &[u8]) -> bool {
     if std::str::from_utf8(bytes).is_ok() {
         return true;
@@ -532,8 +534,8 @@ fn is_utf8(bytes: &[u8]) -> bool {
     characters >= breaks * FOR_EACH_BREAK
 }
 
-/// Samples the words of a whole content without NUL. Returns the signature, if it is text, and its
-/// extra fingerprints ([`crate::Digest::besides`]).
+/// Samples the words of a whole content without NUL. Returns the signature, if the content is text.
+/// Also returns its extra fingerprints ([`crate::Digest::besides`]).
 pub fn sample(bytes: &[u8], params: &SamplingParams) -> (Option<Signature>, Vec<Fingerprint>) {
     let sample = |mut shingler: Shingler| {
         let sampler = Sampler::new(&params.of_any_text());

@@ -1,10 +1,10 @@
 //! Normal form C, character by character.
 //!
 //! A character waits until the next one shows that it is complete. A mark may change the character,
-//! even if other marks are between them. The result does not depend on how a text was written, or
-//! on its pieces. It is normal form C of Unicode's annex 15, with one exception that the
-//! stream-safe form of the annex has, too. A run of more than [`MAX_MARKS`] marks is split, so that
-//! a text of marks takes no memory.
+//! even if there are other marks before it. The result does not depend on how the characters were
+//! encoded, or on the pieces of the text. The result is normal form C of Unicode's annex 15, with
+//! one exception, which is also in the annex's stream-safe form. A run of more than [`MAX_MARKS`]
+//! marks is split, so that a text of nothing but marks takes no memory.
 
 use smallvec::SmallVec;
 use unicode_normalization::UnicodeNormalization;
@@ -47,7 +47,8 @@ impl Composer {
         }
     }
 
-    /// Takes a character that belongs to the one before, or that has another form in normal form C.
+    /// Takes a character that belongs to the character before, or that has another form in normal
+    /// form C.
     #[inline(never)]
     fn join(&mut self, character: char, out: &mut impl FnMut(char)) {
         // Decompose the waiting character, so that its own marks and the next ones are sorted
@@ -86,8 +87,8 @@ impl Composer {
         };
         let mut last = 0;
         self.marks.retain(|&mut (class, mark)| {
-            // A mark may compose only if no mark of the same class remains between it and the
-            // character.
+            // A mark may compose only if no mark of the same class remains between the character
+            // and this mark.
             let both = compose(*starter, mark).filter(|_| last < class);
             match both {
                 Some(both) => *starter = both,
@@ -118,7 +119,8 @@ impl Composer {
     }
 }
 
-/// Returns the letters of a ligature, or of a shape that a letter has in a word: normal form KC.
+/// Returns the letters of a ligature, or the letter of a special shape that a letter has in a word:
+/// normal form KC.
 pub fn letters_of_shape(shape: char) -> impl Iterator<Item = char> {
     std::iter::once(shape).nfkc()
 }

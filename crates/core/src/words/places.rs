@@ -10,8 +10,8 @@ use crate::words::whole;
 ///
 /// The bytes are processed in pieces: consecutive ASCII letters, separators, or one non-ASCII
 /// character. The words do not depend on the pieces. A letter has the range of the piece that it
-/// was read from, even if it waited for a mark. The letter of an entity has the range of the whole
-/// entity.
+/// was read from, even if the letter waited for a mark. The letter of an entity has the range of
+/// the whole entity.
 pub(crate) fn places_of(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut tokens = whole(bytes);
     tokens.begin_with(bytes);
@@ -52,7 +52,7 @@ pub(crate) fn places_of(bytes: &[u8]) -> Vec<Range<usize>> {
 
 #[derive(Default)]
 struct PlaceSink {
-    /// The current piece, from the start of its entity.
+    /// The current piece. If it is part of an entity, the range begins at the start of the entity.
     character: Range<usize>,
     /// The range of the waiting character.
     waiting: Option<Range<usize>>,

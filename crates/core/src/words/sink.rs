@@ -29,22 +29,21 @@ pub(crate) trait Sink {
 
     /// Makes the current character wait for its marks. It waits until the next character waits or
     /// [`Self::release`] is called, and its letters are passed on only then. `joins` is true if the
-    /// current character belongs to the one that waits already.
+    /// current character belongs to the character that waits already.
     fn hold(&mut self, _joins: bool) {}
 
-    /// Ends the waiting of a character, after all its letters were passed on.
+    /// Declares that the waiting character waits no longer, because all its letters were passed on.
     fn release(&mut self) {}
 
     /// Ends the word at a separator, if a word was begun.
     fn end_word(&mut self);
 
-    /// Ends the word, if one was begun. The next word begins at once, without a separator.
+    /// Ends the word, if a word was begun. The next word begins at once, without a separator.
     fn break_word(&mut self) {
         self.end_word();
     }
 
-    /// Takes a whole word of ASCII letters, in the case that they have in the file. No word is
-    /// open.
+    /// Takes a whole word of ASCII letters, in the same case as in the file. No word is open.
     fn ascii_word(&mut self, letters: &[u8]) {
         for &byte in letters {
             self.letter(u32::from(FOLDED[usize::from(byte & 0x7f)]));
@@ -58,13 +57,13 @@ pub(crate) trait Sink {
     }
 
     /// Takes as many whole ASCII words as it can from the start of the bytes, and returns the
-    /// number of their bytes. No word is open before or after.
+    /// number of their bytes. No word is open before or after this.
     fn blocks(&mut self, _bytes: &[u8]) -> usize {
         0
     }
 
-    /// Takes whole words of 1 to 16 ASCII letters: the runs of ones in `words`, which has a bit for
-    /// each byte of the window.
+    /// Takes whole words of 1 to 16 ASCII letters: the runs of set bits in `words`, which has a bit
+    /// for each byte of the window.
     fn short_words(&mut self, window: &[u8; WINDOW], words: u64) {
         for (from, to) in Runs::of(words) {
             self.short_word(Short::at(window, from, to - from));
@@ -72,17 +71,17 @@ pub(crate) trait Sink {
     }
 }
 
-/// A word of 1 to 16 ASCII letters as a number, with the first letter lowest and zeros after the
-/// last.
+/// A word of 1 to 16 ASCII letters as a number. The first letter is in the lowest byte, and zeros
+/// follow the last letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short {
-    /// The letters in the case that they have in the file.
+    /// The letters, in the same case as in the file.
     pub(crate) letters: u128,
     pub(crate) length: usize,
 }
 
 impl Short {
-    /// Reads the word at a place in a window; it begins in the block of the window.
+    /// Reads the word at a place in a window. The word begins in the block of the window.
     #[inline]
     fn at(window: &[u8; WINDOW], from: usize, length: usize) -> Self {
         Self {

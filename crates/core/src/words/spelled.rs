@@ -1,4 +1,5 @@
-//! The words of a text one by one, spelled out, to be sorted, looked up or stemmed.
+//! The spelling of each word of a text, one by one, so that words can be sorted, looked up or
+//! stemmed.
 
 use crate::words::sink::Sink;
 use crate::words::tokenizer::Tokenizer;
@@ -7,7 +8,7 @@ use crate::words::tokenizer::Tokenizer;
 const LONGEST: usize = 256;
 
 /// Spells the words of a text that arrives in pieces of any size. [`crate::words`] defines a word.
-/// Words are UTF-8.
+/// Words are passed on in UTF-8.
 #[derive(Clone, Debug, Default)]
 pub struct WordTexts {
     tokens: Tokenizer,
@@ -100,7 +101,7 @@ mod tests {
     }
 
     proptest! {
-        /// The words are the same as those that are hashed, for pieces of any size.
+        /// The words are the same words that are hashed, for pieces of any size.
         #[test]
         fn pieces_make_no_difference_and_the_words_are_those_that_are_hashed(
             text in "([a-dA-D_0]{1,6}|[a-zé漢]{14,90}|a{200,600})\

@@ -1,8 +1,8 @@
 //! A text in stretches: the counts of each stretch, and their sum for the whole text.
 //!
 //! The state of a [`Shingler`] is a sum over its words, except for the few bytes and words around
-//! its position. So the sums of all stretches add up to that of the text. The words of an unchanged
-//! stretch need not be found again.
+//! its position. So the sums of all stretches add up to the sum of the text. The words of an
+//! unchanged stretch need not be found again.
 
 use super::{Folding, LineLayout, Shingler, Tokenizer};
 use crate::hash::shingles::{SHINGLE, name_of_both};
@@ -21,9 +21,9 @@ pub(crate) struct WordSums {
     words: u64,
     /// The two sums from which the digest of these words is made.
     all: [u64; 2],
-    /// The number of letters of these words; at most 16 of each word count.
+    /// The number of letters of these words. Only the first 16 letters of a word are counted.
     length: u64,
-    /// Bytes that continue a character.
+    /// The number of bytes that continue a character.
     continued: u64,
 }
 
@@ -56,7 +56,8 @@ impl Shingler {
         }
     }
 
-    /// Continues from the state of another shingler, in a text whose beginning this one has read.
+    /// Continues from the state of another shingler. This shingler must have read the beginning of
+    /// the same text.
     pub(crate) fn go_on(&mut self, standing: &ShinglerStanding) {
         self.tokens = standing.tokens.clone();
         self.folding = standing.folding.clone();

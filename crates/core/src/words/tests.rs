@@ -94,8 +94,8 @@ fn a_text_is_named_by_its_words_and_their_order() {
 fn few_words_name_nothing() {
     assert_eq!(digest(b""), None);
     assert_eq!(digest(" . ".repeat(300).as_bytes()), None);
-    // With their blanks, the first words have 255 bytes, one too few. The second ones have two
-    // more.
+    // With their blanks, the words of the first text have 255 bytes, one too few. The words of the
+    // second text have two bytes more.
     assert_eq!(
         digest(&[b"abcd ".repeat(50), b"wxyz".to_vec()].concat()),
         None
@@ -195,7 +195,8 @@ fn values_of_attributes_are_no_text() {
     assert_eq!(canonical(b"if a <b and c</d"), b"if a b and c d ");
 }
 
-/// The words equal those of `words` in the accuracy scripts: Python's categories and lower case.
+/// The words are the same as those of the function `words` in the accuracy scripts, which uses
+/// Python's categories and lower case.
 #[test]
 fn words_are_unicodes() {
     let of = |text: &str| String::from_utf8(canonical(text.as_bytes())).expect("UTF-8");
@@ -257,8 +258,8 @@ fn scripts_without_blanks_have_a_word_for_each_character() {
     );
 }
 
-/// Returns the words as `words` in the accuracy scripts does: in normal form C without invisible
-/// characters, each followed by a blank.
+/// Returns the words like the function `words` in the accuracy scripts: in normal form C, without
+/// invisible characters, and with a blank after each word.
 fn naively(text: &str) -> String {
     let is_invisible = |c: &char| {
         matches!(
@@ -325,8 +326,8 @@ fn fingerprints_of(canonical: &str) -> Vec<Fingerprint> {
     found
 }
 
-/// Returns the fingerprints of a text in pieces of `size` bytes, without those of
-/// [`Shingler::besides`].
+/// Returns the fingerprints of a text that arrives in pieces of `size` bytes. Leaves out the
+/// fingerprints of [`Shingler::besides`].
 fn found_in(text: &[u8], size: usize) -> Vec<Fingerprint> {
     let (mut found, mut shingler) = (Vec::new(), Shingler::new());
     for piece in text.chunks(size) {
@@ -336,7 +337,7 @@ fn found_in(text: &[u8], size: usize) -> Vec<Fingerprint> {
     found
 }
 
-/// A page has the same words with its letters in either normal form, or as entities.
+/// A page has the same words if its letters are in normal form C, in normal form D, or entities.
 #[test]
 fn one_text_is_one_text_however_its_letters_are_written() {
     let texts = [
@@ -405,7 +406,7 @@ proptest! {
         prop_assert_eq!(found_in(text.as_bytes(), size), expected);
     }
 
-    /// Entities are the characters that they name, for any division of a page.
+    /// Entities are read as the characters that they name, for any division of a page.
     #[test]
     fn entities_are_the_characters_that_they_stand_for(
         text in ANY_TEXT,
@@ -456,7 +457,7 @@ proptest! {
 
     #[test]
     fn plain_text_is_its_definition(text in "([a-cA-C0 _.,\n]{0,30}|[a-cA-C0_]{15,60}){0,10}") {
-        // By chance a text may be a table, in which each row is read separately.
+        // By chance a text may be a table. In a table each row is read separately.
         prop_assume!(matches!(LineLayout::of(text.as_bytes()), LineLayout::Plain));
         let words: Vec<u64> = text
             .to_lowercase()

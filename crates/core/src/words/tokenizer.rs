@@ -1,4 +1,4 @@
-//! Finding words: encodings, scripts, markup.
+//! Finds words in any encoding, script and markup.
 
 use std::mem;
 
@@ -17,7 +17,7 @@ mod characters;
 /// The encoding and the format of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WrittenIn {
-    /// Counts the bytes that continue a character.
+    /// The number of bytes that continue a character.
     pub(crate) continued: u64,
     pub(crate) is_markup: bool,
 }
@@ -28,7 +28,8 @@ pub(crate) struct Tokenizer {
     head: Vec<u8>,
     /// `None` until the beginning of the text is complete.
     markup: Option<Markup>,
-    /// The value of `markup` at the start of each text. It is `Some` if markup is read as text.
+    /// The value of `markup` at the start of each text. This value is `Some` if markup is read as
+    /// text.
     at_first: Option<Markup>,
     /// True if the last byte of text was a separator, and no character waits.
     between: bool,
@@ -40,12 +41,12 @@ pub(crate) struct Tokenizer {
     alone: bool,
     /// True if each byte beyond ASCII is a character (ISO 8859-1).
     by_byte: bool,
-    /// The bytes of the current UTF-8 character, the number of bytes that have arrived, and the
-    /// number that the whole character has.
+    /// The bytes of the current UTF-8 character, in three fields: the bytes, how many have arrived,
+    /// and how many the whole character has.
     wide: [u8; 4],
     have: u8,
     need: u8,
-    /// Counts the bytes that continue a character.
+    /// The number of bytes that continue a character.
     continued: u64,
 }
 
@@ -67,7 +68,7 @@ impl Tokenizer {
         }
     }
 
-    /// Decides whether a text is HTML or XML, by its first [`HEAD`] bytes or by all of it.
+    /// Decides whether a text is HTML or XML, by its first [`HEAD`] bytes or by all its bytes.
     pub(crate) fn begin_with(&mut self, bytes: &[u8]) {
         self.markup = Some(Markup::at_beginning(bytes));
     }
@@ -77,7 +78,7 @@ impl Tokenizer {
         self.markup == Some(Markup::Entity)
     }
 
-    /// Returns the encoding and the format, where they are known.
+    /// Returns the encoding and the format, if they are known.
     pub(crate) fn written_in(&self) -> WrittenIn {
         WrittenIn {
             continued: self.continued,
@@ -183,14 +184,15 @@ impl Tokenizer {
         }
     }
 
-    /// Takes the bytes of a text with markup up to the next one that may change the state. Returns
-    /// their number.
+    /// Takes the bytes of a text with markup up to the next byte that may change the state. Returns
+    /// the number of bytes taken.
     fn alike(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
         let up_to = |end: u8| memchr(end, bytes).unwrap_or(bytes.len());
         match self.markup {
             Some(Markup::Text) => {
                 let end = memchr2(b'<', b'&', bytes).unwrap_or(bytes.len());
-                // A tag ends the word before it, so there is no need to wait for the next byte.
+                // A tag ends the word before the tag, so there is no need to wait for the next
+                // byte.
                 let is_tag = match bytes[end..] {
                     [b'<', next, ..] => {
                         next.is_ascii_alphabetic() || matches!(next, b'!' | b'/' | b'?' | b'<')
@@ -228,8 +230,8 @@ impl Tokenizer {
         }
     }
 
-    /// Takes a byte after `&`. Returns true if the byte is text after the entity; it is then not
-    /// taken.
+    /// Takes a byte after `&`. Returns true if the byte is text after the entity. In that case the
+    /// byte is not taken.
     fn goes_on_with_name(&mut self, byte: u8, sink: &mut impl Sink) -> bool {
         let has_room = self.name.len() < entities::MAX_NAME;
         match byte {
@@ -269,7 +271,7 @@ impl Tokenizer {
         }
     }
 
-    /// Takes the characters of an entity; a single one is followed by a NUL.
+    /// Takes the characters of an entity. A single character is followed by a NUL.
     fn characters(&mut self, characters: Characters, sink: &mut impl Sink) {
         for character in characters
             .into_iter()
@@ -289,11 +291,11 @@ impl Tokenizer {
         self.text(b' ', false, sink);
     }
 
-    /// Takes text without markup. ASCII words are taken whole, mostly a block at a time, and the
-    /// rest byte by byte.
+    /// Takes text without markup. Whole ASCII words are taken at once, mostly a block at a time.
+    /// All other text is taken byte by byte.
     fn plain(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         let mut at = 0;
-        // The bytes before may have ended within a word or a character.
+        // The bytes before these may have ended within a word or a character.
         if !self.between {
             at = self.by_bytes(bytes, 0, 0, sink);
         }
@@ -318,8 +320,8 @@ impl Tokenizer {
             });
             let length = rest.len().min(BLOCK);
             let Classes { words, wide } = classify(window.first_chunk().unwrap_or(&[0; BLOCK]));
-            // The last word of the block may continue after it. `open` is the number of its
-            // letters.
+            // The last word of the block may continue after the block. `open` is the number of
+            // letters of this word.
             let open = (words << (BLOCK - length)).leading_ones() as usize;
             if open == length
                 && let Some(end) = end_of_letters(bytes, at + length)
@@ -347,7 +349,8 @@ impl Tokenizer {
     }
 }
 
-/// Returns where ASCII letters that continue at `from` end; `None` if the bytes or ASCII end first.
+/// Returns where the run of ASCII letters that continues at `from` ends. `None` if a non-ASCII byte
+/// or the end of the bytes comes first.
 fn end_of_letters(bytes: &[u8], from: usize) -> Option<usize> {
     let mut rest = bytes[from..].iter();
     let end = rest.position(|&byte| byte >= 128 || FOLDED[usize::from(byte)] == 0)?;

@@ -1,4 +1,5 @@
-//! Makes contents and changed copies of them, by kind of change. Estimates are checked on these.
+//! Makes contents and changed copies of them, by kind of change. Estimates are checked on these
+//! pairs.
 
 #![allow(clippy::format_push_string)]
 
@@ -7,8 +8,7 @@ use resemble_testutil::random::{Random, noise};
 /// Makes a pair of about this many bytes from random numbers.
 pub(crate) type Make = fn(usize, &mut Random) -> (Vec<u8>, Vec<u8>);
 
-/// The kinds of change by name, each with the greatest mean absolute error of containments that is
-/// allowed.
+/// The kinds of change by name, each with the greatest allowed mean absolute error of containments.
 pub(crate) const KINDS: [(&str, Make, f64); 31] = [
     (
         "prose, an edit in 1000",
@@ -235,9 +235,9 @@ fn code(random: &mut Random, len: usize) -> Vec<u8> {
     class(len, 0, Random::new(random.draw()), random)
 }
 
-/// Makes a generated class of accessors, in which most phrases occur at every field. The names of
-/// the fields are drawn from `fields`. If `share` is not 0, one field in `share` is drawn from
-/// `random` instead.
+/// Makes a generated class of accessors, in which most phrases occur once for every field. The
+/// names of the fields are drawn from `fields`. If `share` is not 0, one field in `share` is drawn
+/// from `random` instead.
 fn class(len: usize, share: usize, mut fields: Random, random: &mut Random) -> Vec<u8> {
     let entity = word(&mut fields);
     let mut out = format!("package org.example.{entity};\n\npublic class {entity} {{\n");

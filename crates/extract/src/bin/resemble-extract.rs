@@ -1,4 +1,4 @@
-//! Takes a file apart and prints its parts. It is for tests, and to see what resemble reads of a
+//! Takes a file apart and prints its parts. It is for tests, and shows what resemble reads of a
 //! file.
 //!
 //! `resemble-extract FILE` prints one line for each part and for everything that was skipped. With

@@ -1,6 +1,6 @@
 //! Code pages of DOS, which the Encoding Standard does not have.
 
-/// A code page: it has the characters of ASCII, and 128 further ones.
+/// A code page: the characters of ASCII and 128 further characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodePage {
     /// The code page of the first PCs.

@@ -1,9 +1,9 @@
 //! Judges how well bytes read as text in a given single-byte encoding.
 //!
-//! The non-ASCII characters of words reveal a wrong encoding. It produces signs and capitals within
-//! words, neighbouring letters of different scripts, and letters that are rare in every language.
-//! Each such character gets points for its neighbours and its frequency, mostly from -4 to 1. The
-//! sum of the points is the evidence for an encoding.
+//! The non-ASCII characters of words reveal a wrong encoding. A wrong encoding produces signs and
+//! capitals within words. It also produces neighbouring letters of different scripts, and letters
+//! that are rare in every language. Each non-ASCII character gets points for its neighbours and its
+//! frequency, mostly from -4 to 1. The sum of the points is the evidence for an encoding.
 
 use super::{Charset, CodePage};
 use encoding_rs::{MACINTOSH, WINDOWS_1258, X_MAC_CYRILLIC};
@@ -11,16 +11,16 @@ use encoding_rs::{MACINTOSH, WINDOWS_1258, X_MAC_CYRILLIC};
 /// The maximum number of bytes that are judged. The first of them is near the first non-ASCII byte.
 const JUDGED: usize = 16 << 10;
 
-/// The evidence by which another encoding must exceed the guessed one to replace it, for each
-/// character that they decode differently. If few characters differ, more is required per
-/// character.
+/// The evidence by which another encoding must exceed the guessed encoding in order to replace it.
+/// It is counted per character that the two encodings decode differently. If few characters differ,
+/// more is required per character.
 const MARGIN: f64 = 0.2;
 
 /// The minimum evidence per non-ASCII character for replacing the guessed encoding.
 const LEAST: f64 = 0.4;
 
-/// Returns the encoding with the most evidence. It is the guessed one, or one that the guesser
-/// (chardetng) does not know.
+/// Returns the encoding with the most evidence. It is the guessed encoding, or an encoding that the
+/// guesser (chardetng) does not know.
 pub(super) fn best(guessed: Charset, bytes: &[u8]) -> Charset {
     let start = bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or(0);
     // Starts two bytes earlier, because characters are judged by their neighbours.
@@ -140,7 +140,7 @@ fn letter(before: char, (letter, of): (char, Script), after: char) -> f64 {
     let mut sum = commonness(letter);
     let differs = |c: char| script(c).is_some_and(|script| script != of);
     // Only texts of East Asia mix scripts within words, and their letters have no case. So a letter
-    // with case is judged harder.
+    // with case gets fewer points here.
     let mixed = if letter.is_lowercase() || letter.is_uppercase() {
         2.0
     } else {
@@ -153,7 +153,7 @@ fn letter(before: char, (letter, of): (char, Script), after: char) -> f64 {
     if letter.is_lowercase() && after.is_uppercase() {
         sum -= 1.5;
     }
-    // A letter without neighbours is a word by itself, and few letters are.
+    // A letter without neighbours is a word by itself. Few letters are words.
     if !before.is_alphabetic() && !after.is_alphabetic() {
         sum -= if "àèéóòíоиваяускійуÀÈÉÓОИВАЯУСКІ".contains(letter) {
             0.2

@@ -2,8 +2,8 @@
 
 use super::{Charset, legacy};
 
-/// The names of one archive that were seen so far. All names together reveal the encoding better
-/// than a single one.
+/// The names of one archive that were seen so far. The encoding is detected from all these names,
+/// because one name alone is weak evidence.
 #[derive(Debug, Default)]
 pub(crate) struct MemberNames {
     seen: Vec<u8>,
@@ -77,13 +77,13 @@ mod tests {
             assert_eq!(decoded(&bytes), names, "{}", encoding.name());
         }
         // Info-ZIP writes names in code page 850, PKZIP in 437. The letters of these names have the
-        // same bytes in both.
+        // same bytes in both code pages.
         let names = [
             b"Gr\x81\xe1e an alle.txt".to_vec(),
             b"B\x84ume/\x99l.txt".to_vec(),
         ];
         assert_eq!(decoded(&names), ["Grüße an alle.txt", "Bäume/Öl.txt"]);
-        // A name in UTF-8 stays unchanged, and so does one that is not text.
+        // A name in UTF-8 stays unchanged. A name that is not text stays unchanged, too.
         let mut all = MemberNames::default();
         let odd = b"\xff\xfe/../x";
         all.see(odd);

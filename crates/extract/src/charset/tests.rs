@@ -211,7 +211,7 @@ fn utf_16_and_32_are_known_with_and_without_a_mark() {
         of(&[b"\xff\xfe", &japanese[..]].concat()),
         Some(Charset::Listed(UTF_16LE))
     );
-    // A byte order mark alone is not a text, nor is a mark before data that is not text.
+    // A byte order mark alone is not a text. Data after a byte order mark may also not be text.
     assert_eq!(of(b"\xff\xfe"), None);
     assert_eq!(of(b"\xff\xfe\x00\x00\x01\x00\x00\x00"), None);
     assert_eq!(of(&[b"\xff\xfb\x90\x00", &[0; 64][..]].concat()), None);
@@ -255,14 +255,14 @@ fn binaries_are_no_text() {
         .flat_map(u32::to_le_bytes)
         .collect();
     assert_eq!(of(&numbers), None);
-    // Noise of many lengths up to the limit is not text.
+    // Random bytes of many lengths up to the limit are not text.
     for length in (64..4096).step_by(32) {
         assert_eq!(of(&noise(length as u64, length)), None);
     }
 }
 
-/// Checks real programs, libraries and images of this machine: no file with the magic number of a
-/// binary format is taken for text.
+/// Checks real programs, libraries and images of this machine. No file with the magic number of a
+/// binary format may be taken for text.
 #[test]
 fn no_binary_of_this_machine_is_taken_for_text() {
     let marks = [
@@ -315,8 +315,8 @@ fn utf16(text: &str) -> Vec<u8> {
     [0xff, 0xfe].into_iter().chain(units).collect()
 }
 
-/// Unicode does not count combining signs as letters, but in some scripts every second character is
-/// one.
+/// In Unicode, combining signs are not letters. But in some scripts, every second character is a
+/// combining sign.
 #[test]
 fn scripts_with_many_marks_are_recognised() {
     let khmer = concat!(

@@ -1,8 +1,9 @@
 //! Detects UTF-16 without a byte order mark, in any script.
 //!
-//! Units of 16 bits are taken as text only if three conditions hold. All of them are assigned
-//! characters. Blanks and punctuation are as frequent as in texts. Nearly all letters belong to one
-//! script: the high bytes of a text have few values, those of other data have many.
+//! Units of 16 bits are taken as text only if three conditions hold. First, all units are assigned
+//! characters. Second, blanks and punctuation are as frequent as in texts. Third, nearly all
+//! letters belong to one script. The high bytes of a text have few values, but those of other data
+//! have many.
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
@@ -12,13 +13,13 @@ use super::is_control;
 const APART: usize = 100;
 
 /// Returns the number of blanks and punctuation marks if the units are a text. Returns `None` if
-/// they are not, for example because their bytes were read in the wrong order.
+/// they are not a text, for example because their bytes were read in the wrong order.
 pub(super) fn evidence(units: impl Iterator<Item = u16>) -> Option<usize> {
     let (mut all, mut apart, mut letters) = (0usize, 0usize, 0usize);
     let mut scripts: Vec<(u32, usize)> = Vec::new();
     for character in char::decode_utf16(units) {
-        // A surrogate without its other half shows that this is not text, or has the other byte
-        // order.
+        // A surrogate without its other half shows that the units are not text, or have the other
+        // byte order.
         let character = character.ok()?;
         let code = u32::from(character);
         if is_control(code) || matches!(code, 0x80..=0x9f | 0xfff0..=0xffff) {
@@ -57,7 +58,7 @@ pub(super) fn evidence(units: impl Iterator<Item = u16>) -> Option<usize> {
     is_text.then_some(apart)
 }
 
-/// Returns whether the character is a letter, or a sign that combines with one.
+/// Returns whether the character is a letter, or a sign that combines with a letter.
 fn is_letter(character: char) -> bool {
     matches!(
         character.general_category_group(),

@@ -1,8 +1,8 @@
 //! Reads compressed files (gz, bz2, xz, zst). Zips use these decoders, too.
 //!
-//! A file may consist of several consecutive streams (`cat a.gz b.gz`). They are one content. Zeros
-//! between and after them are padding. Other bytes after the last stream, and a truncated or
-//! damaged stream, are reported. The content before them is kept.
+//! A file may consist of several consecutive streams (`cat a.gz b.gz`). The streams are one
+//! content. Zeros between and after the streams are padding. Other bytes after the last stream are
+//! reported. A truncated or damaged stream is reported, too. The content before the fault is kept.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -57,7 +57,7 @@ pub(super) fn xz<R: Read>(from: R, limits: &Limits) -> lzma_rust2::XzReader<R> {
     lzma_rust2::XzReader::new_mem_limit(from, true, decoder_memory(limits))
 }
 
-/// The streams of a compressed file, read as one.
+/// The streams of a compressed file, read as one stream.
 struct Streams<'a> {
     source: Source<'a>,
     kind: Kind,
@@ -73,8 +73,9 @@ struct Streams<'a> {
     given: u64,
     /// The number of streams that have begun.
     count: u64,
-    /// The error after which no stream begins. The content before it is kept. If the current stream
-    /// is damaged, it is read by [`Tail`] and the error is known before its end.
+    /// The error after which no stream begins. The content before the error is kept. If the current
+    /// stream is damaged, [`Tail`] reads the rest of it. The error is then known before the end of
+    /// the stream.
     ending: Option<Skipped>,
 }
 
@@ -106,8 +107,8 @@ impl<'a> Streams<'a> {
         Ok(true)
     }
 
-    /// Returns a reader of what the current stream has behind the bytes that it has returned, up to
-    /// its error.
+    /// Returns a reader for the rest of the current stream, up to its error. The rest follows the
+    /// bytes that the stream has already returned.
     fn tail(&self) -> Option<BufReader<Tail<Counted<Reader<'a>>>>> {
         self.taken.set(self.begin);
         let from = self.source.reader_from(self.begin);
@@ -133,7 +134,8 @@ impl<'a> Streams<'a> {
             decoder,
             error: None,
         };
-        // A decoder may decode more than fits in the buffer of a call, and drop it in the next one.
+        // A decoder may decode more than fits in the buffer of a call, and drop the excess in the
+        // next call.
         let mut tail = BufReader::with_capacity(64 << 10, tail);
         let passed = io::copy(&mut tail.by_ref().take(self.given), &mut io::sink());
         passed.is_ok().then_some(tail)
@@ -184,7 +186,8 @@ impl Read for Streams<'_> {
                     let rest = tail.as_mut().map(BufRead::fill_buf);
                     let has_bytes =
                         rest.is_some_and(|rest| rest.is_ok_and(|rest| !rest.is_empty()));
-                    // Bytes behind a stream may only look like the start of another stream.
+                    // Bytes after a stream may look like the start of another stream without being
+                    // one.
                     let is_none = self.given == 0 && !has_bytes && !is_cut(&error);
                     self.ending = Some(if self.count > 1 && is_none {
                         followed()
@@ -209,7 +212,8 @@ impl Unpacking for Bounded<Streams<'_>> {
 }
 
 /// Reads one stream, and returns every byte that precedes an error. The readers of the libraries
-/// drop what they have decoded for the call that fails, and the one of xz reads no part of a chunk.
+/// drop the bytes that they have decoded for the call that fails. The xz reader of the library
+/// returns only whole chunks.
 struct Tail<R> {
     from: R,
     decoder: Decoder,
@@ -217,8 +221,8 @@ struct Tail<R> {
     error: Option<io::Error>,
 }
 
-/// The number of bytes that the decoder of xz gets at once. It drops what it has decoded of these
-/// bytes before an error.
+/// The number of bytes that the decoder of xz gets at once. If it finds an error in these bytes, it
+/// drops everything that it has decoded of them.
 const AT_ONCE: usize = 256;
 
 enum Decoder {
@@ -272,7 +276,7 @@ impl<R: BufRead> Read for Tail<R> {
             let input = self.from.fill_buf()?;
             let before = self.decoder.total_out();
             let result = self.decoder.step(input, buf);
-            // A call that fails has written bytes, too.
+            // Even a call that fails may have written bytes.
             let written = (self.decoder.total_out() - before) as usize;
             match result {
                 Ok(0) if written == 0 => return Ok(0),
@@ -287,7 +291,7 @@ impl<R: BufRead> Read for Tail<R> {
     }
 }
 
-/// Counts the bytes that a decoder consumed. Seeking back does not change the count.
+/// Counts the bytes that a decoder consumed. Seeking backwards does not reduce the count.
 #[derive(Debug)]
 pub(super) struct Counted<R> {
     inner: BufReader<R>,
@@ -375,7 +379,7 @@ pub(super) enum Frames {
     All,
 }
 
-/// Reads consecutive Zstandard frames, and passes over skippable ones.
+/// Reads consecutive Zstandard frames. Leaves out skippable frames.
 pub(super) struct Zstd<R> {
     from: R,
     decoder: FrameDecoder,
@@ -422,12 +426,13 @@ impl<R: BufRead> Zstd<R> {
         Ok(false)
     }
 
-    /// Decodes the next blocks of the frame, which have at least `bytes` bytes.
+    /// Decodes the next blocks of the frame, until they have at least `bytes` bytes.
     fn next_blocks(&mut self, bytes: usize) {
         let piece = BlockDecodingStrategy::UptoBytes(bytes);
         if let Err(error) = self.decoder.decode_blocks(&mut self.from, piece) {
-            // The decoder keeps the bytes of a window until the frame ends. An empty last block and
-            // a check sum, which is not verified, end it. If that fails, these bytes are lost.
+            // The decoder keeps the bytes of a window until the frame ends. So an empty last block
+            // and a check sum, which is not verified, are added to end the frame. If the decoder
+            // rejects them, the bytes of the window are lost.
             let end = &[1, 0, 0, 0, 0, 0, 0][..];
             drop(self.decoder.decode_blocks(end, BlockDecodingStrategy::All));
             self.error = Some(of_zstd(error));

@@ -20,8 +20,8 @@ pub(super) fn of_xml(text: &str, source: DateSource) -> Option<DocumentDate> {
     of_parsed(&date, source)
 }
 
-/// Parses a date of a web page. It has the form of XML, perhaps with a blank instead of the `T`, or
-/// the form of mails and HTTP.
+/// Parses a date of a web page. The date has the form of XML, perhaps with a blank instead of the
+/// `T`, or the form of mails and HTTP.
 pub(super) fn of_page(text: &str, source: DateSource) -> Option<DocumentDate> {
     let text = text.trim();
     of_xml(text, source)
@@ -29,8 +29,8 @@ pub(super) fn of_page(text: &str, source: DateSource) -> Option<DocumentDate> {
         .or_else(|| of_parsed(&DateTime::parse_rfc822(text)?, source))
 }
 
-/// Parses a date of a PDF: `D:20240305112233+01'00'`. The mark `D:` may be missing, and everything
-/// behind the year. Some programs write a date in a form of web pages.
+/// Parses a date of a PDF: `D:20240305112233+01'00'`. The mark `D:` may be missing, and so may
+/// everything after the year. Some programs write dates in a form of web pages.
 pub(super) fn of_pdf(text: &str, source: DateSource) -> Option<DocumentDate> {
     let text = text.trim();
     let text = text.strip_prefix("D:").unwrap_or(text);
@@ -60,7 +60,7 @@ pub(super) fn of_pdf(text: &str, source: DateSource) -> Option<DocumentDate> {
     of_parsed(&date, source)
 }
 
-/// Makes a date from its fields; `None` if the day does not exist.
+/// Makes a date from its fields. Returns `None` if the day does not exist.
 pub(super) fn of_parsed(date: &DateTime, source: DateSource) -> Option<DocumentDate> {
     let midnight = DateTime {
         hour: 0,
@@ -89,8 +89,8 @@ pub(super) fn in_part(
     part.map_or(Ok(None), |part| in_xml(part, wanted))
 }
 
-/// Searches for these properties, as elements or attributes. Returns the date of the first property
-/// in the list that has one. Prefixes of names are ignored.
+/// Searches XML for these properties, which may be elements or attributes. Returns the date of the
+/// first property in the list that has a date. Prefixes of names are ignored.
 pub(super) fn in_xml(from: impl Read, wanted: &[DateSource]) -> Take<Option<DocumentDate>> {
     let names: Vec<&str> = wanted.iter().map(|source| local(source.name())).collect();
     let mut xml = Xml::new(from.take(MOST_READ))?;

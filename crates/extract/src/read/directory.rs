@@ -1,4 +1,4 @@
-//! Makes the directory of a zip whose end is missing, so that the zip is read like any other.
+//! Makes a directory for a zip whose end is missing, so that it can be read like any other zip.
 
 use std::io::{self, Read};
 
@@ -12,7 +12,8 @@ use crate::read::Source;
 #[derive(Debug)]
 pub(super) struct Completed<'a> {
     pub(super) source: Source<'a>,
-    /// The bytes behind those of the source. They are empty if the zip has a directory.
+    /// The directory that was made. It follows the bytes of the source. It is empty if the zip
+    /// itself has a directory.
     pub(super) directory: Vec<u8>,
 }
 
@@ -28,11 +29,12 @@ impl ReaderAt for Completed<'_> {
 /// The mark of the header before an entry.
 pub(super) const LOCAL_MARK: &[u8; 4] = b"PK\x03\x04";
 
-/// The size of an entry that is cut off and whose size would be behind it.
+/// The size that is recorded for an entry that is cut off before its size, which would follow it.
 const UNKNOWN: u32 = u32::MAX - 1;
 
-/// Makes a directory of the headers before the entries of a zip. It lists at most one entry more
-/// than a file may have parts. It is empty if the zip has no headers, or 4 GiB or more.
+/// Makes a directory from the headers before the entries of a zip. It lists at most one entry more
+/// than the number of parts that a file may have. It is empty if the zip has no headers, or if the
+/// zip has 4 GiB or more.
 pub(super) fn directory_of(source: &Source<'_>, limits: &Limits) -> io::Result<Vec<u8>> {
     let (mut all, mut count, mut at) = (Vec::new(), 0, 0);
     let Ok(length) = u32::try_from(source.len()) else {
@@ -49,7 +51,7 @@ pub(super) fn directory_of(source: &Source<'_>, limits: &Limits) -> io::Result<V
         let half = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
         let (is_described, name) = (half(6) & 8 != 0, half(26));
         let mut names = vec![0; name + half(28)];
-        // The library reads no longer names.
+        // The library does not read longer names.
         let is_long = names.len() > rawzip::RECOMMENDED_BUFFER_SIZE;
         if is_long || from.read_exact(&mut names).is_err() {
             break;
@@ -91,8 +93,8 @@ pub(super) fn directory_of(source: &Source<'_>, limits: &Limits) -> io::Result<V
     Ok(all)
 }
 
-/// Returns the length, the check sum and the unpacked size of an entry that has them in a
-/// descriptor behind it. Returns `None` if the descriptor is missing or has no mark.
+/// Returns the length, the check sum and the unpacked size of an entry. They are in a descriptor
+/// after the entry. Returns `None` if the descriptor is missing or has no mark.
 fn described(source: &Source<'_>, body: u64) -> io::Result<Option<(u64, u32, u32)>> {
     let has_length = |at, bytes: &[u8]| word(bytes, 8).is_some_and(|it| u64::from(it) == at - body);
     let Some(at) = source.find(body, b"PK\x07\x08", has_length)? else {
@@ -100,7 +102,7 @@ fn described(source: &Source<'_>, body: u64) -> io::Result<Option<(u64, u32, u32
     };
     let mut found = Vec::new();
     source.reader_from(at).take(24).read_to_end(&mut found)?;
-    // Both sizes have 32 or 64 bits. Another record follows them.
+    // Both sizes have 32 or 64 bits. Another record follows directly after the sizes.
     let is_short = matches!(found.get(16..18), None | Some(b"PK"));
     let unpacked = word(&found, if is_short { 12 } else { 16 });
     let sum = word(&found, 4);

@@ -1,9 +1,9 @@
 //! Joins words that are divided at line ends.
 //!
 //! A page is compared by words with the document from which it was made. So a word that is divided
-//! at the end of a line must be joined. But a hyphen there may belong to the word (`thirty-four`).
-//! So words are joined only if the document divides words, that is, if at least three lines, and
-//! more than one in fifty, seem to end within a word.
+//! at the end of a line must be joined. But a hyphen at the end of a line may belong to the word
+//! (`thirty-four`). So words are joined only if the document seems to divide words. That is the
+//! case if at least three lines, and more than one line in fifty, seem to end within a word.
 
 use crate::read::Take;
 

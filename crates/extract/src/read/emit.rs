@@ -13,7 +13,7 @@ use crate::{Bound, Limits, Role, Skipped};
 /// The reason why reading stops.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// This file or member cannot be read further. The others can.
+    /// This file or member cannot be read further. Other members can.
     This(Skipped),
     /// Nothing more can be read of the whole file, because it has reached one of its limits.
     All(Skipped),
@@ -31,8 +31,8 @@ impl From<Bound> for Stop {
 }
 
 /// Returns the reason that an I/O error carries. Readers of this crate pass their reasons through
-/// libraries as I/O errors. An error of the kind `Unsupported` or `OutOfMemory` is a reason, too.
-/// Returns `None` for any other error.
+/// libraries as I/O errors. An error of the kind `Unsupported` or `OutOfMemory` is also converted
+/// to a reason. Returns `None` for any other error.
 fn passed_on(error: &io::Error) -> Option<Skipped> {
     if let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
         return Some(Skipped::clone(why));
@@ -107,7 +107,7 @@ const MOST_SKIPS: u32 = 1000;
 pub(crate) struct Out {
     budget: Budget,
     buffer: Vec<u8>,
-    /// True if frames stay in the buffer, because this process reads them itself.
+    /// True if frames stay in the buffer, because the reader of the frames is this process itself.
     stays: bool,
     open: bool,
     skips: u32,
@@ -199,7 +199,7 @@ impl Out {
     }
 
     pub(crate) fn skip(&mut self, path: &[u8], why: Skipped) -> Take {
-        // A truncated archive may be found to be so by two readers.
+        // Two readers may report the same truncated archive.
         let skip = Some((path.to_vec(), why.clone()));
         if self.last_skip == skip {
             return Ok(());
@@ -217,7 +217,7 @@ impl Out {
     }
 
     /// Announces that a reader starts. Flushes all earlier output, in case the reader crashes. Item
-    /// 0, the reader of the file itself, needs no flush: if it crashes, nothing of the file is
+    /// 0 is the reader of the file itself. It needs no flush: if it crashes, nothing of the file is
     /// kept.
     pub(crate) fn enter(&mut self, item: u32, path: &[u8]) -> Take {
         self.frame(&Frame::Enter { item, path })?;

@@ -29,7 +29,7 @@ pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) ->
     missing_ends(&message, mail, &mut ends);
     let completed;
     if !ends.is_empty() {
-        // The parser decodes no part without an end.
+        // The parser does not decode a part that has no end mark.
         completed = with_ends(mail, &ends);
         message = parse(&completed).ok_or_else(not_mail)?;
     }
@@ -77,7 +77,7 @@ pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) ->
     Err(Stop::This(cut()))
 }
 
-/// Appends the end marks that the mail does not have, from the outside in.
+/// Appends to `ends` the end marks that the mail lacks, from the outside in.
 fn missing_ends(message: &Message<'_>, mail: &[u8], ends: &mut Vec<Vec<u8>>) {
     for part in &message.parts {
         match &part.body {
@@ -89,7 +89,7 @@ fn missing_ends(message: &Message<'_>, mail: &[u8], ends: &mut Vec<Vec<u8>>) {
                 let body = mail.get(part.offset_body as usize..).unwrap_or_default();
                 ends.extend(end.filter(|end| memchr::memmem::find(body, end).is_none()));
             }
-            // The offsets of a mail that was encoded are not offsets in this one.
+            // If the inner mail was encoded, its offsets are not offsets in the outer mail.
             PartType::Message(inner) if part.encoding == Encoding::None => {
                 missing_ends(inner, mail, ends);
             }
@@ -98,9 +98,10 @@ fn missing_ends(message: &Message<'_>, mail: &[u8], ends: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// Returns a mail with the end marks that it does not have. An end mark may be there in part.
+/// Returns a mail with the end marks that it lacks. The mail may already have the beginning of an
+/// end mark.
 fn with_ends(mail: &[u8], ends: &[Vec<u8>]) -> Vec<u8> {
-    // Half of an escape would make the parser give up the whole part.
+    // An incomplete escape would make the parser give up the whole part.
     let mail = match mail {
         [rest @ .., b'=', digit] if digit.is_ascii_hexdigit() => rest,
         all => all,
@@ -117,8 +118,9 @@ fn with_ends(mail: &[u8], ends: &[Vec<u8>]) -> Vec<u8> {
     whole
 }
 
-/// Returns the text of a part. Its bytes decide the encoding if none is stated, or an unknown one.
-/// Many programs state ASCII or UTF-8 whatever the encoding is, so the bytes decide there, too.
+/// Returns the text of a part. If the part states no encoding or an unknown encoding, the encoding
+/// is detected from the bytes. Many programs state ASCII or UTF-8 whatever the encoding is, so then
+/// it is also detected.
 fn decoded<'m>(message: &Message<'_>, part: &MessagePart<'_>, body: &'m str) -> Cow<'m, str> {
     let stated = part
         .content_type()
@@ -137,8 +139,8 @@ fn decoded<'m>(message: &Message<'_>, part: &MessagePart<'_>, body: &'m str) -> 
         .map_or(body.into(), Cow::Owned)
 }
 
-/// Returns the bytes of an attachment. The library converts text attachments to UTF-8, so these are
-/// decoded from the raw mail instead.
+/// Returns the bytes of an attachment. The library converts text attachments to UTF-8, so the bytes
+/// of text attachments are decoded from the raw mail instead.
 fn bytes<'m>(message: &'m Message<'_>, part: &'m MessagePart<'_>) -> Cow<'m, [u8]> {
     if !matches!(part.body, PartType::Text(_) | PartType::Html(_)) {
         return part.contents().into();
@@ -154,8 +156,9 @@ fn bytes<'m>(message: &'m Message<'_>, part: &'m MessagePart<'_>) -> Cow<'m, [u8
 }
 
 /// Reads the mails of a mailbox as members. The name of a mail is its number, counted from 1, and
-/// its subject. Each member has the bytes of a separate file: without the `From ` line before it,
-/// without the blank line after it, and without the quoting of `From `.
+/// its subject. Each member has the same bytes as the mail in a file of its own: without the
+/// `From ` line before the mail, without the blank line after it, and without the quoting of
+/// `From `.
 pub(super) fn mbox(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut from = BufReader::new(from);
     let (mut mail, mut number, mut too_large) = (Vec::new(), 0u64, false);

@@ -1,7 +1,7 @@
 //! Converts the HTML of mails and books to text.
 //!
-//! A tag ends at the next `>`, as everywhere in `resemble`. In three points, this module differs
-//! from the comparison of markup files. Tags within a line do not separate letters (`<b>W</b>ord`
+//! A tag ends at the next `>`, as everywhere in `resemble`. This module differs from the comparison
+//! of markup files in three points. Tags of inline elements do not separate letters (`<b>W</b>ord`
 //! is one word). Entities become their characters (`caf&eacute;`). Titles are left out, because the
 //! page does not show them.
 
@@ -9,7 +9,7 @@ use quick_xml::escape::resolve_predefined_entity;
 
 use crate::read::{Take, Text};
 
-/// Elements within a line. Their tags do not separate words.
+/// Inline elements. Their tags do not separate words.
 const INLINE: [&str; 30] = [
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font",
     "i", "ins", "kbd", "label", "mark", "q", "ruby", "s", "samp", "small", "span", "strong", "sub",
@@ -35,8 +35,8 @@ pub(super) fn text_of(html: &str, to: &mut Text<'_>) -> Take {
     to.push("\n")
 }
 
-/// Resolves the entity at the beginning of the text, and appends its character. If this is not an
-/// entity, appends `&`. Returns the rest of the text.
+/// Resolves the entity at the beginning of the text, and appends its character. If the text does
+/// not begin with an entity, appends `&`. Returns the rest of the text.
 fn entity<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     let name = &text.as_bytes()[1..text.len().min(34)];
     let resolved = memchr::memchr(b';', name).and_then(|end| {
@@ -62,8 +62,8 @@ fn entity<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     Ok(&text[1..])
 }
 
-/// Processes the tag at the beginning of the text. Returns the text after the tag, or, if the tag
-/// hides its element, the text after the element.
+/// Processes the tag at the beginning of the text. Returns the text after the tag. If the tag
+/// begins a hidden element, returns the text after that element.
 fn tag<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     let after = |what: &str| match memchr::memmem::find(text.as_bytes(), what.as_bytes()) {
         Some(at) => &text[at + what.len()..],

@@ -92,7 +92,7 @@ pub(crate) fn whole(
     }
 }
 
-/// Takes apart a zip: its entries decide whether it is a document or an archive.
+/// Takes apart a zip. Its entries show whether it is a document or an archive.
 fn zipped(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let zip = Archive::open(source, &walk.limits)?;
     if let Some(document) = odf::recognise(&zip)? {
@@ -113,7 +113,7 @@ pub(crate) fn stream(walk: &mut Walk, from: &mut dyn Read, kind: Kind, place: Pl
             let place = walk.deeper(place, true)?;
             tar::ar(walk, from, place)
         }
-        // The mails of a mailbox are not nested deeper than the mailbox itself.
+        // A mailbox does not add a level of nesting for its mails.
         Kind::Mbox => mail::mbox(walk, from, place),
         _ => {
             let place = walk.deeper(place, true)?;

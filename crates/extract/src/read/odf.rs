@@ -1,8 +1,9 @@
-//! Reads Open Document (odt, ods, odp) and EPUB: zips whose first entry states their type.
+//! Reads Open Document (odt, ods, odp) and EPUB. These formats are zips whose first entry states
+//! the type.
 //!
 //! The text of an Open Document file is in one part, in reading order. But notes and comments are
-//! where they are referred to, in the middle of sentences. They are moved to the end, where other
-//! formats have them. Hidden text is left out and reported.
+//! in the middle of sentences, where the document refers to them. They are moved to the end, as in
+//! the other formats. Hidden text is left out and reported.
 
 mod body;
 mod styles;
@@ -22,14 +23,14 @@ use crate::Skipped;
 use crate::charset;
 use crate::read::{Place, Stop, Take, Walk};
 
-/// The type of document in such a zip.
+/// The type of document in a zip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpenDocument {
     Open,
     Epub,
 }
 
-/// Detects the type by the entry `mimetype`.
+/// Detects the type of document by the entry `mimetype`.
 pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<OpenDocument>> {
     let Some(entry) = zip.find(b"mimetype") else {
         return Ok(None);

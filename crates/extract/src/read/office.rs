@@ -1,4 +1,4 @@
-//! Documents of Microsoft Office since 2007 (ISO 29500): docx, pptx, xlsx.
+//! Reads documents of Microsoft Office since 2007 (ISO 29500): docx, pptx, xlsx.
 //!
 //! The text is what the author wrote: first the body with its tables and boxes, then notes and
 //! comments. Headers and footers, deleted text, and copies for older programs are left out. Hidden

@@ -1,5 +1,5 @@
-//! Reads packages of Microsoft Office (ISO 29500, part 2). Relationships say where the parts of a
-//! package are, so no part is found by a fixed name.
+//! Reads packages of Microsoft Office (ISO 29500, part 2). Parts are found by the relationships of
+//! the package, not by fixed names.
 
 use super::xml::{Node, Xml};
 use super::zip::Archive;
@@ -46,7 +46,7 @@ pub(super) fn relations(zip: &Archive<'_>, of: &[u8]) -> Take<Vec<Relation>> {
     }
 }
 
-/// Resolves a reference to a part. `folder` is the folder to which it is relative.
+/// Resolves a reference to a part. `folder` is the folder to which the reference is relative.
 pub(super) fn target(folder: &[u8], reference: &str) -> Vec<u8> {
     if let Some(absolute) = reference.strip_prefix('/') {
         return absolute.as_bytes().to_vec();
@@ -63,8 +63,8 @@ pub(super) fn target(folder: &[u8], reference: &str) -> Vec<u8> {
     names.join("/").into_bytes()
 }
 
-/// Returns the parts to which the elements of this name in the main part refer, in the order of the
-/// elements.
+/// Returns the parts to which elements of the main part refer, in the order of the elements. Only
+/// elements with this name are used.
 pub(super) fn in_order(
     zip: &Archive<'_>,
     main: &[u8],

@@ -89,7 +89,7 @@ impl PageHead {
         page
     }
 
-    /// Takes the date of a `meta` element if its source is better than that of the date found
+    /// Takes the date of a `meta` element if its source is better than the source of the date found
     /// before.
     fn meta(&mut self, attributes: &[u8]) {
         const NAMES: [&[u8]; 4] = [b"name", b"property", b"itemprop", b"http-equiv"];
@@ -131,7 +131,7 @@ fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'!' | b'/' | b'-' | b':')
 }
 
-/// Returns whether a document type declares HTML.
+/// Returns whether a document type (`<!DOCTYPE …>`) declares HTML.
 fn is_html(doctype: &[u8]) -> bool {
     let kind = doctype.trim_ascii_start();
     kind.get(..4).is_some_and(|kind| is(kind, b"html"))

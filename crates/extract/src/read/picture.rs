@@ -1,8 +1,8 @@
 //! Reads the date that a picture states in Exif (JEITA CP-3451). Pictures are not decoded.
 //!
 //! The date is read in the caller's process, because starting a worker takes longer than digesting
-//! most pictures. So the cost of a hostile picture must be bounded here. At most two directories of
-//! [`MAX_ENTRIES`] entries each are read, and the values of a few tags.
+//! most pictures. So the cost of a hostile picture must be bounded here. At most two directories,
+//! with at most [`MAX_ENTRIES`] entries each, and the values of a few tags are read.
 
 use mail_parser::DateTime;
 use rawzip::ReaderAt;
@@ -11,17 +11,18 @@ use resemble_core::date::{DateSource, DocumentDate};
 use super::date::of_parsed;
 use crate::read::{Place, Source, Take, Walk};
 
-/// The maximum number of entries that are read of a directory. Cameras write up to a hundred.
+/// The maximum number of entries of a directory that are read. Cameras write up to a hundred
+/// entries.
 const MAX_ENTRIES: usize = 512;
 
-/// The number of bytes of a HEIC that are read to find its items. The box `meta` lists them.
+/// The number of bytes of a HEIC that are read to find its items. The box `meta` lists the items.
 const MAX_META: usize = 64 << 10;
 
 /// The tag whose value is the offset of the Exif directory.
 const EXIF_DIRECTORY: u16 = 0x8769;
 
-/// The tags that state a date, each with the tag of its time zone. The best tag is the first:
-/// `DateTime` is the date of the last change. `DateTimeOriginal` and `DateTimeDigitized` follow.
+/// The tags that state a date, each with the tag of its time zone. The best tag is first:
+/// `DateTime`, the date of the last change. `DateTimeOriginal` and `DateTimeDigitized` follow.
 const TAGS: [(u16, u16, DateSource); 3] = [
     (0x0132, 0x9010, DateSource::ExifModified),
     (0x9003, 0x9011, DateSource::ExifTaken),
@@ -38,7 +39,7 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     walk.date(place, date)
 }
 
-/// Returns whether a file with these first bytes is a picture of a format that may contain Exif.
+/// Returns whether a file with these first bytes is a picture in a format that can contain Exif.
 pub(crate) fn may_have_exif(head: &[u8]) -> bool {
     exif_in_head(head).is_some() || is_heif(head)
 }
@@ -51,8 +52,8 @@ fn is_heif(head: &[u8]) -> bool {
     head.get(4..8) == Some(b"ftyp") && head.get(8..12).is_some_and(|brand| BRANDS.contains(&brand))
 }
 
-/// Returns the offset of Exif in a TIFF, a JPEG or a PNG. In these formats, it is near the
-/// beginning of the file.
+/// Returns the offset of the Exif data in a TIFF, a JPEG or a PNG. In these formats, the Exif data
+/// are near the beginning of the file.
 fn exif_in_head(head: &[u8]) -> Option<u64> {
     let mut rest = Fields(head);
     if head.starts_with(b"II*\0") || head.starts_with(b"MM\0*") {
@@ -65,8 +66,8 @@ fn exif_in_head(head: &[u8]) -> Option<u64> {
             if marker == 0xffe1 && rest.0.starts_with(b"Exif\0\0") {
                 return Some((head.len() - rest.0.len() + 6) as u64);
             }
-            // After the marker 0xffda (start of scan) the data of the picture follow, and no
-            // further segments.
+            // After the marker 0xffda (start of scan), the data of the picture follow. No further
+            // segments are read.
             let is_segment = marker > 0xff00 && marker != 0xffda;
             rest.bytes(len.checked_sub(2).filter(|_| is_segment)? as usize)?;
         }
@@ -84,8 +85,9 @@ fn exif_in_head(head: &[u8]) -> Option<u64> {
     None
 }
 
-/// Returns the offset of Exif in a HEIC or AVIF, which consists of boxes (ISO 23008-12). The box
-/// `iinf` has the number of the Exif item, and `iloc` has the offset of each item.
+/// Returns the offset of the Exif data in a HEIC or AVIF. These formats consist of boxes (ISO
+/// 23008-12). The box `iinf` has the number of the Exif item. The box `iloc` has the offset of each
+/// item.
 fn exif_by_boxes(source: Source<'_>, head: &[u8]) -> Option<u64> {
     if !is_heif(head) {
         return None;
@@ -113,7 +115,8 @@ fn exif_by_boxes(source: Source<'_>, head: &[u8]) -> Option<u64> {
     at.checked_add(4 + u64::from(u32::from_be_bytes(before)))
 }
 
-/// Returns the kind of a box, as much of its body as is in `bytes`, and the bytes after the box.
+/// Returns the kind of the first box in `bytes`, its body, and the bytes after the box. The body
+/// may be cut off at the end of `bytes`.
 fn next_box(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let mut fields = Fields(bytes);
     let (len, kind) = (fields.number(4)? as usize, fields.bytes(4)?);
@@ -211,7 +214,7 @@ impl<'s> Exif<'s> {
         }
     }
 
-    /// Returns the date of the first of [`TAGS`] that states one.
+    /// Returns the date of the first tag in [`TAGS`] that states a date.
     fn date(&self) -> Option<DocumentDate> {
         let first = self.number(&self.bytes(4, 4)?)?;
         let mut entries = self.directory(first)?;
@@ -226,7 +229,7 @@ impl<'s> Exif<'s> {
         })
     }
 
-    /// Returns the entries of a directory, as many as the file has.
+    /// Returns the entries of a directory. Entries that the file lacks are left out.
     fn directory(&self, at: u32) -> Option<Vec<[u8; 12]>> {
         let count = self.number(&self.bytes(at, 2)?)? as usize;
         let entries = self.bytes(at.checked_add(2)?, 12 * count.min(MAX_ENTRIES))?;
@@ -310,7 +313,7 @@ mod tests {
         for picture in [exif.clone(), jpeg(&exif, b""), png(&exif), heic(&exif, 9)] {
             assert_eq!(stated(&picture), Some(1_709_630_553));
             for end in 0..picture.len() {
-                // A time zone that is cut off is ignored.
+                // An incomplete time zone is ignored.
                 let found = stated(&picture[..end]);
                 let is_possible = [None, Some(1_709_634_153), Some(1_709_630_553)];
                 assert!(is_possible.contains(&found), "{end}: {found:?}");

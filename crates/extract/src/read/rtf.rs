@@ -1,10 +1,10 @@
 //! Reads Rich Text Format: the text is between control words.
 //!
 //! The format is a tree of groups. A group that begins with a destination (fonts, styles, pictures)
-//! is not text. A group that begins with `\*` is not text, either: readers must skip it if they do
-//! not know the word after the `\*`. The text of notes is written at the end. Text is in the code
-//! page of the document or of the current font, and the bytes of one character may be in several
-//! escapes.
+//! is not text. A group that begins with `\*` is not text, either. Readers must skip such a group
+//! if they do not know the word after the `\*`. The text of notes is written at the end. Text is in
+//! the code page of the document or of the current font. The bytes of one character may be in
+//! several escapes.
 
 use encoding_rs::{
     BIG5, EUC_KR, Encoding, GBK, MACINTOSH, SHIFT_JIS, WINDOWS_874, WINDOWS_1250, WINDOWS_1251,
@@ -356,8 +356,8 @@ impl<'w> RtfReader<'w> {
         self.put(put)
     }
 
-    /// Adds the character with this number. It has 16 bits and is signed. Two such numbers may be a
-    /// surrogate pair.
+    /// Adds the character with this number. The number has 16 bits and a sign. Two consecutive
+    /// numbers may be a surrogate pair.
     fn unicode(&mut self, value: i32) -> Take {
         let unit = value as u16;
         self.left_out = self.top().skip;
@@ -370,7 +370,7 @@ impl<'w> RtfReader<'w> {
                     return self.put(character.encode_utf8(&mut [0; 4]));
                 }
             }
-            // Symbol fonts use characters for private use, which are not letters.
+            // Symbol fonts use private-use characters, which are not letters.
             (0xf000..=0xf0ff, _) => return self.put(" "),
             _ => {
                 if let Some(character) = char::from_u32(u32::from(unit)) {

@@ -1,8 +1,8 @@
 //! Reads 7z archives.
 //!
 //! Members are compressed together in blocks, and each block is decoded in one pass. A member is
-//! decoded after all earlier members of its block. So if a member is damaged, the later ones of its
-//! block are lost.
+//! decoded after all earlier members of its block. So if a member is damaged, the later members of
+//! its block are lost.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -14,7 +14,8 @@ use super::compressed::{Bounded, Counted, decoder_memory};
 use crate::read::{Place, Source, Stop, Take, Walk, damaged, unsupported};
 use crate::{Bound, Skipped};
 
-/// Reads the members of an archive: first those in blocks, in order, then the empty ones.
+/// Reads the members of an archive. Members in blocks are read first, in order. Empty members
+/// follow.
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let place = walk.deeper(place, true)?;
     let memory = decoder_memory(&walk.limits) as usize;
@@ -130,8 +131,8 @@ impl<R: Read> Read for Failing<R> {
     }
 }
 
-/// Returns whether an entry is a regular file. Folders, anti-items and symbolic links are not. An
-/// archive made on Unix marks a link in the upper half of the attributes.
+/// Returns whether an entry is a regular file. Folders, anti-items and symbolic links are not
+/// regular files. An archive made on Unix marks a link in the upper half of the attributes.
 fn is_file(entry: &ArchiveEntry) -> bool {
     const HAS_MODE: u32 = 0x8000;
     const KIND: u32 = 0o170_000;

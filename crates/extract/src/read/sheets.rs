@@ -1,4 +1,4 @@
-//! Reads the sheets of workbooks row by row, and each cell as it is shown.
+//! Reads the sheets of workbooks row by row. The text of a cell is the value as it is shown.
 //!
 //! Formulas are left out, because their values are stored, too. Hidden rows, columns and sheets are
 //! read, because formulas use their cells, and every user of the file can show them.
@@ -13,11 +13,11 @@ use super::xml::{Element, Node, Xml};
 use super::zip::Archive;
 use crate::read::{Take, Text};
 
-/// The parts of a workbook that its cells refer to.
+/// The data of a workbook that cells refer to.
 #[derive(Debug, Default)]
 struct Workbook {
     strings: Vec<String>,
-    /// The number of the number format of each style.
+    /// The number (id) of the number format of each style.
     styles: Vec<u32>,
     formats: BTreeMap<u32, NumberFormat>,
     epoch: Epoch,
@@ -200,7 +200,7 @@ fn cells(zip: &Archive<'_>, name: &[u8], book: &Workbook, to: &mut Text<'_>) -> 
                     }
                 }
                 "v" | "t" => in_value = true,
-                // `rPh` is the pronunciation and `f` the formula. Both are left out.
+                // `rPh` is the pronunciation, and `f` is the formula. These elements are left out.
                 "rPh" | "f" => xml.skip()?,
                 _ => {}
             },

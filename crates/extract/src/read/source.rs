@@ -8,8 +8,8 @@ use rawzip::ReaderAt;
 /// Bytes that a reader can read at any offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
-    /// An open file and its size. Reads give an offset, because other processes may share the
-    /// offset of the file.
+    /// An open file and its size. Each read gives an offset, because other processes may share the
+    /// current offset of the file.
     File(BorrowedFd<'a>, u64),
     /// Bytes in memory.
     Held(&'a [u8]),
@@ -25,7 +25,7 @@ impl Source<'_> {
 }
 
 impl<'a> Source<'a> {
-    /// Makes a source of an open file with its current size.
+    /// Makes a source from an open file. The source has the current size of the file.
     pub(crate) fn file(file: BorrowedFd<'a>) -> io::Result<Self> {
         let stat = rustix::fs::fstat(file)?;
         Ok(Self::File(file, u64::try_from(stat.st_size).unwrap_or(0)))
@@ -41,8 +41,9 @@ impl<'a> Source<'a> {
         Reader { source: *self, at }
     }
 
-    /// Returns the first offset from `from` on at which `mark` is and `is_right` holds. `is_right`
-    /// gets the offset and the bytes there: at least [`OVERLAP`], unless the source ends before.
+    /// Returns the first offset from `from` on where `mark` is and `is_right` returns true.
+    /// `is_right` gets the offset and at least [`OVERLAP`] bytes from there. Near the end of the
+    /// source, it gets the bytes that are left.
     pub(crate) fn find(
         &self,
         mut from: u64,
@@ -67,7 +68,8 @@ impl<'a> Source<'a> {
             if is_last {
                 return Ok(None);
             }
-            // The bytes at the end of a window are searched again, with those behind them.
+            // The bytes at the end of a window are searched again, together with the bytes after
+            // them.
             from += (WINDOW - OVERLAP + 1) as u64;
         }
     }

@@ -1,4 +1,4 @@
-//! Reads archives that are read from start to end: tar and `ar`.
+//! Reads tar and `ar`, the archives that are read from start to end.
 
 use std::io::{self, Read};
 

@@ -10,7 +10,7 @@ use crate::read::{Place, Stop, Take, Text, Walk};
 /// The number of bytes at the start of a text from which its encoding is detected.
 const SAMPLE: u64 = 256 << 10;
 
-/// Decodes a text. Gives it up if a later byte shows that this is not a text.
+/// Decodes a text. Drops it if a later byte shows that the file is not a text.
 pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut sample = Vec::new();
     Read::take(&mut *from, SAMPLE).read_to_end(&mut sample)?;
@@ -34,7 +34,8 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     walk.date(place, date)
 }
 
-/// Decodes a text in another encoding than UTF-8. Returns `None` if this is not a text after all.
+/// Decodes a text in another encoding than UTF-8. Returns `None` if the bytes are not a text after
+/// all.
 pub(crate) fn decoded(bytes: &[u8]) -> Option<String> {
     let sample = &bytes[..bytes.len().min(SAMPLE as usize)];
     let text = charset::of(sample)?.decode(bytes);
@@ -47,7 +48,8 @@ fn is_odd(character: char) -> bool {
     matches!(character, '\0'..='\x08' | '\u{fffd}')
 }
 
-/// Returns whether `odd` of the `characters` are too many odd ones for a text.
+/// Returns whether a text with this number of `characters` has too many `odd` characters, and so is
+/// not a text.
 fn is_no_text(odd: u64, characters: u64) -> bool {
     odd > 16 && odd * 50 > characters
 }
@@ -125,7 +127,7 @@ fn utf32(little: bool, from: &mut dyn Read, to: &mut Checked<'_>) -> Take {
     }
 }
 
-/// A text that is being decoded. It is given up when the bytes turn out not to be text.
+/// A text that is being decoded. It is dropped if the bytes turn out not to be text.
 struct Checked<'w> {
     text: Text<'w>,
     characters: u64,

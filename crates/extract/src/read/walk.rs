@@ -1,17 +1,17 @@
-//! Takes apart a file, the members in it, and the members of those.
+//! Takes apart a file, its members, and the members within those.
 //!
 //! # Memory
 //!
-//! A member is passed on while it is decompressed. It is kept in memory only if it is taken apart,
-//! too. All bytes kept in memory are together at most a quarter of the worker's memory. The content
-//! of a compressed file is decompressed a second time instead, if its format can be read in one
-//! pass. So a tar.gz of any size is not kept in memory.
+//! A member is passed on while it is decompressed. It is kept in memory only if it is itself taken
+//! apart. All bytes that are kept fill at most a quarter of the worker's memory. The content of a
+//! compressed file is not kept if its format can be read in one pass. It is decompressed a second
+//! time instead. So a tar.gz of any size is not kept in memory.
 //!
 //! # Errors
 //!
 //! An error ends only the member that is being read. It is reported under the path of that member,
-//! and the next member of the archive is read. The bytes of a member that precede damage are kept
-//! and taken apart. Only if the whole file exceeds a limit, its reading ends.
+//! and the next member of the archive is read. The bytes of a member before the damage are kept and
+//! taken apart. Reading of the whole file ends only if it exceeds a limit.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -53,7 +53,7 @@ const UNNAMED: &[u8] = b"unnamed";
 pub(crate) struct LeftOut {
     /// The numbers of the readers that crashed in earlier runs.
     pub(crate) readers: Vec<u32>,
-    /// The endings of the names of members that converters read, which the parent runs.
+    /// The endings of the names of members that converters read. The parent runs the converters.
     pub(crate) endings: Vec<String>,
 }
 
@@ -75,8 +75,8 @@ pub(crate) struct Walk {
     /// The names of the current member and of everything that contains it, from the outside in,
     /// with `!` between them.
     path: Vec<u8>,
-    /// The names of the members so far, each with its container and the last number that was
-    /// given to another member of this name.
+    /// The names of the members so far, each with its container. The value is the last number that
+    /// was given to another member of the same name.
     names: HashMap<(Option<u32>, Vec<u8>), u32>,
 }
 
@@ -93,7 +93,8 @@ impl Walk {
         }
     }
 
-    /// Takes a whole file apart. If that fails, the last frame before the end reports the error.
+    /// Takes a whole file apart. If taking the file apart fails, the last frame before the end
+    /// reports the error.
     pub(crate) fn take_file(mut self, source: Source<'_>, kind: Kind) -> Take<Out> {
         let place = Place::of_file();
         let result = catch_unwind(AssertUnwindSafe(|| self.take(source, kind, b"", place)));
@@ -122,8 +123,8 @@ impl Walk {
         self.guarded(|walk| read::whole(walk, source, kind, name, place))
     }
 
-    /// Calls a reader, unless it crashed in an earlier run. Announces it to the parent first, and
-    /// catches a panic.
+    /// Calls a reader, unless it crashed in an earlier run. Announces the reader to the parent
+    /// first, and catches a panic of the reader.
     fn guarded(&mut self, reader: impl FnOnce(&mut Self) -> Take) -> Take {
         let item = self.items;
         self.items += 1;
@@ -144,8 +145,8 @@ impl Walk {
         result
     }
 
-    /// Passes on a member and takes it apart. A fault of the member is reported, and the archive
-    /// continues.
+    /// Passes on a member and takes it apart. A fault of the member is reported, and the next
+    /// members are still read.
     pub(crate) fn member(&mut self, name: &[u8], from: &mut dyn Read, place: Place) -> Take {
         self.member_as(name, None, from, place)
     }
@@ -164,9 +165,10 @@ impl Walk {
         })
     }
 
-    /// Returns a name that no earlier member of the container has, so that a path means one member.
-    /// Only the first of several members with one name keeps it. The others get a number before the
-    /// ending, because the ending may decide how a member is read.
+    /// Returns a name that no earlier member of the container has, so that a path identifies one
+    /// member. Of several members with the same name, only the first keeps the name. Each later
+    /// member gets a number before the ending of its name. The ending is kept, because it may
+    /// decide how the member is read.
     fn unique(&mut self, name: &[u8], place: Place) -> Vec<u8> {
         let name = &named(name)[..named(name).len().min(LONGEST_NAME)];
         let file = memchr::memrchr(b'/', name).map_or(0, |at| at + 1);
@@ -179,8 +181,8 @@ impl Walk {
             number += 1;
             free.1 = [stem, format!("~{number}").as_bytes(), ending].concat();
         }
-        // The next member of this name continues with this number. Otherwise many members of one
-        // name would cost the square of their count.
+        // The search for a number for the next member of this name starts here. A search from the
+        // start would take time in proportion to the square of the number of members.
         self.names.insert(key, number);
         self.names.entry(free.clone()).or_insert(1);
         free.1
@@ -271,7 +273,8 @@ impl Walk {
         result
     }
 
-    /// Returns the kind of a member. Returns `None` if it has no parts, or if a converter reads it.
+    /// Returns the kind of a member. Returns `None` if the member has no parts, or if a converter
+    /// reads the member.
     fn kind(&self, name: &[u8], head: &[u8]) -> Option<Kind> {
         let dot = memchr::memrchr(b'.', name).map_or(name.len(), |dot| dot + 1);
         let mut not_these = self.left_out.endings.iter();
@@ -281,7 +284,7 @@ impl Walk {
         format::of(name, head)
     }
 
-    /// Passes on bytes of the open part. Appends them to `held`, or, if they do not fit in memory,
+    /// Passes on bytes of the open part. Appends the bytes to `held`. If they do not fit in memory,
     /// sets `held` to `None`.
     fn pass(&mut self, bytes: &[u8], held: &mut Option<Vec<u8>>) -> Take {
         self.out.bytes(bytes)?;
@@ -352,8 +355,8 @@ impl Walk {
         }
     }
 
-    /// Reports the damage after which a document could not be read. What precedes it is kept. No
-    /// part may be open.
+    /// Reports the damage after which a document could not be read. The text before the damage is
+    /// kept. No part may be open.
     pub(crate) fn report_damage(&mut self, result: Take) -> Take {
         match result {
             Err(Stop::This(why @ Skipped::Damaged(_))) => self.report(Some(why)),
@@ -368,9 +371,9 @@ impl Walk {
         self.report((count > 0).then_some(Skipped::LeftOut(why)))
     }
 
-    /// Returns the place for the members of an archive, which is one level deeper. Fails if that is
-    /// too deep. If `counts` is false, the level stays the same: a compressed file counts only
-    /// inside another one, so a `tar.gz` is one archive.
+    /// Returns the place for the members of an archive, which is one level deeper. Fails if this
+    /// level is too deep. If `counts` is false, the level stays the same. A compressed file counts
+    /// as a level only inside another compressed file, so a `tar.gz` is one level.
     pub(crate) fn deeper(&self, place: Place, counts: bool) -> Take<Place> {
         if !counts {
             return Ok(place);
@@ -406,8 +409,8 @@ impl Walk {
     }
 }
 
-/// Returns the reason if an error means that a member is damaged, so that the bytes before it are
-/// kept.
+/// Returns the reason if an error means that a member is damaged. The caller then keeps the bytes
+/// before the damage.
 fn damage(error: io::Error) -> Take<Skipped> {
     match Stop::from(error) {
         Stop::This(why @ Skipped::Damaged(_)) => Ok(why),
@@ -415,8 +418,8 @@ fn damage(error: io::Error) -> Take<Skipped> {
     }
 }
 
-/// Returns the name of a member. An empty one would make the path of the member that of its
-/// container.
+/// Returns the name of a member, or [`UNNAMED`] if it is empty. With an empty name, a member would
+/// have the same path as its container.
 fn named(name: &[u8]) -> &[u8] {
     if name.is_empty() { UNNAMED } else { name }
 }

@@ -1,9 +1,10 @@
-//! Extracts the text of word processor documents and slides. It consists of paragraphs, and these
-//! of runs.
+//! Extracts the text of word processor documents and slides. The text consists of paragraphs, and a
+//! paragraph consists of runs.
 //!
-//! A property of the run itself decides whether the run is hidden. Without this property, either
-//! the style of its paragraph or its character style hides it. If both styles hide text, the run is
-//! shown (ISO 29500, part 1, 17.7.3).
+//! If the run itself has the property that hides text, this property decides whether the run is
+//! hidden. Otherwise the run is hidden if exactly one of two styles hides text: the style of its
+//! paragraph or its character style. If both styles hide text, the run is shown (ISO 29500, part 1,
+//! 17.7.3).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::read::{Take, Text};
 /// The styles that hide text, and the number of hidden pieces of text.
 #[derive(Debug, Default)]
 pub(super) struct Hiding {
-    /// By the name of a style: whether it hides text, and the name of the style that it is based
+    /// For each style by name: whether it hides text, and the name of the style that it is based
     /// on.
     styles: BTreeMap<String, (Option<bool>, Option<String>)>,
     /// The number of pieces of text that were left out.
@@ -109,7 +110,7 @@ struct WordRun {
     hid: bool,
 }
 
-/// Passes on the text of a part with paragraphs: a body, notes, a slide.
+/// Passes on the text of a part that has paragraphs, such as a body, notes or a slide.
 pub(super) fn paragraphs(
     zip: &Archive<'_>,
     name: &[u8],

@@ -1,4 +1,5 @@
-//! Reads the XML of documents. Elements have their local names, and entities in text are resolved.
+//! Reads the XML of documents. Elements are identified by their local names. Entities in text are
+//! resolved.
 //!
 //! Entities that a document defines are not resolved, so a small document cannot expand to a large
 //! text.

@@ -2,10 +2,10 @@
 //!
 //! Entries are read in the order of the central directory, even if several have the same name. The
 //! content of an entry is checked against its length and check sum. Entries may overlap, and a
-//! large entry may be listed many times. Only the limits of the whole archive bound the bytes that
-//! such entries give.
+//! large entry may be listed many times. The bytes of such entries are bounded only by the limits
+//! for the whole archive.
 //!
-//! A zip without a directory gets one that is made of the headers before its entries.
+//! If a zip has no directory, a directory is made from the headers before its entries.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -44,8 +44,8 @@ pub(super) fn read(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
 /// The size in bytes of the record at the end of a zip, without its comment.
 const END_RECORD: usize = 22;
 
-/// Returns whether a source ends with a zip. Any bytes may precede the zip. It must have an end
-/// record, and the directory (or its locator) must be where the end record says.
+/// Returns whether a source ends with a zip. Any bytes may precede the zip. The zip must have an
+/// end record, and the directory (or its locator) must be where the end record says.
 pub(super) fn has_zip_at_end(source: &Source<'_>) -> bool {
     let longest = END_RECORD as u64 + u64::from(u16::MAX);
     let start = source.len().saturating_sub(longest);
@@ -61,7 +61,7 @@ pub(super) fn has_zip_at_end(source: &Source<'_>) -> bool {
         };
         let length = u32::from_le_bytes([a, b, c, d]);
         // In a large zip, the locator of the directory is before the end record. In any other zip,
-        // the directory itself is.
+        // the directory itself is before it.
         let (mark, back) = match length {
             u32::MAX => (b"PK\x06\x07", 20),
             _ => (b"PK\x01\x02", u64::from(length)),
@@ -139,8 +139,8 @@ impl<'a> Archive<'a> {
                 at: record.wayfinder(),
             });
         }
-        // If bytes follow this directory and it does not list the first entry, it is that of a zip
-        // within this one, whose own directory is missing.
+        // If bytes follow this directory and it does not list the first entry, it is the directory
+        // of a zip within this zip. The directory of this zip itself is then missing.
         let mut mark = [0; 4];
         source.read_at(&mut mark, 0)?;
         if mark == *LOCAL_MARK && first > 0 && zip.end_offset() < length {
@@ -214,8 +214,8 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// Checks the size and the check sum of an entry at its end. The reader of the library drops the
-/// bytes of the call that finds a fault.
+/// Checks the size and the check sum of an entry at its end. The reader of the library is not used
+/// for this, because it drops the bytes of the call that finds a fault.
 struct CheckedEntry<R> {
     inner: R,
     sum: flate2::Crc,
@@ -257,7 +257,7 @@ fn unicode_path(name: &[u8], mut fields: ExtraFields<'_>) -> Option<Vec<u8>> {
     (is_of_name && !unicode.is_empty()).then(|| unicode.to_vec())
 }
 
-/// Makes a decoder for LZMA in a zip. The stream begins with its properties there.
+/// Makes a decoder for LZMA in a zip. In a zip, the stream begins with its properties.
 fn lzma<R: Read>(mut from: R, size: u64, limits: &Limits) -> Take<lzma_rust2::LzmaReader<R>> {
     let mut head = [0; 9];
     from.read_exact(&mut head)?;

@@ -1,16 +1,17 @@
 //! Sets the restrictions of the worker, before the worker reads a byte.
 //!
 //! There are four restrictions. Each of them is enough against accidents; together they protect
-//! against malice. First, the process gets no new privileges. Second, resource limits: no
-//! descriptor can be opened, no file written, and memory and processor time are bounded. Third,
-//! Landlock: no call can open, execute or connect to anything. Fourth, a filter of system calls: it
-//! allows only reading the file, writing to the pipes and allocating memory.
+//! against malice.
+//!
+//! First, the process gets no new privileges. Second, resource limits bound memory and processor
+//! time, and no descriptor can be opened and no file written. Third, Landlock prevents every call
+//! that opens, executes or connects to something. Fourth, a filter of system calls allows only
+//! reading the file, writing to the pipes and allocating memory.
 //!
 //! If a restriction cannot be set, the worker ends before it has read a byte. The file is then
 //! skipped with the reason, and tried again later. There is one exception: a kernel may have no
-//! Landlock, or may have been started without it. Then the filter must be enough, and it is,
-//! because it refuses every call that Landlock would check. `resemble doctor` reports a kernel
-//! without Landlock.
+//! Landlock, or may have been started without it. Then the filter is enough, because it refuses
+//! every call that Landlock would check. `resemble doctor` reports a kernel without Landlock.
 
 use std::collections::BTreeMap;
 
@@ -60,8 +61,8 @@ fn common(limits: &Limits) -> Result<(), String> {
     rustix::thread::set_no_new_privs(true).map_err(|error| format!("no new privileges: {error}"))
 }
 
-/// Sets the limits of a command that the user named. It may open files. Each file that it writes
-/// may have as many bytes as its memory.
+/// Sets the limits of a command that the user named. The command is allowed to open files. Each
+/// file that it writes may be as large as the memory limit.
 pub(crate) fn for_converter(limits: &Limits) -> Result<(), String> {
     limit(Resource::Fsize, limits.memory)?;
     common(limits)
@@ -84,8 +85,8 @@ pub(crate) fn for_reader(limits: &Limits) -> Result<Fences, String> {
 }
 
 /// Asks for every restriction of the newest Landlock. A kernel with an older Landlock enforces only
-/// those that it knows, and the filter of system calls covers the rest. Returns the version in
-/// force, or `None` if the kernel has no Landlock.
+/// the restrictions that it knows. The filter of system calls covers the others. Returns the
+/// version in force, or `None` if the kernel has no Landlock.
 fn landlocked() -> Result<Option<u32>, RulesetError> {
     const NEWEST: ABI = ABI::V6;
     let status = Ruleset::default()
@@ -160,8 +161,8 @@ mod tests {
 
     use super::*;
 
-    /// Names the variable that is set only in the child process of a test. Its value is a folder
-    /// that the child may use.
+    /// The name of the variable that is set only in the child process of a test. The value of the
+    /// variable is a folder that the child can use.
     const CHILD: &str = "RESEMBLE_EXTRACT_FENCED";
 
     /// Runs a test of this module in a separate process, because a restriction cannot be removed
@@ -183,8 +184,8 @@ mod tests {
         std::env::var_os(CHILD).is_some()
     }
 
-    /// Tries everything that a reader must not be able to do. Returns for each attempt whether it
-    /// succeeded.
+    /// Tries everything that a reader must not be able to do. Returns the name of each attempt and
+    /// whether it succeeded.
     fn attempts(tcp: SocketAddr, unix: &Path) -> Vec<(&'static str, bool)> {
         let folder = unix.parent().unwrap();
         let made = folder.join("made");
@@ -224,7 +225,7 @@ mod tests {
         assert_eq!(able(attempts(tcp, &unix)).len(), 6, "a fence was up before");
         fence();
         assert_eq!(able(attempts(tcp, &unix)), left);
-        // Exits at once, because cleaning up would fail: the folder can no longer be removed.
+        // Exits at once without cleaning up, because the folder can no longer be removed.
         std::process::exit(42);
     }
 

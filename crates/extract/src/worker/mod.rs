@@ -1,8 +1,8 @@
 //! The worker: a process that reads formats.
 //!
-//! A worker is started for one file, which is its standard input. It gives up every right, takes
-//! the file apart and ends. It can reach only this file and the pipes that it writes to, and it
-//! leaves nothing behind. A worker that executes a converter keeps more rights ([`limits`]).
+//! A worker is started for one file, which is its standard input. The worker gives up every right,
+//! takes the file apart and ends. It can reach only this file and the pipes that it writes to, and
+//! it leaves nothing behind. A worker that executes a converter keeps more rights ([`limits`]).
 //!
 //! If a library panics, the worker catches the panic, and only the member that was being read is
 //! lost. Anything worse ends the process, and the parent handles that.
@@ -20,12 +20,13 @@ pub(crate) use order::{Order, Task};
 use crate::format::Kind;
 use crate::read::{LeftOut, Out, Source, Walk};
 
-/// The exit code of a worker that could not read anything. It writes the reason to standard error,
-/// after [`CANNOT_BECAUSE`].
+/// The exit code of a worker that could not read anything. The worker writes the reason to standard
+/// error, after [`CANNOT_BECAUSE`].
 const CANNOT: u8 = 3;
 
 /// The prefix of the worker's own messages. A converter runs in the same process and may end with
-/// any exit code, so the prefix distinguishes the two.
+/// any exit code. So the prefix distinguishes a message of the worker from a message of a
+/// converter.
 const CANNOT_BECAUSE: &str = "resemble-extract: ";
 
 /// Returns the reason if a worker with this exit status and message could not read anything.
@@ -74,8 +75,8 @@ fn run() -> Result<(), String> {
     }
 }
 
-/// Takes the file apart. A failure is not reported here: it occurs only if the parent has closed
-/// the pipe.
+/// Takes the file apart. A failure is not reported here, because it occurs only if the parent has
+/// closed the pipe.
 fn read(order: &Order, kind: Kind, source: Source<'_>) {
     let out = Out::new(order.limits, source.len());
     let left_out = LeftOut {

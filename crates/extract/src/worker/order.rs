@@ -13,9 +13,9 @@ const MARK: &str = "resemble-extract:";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Task {
     Read(Kind),
-    /// Executes the command in the arguments after the order.
+    /// The worker executes the command in the arguments after the order.
     Convert,
-    /// Reads nothing, and reports the isolation.
+    /// The worker reads nothing, and reports its isolation.
     Probe,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Order {
     pub(crate) parent: u32,
     /// The numbers of the readers that crashed in earlier runs.
     pub(crate) leave_out: Vec<u32>,
-    /// The endings of the names of members that converters read, which the parent runs.
+    /// The endings of the names of members that converters read. The parent runs the converters.
     pub(crate) not_these: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Tests archives, compressed files, and nested ones.
+//! Tests archives, compressed files, and archives within archives.
 
 use std::io::Write;
 
@@ -46,8 +46,8 @@ fn compressed_files_hold_one_thing() {
     }
 }
 
-/// Returns the name, the bytes and the content of compressed files: for each format, a short one
-/// and one of several blocks.
+/// Returns the names, the bytes and the contents of compressed files. Each format has a short file
+/// and a file of several blocks.
 fn compressed() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
     let long = resemble_testutil::random::noise(5, 300_000);
     [TEXT, &long]
@@ -78,7 +78,7 @@ fn what_is_cut_off_counts_up_to_there_and_is_reported() {
                         "{what}"
                     );
                 }
-                // So much is missing that nothing was unpacked.
+                // The file is cut so early that nothing was unpacked.
                 Err(why) => {
                     assert!(missing > 3 || name != "gz", "{what}: {why}");
                     assert!(matches!(why, Skipped::Damaged(_)), "{what}: {why}");
@@ -86,7 +86,8 @@ fn what_is_cut_off_counts_up_to_there_and_is_reported() {
             }
         }
     }
-    // The last eight bytes of a gzip are only for checking, so without them no content is lost.
+    // The last eight bytes of a gzip are used only to check the content. If they are missing, no
+    // content is lost.
     let bytes = gzip(TEXT);
     for missing in 1..=8 {
         let pieces = take("a.gz", &bytes[..bytes.len() - missing]).unwrap();
@@ -115,12 +116,12 @@ fn what_follows_the_last_stream_is_left_out() {
         let pieces = take("a.x", &padded).unwrap();
         assert_eq!(pieces.bytes_of("[]"), content, "{name}");
         assert_eq!(pieces.skipped, [], "{name}");
-        // A stream after padding belongs to the content.
+        // A stream that follows padding belongs to the content.
         let twice = [&bytes[..], &[0; 8], &bytes].concat();
         let pieces = take("a.x", &twice).unwrap();
         assert_eq!(pieces.bytes_of("[]"), content.repeat(2), "{name}");
         assert_eq!(pieces.skipped, [], "{name}");
-        // Other bytes are reported, even if they begin like a stream.
+        // Bytes after the last stream are reported, even if they begin like a stream.
         let like = [&bytes[..10], &[0xff; 20]].concat();
         for more in [&b"junk"[..], b"\n", b"\0\0signature", &like] {
             let followed = [&bytes[..], more].concat();
@@ -129,7 +130,7 @@ fn what_follows_the_last_stream_is_left_out() {
             assert_eq!(pieces.skipped.len(), 1, "{name} {more:?}");
         }
     }
-    // Skippable frames between the others are skipped.
+    // Skippable frames between other frames are skipped.
     let skipped = b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec();
     let frames = [skipped.clone(), zstd(TEXT), skipped, zstd(TEXT)].concat();
     assert_eq!(
@@ -203,7 +204,8 @@ fn zips_have_their_members_in_the_order_of_the_directory() {
 
 #[test]
 fn zips_that_other_programs_wrote_are_read() {
-    // Python and Info-ZIP wrote these archives. They have zip64, LZMA, bzip2, and output to a pipe.
+    // Python and Info-ZIP wrote these archives. They use zip64, LZMA and bzip2. One was written to
+    // a pipe.
     for name in ["zip64.zip", "lzma.zip", "bzip2.zip", "piped.zip"] {
         let pieces = take(name, &sample(name)).unwrap();
         assert_eq!(pieces.paths(), ["water.txt"], "{name}");
@@ -228,8 +230,8 @@ fn names_are_read_in_the_code_page_of_the_archive() {
     let pieces = take("x", &zip(&names.map(named))).unwrap();
     let expected = ["Grüße/an alle.txt", "Öl und Bäume.txt", "plain.txt"];
     assert_eq!(pieces.paths(), expected);
-    // Info-ZIP's extra field has a UTF-8 name. It counts only if it has the check sum of the name
-    // in the entry.
+    // Info-ZIP's extra field has a UTF-8 name. This name is used only if the field has the check
+    // sum of the name in the entry.
     let mut sum = flate2::Crc::new();
     sum.update(names[0]);
     let mut extra = b"\x75\x70\x10\0\x01".to_vec();
@@ -295,7 +297,7 @@ fn zips_behind_programs_and_scripts_are_read() {
             assert_eq!(applies(what, bytes), expected, "{what}");
         }
     }
-    // A program that is a member of an archive is searched for a zip, too.
+    // A program that is a member of an archive is also searched for a zip.
     let bytes = [&b"MZ\x90\0"[..], &vec![2; 9000], &zip].concat();
     let pieces = take(
         "x",
@@ -355,7 +357,7 @@ fn tars_have_their_regular_files() {
     let tar_bytes = builder.into_inner().unwrap();
     let pieces = take("x", &tar_bytes).unwrap();
     assert_eq!(pieces.paths(), [long]);
-    // Names of members may be any bytes.
+    // Names of members can be any bytes.
     let odd = tar(&[(b"\xff\xfe/../x", TEXT)]);
     assert_eq!(take("x", &odd).unwrap().all[0].part.name, b"\xff\xfe/../x");
 }
@@ -489,8 +491,9 @@ fn depth_is_a_bound_and_what_lies_deeper_is_told() {
         .unwrap_err(),
         Skipped::TooMuch(Bound::Depth)
     );
-    // The two levels of a `tar.gz` count as one archive. So do those of a file that is compressed
-    // twice. The third level counts as another archive.
+    // The two levels of a `tar.gz` count as one level of archives. The first two levels of a file
+    // that is compressed three times count as one level, too. The third level counts as a second
+    // level.
     let one = Limits {
         depth: 1,
         ..limits()

@@ -1,5 +1,5 @@
-//! Tests malicious files. Reading each of them must end soon and within its limits, with the
-//! reason.
+//! Tests malicious files. Reading such a file must end soon and within the limits, and the reason
+//! must be reported.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -69,8 +69,8 @@ fn a_bomb_among_others_costs_itself_alone() {
 
 #[test]
 fn zips_of_zips_of_zips_end_within_the_bounds() {
-    // This is the structure of 42.zip: four levels of archives, each with sixteen equal archives in
-    // it.
+    // This is the structure of 42.zip: four levels of archives. Each archive contains sixteen equal
+    // archives.
     let mut bomb = zip(&[deflated("0.dll", &zeros(20))]);
     for _ in 0..4 {
         let entries: Vec<_> = (0..16)
@@ -92,8 +92,8 @@ fn zips_of_zips_of_zips_end_within_the_bounds() {
 
 #[test]
 fn entries_that_lie_over_one_another_are_bounded_together() {
-    // Each member has an allowed ratio. But the directory lists the same member five thousand
-    // times.
+    // The ratio of a single member is allowed. But the directory lists the same member five
+    // thousand times.
     let text: Vec<u8> = (0u32..150_000)
         .flat_map(|at| format!("{} ", at % 977).into_bytes())
         .collect();
@@ -225,8 +225,8 @@ fn pages_that_contain_themselves_are_survived() {
         ("dictionaries", dictionaries),
     ] {
         let alone = soon(|| take("x.pdf", &bomb));
-        // If the file is read alone, its reader may crash. In an archive, only this member may be
-        // lost.
+        // If the file is read alone, a crash of its reader is allowed. In an archive, only this
+        // member is allowed to be lost.
         let entries = [
             stored("a.txt", b"one"),
             stored("x.pdf", &bomb),

@@ -1,5 +1,5 @@
-//! Tests files whose end is missing or damaged: everything before it is read, and the rest is
-//! reported.
+//! Tests files whose end is missing or damaged. Everything before the damage must be read, and the
+//! damage must be reported.
 
 use std::io::Write;
 
@@ -22,7 +22,7 @@ fn of_a_truncated_stream_all_that_the_decoder_has_is_kept() {
     xz.write_all(&content).unwrap();
     let level = ruzstd::encoding::CompressionLevel::Fastest;
     let zstd = ruzstd::encoding::compress_to_vec(&content[..], level);
-    // A block of Zstandard is decoded as a whole, and has at most 128 KiB.
+    // A block of Zstandard is decoded as a whole. It has at most 128 KiB.
     for (name, bytes, most_lost) in [
         ("xz", xz.finish().unwrap(), 10_000),
         ("zst", zstd, 128 << 10),
@@ -41,7 +41,7 @@ fn of_a_truncated_stream_all_that_the_decoder_has_is_kept() {
     }
 }
 
-/// Checks that a damaged stream gives these bytes, and that one fault is reported.
+/// Checks that the expected bytes are read from a damaged stream, and that one fault is reported.
 fn check_damaged(what: &str, bytes: &[u8], content: &[u8]) {
     let pieces = take("a.x", bytes).unwrap_or_else(|why| panic!("{what}: {why}"));
     assert!(pieces.bytes_of("[]") == content, "{what}");
@@ -65,12 +65,12 @@ fn a_stream_with_a_wrong_check_sum_is_kept() {
         let (sum, length) = (gz.len() - 8, gz.len() - 1);
         check_damaged("check sum of gz", &flipped(&gz, sum), content);
         check_damaged("length in gz", &flipped(&gz, length), content);
-        // The check sum of the first block follows the mark of the file and that of the block.
+        // The check sum of the first block follows the mark of the file and the mark of the block.
         check_damaged("bz2", &flipped(&bzip2(content), 10), content);
         let level = ruzstd::encoding::CompressionLevel::Fastest;
         let zstd = ruzstd::encoding::compress_to_vec(content, level);
         check_damaged("zst", &flipped(&zstd, zstd.len() - 1), content);
-        // No stream is read after a damaged one.
+        // No stream is read after a damaged stream.
         let followed = [flipped(&gz, sum), gz.clone()].concat();
         check_damaged("followed gz", &followed, content);
         let second = [&gz[..], &flipped(&gz, sum)].concat();
@@ -81,7 +81,7 @@ fn a_stream_with_a_wrong_check_sum_is_kept() {
 #[test]
 fn a_stream_that_is_damaged_in_the_middle_is_kept_up_to_there() {
     let content = noise(5, 250_000);
-    // This gzip has stored blocks, and behind them a block of a kind that does not exist.
+    // This gzip has stored blocks. A block of a kind that does not exist follows them.
     for length in [40, 30_000, 60_000] {
         let mut gz = b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec();
         for block in content[..2 * length].chunks(length) {
@@ -108,7 +108,7 @@ fn a_stream_that_is_damaged_in_the_middle_is_kept_up_to_there() {
     assert!(kept > 50_000, "{kept}");
     assert!(letters[..50_000] == pieces.bytes_of("[]")[..50_000]);
     assert_eq!(pieces.skips().len(), 1);
-    // A block of these bzip2 files has 100,000 bytes. The second one is damaged.
+    // A block of these bzip2 files has 100,000 bytes. The second block is damaged.
     let mut bz2 = bzip2(&content);
     let middle = bz2.len() / 2;
     bz2[middle] ^= 1;
@@ -126,7 +126,7 @@ fn of_the_last_member_of_a_truncated_archive_all_that_is_there_is_kept() {
         ar_member("a", DECODED),
         ar_member("b", &long),
     ];
-    // The end of a tar is two blocks without data, and the last member is filled up to a block.
+    // A tar ends with two blocks without data. Its last member is filled up to the end of a block.
     for (name, bytes, behind) in [("tar", tar(&members), 1024 + 352), ("ar", ar.concat(), 0)] {
         for missing in [1, 40, 60_000, 90_000] {
             let pieces = take("x", &bytes[..bytes.len() - behind - missing]).unwrap();
@@ -170,7 +170,7 @@ fn end_of_entries(zip: &[u8]) -> usize {
     end - u32::from_le_bytes(length) as usize
 }
 
-/// Returns what is reported of a truncated zip whose last entry is truncated, too.
+/// Returns the expected reports about a truncated zip whose last entry is also truncated.
 fn missing_in(last: &str) -> [String; 2] {
     [last, ""].map(|path| format!("{path}{MISSING}"))
 }
@@ -201,7 +201,7 @@ fn the_entries_of_a_truncated_zip_are_read_up_to_the_cut() {
         }
         assert_eq!(pieces.skips(), [MISSING], "{cut}");
     }
-    // The last entry is truncated, with its sizes before or behind it.
+    // The last entry is truncated. Its sizes are stored before or after its data.
     for last in [
         deflated("z", &long),
         stored("z", &long),
@@ -216,7 +216,7 @@ fn the_entries_of_a_truncated_zip_are_read_up_to_the_cut() {
         let read = pieces.bytes_of("z");
         assert!(read.len() > 40_000 && long.starts_with(read), "{what}");
         assert_eq!(pieces.skips(), missing_in("z"), "{what}");
-        // Nothing is there of the last entry but its header, and a part of this.
+        // Of the last entry, only the header is left. Then only a part of the header is left.
         let pieces = take("x", &bytes[..end - last.data.len()]).unwrap();
         assert_eq!(pieces.paths(), ["a"], "{what}");
         assert_eq!(pieces.skips(), missing_in("z"), "{what}");
@@ -271,7 +271,7 @@ fn of_a_truncated_document_the_text_before_the_cut_is_kept() {
     assert_eq!(cut.bytes_of("*"), whole.bytes_of("*"));
     assert_eq!(cut.skips(), [MISSING]);
     assert_eq!(cut.date, whole.date);
-    // The words themselves are truncated.
+    // The part with the words is truncated.
     let body = memchr::memmem::find_iter(&docx, b"word/document.xml")
         .find(|&at| docx[at - 30..].starts_with(b"PK\x03\x04"))
         .unwrap();
@@ -308,7 +308,7 @@ fn limits_hold_for_truncated_zips() {
 const WORDS: &str = "VGhlIGNvbXBvc3QgaGVhcCBpcyBub3QgZm9yIHBsYXN0aWMgZmxvd2Vycy4K";
 const DECODED: &[u8] = b"The compost heap is not for plastic flowers.\n";
 
-/// Takes a mail apart whose last part has these headers, and which ends with `end` after it.
+/// Takes apart a mail whose last part has these headers. The mail ends with `end` after this part.
 fn mail(headers: &str, end: &str) -> Pieces {
     let mail = format!(
         "From: a@b\nSubject: offer\nMIME-Version: 1.0\n\

@@ -140,7 +140,7 @@ fn pictures_state_the_date_of_exif() {
     assert_eq!(stated("a", &png(&exif)), expected);
     assert_eq!(stated("a", &exif), expected);
     assert_eq!(stated("a.heic", &heic(&exif, 0)), expected);
-    // The directory may be anywhere after the picture data.
+    // The directory may be far behind, after the picture data.
     assert_eq!(stated("a.tif", &tiff(&texts, 300_000)), expected);
     assert_eq!(stated("a.heic", &heic(&exif, 300_000)), expected);
 }
@@ -154,7 +154,7 @@ fn the_last_change_of_a_picture_counts_in_its_own_zone() {
     let expected = Some((ExifModified, 1_709_720_553));
     assert_eq!(of(&[changed, taken, digitized]), expected);
     assert_eq!(of(&[digitized]), Some((ExifDigitized, 1_709_547_753)));
-    // A blank or invalid date is passed over.
+    // A blank or invalid date is ignored.
     let blank = (MODIFIED.0, "    :  :     :  :  ");
     let zero = (MODIFIED.0, "0000:00:00 00:00:00");
     for odd in [blank, zero, (MODIFIED.0, "soon")] {
@@ -185,12 +185,12 @@ fn pages_state_a_date_in_their_head_alone() {
         )
     };
     let expected = Some((TermsModified, 1_709_596_800));
-    // The date may also be after the first 4 KiB. A date after 64 KiB is not found.
+    // A date after the first 4 KiB is also found. A date after 64 KiB is not found.
     for before in [0, 5_000] {
         assert_eq!(stated("a.html", page(before).as_bytes()), expected);
     }
     assert_eq!(stated("a.html", page(70_000).as_bytes()), None);
-    // A page in another encoding than UTF-8 has an extracted text as well as a date.
+    // A page in another encoding than UTF-8 has a date and an extracted text.
     let latin = [
         page(0).as_bytes(),
         &b"\xe9t\xe9 caf\xe9 d\xe9j\xe0 ".repeat(9),

@@ -1,5 +1,5 @@
-//! Tests documents that other programs made: the extracted text must be what their author wrote.
-//! The README of the samples names the programs.
+//! Tests documents that other programs made. The extracted text must be the text that the author
+//! wrote. The README of the samples names the programs.
 
 use crate::pieces::{Pieces, page, sample, take};
 use resemble_core::words::canonical;
@@ -96,7 +96,8 @@ fn mails_give_their_text_and_what_is_attached() {
         words(pieces.bytes_of("*")),
         "abrechnung für märz nur html mit grüßen "
     );
-    // An attachment is a member with its original bytes. If it is a text, its text is a part of it.
+    // An attachment is a member with its original bytes. If the attachment is a text in another
+    // encoding, the decoded text is a part of the member.
     assert_eq!(pieces.bytes_of("städte.txt"), b"Z\xfcrich\n");
     assert_eq!(pieces.bytes_of("städte.txt!*"), "Zürich\n".as_bytes());
     assert_eq!(
@@ -132,7 +133,7 @@ fn a_mail_without_a_valid_charset_is_read_in_the_encoding_of_its_bytes() {
         let text = String::from_utf8_lossy(pieces.bytes_of("*")).into_owned();
         assert!(text.contains(&words), "{header}{text}");
     }
-    // HTML that is encoded twice: for the mail, and by a charset that only the markup states.
+    // This HTML is encoded twice: for the mail, and in a charset that only the markup states.
     let mail = "From: a@b\nDate: Mon, 06 Jan 2020 10:00:00 +0000\nContent-Type: text/html\n\
                 Content-Transfer-Encoding: quoted-printable\n\n\
                 <meta charset=3Dwindows-1251><p>=CF=E8=F1=FC=EC=EE</p>\n";
@@ -168,8 +169,8 @@ fn folders_of_mails_have_each_mail_with_the_bytes_of_its_own_file() {
     );
 }
 
-/// The subject of a mail may be any bytes. The name made from it must be one component of a path,
-/// on one line and of bounded length.
+/// The subject of a mail can be any bytes. The name that is made from it must be one component of a
+/// path, on one line and of bounded length.
 #[test]
 fn mails_of_a_folder_are_named_by_their_subjects() {
     let names = |subject: &str| -> String {
@@ -213,7 +214,8 @@ fn a_pdf_with_a_wrong_table_is_read_all_the_same() {
     ] {
         let whole = sample(name);
         let expected = words(text(name));
-        // In one file, bytes were inserted after the mark `%PDF`. In the other one, before it.
+        // In the first file, bytes were inserted after the mark `%PDF`. In the second file, bytes
+        // were inserted before the mark.
         let longer = [&whole[..9], b"% inserted on its way\n", &whole[9..]].concat();
         let late = [b"junk before the mark\n", &whole[..]].concat();
         for (how, bytes) in [("longer", longer), ("late", late)] {

@@ -8,14 +8,14 @@ use resemble_testutil::fuzz;
 
 use crate::pieces::{limits, program, take_with};
 
-/// Changes each sample alone. A mixture of two formats would mostly be neither of them.
+/// Changes each sample alone. A mixture of samples in two formats would mostly have neither format.
 #[test]
 fn changed_samples_are_taken_apart_or_refused() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples");
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        // A sample that is a plain text is left out, because it is not taken apart.
+        // Samples of plain text are left out, because plain text is not taken apart.
         .filter(|name| {
             Path::new(name)
                 .extension()
@@ -30,7 +30,7 @@ fn changed_samples_are_taken_apart_or_refused() {
         let mut takes = |bytes: &[u8]| {
             let head = &bytes[..bytes.len().min(HEAD)];
             let is_any = extractor.format(name.as_bytes(), head).is_some();
-            // A file that has no parts when it is unchanged is useless as a sample.
+            // If a file has no parts even when it is unchanged, it is useless as a sample.
             is_any
                 && take_with(&extractor, &name, bytes)
                     .is_ok_and(|pieces| !pieces.all.is_empty() && pieces.skipped.is_empty())

@@ -70,7 +70,8 @@ fn hidden_runs_of_a_docx_are_left_out() {
             ]
             .concat(),
         ),
-        // Both the style of the paragraph and that of the characters hide the text, so it is shown.
+        // Both the style of the paragraph and the style of the characters hide the text. In this
+        // case, the text is shown.
         paragraph(
             "Secret",
             &[run("", "hidden"), run(&of("Secret"), "five")].concat(),

@@ -1,5 +1,5 @@
 //! Tests that files give the right dates, texts and members through the worker. All modules are in
-//! one binary; each has one topic.
+//! one binary. Each module has one topic.
 
 #![allow(clippy::unwrap_used)] // a failure here fails the test
 

@@ -1,4 +1,5 @@
-//! Tests the names of members: a path means one member, and is never that of the container.
+//! Tests the names of members. A path must identify one member, and must never be the path of the
+//! container.
 
 use crate::pieces::{Pieces, deflated, gzip, stored, take, tar, zip};
 
@@ -38,7 +39,7 @@ fn several_members_of_one_name_have_a_path_each() {
         ("d.x/.rc~2", b"two"),
     ];
     assert_eq!(members(&take("x", &bytes).unwrap()), named(&expected));
-    // Two containers may have a member of one name each.
+    // Members of two containers can have the same name.
     let inner = zip(&[stored("a", b"one"), stored("a", b"two")]);
     let pieces = take(
         "x",
@@ -54,7 +55,7 @@ fn several_members_of_one_name_have_a_path_each() {
         "2.zip!a~2",
     ];
     assert_eq!(pieces.paths(), expected);
-    // The ending of the name stays, because it decides that this is a mail.
+    // The ending of the name stays, because only the ending shows that this is a mail.
     let mail = b"X-Odd: 1\nSubject: two\n\nwords\n";
     let pieces = take("x", &zip(&[stored("a.eml", mail), deflated("a.eml", mail)])).unwrap();
     let expected = ["a.eml", "a.eml!*", "a~2.eml", "a~2.eml!*"];

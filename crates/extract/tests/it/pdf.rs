@@ -1,5 +1,5 @@
-//! Tests PDFs that each have one oddity. The oddity could lose text of a page, or could wrongly
-//! count as damage.
+//! Tests PDFs that each have one oddity. Because of the oddity, text of a page could be lost or
+//! damage could be reported wrongly.
 
 use resemble_core::words::canonical;
 use resemble_extract::Skipped;
@@ -14,7 +14,8 @@ pub(super) const LINES: [&str; 3] = [
 
 const FORM: &str = "/Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</Font<</F1 5 0 R>>>>";
 
-/// The parts of a test document that a test can choose. Object 6 is the first one in `more`.
+/// The parts of a test document that a test can choose. The first object in `more` has the number
+/// 6.
 #[derive(Clone, Default)]
 pub(super) struct Parts<'a> {
     pub(super) content: String,
@@ -222,7 +223,7 @@ fn an_odd_token_costs_itself_alone() {
         let read = words(&taken(&pdf).all[0].bytes);
         assert!(read.ends_with(&all()), "{odd:?}: {read}");
     }
-    // The content names a font that is missing, or names no font.
+    // The content names a missing font, or it names no font.
     for font in ["/F2", "/F1 11 0"] {
         let content = format!("BT {font} 11 Tf 50 700 Td (one two) Tj ET {text}");
         assert_eq!(
@@ -230,7 +231,7 @@ fn an_odd_token_costs_itself_alone() {
             "one two ".to_owned() + &all()
         );
     }
-    // The content lacks the brackets of an array, or operands that an operator requires.
+    // The content lacks the brackets of an array, and operands that an operator requires.
     let content = format!("BT /F1 11 Tf 1 Tm (one) -300 (two) TJ ET {text}");
     assert_eq!(
         words_of(&made(&of_content(content))),
@@ -300,7 +301,7 @@ fn forms_are_read_in_each_other_and_end() {
         ..of_content("/X Do")
     };
     assert_eq!(words_of(&made(&parts)), "once ");
-    // Each form draws the next one twice, so 2^30 forms would be drawn.
+    // Each form draws the next form twice, so about 2^30 forms would be drawn.
     let mut doubling: Vec<String> = (7..36)
         .map(|next| {
             stream(

@@ -30,7 +30,7 @@ fn to_unicode(codes: &[(u32, char)]) -> String {
     stream("", &map)
 }
 
-/// Gives a number to each letter of `lines`. Returns the numbers (codes) of each line, and the map
+/// Gives a number (a code) to each letter of `lines`. Returns the codes of each line, and the map
 /// from codes to letters.
 fn coded(lines: &[String]) -> (Vec<Vec<u32>>, String) {
     let mut letters: Vec<char> = lines.iter().flat_map(|line| line.chars()).collect();
@@ -52,7 +52,7 @@ fn widths_are_read_in_every_way_that_they_are_written() {
     let mut content = "BT /F1 10 Tf\n".to_owned();
     for (at, line) in codes.iter().enumerate() {
         content.extend([format!("1 0 0 1 10 {} Tm\n", 740 - 14 * at)]);
-        // A blank is not drawn; it is only a gap.
+        // A blank is not drawn. It is only a gap.
         for code in line {
             let letter = format!("<{code:04x}> Tj ");
             content.extend([format!(
@@ -88,7 +88,7 @@ fn widths_are_read_in_every_way_that_they_are_written() {
 #[test]
 fn what_is_read_from_right_to_left_is_read_so() {
     let font = || composite("Identity-H", "Identity", "/DW 500", "/ToUnicode 6 0 R");
-    // Each text is given in reading order, and as it is seen on the page from left to right.
+    // Each text is given twice: in reading order, and in the order on the page from left to right.
     for (text, stands) in [
         ("מנהל הנמל רשם כל ספינה", "הניפס לכ םשר למנה להנמ"),
         ("كتب مدير الميناء", "ءانيملا ريدم بتك"),
@@ -98,7 +98,7 @@ fn what_is_read_from_right_to_left_is_read_so() {
             "the word שלום עולם in a line",
             "the word םלוע םולש in a line",
         ),
-        // On the page, these letters have contextual forms, and two of them share one form.
+        // On the page, these letters have contextual forms. Lam and alef are one ligature.
         ("سلام لا", "\u{fefb} \u{fee1}\u{fefc}\u{feb3}"),
     ] {
         let (codes, map) = coded(&[stands.to_owned()]);
@@ -123,8 +123,8 @@ fn what_is_read_from_right_to_left_is_read_so() {
 
 #[test]
 fn a_vowel_follows_the_letter_that_it_stands_under() {
-    // Each text is given with its letters and vowels, as they are seen on the page from left to
-    // right.
+    // Each text is given in reading order. Its letters with their vowels are also given, in the
+    // order on the page from left to right.
     for (text, stands) in [
         ("שָׁלוֹם", ["ם", "וֹ", "ל", "שָׁ"].as_slice()),
         ("the word שָלֹ", &["the word ", "לֹ", "שָ"]),
@@ -215,8 +215,8 @@ fn east_asian_encodings_are_known_by_name() {
         let hex: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let hex = hex.concat();
         let content = format!("BT /F1 11 Tf 50 700 Td <{hex}> Tj ET");
-        // Without a descriptor the font is not embedded. With one, its font program is unreadable,
-        // so it counts as not embedded.
+        // Without a descriptor, the font is not embedded. With a descriptor, the font program is
+        // unreadable, so the font is treated as not embedded.
         for more in [
             "/DW 1000",
             "/DW 1000/FontDescriptor<</Type/FontDescriptor/FontFile2 4 0 R>>",
@@ -254,7 +254,7 @@ fn east_asian_encodings_are_known_by_name() {
         };
         assert_eq!(words_of(&made(&parts)), words("港"));
     }
-    // This map is in the file, and refers to a named map for all codes that it lacks.
+    // This map is in the file. For all codes that it lacks, it refers to a named map.
     let map = stream(
         "/Type/CMap/CMapName/Own",
         "/90ms-RKSJ-H usecmap begincmap endcmap",
@@ -324,7 +324,7 @@ fn a_page_whose_letters_nothing_tells_is_not_read_and_no_scan() {
             reason
         }
     );
-    // The first page is readable. The two pages after it are not, and are reported together.
+    // The first page is readable. The two pages after it are unreadable, and are reported together.
     let objects = [
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
         "<</Type/Pages/Kids[3 0 R 6 0 R 7 0 R]/Count 3>>".to_owned(),

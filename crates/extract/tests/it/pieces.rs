@@ -1,4 +1,4 @@
-//! Helpers of the tests: they take bytes apart, record the parts, and make zips and PDFs.
+//! Has helpers of the tests, which take bytes apart, record the parts, and make zips and PDFs.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -105,7 +105,7 @@ pub(crate) fn program() -> Vec<PathBuf> {
     ]
 }
 
-/// Returns the default limits with less time, so that a test that hangs fails soon.
+/// Returns the default limits with a shorter time, so that a test that hangs fails soon.
 pub(crate) fn limits() -> Limits {
     Limits {
         time: std::time::Duration::from_secs(30),
@@ -123,7 +123,7 @@ pub(crate) fn take_with(
     take_file(extractor, name, &file)
 }
 
-/// Takes an open file apart. The offset of the file may be anywhere.
+/// Takes an open file apart. The current offset of the file does not matter.
 pub(crate) fn take_file(extractor: &Extractor, name: &str, file: &File) -> Result<Pieces, Skipped> {
     let mut head = vec![0; HEAD];
     let read = std::os::unix::fs::FileExt::read_at(file, &mut head, 0).unwrap();
@@ -294,7 +294,8 @@ pub(crate) fn tar(files: &[(&[u8], &[u8])]) -> Vec<u8> {
     tar.into_inner().unwrap()
 }
 
-/// Makes a PDF of these objects. They are numbered from 1, and the first one is the catalogue.
+/// Makes a PDF of these objects. The objects are numbered from 1. The first object is the catalogue
+/// of the document.
 pub(crate) fn pdf(objects: &[String]) -> Vec<u8> {
     let mut pdf = b"%PDF-1.4\n".to_vec();
     let mut offsets = Vec::new();

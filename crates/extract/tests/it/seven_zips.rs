@@ -40,8 +40,7 @@ fn seven_zips_are_read_whatever_they_are_packed_with() {
 #[test]
 fn a_damaged_block_of_a_7z_costs_what_is_in_it() {
     let mut bytes = sample("methods.7z");
-    // Each byte before this one is changed in turn. The bytes from here on are the header of the
-    // archive.
+    // Each byte before this offset is changed in turn. The header of the archive begins here.
     let at = bytes.len() - 200;
     let whole = take("x", &bytes).unwrap();
     let mut lost = 0;

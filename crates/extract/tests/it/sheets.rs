@@ -198,7 +198,7 @@ fn what_repeats_without_end_is_bounded() {
         "</table:table-row>",
     ]
     .concat();
-    // The rows are nested in cells of rows, and each is repeated.
+    // The rows are nested in cells of rows, and each row is repeated.
     let mut table = inner.clone();
     for _ in 0..5 {
         table = [

@@ -161,7 +161,7 @@ fn nothing_that_is_sent_is_executed() {
             "{order:.60} {descriptors}"
         );
     }
-    // Checks that a complete order is executed, so that the refusals above mean something.
+    // As a control, checks that a complete order is executed.
     let begun = Instant::now();
     while !made.exists() {
         answered(&socket, read.as_bytes(), length(read), 3);

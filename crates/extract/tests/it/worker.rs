@@ -1,4 +1,4 @@
-//! Tests the protocol between parent and worker with workers that misbehave, and tests converters.
+//! Tests the protocol between parent and worker with workers that misbehave. Also tests converters.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -124,11 +124,11 @@ fn a_worker_that_cannot_be_run_is_told_with_the_reason() {
     }
 }
 
-/// The end of the order of a first run. It leaves out nothing, and no converter is configured.
+/// The end of the order of a first run. No reader is left out, and no converter is configured.
 const NOTHING_BEFORE: &str = r#""leave_out":[],"not_these":[]}"#;
 
-/// Makes an extractor that uses the real worker. In the first run, the worker crashes after writing
-/// this many bytes.
+/// Makes an extractor that uses the real worker. In the first run, the worker crashes after it has
+/// written this number of bytes.
 fn crashing_after(bytes: usize) -> Extractor {
     let real = program()[0].to_string_lossy().into_owned();
     let cut = format!("{real} --worker \"${{1/:$PPID,/:$$,}}\" | head -c {bytes}; kill -SEGV $$");
@@ -189,7 +189,8 @@ fn a_crash_costs_what_crashed_and_at_worst_the_file() {
 
 #[test]
 fn a_document_that_hangs_costs_itself_alone() {
-    // In the first run, the real worker writes 6500 bytes and then nothing more.
+    // In the first run, only 6500 bytes of the real worker's output arrive. Then nothing more
+    // arrives.
     let real = program()[0].to_string_lossy().into_owned();
     let cut = format!("{real} --worker \"${{1/:$PPID,/:$$,}}\" | head -c 6500; exec sleep 100");
     let whole = format!("exec {real} --worker \"$1\"");
@@ -219,7 +220,7 @@ fn converters_make_text_of_what_nothing_else_reads() {
     let pieces = take_with(&extractor, "Letter.DOC", b"\xd0\xcf\x11\xe0hello").unwrap();
     assert_eq!(pieces.paths(), ["*"]);
     assert!(pieces.bytes_of("*").ends_with(b"HELLO"));
-    // This converter reads the path in its arguments, and not its standard input.
+    // This converter reads the file at the path in its arguments, and not its standard input.
     let by_path = converting(&["doc"], &["cat", "{}"], limits());
     assert_eq!(
         take_with(&by_path, "a.doc", b"as it is")
@@ -227,8 +228,8 @@ fn converters_make_text_of_what_nothing_else_reads() {
             .bytes_of("*"),
         b"as it is"
     );
-    // A converter also reads the members of archives that have its ending. No other reader then
-    // takes such a member apart.
+    // A converter also reads members of archives whose names have its ending. No other reader takes
+    // such a member apart.
     let docx = crate::pieces::sample("minutes.docx");
     let archive = zip(&[
         stored("b.doc", b"deep"),
@@ -323,7 +324,7 @@ fn the_worker_says_which_fences_are_up() {
     assert_eq!(none, Err(Skipped::Crashed));
 }
 
-/// Prevents a regression: a worker without a filter of system calls once read files.
+/// Prevents a regression: an earlier worker read files even without a filter of system calls.
 #[test]
 fn without_a_filter_of_system_calls_no_document_is_read() {
     const CHILD: &str = "RESEMBLE_WITHOUT_FILTERS";
@@ -331,8 +332,7 @@ fn without_a_filter_of_system_calls_no_document_is_read() {
     let docx = crate::pieces::sample("minutes.docx");
     let extractor = Extractor::new(Workers::OfOurs(program()), limits(), Vec::new());
     if std::env::var_os(CHILD).is_none() {
-        // Checks that the file is read if filters are possible, so that the failure below means
-        // something.
+        // As a control, checks that the file is read if filters are possible.
         let pieces = take_with(&extractor, "minutes.docx", &docx).unwrap();
         assert_eq!(pieces.paths(), ["*"]);
         let output = std::process::Command::new(std::env::current_exe().unwrap())

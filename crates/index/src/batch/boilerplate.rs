@@ -1,22 +1,23 @@
 //! Counts the contents that have each boilerplate key, without reading keys that did not change.
 //!
 //! A key is a chunk or a fingerprint. It is boilerplate if more live contents than the boilerplate
-//! limit have it. The index stores each such key with the exact number of those contents.
+//! limit have it. The index stores each boilerplate key with the exact number of live contents that
+//! have it.
 //!
-//! 1. **Keys near the limit are counted, too.** A key is *known* if more contents have it than half
-//!    the limit ([`near`]). The number of contents with each known key is in memory. An unknown key
-//!    can pass the limit only after [`spare`] contents were added. Until then, a posting costs one
-//!    look-up in memory. Afterwards, the keys of new contents are looked up in the postings. When
-//!    these look-ups have cost as much as a pass over all postings, such a pass counts all keys
-//!    again.
+//! 1. **Keys near the limit are counted, too.** A key is *known* if the number of contents that
+//!    have it is above half the limit ([`near`]). The number of contents with each known key is in
+//!    memory. An unknown key can pass the limit only after [`spare`] contents were added. Until
+//!    then, each posting costs only one look-up in memory. Afterwards, the keys of new contents are
+//!    looked up in the stored postings. When these look-ups have cost as much as a pass over all
+//!    postings, all keys are counted again in one pass.
 //! 2. **A key that one content gains and another loses in the same batch has no effect**. So a new
 //!    version of a file with a common header changes no count of the header's keys.
 //! 3. **A large batch** would look up millions of keys, so it only marks the counts as out of date.
 //!    All keys are counted again by the next small batch outside a bulk load, or by the merge that
 //!    ends the load. This takes one pass over the sorted postings, about 10 ns for each posting.
 //! 4. A deleted content can have more fingerprint postings than its signature has fingerprints.
-//!    Then each known fingerprint is looked up among its postings, unless the edit that makes its
-//!    heir names the fingerprints that are lost.
+//!    Then each known fingerprint is looked up among the postings of this content. This is not
+//!    needed if the edit that makes its heir names the lost fingerprints.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -42,8 +43,9 @@ const BULK: usize = 200_000;
 /// The number of postings that a pass reads in the time of one look-up.
 const LOOKUP: u64 = 100;
 
-/// By key, the change in the number of contents that have it. All keys are chunks, or all are
-/// fingerprints. A key that is not *known* (see above) has an entry only if contents gained it.
+/// Maps each key to the change in the number of contents that have the key. A map has only chunks
+/// or only fingerprints as keys. A key that is not *known* (see the module) has an entry only if
+/// contents gained the key.
 type Gains = BTreeMap<u64, i64>;
 
 /// Counts runs of equal keys in sorted postings. Keeps the counts above a limit.
@@ -109,13 +111,13 @@ pub(super) fn count(
     let deaths = killed.iter().map(|&content| Death::of(writing, content));
     let deaths = deaths.collect::<Result<Vec<_>, _>>()?;
     let of = |death: &Death| inherited.iter().find(|of| of.ancestor == death.content);
-    // If the fingerprints of a content were edited into those of its heir, the edit names those
-    // that are lost. So no search is needed.
+    // If the fingerprints of a content were edited into those of its heir, the edit names the lost
+    // fingerprints. Then no search is needed.
     let is_searched =
         |death: &&Death| death.is_denser && of(death).is_none_or(|of| of.fingerprints.is_none());
     let dense = deaths.iter().filter(is_searched).count() as u64;
-    // The number of contents, including those of this batch, whose keys had to be looked up since
-    // the last full count.
+    // The number of contents whose keys had to be looked up since the last full count. The contents
+    // of this batch are included.
     let overdue = u64::from(births.saturating_sub(spare(limit)));
     let each = new.len() as u64 / u64::from(born.max(1)) + 1;
     let looking_up = overdue * each * segments.len() as u64 + dense * known;
@@ -179,8 +181,8 @@ impl Death {
     }
 }
 
-/// Returns the known fingerprints among the postings of a deleted content that are not in its
-/// signature: denser samples of a text, and extra fingerprints.
+/// Returns the known fingerprints that a deleted content has in its postings, but not in its
+/// signature. They are denser samples of a text, and extra fingerprints.
 fn denser_than(writing: &Writing<'_>, death: &Death) -> Result<Vec<u64>, Fault> {
     let (content, kind) = (death.content, PostingKind::Fingerprint);
     let segment = segment_of(writing, content.0);
@@ -261,8 +263,7 @@ pub(super) fn recount(writing: &mut Writing<'_>, new: Option<&New>) -> Result<()
     publish(writing, &counts)
 }
 
-/// Stores `counts` as the known keys of the next commit: all keys that more contents than [`near`]
-/// have.
+/// Stores `counts` as the known keys of the next commit: all keys of more contents than [`near`].
 pub(super) fn publish(writing: &mut Writing<'_>, counts: &Boilerplate) -> Result<(), Refusal> {
     writing.counters.uncounted = false;
     writing.counters.uncounted_births = 0;
@@ -281,7 +282,7 @@ pub(super) fn publish(writing: &mut Writing<'_>, counts: &Boilerplate) -> Result
 
 /// Sets the number of contents that have each key. `None` removes a key that too few contents have.
 /// If a key becomes boilerplate or is boilerplate no longer, all cached answers are outdated.
-/// Otherwise those are outdated that depend on a boilerplate key of `changes`.
+/// Otherwise, the answers that depend on a boilerplate key of `changes` are outdated.
 fn set(
     writing: &mut Writing<'_>,
     changes: Vec<(PostingKind, u64, Option<u32>)>,

@@ -42,7 +42,7 @@ pub(super) struct Contents<'a> {
 /// A content that is new in the batch.
 pub(super) struct Fresh {
     pub(super) digest: Box<Digest>,
-    /// The stored content from which the digest was edited, if a change gave it in that form.
+    /// The stored content from which the digest was edited, if a change gave the digest as edits.
     pub(super) base: Option<Base>,
     /// The stored content that a file of this content had before.
     pub(super) was: Option<ContentId>,
@@ -64,7 +64,8 @@ pub(super) struct Base {
 /// free numbers in between.
 pub(super) const STEP: u32 = 16;
 
-/// An heir: a new content that shares most of its data with a deleted one, its ancestor.
+/// An heir. That is a new content that shares most of its data with a deleted content, its
+/// ancestor.
 pub(super) struct Inherited {
     pub(super) ancestor: ContentId,
     pub(super) heir: ContentId,
@@ -81,8 +82,8 @@ pub(super) struct Inherited {
     pub(super) sizes: (ByteLen, ByteLen),
 }
 
-/// The changes that a batch makes to a content: the number of references that it adds (negative:
-/// removes), and a new result of searching the content for parts.
+/// The changes that a batch makes to a content. The number of added references is negative if
+/// references are removed.
 #[derive(Clone, Copy, Default)]
 struct RefCountChange {
     files: i64,
@@ -103,17 +104,17 @@ pub(super) struct Seen {
     pub(super) date: Option<DocumentDate>,
 }
 
-/// The changes of a whole batch to the contents, known when they are written at its end.
+/// The changes of a whole batch to the contents. They are known at the end of the batch.
 pub(super) struct BatchOutcome {
-    /// The first id of the batch. A new content that nothing refers to at the end of the batch has
-    /// an id, but is not in `fresh`.
+    /// The first id of the batch. If nothing refers to a new content at the end of the batch, the
+    /// content has an id, but is not in `fresh`.
     pub(super) first_new: u32,
     /// The new contents with their ids, ascending. An heir's digest has only the chunks that were
     /// inserted into its ancestor's chunk list.
     pub(super) fresh: Vec<(ContentId, Box<Digest>)>,
     /// The new contents that are heirs of `killed` ones.
     pub(super) inherited: Vec<Inherited>,
-    /// Stored contents that neither a file nor a container has after the batch, ascending. Their
+    /// The stored contents without a file and without a container after the batch, ascending. Their
     /// rows are deleted.
     pub(super) killed: Vec<ContentId>,
 }
@@ -157,9 +158,9 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Returns the content with this digest, which is given as edits of a stored one. Adds it if it
-    /// is new. Returns `None` if the index does not have the stored content, or if the edits do not
-    /// fit it.
+    /// Returns the content with this digest, which is given as edits of a stored content. Adds the
+    /// content if it is new. Returns `None` if the index does not have the stored content, or if
+    /// the edits do not fit it.
     pub(super) fn of_edited(
         &mut self,
         edited: EditedDigest,
@@ -168,7 +169,7 @@ impl<'a> Contents<'a> {
         if let Some(id) = self.find(&edited.digest.content)? {
             return Ok(Some(id));
         }
-        // The base must be stored: a content that is new in this batch has no rows that could be
+        // The base must be a stored content. A new content of this batch has no rows that could be
         // edited.
         let Some(base) = self.stored(&edited.base)? else {
             return Ok(None);
@@ -260,8 +261,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Records that a file that had the stored content `was` now has `content`, which is new in
-    /// this batch. Does nothing for other contents.
+    /// Records that a file changed from the stored content `was` to `content`. Does nothing if
+    /// `content` is not new in this batch.
     pub(super) fn succeeds(&mut self, content: ContentId, was: ContentId) {
         let at = content.0.checked_sub(self.first_new);
         let fresh = at.and_then(|at| self.fresh.get_mut(at as usize));
@@ -315,8 +316,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Returns the result of searching a content for parts: that of this batch, or else the stored
-    /// one.
+    /// Returns the result of searching a content for parts. A result of this batch replaces the
+    /// stored result.
     pub(super) fn seen(&self, content: ContentId) -> Result<Seen, Fault> {
         if let Some(index) = content.0.checked_sub(self.first_new) {
             let fresh = self.fresh.get(index as usize);
@@ -343,7 +344,7 @@ impl<'a> Contents<'a> {
     }
 
     /// Releases the parts of all contents that have no file at the end of the batch. A part has no
-    /// parts of its own unless it also has a file. So one pass is enough.
+    /// parts of its own unless a file also has its content. So one pass is enough.
     fn let_go(&mut self) -> Result<(), Fault> {
         let mut without = Vec::new();
         for (&id, gained) in &self.gained {
@@ -386,7 +387,7 @@ impl<'a> Contents<'a> {
         })
     }
 
-    /// Returns whether no file and no container has a stored content at the end of the batch.
+    /// Returns whether a stored content has neither a file nor a container at the end of the batch.
     pub(super) fn goes(&self, content: ContentId) -> Result<bool, Fault> {
         let Some(gained) = self.gained.get(&content.0) else {
             return Ok(false);

@@ -47,8 +47,8 @@ impl Batch<'_, '_> {
             && !named
         {
             self.release(dir, &name, &old)?;
-            // If `old` was a directory, this file may have had its last name in it. Then the file
-            // is removed now.
+            // If `old` was a directory, it may have held the last name of this file. Then the file
+            // is gone now.
             file = self.file_by_inode(fs, stat.ino)?;
         }
         let id = if let Some(id) = file {
@@ -208,7 +208,7 @@ impl Batch<'_, '_> {
         self.move_origin(&row, (dir, name), (row.dir, &row.name))
     }
 
-    /// Removes a name of a file. If it was the last name, removes the file, too.
+    /// Removes a name of a file. Also removes the file if this was its last name.
     pub(super) fn unlink(&mut self, file: FileId, dir: DirId, name: &[u8]) -> Result<(), Fault> {
         let mut row = self.file(file)?;
         self.touch(&row);
@@ -305,8 +305,8 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Converts the state in a change to the state that is stored. Returns `None` if it names a
-    /// content that the index no longer has.
+    /// Converts the state in a change to the state that is stored. Returns `None` if the state
+    /// names a content that the index no longer has.
     fn state(&mut self, state: NewState) -> Result<Option<FileState>, Refusal> {
         Ok(match state {
             NewState::Settled(content) => self.content(content)?.map(FileState::Settled),

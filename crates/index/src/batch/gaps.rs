@@ -1,5 +1,5 @@
-//! Entries that were not read: the directories that could not be listed, and for each directory the
-//! number of gaps in it. A gap is a name that was not looked at.
+//! Stores which directories could not be listed, and how many gaps each directory has. A gap is a
+//! name that was not looked at.
 //!
 //! A question about a whole tree uses these counts instead of reading every entry.
 

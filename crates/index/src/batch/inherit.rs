@@ -2,10 +2,10 @@
 //!
 //! For an heir, only the difference from its ancestor is written: see [`crate::heirs`]. A new
 //! content can become an heir in two cases. Either the reader gave it as edits of the old content,
-//! as for a file that has grown. Or the content is large, and its file had a mostly equal content
-//! before. Examples are a disk image in which one block was written, and a mailbox with a new
-//! message. If a file or a container still has the old content, that content keeps its data, and
-//! the new content is written whole.
+//! for example for a file that has grown. Or the new content is large, and its file had a mostly
+//! equal content before. Examples are a disk image in which one block was written, and a mailbox
+//! with a new message. If a file or a container still has the old content, that content keeps its
+//! data, and the new content is written whole.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -34,8 +34,9 @@ const MANY: usize = 1 << 10;
 /// the new list are compared from both ends, which gives one edit.
 const MOST_NEW: usize = 1 << 16;
 
-/// The number of runs in a full part of a chunk list. If the parts of a list have on average fewer
-/// than half as many runs, the new content is written whole, unless it was given as edits.
+/// The number of runs in a full part of a chunk list. Suppose that the parts of a list have on
+/// average fewer than half as many runs. Then the new content is written whole, unless it was given
+/// as edits.
 const FULL: u64 = 226;
 
 /// Up to this many keys are searched for in the encoded bytes of a chunk list. To find more keys,
@@ -45,8 +46,8 @@ const FEW_GONE: usize = 4;
 type ChunkLists<'t> = Table<'t, (u32, u32), &'static [u8]>;
 
 impl Contents<'_> {
-    /// Stores each new content as an heir of an old one, if it can be one. Leaves in `fresh` the
-    /// chunks that are still to be written. Returns the heirs.
+    /// Stores each new content as an heir of an old content, if that is possible. Leaves in `fresh`
+    /// the chunks that are still to be written. Returns the heirs.
     pub(super) fn inherit(
         &self,
         fresh: &mut [(Fresh, ContentId)],
@@ -66,8 +67,8 @@ impl Contents<'_> {
                     inherited.push(self.bequeath(base, (fresh, *heir), writing)?);
                     continue;
                 }
-                // The whole list is made. It is written, or compared with the stored one: many of
-                // the inserted chunks may only have moved.
+                // The whole list is made. Then it is written, or compared with the stored list,
+                // because many of the inserted chunks may only have moved.
                 let stored = writing.before.chunks_raw(ancestor)?;
                 if !fresh.digest.complete(&stored, base.chunks) {
                     return Err(too_short());
@@ -139,8 +140,8 @@ impl Contents<'_> {
     }
 
     /// Returns a range of runs of a stored content, and the range of runs of `new` that replaces
-    /// it. Returns `None` if at most half of the runs of either content are common to both, or if
-    /// the stored parts are too small ([`FULL`]).
+    /// the stored range. Returns `None` if at most half of the runs of either content are common to
+    /// both, or if the stored parts are too small ([`FULL`]).
     fn edit(
         &self,
         stored: ContentId,
@@ -185,8 +186,8 @@ impl Contents<'_> {
         Ok((most_stays && is_full).then_some((old, new)))
     }
 
-    /// Applies the edits to the chunk list of an ancestor, and makes it the chunk list of the heir.
-    /// Only the inserted chunks stay in the digest of the heir.
+    /// Applies the edits to the chunk list of an ancestor. The result is the chunk list of the
+    /// heir. Only the inserted chunks stay in the digest of the heir.
     fn bequeath(
         &self,
         base: Base,
@@ -278,8 +279,8 @@ fn too_short() -> Fault {
 
 /// The parts of a chunk list in which an edit replaces runs.
 struct Stretch {
-    /// The number of the first of these parts, and the number of the first part behind them, if
-    /// there is one.
+    /// The number of the first part of the stretch, and the number of the first part behind the
+    /// stretch, if there is one.
     parts: (u32, Option<u32>),
     head: ChunkList,
     replaced: ChunkList,
@@ -335,22 +336,22 @@ impl Stretch {
         })
     }
 
-    /// Writes these parts again, with the runs of `by` in place of the replaced ones.
+    /// Writes the parts of the stretch again. The runs of `by` take the place of the replaced runs.
     fn write(self, lists: &mut ChunkLists<'_>, list: u32, by: &ChunkList) -> Result<(), Fault> {
         let (number, mut next) = self.parts;
         let mut runs = self.head;
         runs.0.extend_from_slice(&by.0);
         runs.0.extend(self.tail.0);
         let mut parts = encoded(&runs)?;
-        // A reader takes a short part for the last one of its list. So if the first part is short,
-        // it is joined with the parts behind it. Parts are also joined if there are more of them
-        // than free numbers.
+        // A reader takes a short part for the last part of its list. So if the first part is short,
+        // it is joined with the parts behind it. Parts are also joined if too few numbers are free
+        // for them.
         while let Some(behind) = next
             && (parts.len() > (behind - number) as usize
                 || (number == 0 && parts.first().is_none_or(|part| is_last(part))))
         {
-            // Only the last of these parts can be short. So only its runs are encoded again,
-            // together with those of the part behind it.
+            // Only the last new part can be short. So only the runs of this part are encoded again,
+            // together with the runs of the part behind it.
             runs.0.clear();
             if let Some(last) = parts.pop() {
                 decode_chunks(&last, &mut runs)?;
@@ -384,8 +385,8 @@ fn encoded(runs: &ChunkList) -> Result<Vec<Vec<u8>>, Fault> {
     Ok(parts)
 }
 
-/// Returns a searcher for each key. It finds the key in the encoded bytes of a part, because a key
-/// is the first five bytes of a chunk's hash.
+/// Returns a searcher for each key. The searcher can find the key in the encoded bytes of a part,
+/// because a key is the first five bytes of a chunk's hash.
 fn finders(keys: &HashSet<u64>) -> Vec<Finder<'static>> {
     let keys = keys.iter().map(|key| key.to_be_bytes());
     keys.map(|key| Finder::new(&key[3..]).into_owned())
@@ -509,13 +510,13 @@ fn lose(
 }
 
 impl Inherited {
-    /// Returns a range outside which no byte of the heir differs from an earlier ancestor. `None`
-    /// if no such range is known.
+    /// Returns a range outside which no byte of the heir differs from its ancestor's ancestor.
+    /// Returns `None` if no such range is known.
     fn all_changed(&self, before: &Heir) -> Option<Range<u64>> {
         let before = before.changed.as_ref()?;
         let (was, is) = self.sizes;
         let end = match self.changed.end {
-            // There is no byte behind the last change, or none of them has moved.
+            // There is no byte behind the last change, or no byte behind it has moved.
             end if end == is.0 => end,
             end if was == is => end.max(before.end),
             _ => return None,

@@ -1,15 +1,15 @@
-//! Applies a batch of changes in one transaction: all of them or none.
+//! Applies a batch of changes in one transaction. So either all changes are applied, or none.
 //!
 //! 1. **Changes are applied in order** to the tables of names and files ([`tree`], [`files`]). Each
-//!    change sees the effects of those before it.
+//!    change sees the effects of the changes before it.
 //! 2. **Contents are written at the end** ([`contents`]). While the changes are applied, references
 //!    to contents are only counted, and new contents are kept in memory with their ids. At the end,
 //!    contents without references are deleted, and new contents with references are written. So a
 //!    file that is removed and added elsewhere in one batch keeps its content, and equal new files
-//!    share one content. A new content that is mostly equal to an old one takes over its data
-//!    ([`inherit`]).
-//! 3. **Postings come last** ([`postings`]): those of the new contents become a new segment. If
-//!    that segment would cause a merge, they are merged at once instead.
+//!    share one content. A new content that is mostly equal to an old content takes over the data
+//!    of the old content ([`inherit`]).
+//! 3. **Postings come last** ([`postings`]): the postings of the new contents become a new segment.
+//!    If that segment would cause a merge, these postings are merged at once instead.
 //!
 //! Committed segments are read through the snapshot of the previous commit.
 
@@ -78,7 +78,8 @@ pub(crate) struct Writing<'a> {
     pub(crate) counters: Counters,
     pub(crate) sets: Sets,
     pub(crate) boilerplate_limit: u32,
-    /// True during a bulk load, until [`crate::Index::finish_bulk`]: more batches follow soon.
+    /// True during a bulk load, that is, until [`crate::Index::finish_bulk`]. Then more batches
+    /// follow soon.
     pub(crate) in_bulk: bool,
     /// The contents and keys that changed. Cached answers that depend on them are outdated.
     pub(crate) touched: WriteSet,

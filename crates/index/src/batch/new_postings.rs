@@ -1,4 +1,4 @@
-//! The postings of a batch, and those of the segments that it is merged with.
+//! The postings of a batch, and the postings of the segments with which they are merged.
 
 use resemble_core::{ContentId, Digest, Fingerprint};
 
@@ -13,7 +13,7 @@ use crate::segments::sort::sort_by_key;
 use crate::segments::write::Source;
 use crate::segments::{Segment, posted};
 
-/// The sorted postings of a batch: those of its chunks and those of its fingerprints.
+/// The sorted postings of a batch: one list for its chunks, and one for its fingerprints.
 pub(super) struct New {
     chunks: Vec<Posting>,
     fingerprints: Vec<Posting>,
@@ -65,7 +65,8 @@ impl New {
     }
 }
 
-/// Sorts the postings and removes duplicates. They must be ordered by content already.
+/// Sorts the postings by key and removes duplicates. The postings must already be ordered by
+/// content.
 fn sorted(mut postings: Vec<Posting>) -> Vec<Posting> {
     sort_by_key(&mut postings, &mut Vec::new());
     postings.dedup();

@@ -1,9 +1,10 @@
 //! Parts: the files that were found inside a content.
 //!
-//! **Only the content of a file has parts.** It is called the container of these parts. Its list
-//! has the parts at all depths. So no question goes from container to container, and an archive
-//! that contains itself makes no cycle. When a content loses its last file, its parts are released.
-//! If it is still a part of another content, it is searched again when a file has it.
+//! **Only the content of a file has parts.** That content is called the container of its parts. The
+//! list of a container has the parts at all depths. So no question goes from container to
+//! container, and an archive that contains itself makes no cycle. When a content loses its last
+//! file, its parts are released. If the content is still a part of another content, it is searched
+//! again when a new file has it.
 //!
 //! The rows of parts are written while the changes are applied. The numbers of references to
 //! contents are stored at the end of the batch.

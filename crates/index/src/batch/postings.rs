@@ -1,5 +1,5 @@
-//! The end of a batch: counts boilerplate ([`super::boilerplate`]), writes the new segment, and
-//! does the merges that it causes.
+//! Ends a batch: counts boilerplate ([`super::boilerplate`]), writes the new segment, and does the
+//! merges that this segment causes.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, near};
 use crate::store::ReadableTableMetadata;
 
-/// Updates the postings, the set of dead contents, and boilerplate for the changes of the batch.
+/// Updates the postings, the set of dead contents, and the boilerplate counts for the changes of
+/// the batch.
 pub(super) fn add(writing: &mut Writing<'_>, settled: BatchOutcome) -> Result<(), Refusal> {
     let BatchOutcome {
         first_new,
@@ -68,8 +69,8 @@ pub(super) fn add(writing: &mut Writing<'_>, settled: BatchOutcome) -> Result<()
     Ok(())
 }
 
-/// Merges all segments into one and counts boilerplate, if there is more than one segment, or if a
-/// content is dead. Otherwise counts boilerplate only if the counts are out of date.
+/// Merges all segments into one and counts boilerplate. If there is at most one segment and no dead
+/// content, only counts boilerplate, and only if the counts are out of date.
 pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
     let segments = segments_before(writing);
     let uncounted = writing.counters.uncounted;
@@ -106,8 +107,8 @@ pub(crate) fn merge_does_anything(snapshot: &Snapshot) -> bool {
     counters.uncounted || segments.len() > 1 || (!sets.dead.is_empty() && !segments.is_empty())
 }
 
-/// Returns whether [`merge_all`] is worth its writing. It is if boilerplate is out of date, if many
-/// contents are dead, or if many postings are in small segments.
+/// Returns whether [`merge_all`] is worth the writes. This is so if the boilerplate counts are out
+/// of date, if many contents are dead, or if many postings are in small segments.
 pub(crate) fn merge_is_useful(snapshot: &Snapshot) -> Result<bool, Fault> {
     let Inner {
         segments,
@@ -123,8 +124,8 @@ pub(crate) fn merge_is_useful(snapshot: &Snapshot) -> Result<bool, Fault> {
         || (segments.len() > 4 && (total - largest) * 4 > largest))
 }
 
-/// Adds the deleted contents that are in the range of a segment to the set of dead contents,
-/// because the segment may still have their postings.
+/// Adds deleted contents to the set of dead contents, if they are in the range of a segment. Such a
+/// segment may still have their postings.
 fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
     if killed.is_empty() {
         return Ok(());
@@ -139,9 +140,9 @@ fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Merges `run`, which are consecutive segments, and the postings of the batch into one segment.
-/// Removes the contents of `run` from the set of dead contents. Adds the known keys among the
-/// postings to `counts`, each with the number of its contents.
+/// Merges the consecutive segments of `run` and the postings of the batch into one segment. Removes
+/// the contents of `run` from the set of dead contents. Adds the known keys among the postings to
+/// `counts`, each with the number of its contents.
 fn merge(
     writing: &mut Writing<'_>,
     run: &[Segment],
@@ -154,8 +155,8 @@ fn merge(
         .first()
         .map(|segment| segment.first)
         .or(new.map(|new| new.1));
-    // The range of ids includes the newest one, even if that content is an heir without postings of
-    // its own.
+    // The range of ids includes the newest content, even if that content is an heir without
+    // postings of its own.
     let last = new.map_or(writing.counters.next_content.saturating_sub(1), |new| new.2);
     let order = match first {
         Some(first) if !run.is_empty() => order(writing, run, new.map(|new| new.0), first, last)?,
@@ -237,7 +238,8 @@ fn order(
     Ok(Order::of(first, last, sample, postings))
 }
 
-/// Removes the contents of merged segments from the set of dead contents: their postings are gone.
+/// Removes the contents of merged segments from the set of dead contents, because their postings
+/// are gone.
 fn exhume(writing: &mut Writing<'_>, run: &[Segment]) -> Result<(), Refusal> {
     if run.is_empty() || writing.sets.dead.is_empty() {
         return Ok(());

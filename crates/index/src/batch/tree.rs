@@ -1,4 +1,4 @@
-//! Names: directories, their entries, and how these are removed and renamed.
+//! Applies changes of names: adds, removes and renames directories and their entries.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -142,8 +142,8 @@ impl Batch<'_, '_> {
             return Ok(None);
         };
         let row = self.file(file)?;
-        // If the content changed in this batch, the row may be of another file that has got the
-        // same inode number. Then the names in the row are of no use.
+        // If the content changed in this batch, the row may belong to another file that has taken
+        // over the inode number. Then the names in the row are of no use.
         let other = if row.state.content() == Some(content) {
             self.other_name(file, &row, path)?
         } else {
@@ -176,8 +176,8 @@ impl Batch<'_, '_> {
         other.transpose()
     }
 
-    /// Writes the departures of this batch. Leaves out a name that is a file or a directory again
-    /// at the end of the batch.
+    /// Writes the departures of this batch. Leaves out names that belong to a file or a directory
+    /// again at the end of the batch.
     pub(super) fn write_departures(&mut self) -> Result<(), Refusal> {
         let mut departures = std::mem::take(&mut self.departures);
         for (path, departed) in std::mem::take(&mut departures.gone) {
@@ -220,9 +220,9 @@ impl Batch<'_, '_> {
         let Some(entry) = self.entry(from_dir, &from_name)? else {
             return Ok(());
         };
-        // The entry is taken out first, because the steps for `to` may remove what is at `from`.
-        // They do if `to` is a directory above `from`, or if `to` is below a new directory with
-        // the old name (`mv a t; mkdir a; mv t a/b` in one batch).
+        // The entry is taken out first, because the steps for `to` can remove the entry at `from`.
+        // This happens if `to` is a directory above `from`. It also happens if `to` is below a new
+        // directory with the old name (`mv a t; mkdir a; mv t a/b` in one batch).
         self.entries.remove((from_dir.0, &from_name[..]))?;
         if let Entry::Gap(gap) = entry {
             self.count_gap(from_dir, gap, GapStep::Less)?;
@@ -232,8 +232,8 @@ impl Batch<'_, '_> {
         }
         let (to_dir, to_name) = self.make_spot(to)?;
         match self.entry(to_dir, &to_name)? {
-            // Both names have equal entries. For two names of one file, rename(2) does nothing, but
-            // the event says that `from` is gone. For all other entries, the removal above is
+            // Both names have equal entries. If both are names of one file, rename(2) does nothing,
+            // but the event says that `from` is gone. For other entries, the removal above is
             // enough.
             Some(old) if old == entry => {
                 if let Entry::File(file) = entry {
@@ -241,8 +241,8 @@ impl Batch<'_, '_> {
                 }
                 return Ok(());
             }
-            // If `to` existed, no departure is recorded: programs save by renaming a new file to an
-            // old name.
+            // If `to` existed, no departure is recorded, because programs save a file by renaming a
+            // new file to the old name.
             Some(old) => self.release(to_dir, &to_name, &old)?,
             None => self.note_renamed(from, to, &entry)?,
         }
@@ -352,8 +352,8 @@ impl Batch<'_, '_> {
         Ok(dir)
     }
 
-    /// Removes all data that belong to an entry. The caller removes or overwrites the row of the
-    /// entry itself.
+    /// Removes all data that belong to an entry, except its row. The caller removes or overwrites
+    /// the row.
     pub(super) fn release(&mut self, dir: DirId, name: &[u8], entry: &Entry) -> Result<(), Fault> {
         match entry {
             Entry::Dir(gone) => {
@@ -382,7 +382,8 @@ impl Batch<'_, '_> {
                         waiting.push(*below);
                     }
                     Entry::File(file) => self.unlink_with(*file, dir, name)?,
-                    // Gaps need nothing here: their counts are removed with the directory below.
+                    // Gaps need nothing here, because their counts are removed with the directory,
+                    // see below.
                     Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
                 }
             }

@@ -5,7 +5,7 @@ pub(crate) const fn width(value: u64) -> u32 {
     u64::BITS - value.leading_zeros()
 }
 
-/// Returns the number of bytes that `bits` bits fill.
+/// Returns the number of bytes that `bits` bits need.
 pub(crate) const fn bytes(bits: usize) -> usize {
     bits.div_ceil(8)
 }
@@ -36,8 +36,8 @@ impl<'a> Writer<'a> {
         self.held = held % u64::BITS;
         if held >= u64::BITS {
             self.out.extend_from_slice(&self.pending.to_le_bytes());
-            // The bits that did not fit into the word. If the field filled the word exactly, there
-            // are none.
+            // These bits did not fit into the word. There are no such bits if the field filled the
+            // word exactly.
             self.pending = value.checked_shr(width - self.held).unwrap_or(0);
         }
     }

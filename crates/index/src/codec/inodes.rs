@@ -4,8 +4,9 @@
 //! ( │ number & 31 u8 │ file id - previous file id, zigzag │ )*   ascending; 0 is before the first
 //! ```
 //! File systems assign consecutive inode numbers. So files that were written together are mostly in
-//! one row, which covers 32 numbers. Such files also have neighbouring ids, so a file takes only
-//! three or four bytes. A row for each file would take 14 bytes, in pages that are two thirds full.
+//! one row, because a row covers 32 numbers. These files also have neighbouring ids, so each file
+//! takes only three or four bytes. A row for each file would take 14 bytes, in pages that are two
+//! thirds full.
 
 use resemble_core::FileId;
 
@@ -21,13 +22,13 @@ pub(crate) const fn row_of(fs: FsNumber, ino: u64) -> (u16, u64) {
     (fs.0, ino / SPAN)
 }
 
-/// Returns the first inode number behind those of a row.
+/// Returns the first inode number behind the range of a row.
 pub(crate) const fn behind((_, row): (u16, u64)) -> u64 {
     row.saturating_add(1).saturating_mul(SPAN)
 }
 
 /// Calls `found` with each inode number in a row and its file. The number is relative to the first
-/// one that the row covers.
+/// number that the row covers.
 fn each(row: &[u8], mut found: impl FnMut(u64, FileId)) -> Result<(), Malformed> {
     let mut reader = Reader(row);
     let mut before = 0;
@@ -63,8 +64,8 @@ pub(crate) fn files(row: &[u8]) -> Result<Vec<FileId>, Malformed> {
     Ok(files)
 }
 
-/// Returns a row with one change: the inode number is mapped to `file`, or removed if `file` is
-/// `None`. The result is empty if no number is left.
+/// Returns the row with one change: maps the inode number to `file`, or removes the number if
+/// `file` is `None`. The result is empty if no number is left.
 pub(crate) fn with(row: &[u8], ino: u64, file: Option<FileId>) -> Result<Vec<u8>, Malformed> {
     let mut files = Vec::with_capacity(SPAN as usize + 1);
     each(row, |low, of| {

@@ -1,4 +1,4 @@
-//! Chunk lists and signatures, split into parts that fill a page.
+//! Encodes chunk lists and signatures in parts. Each part fills a page.
 //!
 //! ```text
 //! chunk list, part:   run*
@@ -9,9 +9,9 @@
 //!
 //! A chunk takes 18 bytes: 16 for its hash, and two for its length, which is usually between 64 and
 //! 8191 bytes. A run of one ordinary chunk has no count, and almost all runs have one chunk. The
-//! order of fingerprints is evidence, so they are not sorted and cannot be stored as differences.
-//! But in a signature of level `k`, each fingerprint of 32 bits begins with `k - 3` zero bits.
-//! These bits are not stored: the part states the width of its fields.
+//! order of fingerprints is evidence. So fingerprints are not sorted and cannot be stored as
+//! differences. But in a signature of level `k`, each fingerprint of 32 bits begins with `k - 3`
+//! zero bits. These bits are not stored. Instead, the part states the width of its fields.
 //!
 //! A part has at most [`PART`] bytes. With its key and redb's offsets, such a part fills a page of
 //! 4096 bytes. So a list of gigabytes is read and written page by page.
@@ -21,16 +21,17 @@ use resemble_core::{ChunkHash, ChunkList, ChunkRun, Fingerprint, Repeats, Signat
 use super::varint::{Reader, put};
 use super::{Malformed, bits};
 
-/// The maximum number of bytes of a part. A leaf page of 4096 bytes has a header of 4 bytes. Its
-/// one pair takes 8 bytes for the key and 4 for the offset. The rest is a small reserve.
+/// The maximum number of bytes of a part. A leaf page of 4096 bytes has a header of 4 bytes. The
+/// only pair of the page takes 8 bytes for the key and 4 for the offset. The rest is a small
+/// reserve.
 pub(crate) const PART: usize = 4072;
 
 /// The maximum number of bytes of a run: a hash and two varints of at most 10 bytes.
 const RUN_MAX: usize = 16 + 2 * 10;
 
 /// Returns whether a part of a chunk list or signature is too short to be followed by another part.
-/// The encoders fill every part but the last one to more than half. The shortest such part is half
-/// a page: a signature part with the maximum number of one-bit fields.
+/// The encoders fill every part except the last to more than half. The shortest such part takes
+/// half a page: a signature part with the maximum number of one-bit fields.
 pub(crate) const fn is_last(part: &[u8]) -> bool {
     part.len() + RUN_MAX <= PART / 2
 }
@@ -50,8 +51,8 @@ pub(crate) fn encode_chunks<E>(
         let more = run.count != 1 || run.constant;
         put(&mut out, u64::from(run.len) << 1 | u64::from(more));
         if more {
-            // The count has at most 63 bits, so the shift loses nothing: a chunk has at least one
-            // byte, and a file has fewer than 2^63.
+            // The count has at most 63 bits, so the shift loses nothing. For a chunk has at least
+            // one byte, and a file has fewer than 2^63 bytes.
             put(&mut out, run.count << 1 | u64::from(run.constant));
         }
     }
@@ -61,8 +62,8 @@ pub(crate) fn encode_chunks<E>(
 /// Decodes one part, and appends its runs to `list`.
 pub(crate) fn decode_chunks(part: &[u8], list: &mut ChunkList) -> Result<(), Malformed> {
     let mut reader = Reader(part);
-    // A run has at least a hash and one byte. All memory is reserved at once: if it grew in steps,
-    // threads that decode many lists would wait for each other at the allocator.
+    // A run has at least a hash and one byte. All memory is reserved at once. If the list grew in
+    // steps, threads that decode many lists would wait for each other at the allocator.
     list.0
         .reserve_exact(part.len() / (size_of::<ChunkHash>() + 1));
     while !reader.0.is_empty() {
@@ -95,7 +96,7 @@ pub(crate) fn run(reader: &mut Reader<'_>) -> Option<ChunkRun> {
 /// below 2^14.
 const SIGNATURE_HEAD: usize = 5;
 
-/// The bit in the byte of the width that is set if the repeats are known.
+/// The bit that is set in the byte of the width if the repeats are known.
 const KNOWN: u8 = 0x80;
 
 /// Calls `part` with each encoded part of the signature, in order. A signature without fingerprints
@@ -109,8 +110,8 @@ pub(crate) fn encode_signature<E>(
     let mut first = true;
     while !rest.is_empty() || (first && signature.level != 0) {
         first = false;
-        // All fields have the width of the widest fingerprint that is left. The widest one may be
-        // in a later part. Even then, the fields of this part are hardly ever wider than necessary.
+        // All fields have the width of the widest remaining fingerprint. That fingerprint may be in
+        // a later part, but the fields of this part are hardly ever wider than necessary.
         let width = rest
             .iter()
             .map(|fingerprint| bits::width(fingerprint.0))

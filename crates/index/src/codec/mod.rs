@@ -1,8 +1,9 @@
-//! The bytes of rows: pure functions that convert values to bytes and back.
+//! Encodes and decodes rows with pure functions.
 //!
-//! Numbers are LEB128 varints unless a table says otherwise. A field of variable length has its
-//! length in front, or is the last one in its row. Decoding never panics and never trusts a length.
-//! A row that cannot be decoded is [`Malformed`], and the reader reports a damaged index.
+//! Numbers are LEB128 varints unless the description of a table says otherwise. A field of variable
+//! length has its length in front, or is the last field of its row. Decoding never panics and never
+//! trusts a length. If a row cannot be decoded, the error is [`Malformed`], and the reader reports
+//! a damaged index.
 
 pub(crate) mod bits;
 pub(crate) mod inodes;

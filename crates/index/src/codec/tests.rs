@@ -1,5 +1,5 @@
-//! Tests with randomly changed rows. If a row decodes, its value is the same after it is encoded
-//! and decoded again. Parts of lists and rows of `inodes` are only read.
+//! Tests with randomly changed rows. If a row can be decoded, its value is the same after it is
+//! encoded and decoded again. Parts of lists and rows of `inodes` are only decoded.
 
 use resemble_core::date::{DateSource, DocumentDate};
 use resemble_core::{
@@ -22,8 +22,8 @@ use crate::rows::{
 
 const ROUNDS: u64 = 10_000;
 
-/// Checks each changed sample: if it decodes, the value is the same after it is encoded and decoded
-/// again.
+/// Checks each changed sample. If the sample can be decoded, its value is the same after it is
+/// encoded and decoded again.
 fn comes_back<T: PartialEq + std::fmt::Debug>(
     what: &str,
     samples: &[T],

@@ -1,5 +1,5 @@
-//! LEB128 varints: each byte has seven bits of the number, low bits first. Its top bit is set if
-//! more bytes follow.
+//! LEB128 varints: each byte has seven bits of the number, low bits first. The top bit of a byte is
+//! set if more bytes follow.
 
 use resemble_core::date::{DateSource, DocumentDate};
 use serde::{Deserialize, Serialize};

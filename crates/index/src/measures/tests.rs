@@ -177,7 +177,7 @@ fn a_damaged_row_is_as_none() {
         (sound.0, nan, sound.2, sound.3, sound.4),
         (sound.0, sound.1, (-0.5f64).to_bits(), sound.3, sound.4),
         (sound.0, sound.1, sound.2, 1.5f64.to_bits(), sound.4),
-        // This row has flags that mark the first share as unknown, but it has a value there.
+        // The flags of this row mark the first share as unknown, but the row has a value for it.
         (sound.0 & !1, sound.1, sound.2, sound.3, sound.4),
     ];
     let (key, _) = PairKey::of(&digest(1), &digest(2), Unit::Words);
@@ -230,8 +230,8 @@ fn a_snapshot_of_before_finds_what_others_keep_meanwhile() {
             .kept_measures(&digest(1), &digest(2), Unit::Words)
             .is_some()
     );
-    // The snapshot reads the tables of its own commit, so it has no measures that a later commit
-    // wrote.
+    // The snapshot reads the tables of its own commit. So it does not see measures that a later
+    // commit wrote.
     index.write_measures().unwrap();
     assert_eq!(
         before.kept_measures(&digest(1), &digest(2), Unit::Words),

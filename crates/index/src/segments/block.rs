@@ -1,9 +1,9 @@
-//! Blocks of postings: keys in the Elias-Fano code, each with the list of the contents that have
-//! it.
+//! Encodes blocks of postings. A block has keys in the Elias-Fano code, and for each key the list
+//! of the contents that have it.
 //!
-//! A block has a run of postings `(key, content)` in ascending order. The key of a block in redb is
-//! its first posting, and the posting keys in it are stored relative to that posting's key. A
-//! content is a number: in some segments its id, in others its rank ([`super::order`]).
+//! A block has a run of postings `(key, content)` in ascending order. The first posting is the key
+//! of the block in redb. All posting keys in the block are stored relative to the key of the first
+//! posting. A content is a number: in some segments its id, in others its rank ([`super::order`]).
 //!
 //! ```text
 //! │ keys n u16 │ low bits l u8 │ number bits w u8 │ shift k u8 │ least u32 │ bytes of gaps u16 │
@@ -11,19 +11,19 @@
 //! │ a u16 for each 64 keys after the first │ gaps │ high parts, unary │
 //! ```
 //! Numbers are little endian, and each region of bits is padded to a whole byte. The high part of
-//! key `i` is `h = (key - first) >> l`. It is written as a one at bit `h + i`. So each one bit is a
-//! key, and each zero bit increments `h`. This is the classic quasi-succinct code (Elias 1974, Fano
-//! 1971; Vigna, "Quasi-succinct indices", WSDM 2013). For random keys, it takes at most half a bit
-//! per key more than the theoretical minimum. Unlike delta codes, it can be searched without
-//! decoding all earlier keys: a search counts zero bits word by word, and then compares the few low
-//! parts of keys with that `h`.
+//! key `i` is `h = (key - first) >> l`. It is written as a 1 at bit `h + i`. So each 1 is a key,
+//! and each 0 increments `h`. This is the classic quasi-succinct code (Elias 1974, Fano 1971;
+//! Vigna, "Quasi-succinct indices", WSDM 2013). For random keys, it takes at most half a bit per
+//! key more than the theoretical minimum. To search a delta code, all earlier keys must be decoded.
+//! A search in this code counts 0 bits word by word, and then compares the low parts of the few
+//! keys with that `h`.
 //!
-//! *Gaps* has, for each key, the contents of its list after the first one, and then a zero bit.
-//! Each of these contents is a one bit and a gap: its difference from the content before it, less
-//! one. A gap is written in the exponential Golomb code with `k` low bits. Shift the gap by `k` and
-//! add one; the result has `b + 1` bits. The code is `b` zeros, a one, the low `b` bits of that
-//! result, and the `k` bits that were shifted out. The region before the gaps has the bit positions
-//! at which the gaps of keys 64, 128, … begin.
+//! The region *gaps* has the list of each key without its first content. Each content of the list
+//! is a 1 bit and a gap. A 0 bit ends the list. A gap is the difference from the previous content,
+//! minus one. It is written in the exponential Golomb code with `k` low bits. Shift the gap right
+//! by `k` and add one. The result has `b + 1` bits. The code is `b` zeros, a one, the low `b` bits
+//! of that result, and the `k` bits that were shifted out. The region before the gaps has the bit
+//! positions at which the gaps of keys 64, 128, … begin.
 //!
 //! The blocks of a segment are filled one after another, each up to a page (see [`BLOCK`]).
 
@@ -35,13 +35,13 @@ use crate::codec::bits;
 /// A posting: a key, and a content that has it.
 pub(crate) type Posting = (u64, u32);
 
-/// The maximum number of bytes of a block. A leaf page has 4096 bytes. Its header takes 4 of them,
-/// one key 12, one offset 4, and the rest is a small reserve.
+/// The maximum number of bytes of a block. A leaf page has 4096 bytes. The header takes 4 bytes,
+/// one key takes 12, and one offset takes 4. The rest is a small reserve.
 pub(crate) const BLOCK: usize = 4072;
 
 const HEAD: usize = 11;
 const MOST: usize = u16::MAX as usize;
-/// The position of the gaps is stored for one key in this many.
+/// The number of keys for each stored position of gaps.
 const STRIDE: usize = 64;
 
 /// The number of gaps with each number of bits.
@@ -55,8 +55,8 @@ impl Gaps {
         self.0[bits::width(gap as u64) as usize] += 1;
     }
 
-    /// Returns the shift with which the gaps take the fewest bits, and approximately how many bits
-    /// that is.
+    /// Returns the shift with which the gaps take the fewest bits, and the approximate number of
+    /// these bits.
     pub(crate) fn best_shift(&self) -> (u32, u64) {
         let cost = |shift: u32| {
             let of = |(width, &count): (u32, &u32)| {
@@ -82,7 +82,7 @@ pub(crate) struct Builder {
     heads: Vec<Posting>,
     /// The gaps of all lists, one list after another.
     gaps: Vec<u32>,
-    /// The end in `gaps` of each list.
+    /// The end of each list in `gaps`.
     ends: Vec<usize>,
     /// The content of the last posting.
     last: u32,
@@ -92,13 +92,13 @@ pub(crate) struct Builder {
     fixed: usize,
     /// Number of bits of the gaps.
     gap_bits: usize,
-    /// The best shift of the previous block. `gap_bits` is counted with it.
+    /// The best shift of the previous block. `gap_bits` is counted with this shift.
     shift: u32,
 }
 
 impl Builder {
-    /// Adds a posting if it fits into the block, and returns whether it did. It always fits into an
-    /// empty block.
+    /// Adds a posting if it fits into the block, and returns whether it fitted. A posting always
+    /// fits into an empty block.
     pub(crate) fn push(&mut self, (key, content): Posting) -> bool {
         let (Some(&(first, _)), Some(&(last, _))) = (self.heads.first(), self.heads.last()) else {
             (self.least, self.greatest) = (content, content);
@@ -142,8 +142,8 @@ impl Builder {
         self.last = posting.1;
     }
 
-    /// Writes the block into `out`, which is cleared first, and empties the builder. Returns the
-    /// first posting, or `None` if the builder was empty.
+    /// Clears `out`, writes the block into it, and empties the builder. Returns the first posting,
+    /// or `None` if the builder was empty.
     pub(crate) fn take(&mut self, out: &mut Vec<u8>) -> Option<Posting> {
         let (&first, &last) = (self.heads.first()?, self.heads.last()?);
         let keys = self.heads.len();
@@ -226,7 +226,7 @@ impl Builder {
     }
 }
 
-/// Returns about log2(span / count). This is the best number of low bits, or one more or less.
+/// Returns about log2(span / count). This differs from the best number of low bits by at most one.
 fn guess_low(count: usize, span: u64) -> u32 {
     if span == 0 {
         0
@@ -404,7 +404,7 @@ impl<'a> Block<'a> {
         let (head, width) = (extra + 2, extra + self.shift);
         *at += (head + width) as usize;
         if head + width <= u64::BITS {
-            // The widest gaps do not fit into this word, and are read below.
+            // Very wide gaps do not fit into this word, and are read below.
             let field = word >> head & ((1 << width) - 1);
             let high = (1u64 << extra | field & ((1 << extra) - 1)) - 1;
             let gap = high << self.shift | field >> extra;

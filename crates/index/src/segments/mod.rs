@@ -1,24 +1,25 @@
-//! Posting lists: for each of millions of keys, the live contents that have it.
+//! Stores posting lists. For each of millions of keys, such a list has the live contents that have
+//! the key.
 //!
-//! A posting is a pair (key, content id). Postings arrive in batches, in no order. If each were a
-//! row of a B-tree, it would take 12 bytes in half-full pages, and inserting a million would take
-//! half a second. So the postings of a batch are sorted, packed into blocks of a page ([`block`]),
-//! and written to a table of their own: a *segment*. A look-up reads every segment, and there are
-//! only a few. Segments are merged in tiers ([`plan`]). After a merge, the tables of the merged
-//! segments are dropped whole.
+//! A posting is a pair (key, content id). Postings arrive in batches, in no order. If each posting
+//! were a row of a B-tree, it would take 12 bytes in half-full pages, and a million insertions
+//! would take half a second. So the postings of a batch are sorted and packed into blocks that fill
+//! a page ([`block`]). The blocks are written to a table of their own: a *segment*. A look-up reads
+//! every segment, but there are only a few. Segments are merged in tiers ([`plan`]). After a merge,
+//! the tables of the merged segments are dropped whole.
 //!
 //! 1. **A segment has both kinds** of postings (two tables) for a contiguous range of content ids.
-//!    Ids are assigned in ascending order, and only neighbouring segments are merged. So the
-//!    segment of a content is known from its id. The sorted lists of several segments can be joined
-//!    without sorting, unless they have postings of heirs.
+//!    Ids are assigned in ascending order, and only neighbouring segments are merged. So the id of
+//!    a content determines its segment. Lists of several segments can be joined without sorting,
+//!    unless they have postings of heirs.
 //! 2. **Nothing is deleted in place.** The postings of a dead content stay until a merge leaves
-//!    them out. Until then its id is in the set of dead contents. Readers skip such a posting, or
-//!    take it as a posting of the content's heir ([`crate::heirs`]). Ids are never reused, so an
-//!    old posting cannot refer to a new content.
+//!    them out. Until then, the content's id is in the set of dead contents. Readers skip these
+//!    postings, or take them as postings of the content's heir ([`crate::heirs`]). Ids are never
+//!    reused, so an old posting cannot refer to a new content.
 //! 3. **Near-copies have neighbouring numbers** in a large segment, even if their ids are far
 //!    apart: see [`order`].
-//! 4. **Tiny batches are cheap**: one or two pages for each kind. Merging in tiers rewrites a
-//!    posting about as often as there are tiers.
+//! 4. **Tiny batches are cheap**: they take one or two pages for each kind. Merges in tiers rewrite
+//!    each posting about once for each tier.
 
 pub(crate) mod block;
 pub(crate) mod order;

@@ -1,15 +1,15 @@
-//! The order of contents in a large segment.
+//! Orders the contents of a large segment.
 //!
 //! Near-copies occur together in many lists. If they have neighbouring numbers, each of them takes
-//! two bits in a list, except the first one. But ids are assigned in the order in which files were
-//! found, and the near-copies of a file may be anywhere. So a segment may identify contents by
-//! their *rank* instead, if that makes it smaller. The segment then stores the ids in the order of
-//! the ranks.
+//! two bits in a list, except the first. But ids are assigned in the order in which files were
+//! found, and the near-copies of a file can be anywhere. So a segment uses *ranks* instead of ids
+//! if this makes it smaller. The segment then stores the ids in the order of the ranks.
 //!
 //! 1. **The order is computed from some of the lists.** A content is inserted behind another
-//!    content of the same list. If none of that list is in the order yet, it is appended. Lists
-//!    with one posting in 32 are enough, because near-copies have dozens of keys in common.
-//!    Contents that are in none of these lists with others follow, by id.
+//!    content of the same list. If no content of that list is in the order yet, the content is
+//!    appended. A sample of lists with one posting in 32 is enough, because near-copies have dozens
+//!    of keys in common. At the end are the contents that share no list of the sample with others,
+//!    by id.
 //! 2. **Ranks are used only inside blocks.** The readers and writers of blocks take and return ids.
 
 use super::block::{Gaps, Posting};
@@ -19,21 +19,22 @@ use crate::fault::Fault;
 use crate::schema;
 use crate::store::{ReadTransaction, WriteTransaction};
 
-/// The maximum length of a list that is used. Two contents in a longer list need not be similar.
+/// The maximum length of a list from which the order is computed. Two contents in a longer list
+/// need not be similar.
 const LONGEST: usize = 32;
 
-/// The number of bytes before the fields of a part: one for the width of the fields.
+/// The number of bytes before the fields of a part: one byte, with the width of the fields.
 const HEAD: usize = 1;
 
 /// Some of the posting lists of a segment. Contents that occur in the same lists are similar.
 #[derive(Debug, Default)]
 pub(crate) struct Sample {
     ids: Vec<u32>,
-    /// The end in `ids` of each list.
+    /// The end of each list in `ids`.
     ends: Vec<usize>,
     key: Option<u64>,
-    /// The number of postings that were passed to [`Self::push`], including those of lists that
-    /// were not kept.
+    /// The number of postings that were passed to [`Self::push`]. This includes postings of lists
+    /// that were not kept.
     seen: u64,
 }
 
@@ -74,13 +75,13 @@ pub(crate) struct Order {
     first: u32,
     /// The ids by rank. Every id of the range occurs once.
     ids: Vec<u32>,
-    /// The ranks by id. The first one is the rank of the id `first`.
+    /// The ranks by id. The first rank belongs to the id `first`.
     ranks: Vec<u32>,
 }
 
 impl Order {
-    /// Computes an order of the ids from `first` to `last`. Returns `None` if it would not make a
-    /// segment of `postings` postings smaller.
+    /// Computes an order of the ids from `first` to `last`. Returns `None` if the order would not
+    /// make a segment of `postings` postings smaller.
     pub(crate) fn of(first: u32, last: u32, mut sample: Sample, postings: u64) -> Option<Self> {
         sample.end();
         let order = Self::from_ids(first, chained(first, last, &sample)?)?;
@@ -184,8 +185,8 @@ impl Order {
             if !(1..=32).contains(&width) {
                 return Err(malformed.into());
             }
-            // The unused bits of the last byte could be taken for one more id. So the number of ids
-            // is limited.
+            // The unused bits of the last byte could look like one more id. So the number of ids is
+            // limited.
             let left = (last.saturating_sub(first) as usize + 1).saturating_sub(ids.len());
             let count = left.min(fields.len() * 8 / usize::from(width));
             let id = |at| bits::get(fields, at * usize::from(width), width.into()) as u32;
@@ -199,10 +200,10 @@ impl Order {
     }
 }
 
-/// Returns all ids from `first` to `last`, so that those in the same lists are next to each other.
-/// Returns `None` if none of the lists has a content of this range.
+/// Returns all ids from `first` to `last`. Ids of the same lists are next to each other. Returns
+/// `None` if none of the lists has a content of this range.
 fn chained(first: u32, last: u32, sample: &Sample) -> Option<Vec<u32>> {
-    /// Marks the end of the chain. As the head, marks an empty chain.
+    /// Marks the end of the chain. If this is the head, the chain is empty.
     const NONE: u32 = u32::MAX;
     const UNMET: u32 = u32::MAX - 1;
     let count = (last.checked_sub(first)? as usize).checked_add(1)?;
@@ -280,7 +281,7 @@ mod tests {
     #[test]
     fn an_order_that_does_not_pay_is_none() {
         assert_eq!(Order::of(10, 2009, sample(&families()), 5000), None);
-        // Here the members of a family have neighbouring ids already.
+        // Here, the members of a family already have neighbouring ids.
         let near: Vec<_> = (0..4000)
             .flat_map(|key| (0..5).map(move |of| (key, of + 5 * (key as u32 % 400))))
             .collect();

@@ -1,19 +1,20 @@
 //! Chooses the segments to merge.
 //!
-//! If there would be more than [`MOST`] segments after a batch, a run of the newest ones is merged
-//! into one. The run is as short as possible, but the segment before it must be at least as large
-//! as the whole run. If there is no such segment, all segments are merged. With `s` segments
-//! allowed, `n` equal batches rewrite each posting about `(s! n)^(1/s)` times. For 100,000 batches
-//! and 8 segments that is 16 times. The first 8 batches rewrite nothing. A large segment is not
-//! rewritten until the tiny batches after it have grown to its size.
+//! If there would be more than [`MOST`] segments after a batch, a run of the newest segments is
+//! merged into one. The run is as short as possible, but the segment before it must be at least as
+//! large as the whole run. If there is no such segment, all segments are merged. If `s` segments
+//! are allowed, `n` equal batches rewrite each posting about `(s! n)^(1/s)` times. For 100,000
+//! batches and 8 segments, this is 16 times. The first 8 batches rewrite nothing. A large segment
+//! is not rewritten until the tiny batches after it have grown to its size.
 
 /// The maximum number of segments after an ordinary batch.
 pub(crate) const MOST: usize = 8;
 
-/// The maximum number of segments after a batch of a bulk load. The end of the load merges them.
+/// The maximum number of segments after a batch of a bulk load. They are merged at the end of the
+/// load.
 pub(crate) const MOST_IN_BULK: usize = 64;
 
-/// Returns the index of the first segment of the run to merge, which ends with the newest one.
+/// Returns the index of the first segment to merge. The merged run ends with the newest segment.
 /// Returns `None` if no merge is needed. `sizes` has the number of postings of each segment, oldest
 /// first.
 pub(crate) fn merge_from(sizes: &[u64], most: usize) -> Option<usize> {

@@ -1,4 +1,4 @@
-//! Reads segments: the list of one key, the lists of many ascending keys, or all postings in order.
+//! Reads segments. One can read the list of one key, the lists of ascending keys, or all postings.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::heirs::Live;
 use crate::schema::BlockKey;
 use crate::store::{BlockCursor, BlockGuard, KeyGuard, ReadableTable};
 
-/// Looks up keys in one segment. This is fastest if the keys ascend: a key in the same block as the
-/// previous one needs no descent from the root of the tree.
+/// Looks up keys in one segment. This is fastest if the keys ascend. A key in the same block as the
+/// previous key needs no descent from the root of the tree.
 pub(crate) struct Lookup<'a> {
     postings: Postings<'a>,
     cursor: Option<BlockCursor<'a>>,
@@ -37,9 +37,10 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Appends the ids of the contents that have `key`, including dead ones. The ids ascend, unless
-    /// the segment has an order. Before each further block of the list, `enough` is called with the
-    /// ids found. If it returns true, `find` stops and returns `false`.
+    /// Appends the ids of the contents that have `key`, including dead contents. The ids ascend,
+    /// unless the segment has an order. Before each further block of the list, `enough` is called
+    /// with the ids that were found so far. If `enough` returns true, `find` stops and returns
+    /// `false`.
     pub(crate) fn find(
         &mut self,
         key: u64,
@@ -69,7 +70,7 @@ impl<'a> Lookup<'a> {
     }
 
     /// Moves to the last block that begins below `key`. If there is no such block, `current` is
-    /// `None`, and the first block is the next one.
+    /// `None`, and the first block is the next block.
     fn seek(&mut self, key: u64) -> Result<(), Fault> {
         let mut steps = 0;
         while self
@@ -158,8 +159,8 @@ impl<'a> Lists<'a> {
         self.live.clear();
         for lookup in &mut self.lookups {
             self.raw.clear();
-            // Only live contents count towards `most`, so the dead ones are left out before
-            // counting.
+            // `most` limits only live contents. So dead contents are left out before the contents
+            // are counted.
             let live = self.live.len();
             let enough = |raw: &[u32]| {
                 let found = raw.iter().filter_map(|&content| who.of(key, content));
@@ -199,8 +200,8 @@ impl Scan {
     }
 
     /// Appends the postings of the next block. Returns `false` at the end. If the segment has an
-    /// order, its lists must be sorted, and only whole lists can be sorted. So the blocks in which
-    /// the last list continues are appended, too.
+    /// order, its lists must be sorted, and only whole lists can be sorted. So if the last list
+    /// continues in further blocks, these blocks are appended, too.
     pub(crate) fn decode(&mut self, out: &mut Vec<Posting>) -> Result<bool, Fault> {
         let from = out.len();
         if !self.decode_block(out)? {

@@ -1,12 +1,12 @@
-//! Sorts postings by their keys. Their contents are in ascending order already.
+//! Sorts postings by their keys. The postings are already in the order of their contents.
 //!
-//! New contents get ascending ids, and segments are in the order of their ids. So the postings of a
-//! batch, or of several segments one after another, need to be sorted only by the key. Postings
+//! New contents get ascending ids, and segments are in the order of their ids. So only a sort by
+//! key is needed for the postings of a batch, or of several segments one after another. Postings
 //! with equal keys must keep their order. Keys are bits of hashes, so they can be sorted by a few
 //! digits, the lowest digit first (Knuth, TAOCP vol. 3, section 5.2.5). This needs no comparison
-//! and no unpredictable branch. The digits are taken from the highest bits: as many as the number
-//! of postings has, and a few more. After that, one key in some dozens is out of place, and is
-//! moved past its neighbour (section 5.2.1).
+//! and no unpredictable branch. The digits are the highest bits of the keys. Their number is the
+//! number of bits of the count of postings, plus a few more. After this sort, one key in some
+//! dozens is out of place, and is moved past its neighbour (section 5.2.1).
 use std::ops::Range;
 
 use super::block::Posting;
@@ -14,12 +14,12 @@ use super::block::Posting;
 /// Fewer postings than this are sorted by comparing keys.
 const FEW: usize = 512;
 
-/// The maximum number of bits of a digit. Each value of a digit has its own place in memory to
-/// which postings are written. A wider digit would scatter these writes.
+/// The maximum number of bits of a digit. For each value of a digit, postings are written to a
+/// separate place in memory. A wider digit would scatter these writes.
 const DIGIT: u32 = 11;
 
-/// The number of sorted bits in addition to those that the number of postings has. With these bits,
-/// nearly all keys differ.
+/// The number of additional sorted bits, above the bits of the count of postings. With these
+/// additional bits, nearly all keys differ.
 const BESIDES: u32 = 3;
 
 /// Sorts postings by their keys. Postings with equal keys keep their order. `spare` is overwritten.
@@ -35,8 +35,8 @@ pub(crate) fn sort_by_key(postings: &mut Vec<Posting>, spare: &mut Vec<Posting>)
     let bits = u64::BITS - (greatest - least).leading_zeros();
     let telling = (postings.len().ilog2() + BESIDES).min(bits);
     sort_by_bits(postings, spare, least, bits - telling..bits);
-    // An attacker can choose keys whose highest bits are equal. Then moving keys one by one takes
-    // too long, and all bits are sorted.
+    // An attacker can choose keys whose highest bits are equal. To move keys one by one would then
+    // take too long. So all bits are sorted.
     if !insert_each(postings) {
         sort_by_bits(postings, spare, least, 0..bits);
     }
@@ -74,8 +74,8 @@ fn sort_by_bits(
     }
 }
 
-/// Moves each posting before those with greater keys. Returns `false` if it gave up because it had
-/// to move too many.
+/// Moves each posting before all postings with greater keys. If too many postings must be moved,
+/// gives up and returns `false`.
 fn insert_each(postings: &mut [Posting]) -> bool {
     let mut moved = 0;
     for at in 1..postings.len() {

@@ -15,7 +15,7 @@ use crate::schema::{self, PostingKind};
 use crate::store::WriteTransaction;
 
 /// The approximate number of postings that are taken from one source at a time. A first scan has
-/// some sixty sources. This many postings of each fit into a cache of a megabyte.
+/// some sixty sources. For all these sources, the postings fit into a cache of one megabyte.
 const STEP: usize = 512;
 
 /// A source of postings in ascending order.
@@ -48,8 +48,8 @@ pub(crate) struct Stored {
 }
 
 impl Source<'_> {
-    /// Returns the next postings without taking them, and true if it is known that no others
-    /// follow. The slice is empty at the end.
+    /// Returns the next postings without taking them, and true if it is known that these are the
+    /// last. The slice is empty at the end.
     fn at_hand(&mut self) -> Result<(&[Posting], bool), Fault> {
         match self {
             Self::Memory(left) => Ok((&left[..left.len().min(STEP)], left.len() <= STEP)),
@@ -83,7 +83,7 @@ impl Source<'_> {
 /// Merges the postings of several sources in ascending order. Postings of dead contents are left
 /// out. A posting that an heir has taken over from a dead content gets the heir's id.
 ///
-/// A run of postings is taken from each source, up to the same posting in all of them. The runs are
+/// A run of postings is taken from each source. All runs end at the same posting. The runs are
 /// joined in the order of their contents, and then sorted by key ([`super::sort`]).
 pub(crate) struct Merge<'a> {
     sources: Vec<Source<'a>>,
@@ -92,7 +92,8 @@ pub(crate) struct Merge<'a> {
     spare: Vec<Posting>,
     at: usize,
     live: Live<'a>,
-    /// The postings of one key, descending. It is used only if heirs change the order of ids.
+    /// The postings of one key, descending. This list is used only if heirs change the order of
+    /// ids.
     same: Vec<Posting>,
 }
 
@@ -207,8 +208,8 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// The postings of a merge in the form in which a segment stores them: each content is given by its
-/// id, or by its rank in the segment's order.
+/// The postings of a merge, as a segment stores them. A content is given by its id, or by its rank
+/// in the segment's order.
 pub(crate) struct Numbered<'a> {
     merge: Merge<'a>,
     order: Option<&'a Order>,
@@ -227,8 +228,8 @@ impl<'a> Numbered<'a> {
         }
     }
 
-    /// Replaces `postings` by the next ones, some thousands at a time. No list is cut. Leaves
-    /// `postings` empty at the end.
+    /// Replaces the content of `postings` by the next postings, some thousands at a time. No list
+    /// is cut. Leaves `postings` empty at the end.
     fn fill(&mut self, postings: &mut Vec<Posting>) -> Result<(), Fault> {
         /// The number of postings that are processed together. If they were processed one by one,
         /// each look-up of a rank would wait for the memory.
@@ -260,15 +261,15 @@ impl<'a> Numbered<'a> {
         Ok(())
     }
 
-    /// Calls `write`, and returns its result. `write` gets a function that replaces a buffer by the
-    /// next postings. If there are many, another thread merges while `write` writes.
+    /// Calls `write`, and returns its result. `write` gets a function that fills a buffer with the
+    /// next postings. If there are many postings, another thread merges while `write` writes.
     pub(crate) fn shown_to<R>(
         &mut self,
         postings: u64,
         write: impl FnOnce(&mut dyn FnMut(&mut Vec<Posting>) -> Result<(), Fault>) -> R,
     ) -> R {
-        /// Fewer postings than this are merged and written in some milliseconds, so another thread
-        /// would not pay.
+        /// Fewer postings than this are merged and written in some milliseconds. Then another
+        /// thread is not worth its cost.
         const MANY: u64 = 1 << 17;
         /// The maximum number of merged buffers that wait to be written.
         const WAITING: usize = 8;
@@ -295,8 +296,8 @@ impl<'a> Numbered<'a> {
                 }
                 let ended = |_| io::Error::other("the thread that merges postings has ended");
                 let next = stretches.recv().map_err(ended)??;
-                // Sending fails after the last postings: the merging thread has ended, and needs no
-                // empty buffer.
+                // After the last postings, `send` fails, because the merging thread has ended and
+                // needs no empty buffer.
                 emptied.send(std::mem::replace(stretch, next)).ok();
                 Ok(())
             })
@@ -304,9 +305,10 @@ impl<'a> Numbered<'a> {
     }
 }
 
-/// Writes the postings of one kind to a new segment, and returns their number. If there are none,
-/// no table is made, and `see` is not called. `next` replaces a buffer by the next postings, or
-/// empties it at the end. `see` is called with each posting, and with `None` at the end.
+/// Writes the postings of one kind to a new segment, and returns their number. If there are no
+/// postings, no table is made, and `see` is not called. `next` fills a buffer with the next
+/// postings, or empties it at the end. `see` is called with each posting, and with `None` at the
+/// end.
 pub(crate) fn write(
     txn: &WriteTransaction,
     kind: PostingKind,

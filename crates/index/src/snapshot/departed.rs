@@ -1,4 +1,4 @@
-//! Queries of the log of departures: where the names are that were removed or renamed.
+//! Queries of the log of departures, which has the names that were removed or renamed.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -54,9 +54,9 @@ impl Snapshot {
 impl DepartureLog {
     /// Returns up to two departures of a path, each with its time in seconds since 1970. If the
     /// departure is a rename, later renames are followed to the last name. The first result is the
-    /// latest departure that removed the path. It may be the departure of a directory above, which
-    /// perhaps no longer had this name in it. Then the second result is the latest departure of the
-    /// name itself. The result is empty if nothing is known.
+    /// latest departure that removed the path. This can be the departure of a directory above,
+    /// although the name was perhaps no longer in that directory. Then the second result is the
+    /// latest departure of the name itself. The result is empty if nothing is known.
     pub fn of(&self, path: &Path) -> Vec<(i64, Departed)> {
         let last = self.leading(path, 0).map(|(_, last)| last).max();
         let of_name = self.of_name.get(path).and_then(|all| all.last().copied());
@@ -67,9 +67,8 @@ impl DepartureLog {
             .collect()
     }
 
-    /// Looks at the name itself, and at each directory above it. For each of them, returns the
-    /// first and the last departure that removed the path, as indices in `rows` that are at least
-    /// `from`.
+    /// Checks the name itself, and each directory above it. Returns the first and the last
+    /// departure of each that removed the path. They are indices in `rows`, from `from` on.
     fn leading(&self, path: &Path, from: usize) -> impl Iterator<Item = (usize, usize)> {
         let leads = |number: &usize| self.rows[*number].leads(path).is_some();
         path.ancestors().filter_map(move |name| {
@@ -80,8 +79,8 @@ impl DepartureLog {
         })
     }
 
-    /// Follows the departure of a path through later renames. Returns its time and the departure
-    /// that was found last.
+    /// Follows the departure of a path through later renames. Returns the time of the given
+    /// departure, and the last departure that was found.
     fn followed(&self, mut number: usize, path: &Path) -> Option<(i64, Departed)> {
         let time = self.rows[number].time;
         let mut departed = self.rows[number].leads(path)?;
@@ -97,7 +96,7 @@ impl DepartureLog {
             let next = self.rows[later].leads(&to.path)?;
             let file = to.file;
             (number, departed) = (later, next);
-            // The departure of a directory does not name the file, so the file's id is kept.
+            // The departure of a directory does not name the file. So the file's id is kept.
             if let Some(to) = departed.to.as_mut().filter(|_| content.is_some()) {
                 to.file = file;
             }

@@ -19,8 +19,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the footprint of the question. Returns `None` if its reads were not recorded, or if
-    /// the footprint would be too large.
+    /// Returns the footprint of the question. Returns `None` if the reads of the question were not
+    /// recorded, or if the footprint would be too large.
     ///
     /// The footprint of a file has its content and its names, but not its [`crate::FileStat`].
     pub fn footprint(&self) -> Option<Footprint> {
@@ -28,7 +28,7 @@ impl Snapshot {
         noted.footprint(&self.inner.commits, self.generation())
     }
 
-    /// Returns true only if nothing that an answer depends on has changed up to this snapshot's
+    /// Returns true only if the answer with this footprint is still valid in this snapshot's
     /// commit.
     pub fn is_untouched(&self, footprint: &mut Footprint) -> bool {
         footprint.stands(&self.inner.commits, self.generation())
@@ -45,7 +45,7 @@ impl Snapshot {
     }
 
     /// Records that a file was looked up. A change of the file touches its content, so it is enough
-    /// to record the content. Without a content, the question has no footprint.
+    /// to record the content. If the file has no content, the question has no footprint.
     pub(super) fn note_file(&self, state: Option<&FileState>) {
         match state.and_then(FileState::content) {
             Some(content) => self.note_content(content),

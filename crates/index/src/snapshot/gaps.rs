@@ -1,10 +1,10 @@
-//! Gaps: directories that could not be listed, and names that were left out or whose type is not
-//! known.
+//! Queries of gaps. A gap is a directory that could not be listed, a name that was left out, or a
+//! name whose type is not known.
 //!
-//! A caller who may list a directory may also know that a name in it is missing from an answer.
-//! Others may not even know that the name exists. So a restricted snapshot shows only the gaps in
-//! directories that the caller can list now. It shows a directory that could not be listed only if
-//! the caller can list its parent.
+//! A caller who can list a directory is allowed to know that an answer lacks a name in it. Other
+//! callers must not even know that the name exists. So a restricted snapshot shows only the gaps in
+//! directories that the caller can list now. If a directory could not be listed, the snapshot shows
+//! this only if the caller can list its parent.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,9 +23,9 @@ use crate::store::ReadableTableMetadata;
 /// A directory that could not be listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnlistedDir {
-    /// Its path.
+    /// The path.
     pub path: PathBuf,
-    /// The `errno` with which listing it failed.
+    /// The `errno` with which the listing failed.
     pub errno: i32,
 }
 
@@ -34,7 +34,7 @@ pub struct UnlistedDir {
 pub struct DirGaps {
     /// The path of the directory.
     pub dir: PathBuf,
-    /// The number of gaps by reason.
+    /// The number of gaps for each reason.
     pub counts: GapCounts,
 }
 
@@ -42,7 +42,8 @@ pub struct DirGaps {
 const BATCH: usize = 1024;
 
 impl Snapshot {
-    /// Returns the `errno` of the last attempt to list a directory. Returns `None` if it succeeded.
+    /// Returns the `errno` of the last attempt to list a directory. Returns `None` if that attempt
+    /// succeeded.
     pub fn unlisted(&self, dir: DirId) -> Result<Option<i32>, ReadError> {
         self.note_outside();
         self.ask(|inner| inner.unlisted(dir))
@@ -54,7 +55,7 @@ impl Snapshot {
         self.ask(|inner| Ok(!inner.unlisted.is_empty()?))
     }
 
-    /// Returns the directories that could not be listed, at and below these paths, in the order of
+    /// Returns the directories at and below these paths that could not be listed, in the order of
     /// their paths.
     pub fn unlisted_within(&self, bases: &[PathBuf]) -> Result<Vec<UnlistedDir>, ReadError> {
         self.note_outside();
@@ -77,7 +78,7 @@ impl Snapshot {
         self.of_listable(found, above)
     }
 
-    /// Returns the directories that have gaps among their names, at and below these paths, in the
+    /// Returns the directories at and below these paths that have gaps among their names, in the
     /// order of their paths.
     pub fn gaps_within(&self, bases: &[PathBuf]) -> Result<Vec<DirGaps>, ReadError> {
         self.note_outside();
@@ -114,9 +115,9 @@ impl Snapshot {
         Ok(gaps.collect())
     }
 
-    /// Returns whether the index has nothing at a path because the path or a directory above it is
-    /// a gap, or could not be listed. A restricted snapshot returns false if the caller sees
-    /// nothing at the path.
+    /// Returns whether the index has nothing at a path because of a gap. That is, the path or a
+    /// directory above it is a gap, or could not be listed. A restricted snapshot returns false if
+    /// the caller sees nothing at the path.
     pub fn is_in_gap(&self, path: &Path) -> Result<bool, ReadError> {
         self.note_outside();
         if let Some(eyes) = &self.eyes
@@ -141,7 +142,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns the items whose directory the caller may list. An unrestricted snapshot returns all
+    /// Returns the items whose directory the caller can list. An unrestricted snapshot returns all
     /// items.
     fn of_listable<T>(
         &self,
@@ -180,7 +181,7 @@ impl Inner {
     }
 }
 
-/// Decides which directories are at or below some paths. The answer for each directory is kept.
+/// Decides which directories are at or below some paths. Keeps the answer for each directory.
 struct Below<'a> {
     inner: &'a Inner,
     known: HashMap<DirId, bool>,

@@ -11,7 +11,8 @@ use crate::segments::read::Lists;
 use crate::store::ReadOnlyTable;
 
 impl Snapshot {
-    /// Returns the chunks of a content. Returns none if the snapshot does not show the content.
+    /// Returns the chunks of a content. The list is empty if the snapshot does not show the
+    /// content.
     pub fn chunks(&self, content: ContentId) -> Result<ChunkList, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -20,7 +21,7 @@ impl Snapshot {
         self.ask(|inner| inner.chunks(content))
     }
 
-    /// Returns the signature of a content. Returns an empty one if the snapshot does not show the
+    /// Returns the signature of a content. The signature is empty if the snapshot does not show the
     /// content.
     pub fn signature(&self, content: ContentId) -> Result<Signature, ReadError> {
         self.note_content(content);
@@ -30,9 +31,9 @@ impl Snapshot {
         self.ask(|inner| inner.signature(content))
     }
 
-    /// For each key that any live content has, calls `found` with the index of the key in `keys`
-    /// and the contents, ascending. The order of the calls is that of `keys`. This is fastest if
-    /// the keys ascend, because neighbouring keys are in the same page.
+    /// Looks up keys. For each key that any live content has, calls `found` with the index of the
+    /// key in `keys`, and with the contents, ascending. The calls are in the order of `keys`. This
+    /// is fastest if the keys ascend, because neighbouring keys are in the same page.
     pub fn postings(
         &self,
         kind: PostingKind,
@@ -42,8 +43,8 @@ impl Snapshot {
         self.postings_up_to(kind, keys, u32::MAX, found)
     }
 
-    /// Like [`Snapshot::postings`], but leaves out keys that more than `most` live contents have.
-    /// Leaving out a boilerplate key costs one look-up in memory. For any other key, up to about
+    /// Like [`Snapshot::postings`], but leaves out keys that more than `most` live contents have. A
+    /// boilerplate key that is left out costs one look-up in memory. For any other key, up to about
     /// `most` postings are read.
     pub fn postings_up_to(
         &self,
@@ -72,7 +73,7 @@ impl Snapshot {
             // The stored counts are exact, unless they are out of date (`uncounted`).
             if counted && boilerplate.get(&key).is_some_and(|&count| count > most) {
                 // If `most` is not above the limit, the result changes only when the key ceases to
-                // be boilerplate. A commit that makes it so touches everything, so the key need not
+                // be boilerplate. A commit with that effect touches everything, so the key need not
                 // be noted.
                 if most > inner.boilerplate_limit {
                     self.note_list(kind, key, &[]);
@@ -114,8 +115,8 @@ impl Inner {
     }
 }
 
-/// Passes the parts of a list to `take`, in order. Nearly all lists have one part, and checking
-/// that first takes half as long as finding both ends of a range.
+/// Passes the parts of a list to `take`, in order. Nearly all lists have one part. So this case is
+/// checked first, which takes half as long as finding both ends of a range.
 fn each_part(
     parts: &ReadOnlyTable<(u32, u32), &'static [u8]>,
     list: u32,

@@ -8,16 +8,16 @@ use super::Snapshot;
 use crate::measures::written;
 
 impl Snapshot {
-    /// Returns the stored measures of two contents in this unit, if there are any. This takes a
-    /// microsecond or two.
+    /// Returns the stored measures of two contents in this unit, if there are any. This takes one
+    /// or two microseconds.
     pub fn kept_measures(
         &self,
         a: &ContentDigest,
         b: &ContentDigest,
         unit: Unit,
     ) -> Option<Proven> {
-        // Measures are stored when somebody asks about a pair. So to a caller who does not see all
-        // files, they would reveal files and questions of others.
+        // Measures are stored when somebody asks about a pair. So the measures would reveal files
+        // and questions of others to a caller who does not see all files.
         if !self.templates().is_empty() || self.is_partial() {
             return None;
         }
@@ -36,7 +36,7 @@ impl Snapshot {
     }
 
     /// Stores the measures of two contents, so that all snapshots of the index can use them. Does
-    /// nothing in a restricted snapshot, or in one with templates.
+    /// nothing in a restricted snapshot, or in a snapshot with templates.
     pub fn keep_measures(&self, a: &ContentDigest, b: &ContentDigest, found: &Proven) {
         if self.templates().is_empty() && !self.is_partial() {
             let (key, is_swapped) = PairKey::of(a, b, found.unit);

@@ -15,17 +15,18 @@ use crate::rows::{Entry, Gap};
 pub struct FirstSeen {
     /// The time in seconds since 1970.
     pub time: i64,
-    /// The path at which it was first seen. If its directory was renamed since, the present path.
+    /// The path at which the content was first seen. If its directory was renamed since, this is
+    /// the present path.
     pub path: PathBuf,
 }
 
 impl Snapshot {
-    /// Returns the time and the path at which a content was first seen. Returns `None` if they are
-    /// not recorded, if the directory is gone, or if a rule now leaves the name out.
+    /// Returns the time and the path at which a content was first seen. Returns `None` if the
+    /// origin is not recorded, if the directory is gone, or if a rule now leaves the name out.
     ///
-    /// A restricted snapshot returns `None` for every content. The first name may be one that the
-    /// caller may not see. If only such names were hidden, `None` would reveal that somebody else
-    /// had the content first.
+    /// A restricted snapshot returns `None` for every content, because the caller is perhaps not
+    /// allowed to see the first name. If only such names were hidden, `None` would reveal that
+    /// somebody else had the content first.
     pub fn first_seen(&self, content: ContentId) -> Result<Option<FirstSeen>, ReadError> {
         self.note_outside();
         if self.is_partial() {

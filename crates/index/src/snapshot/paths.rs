@@ -1,7 +1,7 @@
 //! Queries of names and paths.
 //!
-//! The root of the tree is "/", directory 0. Names are bytes. The index has nothing at a path that
-//! is not absolute or contains `..`.
+//! The root of the tree is "/", directory 0. Names are bytes. The index has nothing at a relative
+//! path or at a path with `..`.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
@@ -48,8 +48,8 @@ impl Snapshot {
         self.ask(|inner| inner.entry_in(dir, name.as_bytes()))
     }
 
-    /// Returns the entries of the directory at `path`, sorted by the bytes of their names. Returns
-    /// none if there is no directory.
+    /// Returns the entries of the directory at `path`, sorted by the bytes of their names. The list
+    /// is empty if there is no directory.
     pub fn list(&self, path: &Path) -> Result<Vec<(OsString, Entry)>, ReadError> {
         match self.entry(path)? {
             Some(Entry::Dir(dir)) => self.listed(path, dir),
@@ -67,8 +67,8 @@ impl Snapshot {
         Ok(row)
     }
 
-    /// Returns all names of a file (its hard links), sorted by their bytes. Returns none if the
-    /// index does not have the file.
+    /// Returns all names of a file (its hard links), sorted by their bytes. The list is empty if
+    /// the index does not have the file.
     pub fn paths(&self, file: FileId) -> Result<Vec<PathBuf>, ReadError> {
         if self.is_partial() {
             return Ok(self.seen_paths(file)?.to_vec());
@@ -80,7 +80,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns up to `most` files that have more than one name. A restricted snapshot returns none.
+    /// Returns up to `most` files that have more than one name. A restricted snapshot returns an
+    /// empty list.
     pub fn files_of_several_names(&self, most: usize) -> Result<Vec<FileId>, ReadError> {
         self.note_outside();
         if self.is_partial() {
@@ -105,7 +106,7 @@ impl Snapshot {
     /// paths. (`/a`, `/a-b`, `/a/c`: the slash sorts like any other byte.) Symbolic links are
     /// visited, but not followed. Visits nothing if there is no entry at `path`.
     ///
-    /// In memory are the entries of one directory for each level of the tree.
+    /// The walk keeps the entries of one directory in memory for each level of the tree.
     pub fn walk(
         &self,
         path: &Path,
@@ -167,9 +168,9 @@ impl Snapshot {
 struct Level {
     entries: std::iter::Peekable<std::vec::IntoIter<(OsString, Entry)>>,
     /// Directories that the walk has visited, but not entered yet, because other names sort before
-    /// their entries: `a` is followed by `a-b`, and then by `a/c`. The last directory in this list
-    /// is entered first. Its name begins with the name of the one before it and a byte below the
-    /// slash.
+    /// the entries in them. For example, `a` is followed by `a-b`, and then by `a/c`. The last
+    /// directory in this list is entered first. Its name begins with the name of the previous
+    /// directory in the list, followed by a byte below the slash.
     below: Vec<(OsString, DirId)>,
 }
 
@@ -285,7 +286,8 @@ impl Inner {
     }
 }
 
-/// Returns the path of a name in a directory. Looks the parents up in the table `directories`.
+/// Returns the path of a name in a directory. Looks up the parent directories in the table
+/// `directories`.
 pub(crate) fn path_of(
     directories: &impl ReadableTable<u32, DirValue>,
     dir: DirId,

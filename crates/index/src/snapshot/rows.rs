@@ -42,7 +42,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns an inode number that is above those of all files of this file system. For
+    /// Returns an inode number that is larger than those of all files of this file system. For
     /// unrestricted snapshots only.
     pub fn free_inode(&self, fs: &FsId) -> Result<u64, ReadError> {
         self.note_outside();
@@ -56,7 +56,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns the content with this id. Returns `None` if it was deleted, or is not visible.
+    /// Returns the content with this id. Returns `None` if the content was deleted or is not
+    /// visible.
     pub fn content(&self, content: ContentId) -> Result<Option<ContentRow>, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -110,16 +111,16 @@ impl Snapshot {
         self.inner.sets.heirs.edited_from(dead)
     }
 
-    /// Returns the files that have a content, ascending. Returns none if the index does not have
-    /// the content.
+    /// Returns the files that have a content, ascending. The list is empty if the index does not
+    /// have the content.
     pub fn files_of(&self, content: ContentId) -> Result<Vec<FileId>, ReadError> {
         self.note_content(content);
         let files = self.ask(|inner| inner.files_of(content))?;
         self.seen_files(files)
     }
 
-    /// Returns the parts of a content, each after the part that contains it. Returns none if the
-    /// index does not have the content.
+    /// Returns the parts of a content. Each is listed after the part that contains it. The list is
+    /// empty if the index does not have the content.
     pub fn parts(&self, content: ContentId) -> Result<Vec<PartRow>, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -130,7 +131,8 @@ impl Snapshot {
             let mut parts = Vec::new();
             for row in inner.parts.range(range)? {
                 let part = decode_part(row?.1.value())?;
-                // Each parent must precede its parts, so that following parents ends.
+                // Each parent must precede its parts. So a loop that goes from parent to parent
+                // ends.
                 let before = |parent: u32| (parent as usize) < parts.len();
                 if !part.parent.is_none_or(before) {
                     return Err(Fault::damaged("a part was found in a later one"));
@@ -157,8 +159,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns the containers that have a content as a part, each with the part's index in the
-    /// container's list, ascending. Every container is the content of a file.
+    /// Returns the containers that have a content as a part, ascending. Each is returned with the
+    /// part's index in its list. Every container is the content of a file.
     pub fn part_of(&self, content: ContentId) -> Result<Vec<(ContentId, u32)>, ReadError> {
         self.note_content(content);
         let mut places = self.ask(|inner| inner.part_of(content))?;
@@ -187,7 +189,7 @@ impl Snapshot {
     }
 
     /// Returns the contents of which parts were skipped, ascending. The result includes contents
-    /// that the caller may not see.
+    /// that the caller is not allowed to see.
     pub fn contents_with_skipped(&self) -> Result<Vec<ContentId>, ReadError> {
         self.note_outside();
         self.ask(|inner| {
@@ -248,9 +250,10 @@ impl Snapshot {
         })
     }
 
-    /// Returns whether a key is boilerplate: whether more live contents have it than the limit. The
-    /// answer is exact with one exception. A batch of more than 200,000 postings is not counted
-    /// before the next small batch or [`crate::Index::finish_bulk`].
+    /// Returns whether a key is boilerplate, that is, whether the number of live contents that have
+    /// it is above the limit. The answer is exact with one exception. The postings of a batch of
+    /// more than 200,000 are not counted before the next small batch or
+    /// [`crate::Index::finish_bulk`].
     pub fn is_boilerplate(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
         let is = self.inner.sets.boilerplate.of(kind).contains_key(&key);
         if self.is_partial() && (is || self.inner.counters.uncounted) {
@@ -264,8 +267,8 @@ impl Snapshot {
     pub fn boilerplate_count(&self, kind: PostingKind, key: u64) -> Option<u32> {
         self.note_list(kind, key, &[]);
         if self.is_partial() {
-            // If the access check fails, the next query fails, too. Until then the key counts as
-            // boilerplate.
+            // If the access check fails, the next query fails, too. Until then, the key is treated
+            // as boilerplate.
             return match self.is_boilerplate(kind, key) {
                 Ok(false) => None,
                 Ok(true) => self.seen_count(kind, key).ok().or(Some(u32::MAX)),

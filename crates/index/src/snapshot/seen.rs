@@ -1,16 +1,16 @@
-//! Snapshots that are restricted to a caller: a file that the caller could not open does not exist
-//! in them.
+//! Restricts snapshots to a caller. In such a snapshot, a file that the caller could not open does
+//! not exist.
 //!
-//! 1. **A name exists if the caller may open its file.** The file must still be the one that was
+//! 1. **A name exists if the caller can open its file.** The file must still be the one that was
 //!    indexed: its inode, size and times must be equal. No program can set the time of the last
-//!    status change. So callers cannot put a file of their own in the place of another one to see
-//!    the other's content. Nor do they see the former content of a file that was rewritten before
-//!    they got access.
+//!    status change. So a caller cannot replace a file by an own file to see the content of the
+//!    replaced file. A caller also does not see the former content of a file that was rewritten
+//!    before the caller got access.
 //! 2. **A file exists if one of its names exists. A content exists if one of its files exists**, or
-//!    a file that it is a part of. Postings, counts and boilerplate follow from the contents that
-//!    exist. Data about all contents together are not shown ([`Snapshot::totals`], measures,
-//!    records).
-//! 3. **A folder exists if the caller may enter it.** Symbolic links and special files do not
+//!    if it is a part of a file that exists. Postings, counts and boilerplate are computed from the
+//!    contents that exist. Data about all contents together are not shown ([`Snapshot::totals`],
+//!    measures, records).
+//! 3. **A folder exists if the caller can enter it.** Symbolic links and special files do not
 //!    exist, because access checks know only regular files and folders.
 //! 4. The result of a check is kept for one question, because a [`Snapshot`] is used for one
 //!    question only. If access cannot be checked, the query fails.
@@ -33,11 +33,11 @@ use crate::segments::read::Lists;
 /// The number of files or contents that are checked together for access.
 const BATCH: usize = 1024;
 
-/// The maximum number of results of checks that are kept for files, and for contents. If there are
-/// more for either, all results for it are dropped.
+/// The maximum number of kept check results for files, and the same number for contents. If files
+/// or contents have more results, all results of that kind are dropped.
 const MOST: usize = 4 << 20;
 
-/// The files that a caller may see, as found by access checks so far.
+/// The files that a caller can open, according to the access checks so far.
 #[derive(Debug)]
 pub(super) struct AccessFilter {
     sight: Arc<dyn AccessCheck>,
@@ -49,12 +49,12 @@ struct Known {
     /// The visible names of each file.
     files: HashMap<FileId, Arc<[PathBuf]>>,
     contents: HashMap<ContentId, bool>,
-    /// The number of visible contents that have each key. The flag is true for chunks.
+    /// The number of visible contents that have a key, for each key. The flag is true for chunks.
     counts: HashMap<(bool, u64), u32>,
 }
 
 impl Snapshot {
-    /// Restricts the snapshot to the files that a caller may open.
+    /// Restricts the snapshot to the files that a caller can open.
     #[must_use]
     pub fn seen_by(self, sight: Arc<dyn AccessCheck>) -> Self {
         let known = Mutex::default();
@@ -104,7 +104,7 @@ impl Snapshot {
         Ok(known(eyes).unwrap_or_default())
     }
 
-    /// Returns those of the files that are visible.
+    /// Returns the files that are visible.
     pub(super) fn seen_files(&self, mut files: Vec<FileId>) -> Result<Vec<FileId>, ReadError> {
         if let Some(eyes) = &self.eyes {
             for batch in files.chunks(BATCH) {
@@ -121,7 +121,7 @@ impl Snapshot {
         Ok(files)
     }
 
-    /// Checks the access to those of the files that were not checked yet.
+    /// Checks the access to the files that were not checked yet.
     fn look_at_files(&self, eyes: &AccessFilter, files: &[FileId]) -> Result<(), ReadError> {
         let new: Vec<FileId> = {
             let known = &mut eyes.known.lock().files;
@@ -162,8 +162,8 @@ impl Snapshot {
     // ---- names ----
 
     /// Returns the entry at a path, if it is visible. Access to the path is checked first, even if
-    /// the index has no such path. Otherwise the time that a refusal takes would reveal what is in
-    /// a folder that the caller may not enter.
+    /// the index has no such path. Otherwise, the time before a refusal would reveal which names a
+    /// folder has, although the caller cannot enter the folder.
     pub(super) fn seen_entry(
         &self,
         eyes: &AccessFilter,
@@ -191,7 +191,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns those of the entries of a directory that are visible.
+    /// Returns the visible ones of the given directory entries.
     pub(super) fn seen_entries(
         &self,
         dir: &Path,
@@ -238,8 +238,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns those of the contents that are visible. If there are more than `most`, it may stop
-    /// early, but returns more than `most`.
+    /// Returns the contents that are visible. If there are more than `most`, the check can stop
+    /// early, but still returns more than `most`.
     pub(super) fn seen_of(
         &self,
         contents: &[ContentId],
@@ -327,7 +327,7 @@ impl Snapshot {
     }
 }
 
-/// Returns whether a file is still the one of an indexed row, and unchanged since it was read.
+/// Returns whether a file is still the file of an indexed row, and is unchanged since it was read.
 fn is_same(seen: &SeenPlace, row: &StoredFile) -> bool {
     let [mtime, ctime] = [row.mtime, row.ctime].map(|time| (time.secs, time.nanos));
     (seen.ino, seen.size) == (row.ino, row.size.0) && (seen.mtime, seen.ctime) == (mtime, ctime)

@@ -1,4 +1,5 @@
-//! Large contents that change a little take over the data of the former content of their file.
+//! Tests that a large content that changed a little takes over the data of the former content of
+//! its file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -67,8 +68,8 @@ proptest! {
 }
 
 /// Makes up to three edits of a list, with at least one run between them. Returns the edits and the
-/// result. No chunk occurs twice in a row, because equal neighbours would be one run, which the
-/// edit would have to include.
+/// result. No chunk occurs twice in a row, because equal neighbours would be one run. The edit
+/// would have to include that whole run.
 fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, Vec<u32>) {
     let (mut edits, mut new, mut kept_to) = (Vec::new(), Vec::new(), 0);
     for _ in 0..=random.below(3) {
@@ -123,7 +124,7 @@ proptest! {
             let old = content(&index, &was);
             before.push((old, was.clone()));
             let (edits, new) = edits(&chunks, &mut random, &mut next);
-            // Fingerprints are added and removed, and a removed one may be added again.
+            // Fingerprints are added and removed, and a removed fingerprint may be added again.
             for _ in 0..random.below(6) {
                 let print = random.below(60) as u64;
                 match prints.iter().position(|other| *other == print) {
@@ -174,7 +175,7 @@ proptest! {
     }
 }
 
-/// Returns the second digest as edits of the first one.
+/// Returns the second digest as edits of the first digest.
 fn edited(
     (was, now): (&Digest, &Digest),
     edits: Vec<ChunkEdit>,
@@ -191,7 +192,7 @@ fn edited(
     }
 }
 
-/// Returns a change of the file `/image`: it has an edited content and this modification time.
+/// Returns a change that gives the file `/image` an edited content and this modification time.
 fn image(mtime: i64, edited: EditedDigest) -> Change {
     Change::File {
         path: "/image".into(),

@@ -25,8 +25,8 @@ fn every_snapshot_is_one_commit() {
                     let snapshot = index.snapshot().unwrap();
                     let problems = snapshot.check().unwrap();
                     assert_eq!(problems, Vec::<String>::new());
-                    // Boilerplate is in memory, and contents are in the file. Both must be those of
-                    // the same commit.
+                    // Boilerplate is in memory, and contents are in the file. Boilerplate and
+                    // contents must belong to the same commit.
                     let contents = snapshot.totals().unwrap().contents;
                     let said = snapshot
                         .is_boilerplate(PostingKind::Fingerprint, 9)
@@ -85,7 +85,7 @@ fn a_held_snapshot_stays_as_it_was() {
     assert_eq!(crate::made::sound(&index).totals().unwrap().contents, 1);
 }
 
-/// If several threads change a record depending on its old value, no change is lost.
+/// If several threads change a record depending on the old value, no change is lost.
 #[test]
 fn records_change_by_what_they_are() {
     let index = Index::in_memory(&Params::default()).unwrap();

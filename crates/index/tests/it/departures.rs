@@ -1,4 +1,4 @@
-//! The index remembers which names departed, and where they went.
+//! Tests of the log of names that departed, and of their new places.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ fn file(path: &str, number: u64) -> Change {
     read(path, number, digest(number, &[number as u32], &[number]))
 }
 
-/// Returns a departure as [`departed`] does: the content of the file with this number (none for 0),
-/// and its new name. The name is empty if the file vanished.
+/// Returns a departure in the same form as [`departed`]. It has the content of the file with this
+/// number (`None` for 0), and the new name of the file. The name is empty if the file vanished.
 #[allow(clippy::unnecessary_wraps)] // it is compared with what may be unknown
 fn went(number: u64, to: &str) -> Option<(Option<ContentDigest>, PathBuf)> {
     let content = (number > 0).then(|| digest(number, &[], &[]).content);
@@ -115,7 +115,8 @@ fn what_is_forgotten_is_not_known() {
     let index = index();
     let changes = vec![gone("/r/1"), gone("/r/d"), rename("/r/2", "/r/x")];
     index.apply(changes).unwrap();
-    // From now on a rule leaves the directory out, so the departures from it are forgotten.
+    // From now on, a rule leaves the directory out. So the departures from this directory are
+    // forgotten.
     let gap = Change::Gap {
         path: "/r/d".into(),
         gap: Gap::LeftOut(LeftOutRule::Exclude),

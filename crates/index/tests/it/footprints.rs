@@ -10,8 +10,8 @@ use resemble_index::{
 
 use crate::made::{digest, read, stat};
 
-/// Returns the footprint of a question like that of a listing. It reads a file, the contents that
-/// have one of these keys, and the names of their files.
+/// Returns the footprint of a question like that of a listing. The question reads a file, the
+/// contents that have one of these keys, and the names of the files of these contents.
 fn footprint(index: &Index, path: &str, keys: &[u64]) -> Footprint {
     let snapshot = index.snapshot().unwrap().noting();
     let row = snapshot.file_at(Path::new(path)).unwrap().unwrap();
@@ -198,8 +198,7 @@ fn what_a_footprint_does_not_have_makes_none() {
         snapshot.file_at(Path::new("/none"))
     )));
     assert!(!asked(&|snapshot| drop(snapshot.totals())));
-    // An unreadable file has no content that could be touched, and it may be readable a moment
-    // later.
+    // An unreadable file has no content that could be touched, and may be readable a moment later.
     let unreadable = Change::File {
         path: "/x".into(),
         stat: stat(9, 1),

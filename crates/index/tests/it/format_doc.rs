@@ -1,4 +1,4 @@
-//! `docs/index-format.md` agrees with the bytes that are written.
+//! Tests that `docs/index-format.md` agrees with the bytes that are written.
 
 use resemble_index::{FORMAT_VERSION, TABLES};
 

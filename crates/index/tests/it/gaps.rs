@@ -1,4 +1,5 @@
-//! Gaps are stored, counted, and shown only to callers who may know of them.
+//! Tests that gaps are stored and counted. They are shown only to callers who are allowed to know
+//! them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,8 +42,8 @@ fn link(index: &Index, path: &str, ino: u64) -> Change {
 
 const RULE: Gap = Gap::LeftOut(LeftOutRule::Exclude);
 
-/// Returns the gap counts of each directory at and below `base`: names that failed, names left out
-/// by a pattern, and files left out for their size.
+/// Returns the gap counts of each directory at and below `base`. The three counts are names that
+/// failed, names that a pattern leaves out, and files that are left out because of their size.
 fn counts(snapshot: &Snapshot, base: &str) -> Vec<(String, [u64; 3])> {
     let row = |DirGaps { dir, counts }: DirGaps| {
         let [exclude, _, size, _] = counts.left_out;
@@ -163,8 +164,8 @@ fn what_lies_in_a_gap_is_known_to_be_unknown() {
     }
 }
 
-/// An access check for a caller who may list all folders except `listed`, and enter all except
-/// `entered`.
+/// An access check for a caller who can list all folders except `listed`, and can enter all folders
+/// except `entered`.
 #[derive(Debug)]
 struct But {
     listed: &'static str,

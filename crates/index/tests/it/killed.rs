@@ -1,4 +1,5 @@
-//! After the process is killed, the index has the last durable commit and opens at once.
+//! Tests that the index has the last durable commit after the process was killed, and that it opens
+//! at once.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,11 +12,11 @@ use resemble_index::Change;
 use crate::made::{digest, open, read, sound};
 
 const FOLDER: &str = "RESEMBLE_INDEX_TEST_FOLDER";
-/// The environment variable with a number: one batch in this many is durable. The others are
-/// applied with `apply_for_now`.
+/// The environment variable with the number of batches for each durable batch. The other batches
+/// are applied with `apply_for_now`.
 const DURABLE: &str = "RESEMBLE_INDEX_TEST_DURABLE";
 
-/// Makes batch `n`: three files, which must be in the index together or not at all.
+/// Makes batch `n`, which has three files. Either all three must be in the index, or none.
 fn batch(n: u64) -> Vec<Change> {
     let file = |k: u64| {
         let name = n * 3 + k;

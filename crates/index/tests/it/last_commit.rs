@@ -1,5 +1,5 @@
-//! If a file cannot be written, its last commit can still be read: on a full disk and on a
-//! read-only file system, without a cache.
+//! Tests that the last commit of a file can still be read if the file cannot be written. The disk
+//! is full or the file system is read-only, and there is no cache.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +11,13 @@ use resemble_testutil::{TempTree, fill, tmpfs};
 
 use crate::made::{digest, read};
 
-/// There is no cache, so every read is from the file.
+/// There is no cache, so all data are read from the file.
 const OPTIONS: Options = Options {
     cache_bytes: 0,
     boilerplate_limit: 1000,
 };
 
-/// Makes batch `n`: 100 files with postings of their own.
+/// Makes batch `n`, which has 100 files with their own postings.
 fn batch(n: u64) -> Vec<Change> {
     let file = |k: u64| {
         let name = n * 100 + k;
@@ -41,7 +41,8 @@ fn last_commit(path: &Path) -> Result<Snapshot, OpenError> {
     Index::last_commit(path, &Params::default(), &OPTIONS)
 }
 
-/// Checks that everything in the index can be read, and that it has exactly this many batches.
+/// Checks that everything in the index can be read, and that the index has exactly this number of
+/// batches.
 fn holds(snapshot: &Snapshot, batches: u64) {
     assert_eq!(snapshot.check().unwrap(), Vec::<String>::new());
     assert_eq!(snapshot.totals().unwrap().files, batches * 100);
@@ -100,8 +101,8 @@ fn a_read_only_file_system() {
     for n in 0..5 {
         writer.apply(batch(n)).unwrap();
     }
-    // This file was copied while it was open. It is like one whose disk was made read-only during
-    // writing.
+    // This file was copied while it was open. It is like a file on a disk that became read-only
+    // during a write.
     let path = disk.path("index");
     fs::copy(folder.path().join("index"), &path).unwrap();
     disk.remount("ro");
@@ -109,7 +110,7 @@ fn a_read_only_file_system() {
     assert!(matches!(error, OpenError::Permission { .. }), "{error}");
     let snapshot = last_commit(&path).unwrap();
     holds(&snapshot, 5);
-    // There are several readers, and one of them is used after the first one is dropped.
+    // There are two readers. The second is used after the first is dropped.
     let other = last_commit(&path).unwrap();
     drop(snapshot);
     holds(&other.clone(), 5);

@@ -1,4 +1,4 @@
-//! Files and digests that tests make up.
+//! Makes files and digests for tests.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,8 +28,8 @@ pub(crate) fn chunk_key(n: u32) -> u64 {
     chunk(n).posting_key()
 }
 
-/// Returns the edit that turns the fingerprints of one digest (those with postings) into those of
-/// another.
+/// Returns the edit that turns the fingerprints of one digest into the fingerprints of another.
+/// Only fingerprints with postings are used.
 pub(crate) fn fingerprint_edit(before: &Digest, now: &Digest) -> FingerprintEdit {
     let of = |digest: &Digest| -> BTreeSet<Fingerprint> { digest.posted().collect() };
     let (before, now) = (of(before), of(now));
@@ -39,7 +39,7 @@ pub(crate) fn fingerprint_edit(before: &Digest, now: &Digest) -> FingerprintEdit
     }
 }
 
-/// Makes a digest. Its content is identified by `name`, and each of its chunks has 1000 bytes.
+/// Makes a digest. `name` identifies the content, and each chunk has 1000 bytes.
 pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest {
     let mut content = [0; 32];
     // Names that differ only above bit 56 give digests with equal first bytes, which the index must
@@ -80,7 +80,7 @@ pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest 
     }
 }
 
-/// Makes a stat with this inode number. Its `mtime` is `tick`, and its `ctime` is a second later.
+/// Makes a stat with this inode number. The `mtime` is `tick`, and the `ctime` is a second later.
 pub(crate) fn stat(ino: u64, tick: i64) -> FileStat {
     FileStat {
         fs: FsId("uuid-1".into()),

@@ -58,7 +58,7 @@ fn edited(n: u64, base: u64) -> ContentRef {
     }))
 }
 
-/// Returns the digest of content number `n`. Its keys are drawn from a few, so that contents have
+/// Returns the digest of content number `n`. There are only a few keys, so that contents have
 /// common keys. Content 0 is empty.
 fn digest(n: u64) -> Digest {
     if n == 0 {
@@ -71,7 +71,7 @@ fn digest(n: u64) -> Digest {
             .collect()
     };
     let mut chunks: Vec<u32> = some(6).into_iter().map(|key| key as u32).collect();
-    // From number 8 on, content `n` is content `n - 4` with another end: up to three chunks are cut
+    // From number 8 on, content `n` is content `n - 4` with another end. Up to three chunks are cut
     // off, and others are appended. Contents 5, 9 and 13 are so long that their chunk lists have
     // several parts.
     if n == 5 {
@@ -81,7 +81,7 @@ fn digest(n: u64) -> Digest {
         let kept = base.len() - random_from(n, base.len().min(3) as u64 + 1);
         chunks.splice(..0, base[..kept].iter().copied());
     }
-    // Content 13 also differs from content 9 in its middle and at its front.
+    // Content 13 also differs from content 9 in the middle and at the front.
     if n == 13 {
         chunks.splice(700..705, 2000..2300);
         chunks.splice(..400, 3..9);
@@ -89,7 +89,7 @@ fn digest(n: u64) -> Digest {
     let mut prints = some(6);
     prints.sort_unstable();
     prints.dedup();
-    // The digests of contents 1 and 13 have the same first four bytes, which are their key in
+    // The digests of contents 1 and 13 have the same first four bytes. These bytes are the key in
     // `digests`.
     made::digest(n % 12 + ((n / 12) << 56) + 1, &chunks, &prints)
 }
@@ -107,7 +107,7 @@ fn keys(n: u64, kind: PostingKind) -> BTreeSet<u64> {
     }
 }
 
-/// The index, and the model that it is compared with.
+/// The index, and the model with which it is compared.
 struct Pair {
     index: Option<Index>,
     model: Model,
@@ -136,9 +136,9 @@ impl Pair {
         }
     }
 
-    /// Turns a step [`Step::Grow`] into one that gives the file the content whose number is four
-    /// higher or lower, depending on `tick`. Returns `None` if there is no such file or content.
-    /// Returns other steps as they are.
+    /// Turns a step [`Step::Grow`] into a step that changes the content of the file. The number of
+    /// the new content is four higher or lower, depending on `tick`. Returns `None` if there is no
+    /// such file or content. Returns other steps as they are.
     fn growing(&self, step: Step) -> Option<Step> {
         let Step::Grow(ino, tick) = step else {
             return Some(step);
@@ -152,7 +152,7 @@ impl Pair {
         let mut names = self.model.tree.iter();
         let (path, _) = names.find(|(_, node)| **node == Node::File(*file))?;
         // The change is given as edits, or as a whole digest that shares most chunks with the old
-        // one.
+        // digest.
         let to = match tick % 3 {
             0 => Content::Grown((base + 4 < CONTENTS).then_some(base + 4)?, base),
             1 => Content::New((base + 4 < CONTENTS).then_some(base + 4)?),
@@ -428,7 +428,7 @@ impl Pair {
         for (applied, expected) in applied.contents.iter().zip(&expected) {
             assert_eq!(applied.content.is_some(), expected.1.is_some());
         }
-        // New files have got their ids now. Old files must have kept theirs.
+        // New files have got their ids now. Old files must have kept their ids.
         let after = self.index().snapshot().unwrap();
         for file in self.model.files.values_mut() {
             let id = after

@@ -1,5 +1,5 @@
 //! Opens files of any kind. Nothing panics, no file of another program is lost, and data of
-//! different indexes are never mixed. Other tests are of closing and compacting.
+//! different indexes are never mixed. Further tests close and compact an index.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -237,7 +237,8 @@ fn closing_leaves_a_large_file_as_it_is_and_the_next_idle_time_compacts_it() {
     for name in &names {
         index.put_records(&[(name, Some(&large))]).unwrap();
     }
-    // The last record stays. It is near the end of the file, so the file cannot simply be cut off.
+    // The last record stays. The record is near the end of the file, so the file cannot simply be
+    // cut off.
     let none = names[..7].iter().map(|name| (name.as_str(), None));
     index.put_records(&none.collect::<Vec<_>>()).unwrap();
     index.close().unwrap();
@@ -349,7 +350,8 @@ fn flipped_bits_never_panic() {
     let mut random = Random::new(11);
     for round in 0..120 {
         let mut damaged = bytes.clone();
-        // The rounds take turns: one bit near the front is changed, one bit anywhere, or 64 bits.
+        // The rounds alternate between three changes: one bit near the front, one bit anywhere, or
+        // 64 bits.
         let (from, span) = if round % 3 == 0 {
             (0, 512)
         } else {

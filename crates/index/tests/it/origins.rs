@@ -1,4 +1,5 @@
-//! Tests of the origins of contents: the time and the name at which they were first seen.
+//! Tests of the origins of contents. An origin is the time and the name at which a content was
+//! first seen.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ fn the_first_name_stays_whoever_has_the_content_later() {
     );
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     assert_eq!(known(&index, 2), at(20, "/r/x"));
-    // One file with the content is renamed and then edited, and the other one vanishes. A copy
+    // One file with the content is renamed and then edited, and the other file vanishes. A copy
     // still has the content, so the origin stays.
     apply(&index, 30, vec![rename("/r/a", "/r/d/a")]);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
@@ -64,8 +65,8 @@ fn the_first_name_stays_whoever_has_the_content_later() {
     apply(&index, 40, vec![file("/r/d/a", 1, 3), vanished]);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     assert_eq!(known(&index, 3), at(40, "/r/d/a"));
-    // If no file has a content any more, its origin is deleted. It gets a new one when a file has
-    // it again.
+    // If no file has a content any more, its origin is deleted. The content gets a new origin when
+    // a file has it again.
     apply(&index, 50, vec![Change::Vanished("/r/d/copy".into())]);
     assert_eq!(known(&index, 1), None);
     apply(&index, 60, vec![file("/r/again", 9, 1)]);
@@ -79,7 +80,7 @@ fn a_folder_takes_the_name_along_or_away() {
     apply(&index, 20, vec![file("/r/a", 3, 1), file("/r/b", 4, 2)]);
     apply(&index, 30, vec![rename("/r/d", "/r/f")]);
     assert_eq!(known(&index, 1), at(10, "/r/f/a"));
-    // One folder has vanished, and the other was forgotten on purpose.
+    // One folder has vanished, and the other folder was forgotten on purpose.
     apply(&index, 40, vec![Change::Vanished("/r/f".into())]);
     apply(&index, 40, vec![Change::Remove("/r/e".into())]);
     assert_eq!((known(&index, 1), known(&index, 2)), (None, None));
@@ -182,8 +183,8 @@ fn it_is_known_after_a_restart_and_not_of_what_came_without_a_time() {
     index.close().unwrap();
     let index = open(&path, 1000);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
-    // If a content was added without a time, its origin is not known. A later copy does not change
-    // that.
+    // If a content was added without a time, its origin is not known. It stays unknown when a copy
+    // is added later.
     apply(&index, 20, vec![file("/r/c", 3, 2)]);
     assert_eq!(known(&index, 2), None);
 }

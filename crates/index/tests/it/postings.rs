@@ -30,7 +30,8 @@ fn a_list_may_span_blocks_and_segments() {
         ..Options::default()
     };
     let index = Index::in_memory_with(&Params::default(), &options).unwrap();
-    // Every content has fingerprint 500, one of the fingerprints 0 to 6, and one of its own.
+    // Every content has fingerprint 500, one of the fingerprints 0 to 6, and a fingerprint of its
+    // own.
     let file =
         |n: u64, prints: &[u64]| read(format!("/f/{n}"), n + 1, digest(n, &[n as u32], prints));
     for batch in 0..5u64 {
@@ -52,8 +53,8 @@ fn a_list_may_span_blocks_and_segments() {
                 .is_boilerplate(PostingKind::Fingerprint, 500)
                 .unwrap()
         );
-        // A list that is longer than `most` is not returned. Its length may be known because the
-        // key is boilerplate, or only from reading the list.
+        // A list that is longer than `most` is not returned. Its length is known because the key is
+        // boilerplate, or is found only when the list is read.
         for most in [5, 1999] {
             snapshot
                 .postings_up_to(PostingKind::Fingerprint, &[500], most, &mut |_, _| panic!())
@@ -210,7 +211,7 @@ fn batches_of_a_bulk_load_are_merged_at_its_end() {
 fn a_merge_of_many_postings_has_each_once_and_none_of_the_dead() {
     let index = memory();
     let (contents, batches) = (2400u64, 6);
-    // Each content has keys of its own, and others that its neighbours have, too. These contents
+    // Each content has keys of its own, and keys that it shares with its neighbours. These contents
     // are near-copies, so the segment gets an order.
     let keys =
         |n: u64| (0..80).map(move |k| ((n / 8 * 8 + u64::from(k % 4 == 0) * n % 8) << 8) + k);
@@ -343,8 +344,8 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
     assert_eq!(snapshot.boilerplate(PostingKind::Fingerprint)[2..], counts);
     drop(snapshot);
     index.close().unwrap();
-    // If the limit is another one, opening the index counts the keys again. It reads no content
-    // again.
+    // If the limit is different, the keys are counted again when the index is opened. No content is
+    // read again.
     let index = open(&path, 1200);
     let snapshot = sound(&index);
     assert_eq!(
@@ -364,7 +365,7 @@ fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
     };
     let index = Index::in_memory_with(&Params::default(), &options).unwrap();
     let mut random = Random::new(5);
-    // Returns a fingerprint of a text. In the text, one shingle in eight has been kept as a sample.
+    // Returns a fingerprint of a text. One shingle in eight of the text has been kept as a sample.
     let mut sample = move || random.draw() >> (64 - Fingerprint::BITS);
     let common: Vec<u64> = (0..40).map(|_| sample()).collect();
     let mut random = Random::new(6);
@@ -389,7 +390,7 @@ fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
                 text
             } else {
                 // Data have samples of windows and samples of words. All samples that are not
-                // windows count as words.
+                // windows are taken as words.
                 let level = Params::default().sampling.least_level;
                 let (windows, words): (Vec<u64>, Vec<u64>) = prints
                     .iter()
@@ -478,7 +479,8 @@ fn copies_that_were_found_far_apart_are_told_by_their_ids() {
     index.close().unwrap();
     let index = open(&path, 5000);
     compare(&index, &model);
-    // Some contents are added and others removed. A merge of all segments then makes a new order.
+    // Some contents are added, and others are removed. Then a merge of all segments makes a new
+    // order.
     let more = (FAMILY * APART..FAMILY * APART + 50).map(|n| file(n, &mut model));
     index.apply(more.collect()).unwrap();
     let gone = (0..FAMILY * APART).step_by(3);

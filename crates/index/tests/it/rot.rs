@@ -1,5 +1,5 @@
-//! Tests of bit rot. After any change of bytes in the file, an answer is right or an error. An
-//! error is reported to the owner of the index, and an index that is then built anew is right.
+//! Tests of bit rot. If any bytes of the file are changed, each answer is right or an error. The
+//! error is reported to the owner of the index, and an index that is then rebuilt is right.
 
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use crate::made::{digest, read};
 const BLOCK: usize = 4096;
 const FILES: u64 = 160;
 
-/// There is no cache, so every answer reads the file.
+/// There is no cache, so every question reads the file.
 const OPTIONS: Options = Options {
     cache_bytes: 0,
     boilerplate_limit: 20,
@@ -49,7 +49,7 @@ fn batches() -> Vec<Vec<Change>> {
     batches
 }
 
-/// Returns one more batch, to be applied after all the others.
+/// Returns one more batch, which is applied after all the others.
 fn further() -> Vec<Change> {
     (0..30).map(|n| file(n * 5, 2)).collect()
 }
@@ -135,7 +135,7 @@ struct Figures {
 
 struct Sample {
     folder: tempfile::TempDir,
-    /// The bytes of the file after all batches. `before` has the bytes after each of them.
+    /// The bytes of the file after all batches. `before` has the bytes after each batch.
     bytes: Vec<u8>,
     before: Vec<Vec<u8>>,
     truth: Vec<String>,
@@ -188,8 +188,8 @@ impl Sample {
         let mut any = |below: usize| random.draw() as usize % below;
         let is_used = |block: usize| self.bytes[block * BLOCK..][..BLOCK].iter().any(|&b| b != 0);
         let block = loop {
-            // The first blocks and the blocks of checksums are few. So they are chosen more often
-            // than others.
+            // There are few blocks at the front and few blocks of checksums. So these blocks are
+            // chosen more often than others.
             let block = match round / 5 % 3 {
                 0 => any(4),
                 1 => any(blocks),
@@ -218,11 +218,12 @@ impl Sample {
         bytes
     }
 
-    /// Tests one damaged file. It is damaged before it is opened, or while it is open (`is_live`).
+    /// Tests one damaged file. The file is damaged before it is opened, or while it is open
+    /// (`is_live`).
     fn try_one(&self, bytes: &[u8], is_live: bool, figures: &mut Figures) {
         figures.tried += 1;
         let path = self.path();
-        // Removes the files of the previous round, and those that were set aside.
+        // Removes the files of the previous round, and the files that were set aside.
         for entry in fs::read_dir(self.folder.path()).unwrap() {
             fs::remove_file(entry.unwrap().path()).unwrap();
         }
@@ -261,7 +262,7 @@ impl Sample {
         }
         figures.at_asking += 1;
         index.set_aside().unwrap();
-        // The old file is still open. That does not keep a new one from being created.
+        // The old file is still open. A new file can still be created.
         let (new, aside) = open().unwrap();
         assert_eq!(aside, None);
         build(&new);

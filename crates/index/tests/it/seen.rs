@@ -1,4 +1,5 @@
-//! A restricted snapshot behaves like an index that has only the files that the caller may see.
+//! Tests that a restricted snapshot behaves like an index with only the files that the caller can
+//! open.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,8 +14,8 @@ use resemble_testutil::random::Random;
 
 use crate::made::{chunk_key, digest, read, stat};
 
-/// An access check that allows the files at these paths, if they have these inode numbers. It
-/// allows all folders.
+/// An access check that allows the files at these paths, if they have these inode numbers. The
+/// check allows all folders.
 #[derive(Debug)]
 struct Table(BTreeMap<PathBuf, u64>);
 
@@ -55,7 +56,8 @@ const NAMES: u64 = 20;
 /// A path of a file, its inode number, and the number of its content.
 type Name = (PathBuf, u64, u64);
 
-/// Makes paths in a few folders. Some are of the same file, and many files have the same content.
+/// Makes paths in a few folders. Some paths belong to the same file, and many files have the same
+/// content.
 fn names(random: &mut Random) -> Vec<Name> {
     let mut names = Vec::new();
     for number in 0..40 {
@@ -90,7 +92,7 @@ fn index(names: &[Name]) -> Index {
     index
 }
 
-/// Asks all questions. The answers do not have ids, so that those of two indexes can be compared.
+/// Asks all questions. The answers have no ids, so that the answers of two indexes can be compared.
 fn told(snapshot: &Snapshot) -> Vec<String> {
     let mut told = Vec::new();
     let digest_of =
@@ -177,8 +179,8 @@ fn a_view_is_an_index_of_what_is_seen() {
             .seen_by(Arc::new(Table(sight.collect())));
         let expected = told(&index(&seen).snapshot().unwrap());
         assert_eq!(told(&view), expected, "seed {seed}");
-        // A caller who may see everything gets the answers of the whole index. These mostly differ
-        // from those of the restricted caller.
+        // A caller who can open everything gets the answers of the whole index. They mostly differ
+        // from the answers of the restricted caller.
         let everything = all
             .iter()
             .map(|(path, ino, _)| (path.clone(), *ino))

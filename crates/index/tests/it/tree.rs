@@ -1,4 +1,4 @@
-//! Tests of what the model does not have: the ids, postings and rows that must stay when names
+//! Tests of data that the model does not have: ids, postings and rows that must stay when names
 //! change.
 
 use std::ops::ControlFlow;
@@ -144,8 +144,8 @@ fn a_file_that_moves_by_remove_and_add_keeps_its_content() {
         .unwrap();
     assert_eq!(content_at(&index, "/new"), content);
     assert_eq!(posting_rows(&index), rows);
-    // The content loses its last file in this batch. A reference to it is valid until the end of
-    // the batch.
+    // The content loses its last file in this batch. A reference to the content is valid until the
+    // end of the batch.
     index
         .apply(vec![
             Change::Remove("/new".into()),

@@ -2,10 +2,10 @@
 //!
 //! 1. *The four functions* of RFC 1321 are written so that as few instructions as possible must
 //!    wait for the newest word, x.
-//! 2. *Two vectors* of lanes take turns, because each instruction of a step waits for the one
-//!    before. Sixteen registers do not allow more.
-//! 3. *Words to lanes*: the eight lanes' half blocks are eight rows of eight words, which are
-//!    transposed to columns.
+//! 2. *Two vectors* of lanes take turns, because each instruction of a step waits for the
+//!    instruction before. Sixteen registers do not allow more vectors.
+//! 3. *Words to lanes*: the half blocks of the eight lanes are eight rows of eight words. These
+//!    rows are transposed to columns.
 #![allow(unsafe_code)]
 #![allow(clippy::many_single_char_names)] // those of RFC 1321
 
@@ -22,7 +22,7 @@ use super::kernel::kernel;
 use super::lanes::{self, LaneState};
 use super::portable;
 
-/// The lanes in a vector.
+/// The number of lanes in a vector.
 const WIDTH: usize = 8;
 
 /// Returns whether this processor has all instructions of the kernel.
@@ -39,7 +39,7 @@ pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<Md5Digest>) {
     }
 }
 
-// The numbers of the four functions of RFC 1321, section 3.4.
+// Numbers that identify the four functions of RFC 1321, section 3.4.
 const F: u8 = 0;
 const G: u8 = 1;
 const H: u8 = 2;
@@ -77,7 +77,7 @@ fn step<const VECTORS: usize, const FUNCTION: u8, const LEFT: i32, const RIGHT: 
             }
             G => {
                 // The two halves of the function have no bit in common, so they can be added
-                // separately. One of them does not depend on x.
+                // separately. One half does not depend on x.
                 let sum = _mm256_add_epi32(sum, _mm256_andnot_si256(z, y));
                 _mm256_add_epi32(sum, _mm256_and_si256(x, z))
             }
@@ -106,7 +106,7 @@ fn step<const VECTORS: usize, const FUNCTION: u8, const LEFT: i32, const RIGHT: 
 unsafe fn columns(inputs: &[&[u8]; WIDTH], piece: usize) -> [__m256i; WIDTH] {
     let mut rows = [_mm256_setzero_si256(); WIDTH];
     for (row, input) in rows.iter_mut().zip(inputs) {
-        // SAFETY: the input has that half block, which has the size of a vector; the load needs no
+        // SAFETY: the input has this half block, which has the size of a vector. The load needs no
         // alignment.
         *row = unsafe { _mm256_loadu_si256(input.as_ptr().add(piece * BLOCK / 2).cast()) };
     }

@@ -3,9 +3,9 @@
 //! 1. *The four functions* of RFC 1321 are one instruction each: `vpternlog` computes any function
 //!    of three bits from its truth table. The rotation is one instruction, too.
 //! 2. *Several vectors* of lanes take turns. Each of the four instructions of a step waits for the
-//!    one before. The processor can start several at a time.
-//! 3. *Words to lanes*: the sixteen lanes' blocks are sixteen rows of sixteen words, which are
-//!    transposed to columns.
+//!    instruction before. The processor can start several independent instructions at a time.
+//! 3. *Words to lanes*: the blocks of the sixteen lanes are sixteen rows of sixteen words. These
+//!    rows are transposed to columns.
 #![allow(unsafe_code)]
 #![allow(clippy::many_single_char_names)] // those of RFC 1321
 
@@ -21,7 +21,7 @@ use super::kernel::kernel;
 use super::lanes::{self, LaneState};
 use super::portable;
 
-/// The lanes in a vector.
+/// The number of lanes in a vector.
 const WIDTH: usize = 16;
 
 /// Returns whether this processor has all instructions of the kernel.
@@ -86,7 +86,7 @@ fn step<const VECTORS: usize, const FUNCTION: i32, const LEFT: i32, const RIGHT:
 unsafe fn columns(inputs: &[&[u8]; WIDTH], piece: usize) -> [__m512i; WIDTH] {
     let mut rows = [_mm512_setzero_si512(); WIDTH];
     for (row, input) in rows.iter_mut().zip(inputs) {
-        // SAFETY: the input has that block, which has the size of a vector; the load needs no
+        // SAFETY: the input has this block, which has the size of a vector. The load needs no
         // alignment.
         *row = unsafe { _mm512_loadu_si512(input.as_ptr().add(piece * BLOCK).cast()) };
     }

@@ -1,6 +1,6 @@
 //! The numbers of RFC 1321, section 3.
 
-/// Bytes of a block.
+/// The number of bytes in a block.
 pub(super) const BLOCK: usize = 64;
 
 /// The state before the first block: A, B, C, D.

@@ -1,10 +1,10 @@
 //! The part that the kernels share: the 64 steps of RFC 1321, section 3.4, and their state.
 
-/// Defines `compress` for one kind of vector: it advances all lanes by some blocks.
+/// Defines `compress` for one kind of vector. `compress` advances all lanes by a number of blocks.
 ///
-/// The module that uses it must define: `WIDTH`, the lanes of a vector; `is_available`; the
-/// functions `F`, `G`, `H` and `I` in the form that `step` takes; `step` itself; and `columns`,
-/// which reads `WIDTH` words of a block from each lane.
+/// The module that uses this macro must define: `WIDTH`, the number of lanes of a vector;
+/// `is_available`; the functions `F`, `G`, `H` and `I` in the form that `step` takes; `step`
+/// itself; and `columns`, which reads `WIDTH` words of a block from each lane.
 macro_rules! kernel {
     (
         $feature:literal,

@@ -1,14 +1,14 @@
 //! Distributes messages to lanes.
 //!
-//! A message is a *body*, its whole blocks in place, and a *tail*: its last bytes and the padding
-//! of RFC 1321, sections 3.1 and 3.2, one block or two. First all bodies are hashed, then all
-//! tails:
+//! A message consists of a *body* and a *tail*. The body is the message's whole blocks, read in
+//! place. The tail is its last bytes and the padding of RFC 1321, sections 3.1 and 3.2, together
+//! one or two blocks. First all bodies are hashed, then all tails:
 //!
-//! 1. *Bodies* have all lengths. All lanes advance by the number of blocks that the lane with the
-//!    fewest has left. Then each finished lane takes the next body. The longest come first, so
-//!    bodies in progress together have nearly equal lengths and end together. This saves stops, and
-//!    only short bodies are left when the queue is empty.
-//! 2. *Tails* have two lengths, and need no scheduling. They are the only bytes copied.
+//! 1. *Bodies* have any length. All lanes advance by the same number of blocks: the number that the
+//!    lane with the fewest blocks has left. Then each finished lane takes the next body. The
+//!    longest come first, so bodies in progress together have nearly equal lengths and end
+//!    together. This saves stops, and only short bodies are left when the queue is empty.
+//! 2. *Tails* have only two lengths, and need no scheduling. Only tails are copied.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -18,13 +18,13 @@ use super::constants::{BLOCK, INITIAL};
 /// The words A, B, C, D of all lanes.
 pub(super) type LaneState<const LANES: usize> = [[u32; LANES]; 4];
 
-/// Bodies of at least this many blocks are one length class.
+/// All bodies of at least this many blocks are one length class.
 const LONG: usize = 255;
 
 /// Appends the MD5 of each message to `out`, in order.
 ///
-/// `compress` advances each lane by the given number of blocks of its input, which has at least
-/// that many.
+/// `compress` advances each lane by the given number of blocks of the lane's input. The input has
+/// at least this many blocks.
 pub(super) fn md5_many<const LANES: usize>(
     messages: &[&[u8]],
     out: &mut Vec<Md5Digest>,
@@ -32,8 +32,8 @@ pub(super) fn md5_many<const LANES: usize>(
 ) {
     let first = out.len();
     out.resize(first + messages.len(), to_hash(INITIAL));
-    // The words of each message. At first these are the initial ones, then those after its body,
-    // and at last its digest.
+    // The words of each message. At first they are the initial words, then the words after the
+    // message's body, and at last its digest.
     let hashes = &mut out[first..];
     bodies(messages, hashes, &compress);
     tails(messages, hashes, &compress);
@@ -47,8 +47,8 @@ fn bodies<const LANES: usize>(
     let order = longest_first(messages);
     let mut queue = order.iter().map(|&message| message as usize);
     let mut state: LaneState<LANES> = [[0; LANES]; 4];
-    // The number of the message in each lane. `inputs` has the whole blocks that are left of it, at
-    // least one.
+    // The number of the message in each lane. For each lane, `inputs` has the whole blocks of the
+    // message that are left, at least one.
     let mut works_for = [None; LANES];
     let mut inputs: [&[u8]; LANES] = [&[]; LANES];
     loop {
@@ -69,7 +69,7 @@ fn bodies<const LANES: usize>(
             }
         }
         if idle {
-            // Idle lanes repeat the input of a busy one; their result is ignored.
+            // Idle lanes repeat the input of a busy lane. The result of an idle lane is ignored.
             let Some(busy) = works_for.iter().position(Option::is_some) else {
                 return;
             };
@@ -127,7 +127,7 @@ fn tails<const LANES: usize>(
 }
 
 /// The last bytes of a message, then a one bit, zeros, and the length in bits. Earlier bytes of the
-/// message come first, so that 64 bytes are copied from any message that has as many.
+/// message come first, so that 64 bytes are copied from every message that has at least 64 bytes.
 #[derive(Clone, Copy)]
 struct Tail([u8; 3 * BLOCK]);
 
@@ -156,7 +156,7 @@ impl Tail {
 /// for the allocator.
 const FEW: usize = 256;
 
-/// Returns the messages that have a body, those with the longest bodies first.
+/// Returns the messages that have a body. Messages with the longest bodies come first.
 fn longest_first(messages: &[&[u8]]) -> SmallVec<[u32; FEW]> {
     let class = |message: &&[u8]| (message.len() / BLOCK).min(LONG);
     // The start of each length class. Classes of longer bodies come first.
@@ -183,7 +183,7 @@ fn body(message: &[u8]) -> &[u8] {
     &message[..message.len() / BLOCK * BLOCK]
 }
 
-/// Counts the blocks of a tail. The padding has at least one bit, and eight bytes for the length.
+/// Counts the blocks of a tail. The padding has at least one bit, and the length takes eight bytes.
 fn tail_blocks(message: &[u8]) -> usize {
     if message.len() % BLOCK < BLOCK - 8 {
         1

@@ -1,4 +1,4 @@
-//! Every platform, compared with hashing one message at a time.
+//! Compares every platform with hashing one message at a time.
 
 use std::fmt::Write as _;
 
@@ -60,7 +60,7 @@ fn rfc_1321_test_suite() {
             "57edf4a22be3c955ac49da2e2107b67a",
         ),
     ];
-    // Seven messages are few; eight times seven fill the lanes of the widest platform.
+    // Seven messages are few. Eight times seven messages fill the lanes of the widest platform.
     for times in [1, 8] {
         let messages: Vec<&[u8]> = suite
             .iter()

@@ -1,6 +1,6 @@
 //! Tests the hashes with AVX2, eight at a time. The hashes themselves are made in plain Rust. AVX2
-//! would not be faster: a 64-bit product takes eight of its instructions, and a gather is as slow
-//! as separate loads.
+//! would not be faster: a 64-bit product takes eight AVX2 instructions, and a gather is as slow as
+//! separate loads.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::{
@@ -36,13 +36,13 @@ fn matches_avx2(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u
     let eight = |hashes: &[u64; 8]| {
         let (halves, _) = hashes.as_chunks::<4>();
         let [low, high] = [0, 1].map(|k| _mm256_castsi256_ps(load(&halves[k])));
-        // Takes the high halves. The shuffle takes pairs from both vectors in turn, and the
-        // permutation puts them in order.
+        // Takes the high halves. The shuffle takes pairs from the two vectors in turn, and the
+        // permutation puts the pairs in order.
         let high = _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(low, high));
         let high = _mm256_permute4x64_epi64::<0b11_01_10_00>(high);
         // Computes (H+1)·x as H·x + x.
         let product = _mm256_add_epi32(_mm256_mullo_epi32(high, inverse), inverse);
-        // A shift by all 32 bits gives zero. That is right for an odd divisor, which needs no
+        // A shift by all 32 bits gives zero. Zero is right for an odd divisor, which needs no
         // rotation.
         let quotient = _mm256_or_si256(
             _mm256_srl_epi32(product, right),

@@ -54,8 +54,8 @@ impl Matcher {
         })
     }
 
-    /// Returns the number of the last window of `bytes` that matches D', if one does. It is usually
-    /// near the end.
+    /// Returns the number of the last window of `bytes` that matches D', if one does. This window
+    /// is usually near the end.
     pub fn last_backup(&self, bytes: &[u8]) -> Option<usize> {
         let (mut last, mut behind) = (None, bytes.len().saturating_sub(CARRY));
         while last.is_none() && behind > 0 {

@@ -3,8 +3,8 @@
 use super::table::{ENTERING, LEAVING, MULTIPLIER};
 use super::{BLOCK, CARRY, Criteria, WINDOW};
 
-/// The number of strips at a time. Two to four are twice as fast as one; more do not fit the
-/// registers.
+/// The number of strips at a time. Two to four strips are twice as fast as one. More strips do not
+/// fit the registers.
 const LANES: usize = 3;
 
 /// The number of steps of all lanes between two bounds checks of their slices.
@@ -15,14 +15,14 @@ pub(super) fn hashes(bytes: &[u8], hashes: &mut [u64]) {
     let hashes = &mut hashes[..bytes.len() - CARRY];
     let strip = hashes.len() / LANES / STEPS * STEPS;
     let mut done = 0;
-    // Each strip must be warmed up. With shorter strips, that takes longer than running them side
-    // by side saves.
+    // Each strip first needs the hash of the 63 bytes before it. With shorter strips, this takes
+    // more time than side by side saves.
     if strip >= 2 * WINDOW {
         done = strip * LANES;
         strips(&bytes[..done + CARRY], &mut hashes[..done], strip);
     }
-    // The rest, or everything, is one strip. It continues from the last window, or begins with the
-    // first 63 bytes.
+    // The rest of the windows, or all of them, are one strip. It continues from the last window, or
+    // begins with the first 63 bytes.
     let (mut hash, mut leaving) = match done.checked_sub(1) {
         Some(last) => (hashes[last], LEAVING[usize::from(bytes[last])]),
         None => (
@@ -77,7 +77,7 @@ fn enter(hash: u64, byte: u8) -> u64 {
 
 /// Sets a bit for each hash that meets the criteria, or has H = 2^32-1.
 ///
-/// This function has no branch, because hits are random and each would cost a misprediction.
+/// This function has no branch, because hits are random and each hit would cost a misprediction.
 pub(super) fn matches(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
     let inverse = criteria.inverse_32();
     let quotient_limit = criteria.quotient_limit_32();

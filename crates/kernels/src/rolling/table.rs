@@ -1,5 +1,5 @@
-//! The constants of the rolling hash. A change here changes the meaning of every index: the
-//! version in the params id must change with it.
+//! The constants of the rolling hash. A change here changes the meaning of every index, so the
+//! version in the params id must change, too.
 
 use crate::fingerprint::Fingerprint;
 
@@ -47,10 +47,10 @@ pub(crate) const fn splitmix(state: u64) -> u64 {
 /// T: the value that a byte adds to the hash when it enters the window.
 ///
 /// Entry c is an output of splitmix64 (Steele, Lea, Flood 2014). The window of 64 bytes c must be
-/// neither a sample nor a match of the paper's D'. So about one output in eight is skipped. Then
-/// padding is never a fingerprint, no test is needed, and the scan is not slower there. A run of
-/// equal bytes is cut into chunks of Tmax. With other divisors the run may match at every position;
-/// its chunks are then shorter, but correct.
+/// neither a sample nor a match of the paper's D'. So about one output in eight is skipped. For
+/// this reason padding is never a fingerprint, no test is needed, and padding does not slow down
+/// the scan. A run of equal bytes is cut into chunks of Tmax. With other divisors the run may match
+/// at every position. Its chunks are then shorter, but correct.
 pub const ENTERING: [u64; 256] = {
     let mut table = [0; 256];
     let (mut state, mut byte) = (SEED, 0);

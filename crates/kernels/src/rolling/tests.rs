@@ -1,4 +1,4 @@
-//! The scan, compared with the definition on every platform.
+//! Compares the scan with the definition on every platform.
 
 use super::matcher::STEP;
 use super::{
@@ -13,7 +13,7 @@ const LEVEL: u8 = 5;
 /// D' of the paper.
 const PAPER: u32 = 270;
 
-/// Makes bytes as files have them: noise, text-like pieces of few values, runs, repetitions.
+/// Makes bytes like those of files: noise, text-like pieces of few values, runs and repetitions.
 fn bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut next = || (random.draw() >> 33) as usize;
@@ -37,7 +37,7 @@ fn bytes(len: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Returns the hits by the definition: real divisions, each window on its own.
+/// Returns the hits by the definition, with real divisions. Each window is hashed separately.
 fn expected(bytes: &[u8], backup_divisor: u32, level: u8) -> Vec<Hit> {
     let (d, main) = (u64::from(backup_divisor), 2 * u64::from(backup_divisor));
     let mut hits = Vec::new();
@@ -387,7 +387,8 @@ fn a_level_raised_holds_until_the_next_file() {
 
 #[test]
 fn hits_come_as_often_as_chance_says() {
-    // In noise, one window in 270 is a cut and one in 32 a sample, within four standard deviations.
+    // In noise, one window in 270 is a cut and one window in 32 is a sample, within four standard
+    // deviations.
     let noise = noise(1, 1 << 20);
     let mut scanner = Scanner::new(PAPER, LEVEL);
     let hits = scanned(&mut scanner, noise.chunks(10_000));

@@ -2,21 +2,23 @@
 //!
 //! 1. *The table* is looked up in one of two ways ([`TableLookUp`]). Permutations use eight planes,
 //!    one for each byte of the table's values. The 256 bytes of a plane are four registers; two
-//!    permutations and a blend look up 64 bytes in it. One permutation is enough if all 64 are
-//!    ASCII. Unpacking the planes makes the 64-bit values. Gathers, where they are fast, load the
-//!    values, and leave the units that permute and multiply to the other steps.
-//! 2. *The sums*: P\[i\] is the sum of T\[byte j\]·B^-j of all bytes up to i. The hash of the
+//!    permutations and a blend look up 64 bytes in the plane. One permutation is enough if all 64
+//!    bytes are ASCII. Unpacking the planes makes the 64-bit values. On processors with fast
+//!    gathers, gathers load the values instead. The units that permute and multiply are then free
+//!    for the other steps.
+//! 2. *The sums*: P\[i\] is the sum of T\[byte j\]·B^-j over all bytes j up to i. The hash of the
 //!    window that ends with i is (P\[i\] - P\[i-64\])·B^i. B is odd, so it has an inverse. The
-//!    powers begin again with every [`BLOCKS`] blocks, so a small table has all of them. Only the
-//!    sums that continue into the next of these blocks are multiplied, by the power of the bytes
-//!    between.
+//!    powers begin again after every [`BLOCKS`] blocks, so a small table has all powers. Then the
+//!    sums that continue into the next block are multiplied by the power for the bytes that were
+//!    counted.
 //! 3. *The lanes* are eight runs of eight bytes. One vector has the first byte of each run, the
 //!    next vector the second bytes, and so on. Most of a sum is made without moving anything
-//!    between lanes. Hashes are in this order, too, and few are read ([`place`]).
-//! 4. *The start* needs no special case. All of this is linear. So if everything before the first
-//!    byte counts as zero, every window within the bytes is right. The other windows are masked.
-//! 5. *Groups*: each of these steps waits for the one before, longer than a processor can look
-//!    ahead. So a step is done for all blocks of a group ([`GROUP`]) before the next step.
+//!    between lanes. Hashes are in this order, too. Only a few hashes are read ([`place`]).
+//! 4. *The start* needs no special case. The sums are linear. So if all values before the first
+//!    byte count as zero, the hash of every window within the bytes is right. The other windows are
+//!    masked.
+//! 5. *Groups*: each step waits for the step before, longer than a processor can look ahead. So a
+//!    step is done for all blocks of a group ([`GROUP`]) before the next step.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::{
@@ -41,7 +43,7 @@ pub(super) fn is_available() -> bool {
         && is_x86_feature_detected!("avx512vbmi")
 }
 
-/// The way in which the values of bytes are looked up. It does not change any result.
+/// The way in which the values of bytes are looked up. The way does not change any result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableLookUp {
     /// One byte of all values at a time, by permutations.
@@ -56,10 +58,12 @@ impl TableLookUp {
 
     /// Returns the faster of the two ways on this processor.
     ///
-    /// Intel's processors from Sapphire Rapids on load two or three values a cycle. Older ones are
-    /// slowed down on purpose (CVE-2022-40982), and AMD's split a gather into many operations.
+    /// Intel's processors from Sapphire Rapids on load two or three values a cycle. Older
+    /// processors are slowed down on purpose (CVE-2022-40982), and AMD's processors split a gather
+    /// into many operations.
     pub(super) fn fastest() -> Self {
-        // The answer is kept, because in a virtual machine the query of the vendor takes some 7 µs.
+        // The answer is kept, because in a virtual machine the query of the vendor takes about 7
+        // µs.
         static FASTEST: LazyLock<TableLookUp> = LazyLock::new(|| {
             if is_x86_feature_detected!("avx512fp16") && is_intel() {
                 TableLookUp::Gathers
@@ -79,8 +83,8 @@ fn is_intel() -> bool {
         == b"GenuineIntel"
 }
 
-/// Calls `found` with the number and the hash of each window of `bytes` that meets the criteria,
-/// and perhaps of a few others.
+/// Calls `found` with the number and the hash of each window of `bytes` that meets the criteria.
+/// Can also pass a few other windows.
 pub(super) fn find(
     bytes: &[u8],
     criteria: &Criteria,
@@ -109,7 +113,7 @@ pub(super) fn first_main(bytes: &[u8], criteria: &Criteria, look_up: TableLookUp
     }
 }
 
-/// Aligns numbers that vectors are loaded from. A load across two cache lines takes twice as long.
+/// Aligns numbers from which vectors are loaded. A load across two cache lines takes twice as long.
 #[repr(align(64))]
 struct Aligned<T>(T);
 
@@ -129,9 +133,9 @@ static PLANES: Aligned<[[[u8; BLOCK]; 4]; 8]> = Aligned({
     planes
 });
 
-/// The number of the byte that moves to each place of a block before the look-up. Unpacking takes
-/// pairs of neighbours from each of the four quarters. After these moves, the unpacked values are
-/// in the order of the runs.
+/// For each place of a block, the number of the byte that moves there before the look-up. Unpacking
+/// takes pairs of neighbours from each of the four quarters. After these moves, the unpacked values
+/// are in the order of the runs.
 static ORDER: Aligned<[u8; BLOCK]> = Aligned({
     let mut order = [0; BLOCK];
     let mut at = 0;
@@ -179,8 +183,8 @@ const fn powers(base: u64) -> [[[u64; 8]; 8]; BLOCKS] {
 
 /// The inverse of B modulo 2^64.
 const INVERSE: u64 = {
-    // Each step of Newton's iteration doubles the number of correct low bits. There are three at
-    // first, because an odd number is its own inverse modulo 8.
+    // Each step of Newton's iteration doubles the number of correct low bits. At first three bits
+    // are correct, because an odd number is its own inverse modulo 8.
     let (mut inverse, mut round) = (MULTIPLIER, 0);
     while round < 5 {
         inverse = inverse.wrapping_mul(2u64.wrapping_sub(MULTIPLIER.wrapping_mul(inverse)));
@@ -192,13 +196,13 @@ const INVERSE: u64 = {
 static DIVIDING: Aligned<[[[u64; 8]; 8]; BLOCKS]> = Aligned(powers(INVERSE));
 static MULTIPLYING: Aligned<[[[u64; 8]; 8]; BLOCKS]> = Aligned(powers(MULTIPLIER));
 
-/// The state that a group of blocks leaves to the next.
+/// The state that a group of blocks passes to the next group.
 struct GroupState {
     /// The number of the next block among those that share the powers.
     number: usize,
     /// The sum P (see the head of this module) at each byte of the last block.
     sums: [__m512i; 8],
-    /// The sum P at the last byte of that block, in all lanes.
+    /// The sum P at the last byte of the last block, in all lanes.
     last: __m512i,
 }
 
@@ -215,7 +219,7 @@ impl GroupState {
         }
     }
 
-    /// Begins the powers again at the next block, and multiplies the sums accordingly.
+    /// Begins the powers again at the next block, and multiplies the sums to match.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     fn count_anew(&mut self) {
@@ -293,7 +297,7 @@ impl BlockHashes {
     #[inline]
     fn of(&self, window: usize) -> u64 {
         let Self(vectors) = self;
-        // SAFETY: a vector is eight numbers in order, and all bits make a number.
+        // SAFETY: a vector is eight numbers in order, and any bits are a valid number.
         let hashes: &[u64; BLOCK] = unsafe { &*vectors.as_ptr().cast() };
         hashes[place(window)]
     }
@@ -398,7 +402,7 @@ impl<'a, const GATHERS: bool> Groups<'a, GATHERS> {
         };
         *first += (GROUP * BLOCK) as isize;
         if *first < 0 {
-            // Of the windows that end in the first block, only the last one begins within the
+            // Among the windows that end in the first block, only the last window begins within the
             // bytes.
             within[0] &= const { 1 << place(CARRY) };
         }
@@ -565,7 +569,7 @@ impl DivisorTest {
         Self::new(criteria, criteria.shift, criteria.quotient_limit_32())
     }
 
-    /// Makes the test for D, whose odd part is that of D'.
+    /// Makes the test for D. D and D' have the same odd part.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn of_main(criteria: &Criteria) -> Self {
@@ -583,12 +587,12 @@ impl DivisorTest {
         }
     }
 
-    /// Tests sixteen high halves of hashes. Returns a bit for each that matches the divisor, or is
-    /// 2^32-1.
+    /// Tests sixteen high halves of hashes. Returns a bit for each hash: set if the hash matches
+    /// the divisor, or if its high half is 2^32-1.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn sixteen(&self, high: __m512i) -> u16 {
-        // (H+1)·x as H·x + x.
+        // Computes (H+1)·x as H·x + x.
         let product = _mm512_mullo_epi32(high, self.inverse);
         let quotient = _mm512_rorv_epi32(_mm512_add_epi32(product, self.inverse), self.shift);
         _mm512_cmple_epu32_mask(quotient, self.quotient_limit)

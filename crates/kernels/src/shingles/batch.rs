@@ -55,7 +55,7 @@ impl WordBatch {
         })
     }
 
-    /// Returns whether the words must be joined before the next is added.
+    /// Returns whether the words must be joined before the next word is added.
     #[inline]
     pub const fn is_full(&self) -> bool {
         self.words.is_full()
@@ -67,7 +67,7 @@ impl WordBatch {
         self.words.push(word);
     }
 
-    /// Adds the words of a block: the runs of ones in `words`, each of 1 to 16 ASCII letters.
+    /// Adds the words of a block: the runs of set bits in `words`, each of 1 to 16 ASCII letters.
     #[inline]
     pub fn push_runs(&mut self, window: &[u8; WINDOW], words: u64) {
         for (from, to) in Runs::of(words) {
@@ -75,12 +75,13 @@ impl WordBatch {
         }
     }
 
-    /// Adds the words of many ASCII bytes. The first byte must be the begin of a word, or a
-    /// separator. Returns the number of bytes that were taken, and of the letters in them; at most
-    /// 16 of each word count. The next byte is then again the begin of a word, or a separator.
+    /// Adds the words of many ASCII bytes. The first byte must be the beginning of a word, or a
+    /// separator. Returns the number of bytes that were taken, and the number of letters in them.
+    /// At most 16 letters of each word count. The next byte is then again the beginning of a word,
+    /// or a separator.
     ///
     /// Stops at bytes that it would process slowly, and when the batch is full. On some processors
-    /// it takes nothing.
+    /// this function takes no bytes.
     #[inline]
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
     pub fn push_blocks(&mut self, bytes: &[u8]) -> (usize, u64) {
@@ -91,7 +92,7 @@ impl WordBatch {
         (0, 0)
     }
 
-    /// Joins all words that wait with those before them. Returns the hashes of the shingles that
+    /// Joins all waiting words with the words before them. Returns the hashes of the shingles that
     /// are low enough to be sampled, in order.
     pub fn join(&mut self, chain: &mut ShingleChain) -> &[u64] {
         self.chosen.count = 0;
@@ -138,7 +139,8 @@ fn join_some(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut C
         joined.join(word, gone);
         let shingle = hash(joined.shingle);
         chosen.hashes[some % ROOM] = shingle;
-        // Two conditions as numbers: a branch would be mispredicted for every eighth word.
+        // The two conditions are computed as numbers, because a branch would be mispredicted for
+        // every eighth word.
         let whole = usize::from(joined.words >= SHINGLE as u64);
         some += whole * usize::from(shingle < SAMPLED);
     }

@@ -1,4 +1,4 @@
-//! Words in batches, compared with words one by one, on every platform.
+//! Compares words in batches with words one by one, on every platform.
 
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ fn one_by_one(words: &[WordEnd], chain: &mut ShingleChain) -> Vec<u64> {
     sampled
 }
 
-/// Returns the words of an ASCII text, and how many of their letters count.
+/// Returns the words of an ASCII text, and the number of letters that count.
 fn words_of(bytes: &[u8]) -> (Vec<WordEnd>, u64) {
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let words = bytes.split(|byte| !is_letter(byte));

@@ -1,10 +1,10 @@
 //! Words with AVX-512: eight at a time are found, hashed and joined.
 //!
-//! 1. *Letters*: a mask of a block marks the letters, and so where words begin and end. The same
-//!    mask compresses the numbers of the block's bytes to the places of letters. One permutation
-//!    moves the letters of eight words to their lanes.
-//! 2. *Shingles*: let `s_n` be the last n words, joined. `s_2n` is `s_n` combined with the
-//!    multiplied `s_n` of n words earlier. The five words of a shingle are a word and the four
+//! 1. *Letters*: a mask of a block marks the letters, and so shows where words begin and end. With
+//!    the same mask, the numbers of the block's bytes are compressed to the places of the letters.
+//!    One permutation moves the letters of eight words to their lanes.
+//! 2. *Shingles*: let `s_n` be the last n words, joined. `s_2n` combines `s_n` with the `s_n` of n
+//!    words earlier, which is multiplied first. The five words of a shingle are a word and the four
 //!    before it.
 //! 3. *All words*: each lane joins every eighth word, and the lanes are joined at the end.
 #![allow(unsafe_code)]
@@ -54,8 +54,9 @@ impl Vbmi {
     }
 
     /// Takes the words of the blocks at the start of `bytes`. Returns the number of bytes that were
-    /// taken, and of the letters in them; at most 16 of each word count. Stops where the batch is
-    /// full, and before a block that has non-ASCII characters, has only letters, or is incomplete.
+    /// taken, and the number of letters in them. At most 16 letters of each word count. Stops when
+    /// the batch is full. Also stops before a block that has non-ASCII characters, has only
+    /// letters, or is incomplete.
     #[inline]
     pub(super) fn push_blocks(self, buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
         let Self(()) = self;
@@ -63,8 +64,8 @@ impl Vbmi {
         unsafe { push_blocks_vbmi(buffer, bytes) }
     }
 
-    /// Joins eight words at a time while that many are left, and returns the number of joined
-    /// words. At least [`SHINGLE`] words must come before the first.
+    /// Joins eight words at a time while at least eight are left, and returns the number of joined
+    /// words. There must be at least [`SHINGLE`] words before the first of these words.
     pub(super) fn join(
         self,
         low: &[u64],
@@ -78,7 +79,7 @@ impl Vbmi {
     }
 }
 
-/// Aligns numbers that vectors are loaded from. A load across two cache lines takes twice as long.
+/// Aligns numbers from which vectors are loaded. A load across two cache lines takes twice as long.
 #[repr(align(64))]
 struct AlignedTable<T>(T);
 
@@ -93,7 +94,8 @@ static NUMBERS: AlignedTable<[u8; BLOCK]> = AlignedTable({
     numbers
 });
 
-/// The number of each word, eight times, because a lane has eight bytes. Each row has eight words.
+/// The number of each word, written eight times, because a lane has eight bytes. Each row has eight
+/// words.
 static LANE: AlignedTable<[[u8; BLOCK]; MOST_WORDS / LANES]> = AlignedTable({
     let mut lanes = [[0; BLOCK]; MOST_WORDS / LANES];
     let mut at = 0;
@@ -113,7 +115,7 @@ struct LettersAhead {
 }
 
 impl LettersAhead {
-    /// Fills the masks with the next blocks of `bytes`, up to the first that is not ASCII.
+    /// Fills the masks with the next blocks of `bytes`, up to the first block that is not ASCII.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     fn fill(&mut self, bytes: &[u8]) {
@@ -162,7 +164,7 @@ fn push_blocks_vbmi(buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
     let (mut from, mut taken) = (0, 0);
     let mut all_letters = 0;
     // Long words are processed at the end, because a branch on them would be mispredicted. Each
-    // block that is noted has at least one word, so there is room for all.
+    // noted block has at least one word, so there is room for all of them.
     let mut count = 0;
     while !buffer.is_full() {
         ahead.fill(&bytes[from + BLOCK * ahead.count..]);
@@ -241,7 +243,7 @@ fn in_one_case(letters: __m512i) -> __m512i {
 
 impl LongWords {
     /// Replaces the first letters of each long word by the whole word. Returns the number of
-    /// letters beyond the first 16 of each.
+    /// letters beyond the first 16 letters of each word.
     #[inline]
     fn push_again(self, buffer: &mut WordBuffer, block: &[u8; BLOCK]) -> u64 {
         let begins = self.words & !(self.words << 1);
@@ -261,8 +263,8 @@ impl LongWords {
     }
 }
 
-/// Adds the words of a block: the runs of ones in `words`. Only the first 16 letters of each are
-/// added.
+/// Adds the words of a block: the runs of set bits in `words`. Only the first 16 letters of each
+/// word are added.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")]
 fn push_runs(buffer: &mut WordBuffer, block: &[u8; BLOCK], words: u64) {
@@ -311,7 +313,7 @@ fn push_runs(buffer: &mut WordBuffer, block: &[u8; BLOCK], words: u64) {
 fn join_avx512(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut Chosen) -> usize {
     let broadcast = |n: u64| _mm512_set1_epi64(n.cast_signed());
     let times = |vector: __m512i, n: u64| _mm512_mullo_epi64(vector, broadcast(n));
-    // Joins some consecutive words with the same number of words before them.
+    // Joins a run of consecutive words with the equally long run before it.
     let join = |after: __m512i, before: __m512i, factor: u64| {
         _mm512_add_epi64(after, times(before, factor))
     };
@@ -330,8 +332,8 @@ fn join_avx512(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut
     let mut twos = one(words, _mm512_setzero_si512());
     let mut fours = two(twos, _mm512_setzero_si512());
     let mut shingles = _mm512_setzero_si512();
-    // All words before the batch are joined already. They take the lane of the last word before the
-    // batch.
+    // All words before the batch are joined already. Their sum is in the lane of the last word
+    // before the batch.
     let mut all = chain.all.map(|all| {
         let mut lanes = [0; LANES];
         lanes[LANES - 1] = all;

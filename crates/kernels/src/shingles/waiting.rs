@@ -8,8 +8,8 @@ pub(super) const ROOM: usize = 512;
 /// The number of blocks whose letters are located before their words are taken.
 pub(super) const AHEAD: usize = 8;
 
-/// Extra room, because a vector for all words of a block may be written even if only one word of it
-/// is needed.
+/// Extra room, because a vector for all words of a block is written even if the block has only one
+/// word.
 const BEYOND: usize = MOST_WORDS;
 
 /// The waiting words of a text, in order.

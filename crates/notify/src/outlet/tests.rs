@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::text::tests::row;
 
-/// A sink that records its deliveries, and fails a given number of times.
+/// A sink that records its deliveries, and first fails a given number of times.
 #[derive(Clone, Debug, Default)]
 struct Heard(Arc<Mutex<(Vec<Vec<AlertRow>>, usize)>>);
 
@@ -85,8 +85,8 @@ impl Trial {
             let next = step.next.filter(|next| *next <= end);
             let reached = next.unwrap_or(end).max(self.now.at);
             let passed = reached - self.now.at;
-            // All pauses of these tests are whole seconds, so cutting off fractions of a second
-            // loses no time.
+            // All pauses of these tests are whole seconds, so dropping fractions of a second loses
+            // no time.
             self.now.time += passed.as_secs();
             self.now.at = reached;
             if next.is_none() {

@@ -21,12 +21,13 @@ pub struct Hello {
     pub resemble: u32,
     /// The version of the server, for people.
     pub version: String,
-    /// The parameters of the server's index. A client that sends a digest must use the same.
+    /// The parameters of the server's index. A client that sends a digest must use the same
+    /// parameters.
     pub params: WireParams,
     /// The process id of the server.
     pub pid: u32,
-    /// The state folder of the server. A client that was started with a state folder compares it
-    /// with this one, to know whether this is its daemon.
+    /// The state folder of the server. A client that was started with a state folder compares the
+    /// two folders. So it knows whether this daemon is its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<PathText>,
 }
@@ -87,10 +88,10 @@ pub struct StepProgress {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// True if the answer is about the files as they are: no scan is under way, and nothing is
-    /// known to be stale.
+    /// True if the answer is about the present files: no scan is under way, and nothing is known to
+    /// be stale.
     pub fresh: bool,
-    /// Files known to be changed and not read yet.
+    /// The number of files that are known to have changed but were not read yet.
     pub pending: u64,
     /// The number of rows of the whole answer, before `top` cuts it.
     pub total: u64,
@@ -100,22 +101,23 @@ pub struct Header {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked: Option<Looked>,
     /// The number of files in families that are too large for all their pairs to be compared. In
-    /// `pairs` each of these files has rows only with the first file of its family and with its
-    /// neighbours by path.
+    /// `pairs`, such a file has rows only with the first file of its family and with its neighbours
+    /// by path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub near_copies: Option<u64>,
-    /// Archives, mails and compressed files that `pairs` did not open.
+    /// The number of archives, mails and compressed files that `pairs` did not open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unopened: Option<u64>,
-    /// Names within the question that the roots of the daemon leave out, by root and rule.
+    /// The names in the scope of the question that the roots of the daemon leave out. They are
+    /// counted by root and rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
 }
 
 impl Header {
-    /// Merges the headers of two answers about the same files. The counts are added up, but
-    /// `pending` is the larger one. `looked` and `left_out` are those of the first answer that has
-    /// them.
+    /// Merges the headers of two answers about the same files. The counts are added up, except
+    /// `pending`: the larger number is kept. `looked` and `left_out` are those of the first answer
+    /// that has them.
     #[must_use]
     pub fn and(self, next: Self) -> Self {
         Self {
@@ -144,8 +146,8 @@ pub struct LeftOut {
     pub root: PathText,
     /// The rule.
     pub rule: LeftOutWord,
-    /// The number of names that the rule leaves out. A directory counts once, with everything
-    /// below.
+    /// The number of names that the rule leaves out. A directory and everything below it count as
+    /// one name.
     pub entries: u64,
 }
 
@@ -189,9 +191,9 @@ fn sum(ours: Option<u64>, theirs: Option<u64>) -> Option<u64> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looked {
-    /// Regular files that took part, hard links once.
+    /// The number of regular files that took part. The hard links of a file count once.
     pub files: u64,
-    /// Their bytes.
+    /// The bytes of these files.
     pub bytes: u64,
     /// Files that could not be read.
     pub unreadable: u64,
@@ -199,7 +201,7 @@ pub struct Looked {
     pub skipped: u64,
     /// Files of fewer than 256 bytes, which are too small to judge unless identical.
     pub small: u64,
-    /// Length in bytes from which a common run is certainly found, unless too many files have it.
+    /// A common run of at least this many bytes is certainly found, unless too many files have it.
     pub least_run: u64,
 }
 
@@ -224,7 +226,7 @@ pub struct Answer<R> {
 }
 
 impl<R> Answer<R> {
-    /// Returns an answer that has all these rows. Its header says that the answer is fresh.
+    /// Returns an answer with all these rows. The header says that the answer is fresh.
     pub fn fresh(rows: Vec<R>, errors: Vec<SoftError>) -> Self {
         let count = rows.len() as u64;
         let header = Header {
@@ -272,7 +274,7 @@ pub struct FindRow {
     /// The subject as the request named it.
     #[serde(flatten, with = "fields::file")]
     pub file: PathText,
-    /// The similar file; for several hard links the least path.
+    /// The similar file. Of several hard links, this is the least path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
     /// The relation; `null` below every threshold (only with a low `min`).
@@ -284,18 +286,18 @@ pub struct FindRow {
     /// The layer of the figures.
     #[serde(default)]
     pub layer: Layer,
-    /// True if the figures are estimates, false if they are those of the contents.
+    /// True if the figures are estimates, false if they were measured on the contents.
     #[serde(default)]
     pub estimate: bool,
     /// Share of the subject that is in this file.
     pub a_in_b: Fraction,
     /// Share of this file that is in the subject.
     pub b_in_a: Fraction,
-    /// Shared over union.
+    /// The shared part of all content of both files.
     pub resemblance: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
-    /// The intervals of the figures, if they are estimates of two contents; else absent.
+    /// The intervals of the figures, if they are estimates of two contents; otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<EstimateInterval>,
     /// `only in numbers`, if both texts were read and are equal otherwise.
@@ -304,20 +306,21 @@ pub struct FindRow {
     /// The number of differing numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<u64>,
-    /// The date that this file, a document, states; absent if it states none.
+    /// The date that this file states, if it is a document; absent if it states no date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_date: Option<StatedDate>,
-    /// The name of this file's owner, or the owner's number if it has no name. Absent where the
-    /// command did not look it up.
+    /// The name of this file's owner, or the owner's number if the owner has no name. Absent if the
+    /// command did not look up the owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// The time and path at which this file's content was first seen; absent where no daemon knows.
+    /// The time and path at which this file's content was first seen; absent if no daemon knows
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_seen: Option<FirstSeen>,
-    /// The newer one of both.
+    /// The newer of the two files.
     #[serde(flatten)]
     pub age: Newer,
-    /// The score after the discount for common text, if it differs.
+    /// The score after the discount for common text, if the discount changes it.
     #[serde(flatten)]
     pub discount: Discount,
 }
@@ -339,10 +342,10 @@ impl FindRow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairRow {
-    /// One file.
+    /// The file with the lesser path.
     #[serde(flatten, with = "fields::a")]
     pub a: PathText,
-    /// The other.
+    /// The other file.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
     /// The requested score. Rows are sorted by it unless the order is `worth`.
@@ -351,34 +354,36 @@ pub struct PairRow {
     pub a_in_b: Fraction,
     /// Share of b that is in a.
     pub b_in_a: Fraction,
-    /// Shared over union.
+    /// The shared part of all content of both files.
     pub resemblance: Fraction,
-    /// Bytes of the smaller file that the other also has; for an estimate the proven ones.
+    /// Bytes of the smaller file that the other file also has; for an estimate, only the proven
+    /// bytes.
     pub shared_bytes: u64,
     /// The relation, and the kind of the figures.
     #[serde(flatten)]
     pub told: PairFigures,
-    /// True if both have equal bytes. Only such pairs are 100 % in text. In JSON only if true.
+    /// True if both files have equal bytes. Only such pairs are shown as 100 % in text. JSON omits
+    /// the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,
-    /// The number of files with the bytes of both, if this row represents more than two. In JSON
-    /// only then.
+    /// The number of files with these bytes, if this row represents more than two files. JSON omits
+    /// the field in all other cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<u64>,
-    /// The layer of the figures. In JSON only if it is not the bytes.
+    /// The layer of the figures. JSON omits the layer `bytes`.
     #[serde(default, skip_serializing_if = "Layer::is_bytes")]
     pub layer: Layer,
-    /// The newer one of both.
+    /// The newer of the two files.
     #[serde(flatten)]
     pub age: Newer,
-    /// The name of the owner of a, or the owner's number if it has no name. Absent where the
-    /// command did not look it up.
+    /// The name of the owner of a, or the owner's number if the owner has no name. Absent if the
+    /// command did not look up the owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_a: Option<String>,
-    /// The same for b.
+    /// The name or the number of the owner of b, as in `owner_a`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_b: Option<String>,
-    /// The score after the discount for common text, if it differs.
+    /// The score after the discount for common text, if the discount changes it.
     #[serde(flatten)]
     pub discount: Discount,
 }

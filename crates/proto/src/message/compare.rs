@@ -36,14 +36,14 @@ pub struct CompareOptions {
     /// True if, among partners of equal score, the one with the same file name comes first (sif,
     /// section 6).
     pub names: bool,
-    /// The minimum of the larger containment of partners with unequal content. If it is absent,
-    /// they must have a relation.
+    /// The minimum of the larger containment of partners with unequal content. If the minimum is
+    /// absent, such partners must have a relation.
     pub min: Fraction,
     /// The minimum number of shared bytes of partners with unequal content. The default is 256
     /// bytes.
     pub min_shared: Option<u64>,
-    /// True to look for further partners of every file, even if most of its content is at its own
-    /// path.
+    /// True to look for further partners of every file, even if most of its content is in the file
+    /// at the same path.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
     /// True to measure all candidates, and to report a file as an error if it cannot be read.
@@ -138,13 +138,14 @@ pub struct CompareRow {
     /// Size of b.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_b: Option<u64>,
-    /// True for a surplus copy, whose equal already has its own row. In JSON only if true.
+    /// True for a surplus copy: an equal file already has a row. JSON omits the field if it is
+    /// false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub copy: bool,
     /// Further partners (a split or merged file), best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Partner>,
-    /// The larger containment after the discount for common text, if it differs.
+    /// The larger containment after the discount for common text, if the discount changes it.
     #[serde(flatten)]
     pub discount: Discount,
 }
@@ -156,9 +157,9 @@ pub struct Partner {
     /// The file on the other side, relative to that side's directory.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Share of the row's file that is in it.
+    /// Share of the row's file that is in this partner.
     pub a_in_b: Fraction,
-    /// Share of it that is in the row's file.
+    /// Share of this partner that is in the row's file.
     pub b_in_a: Fraction,
     /// Bytes of the smaller file in common runs; for an estimate the bytes that common chunks
     /// prove.
@@ -168,7 +169,7 @@ pub struct Partner {
     pub told: PairFigures,
 }
 
-/// Files by class.
+/// Numbers of files by class.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -181,9 +182,9 @@ pub struct ClassCounts {
     pub edited: u64,
     /// Alike, at another path.
     pub moved_edited: u64,
-    /// Files of A that lie in one of B, and containers of such files without another row.
+    /// Files of A that lie in a file of B, and containers of such files that have no other row.
     pub contained: u64,
-    /// Files of B that lie in one of A, and containers of such files without another row.
+    /// Files of B that lie in a file of A, and containers of such files that have no other row.
     pub contains: u64,
     /// Files of A without a partner.
     pub only_a: u64,
@@ -207,16 +208,16 @@ impl ClassCounts {
     }
 }
 
-/// Files by class, and bytes.
+/// Numbers of files by class, and numbers of bytes.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompareSummary {
-    /// For each class, the files of the side that has more.
+    /// For each class, the number of files on the side that has more of them.
     #[serde(flatten)]
     pub classes: ClassCounts,
-    /// Files of A; their sum is `files_a`.
+    /// Files of A by class; the sum of the numbers is `files_a`.
     pub classes_a: ClassCounts,
-    /// Files of B; their sum is `files_b`.
+    /// Files of B by class; the sum of the numbers is `files_b`.
     pub classes_b: ClassCounts,
     /// Regular files of A.
     pub files_a: u64,
@@ -234,7 +235,7 @@ pub struct CompareSummary {
     pub files_a_not_in_b: u64,
     /// Files of B with no equal and no resembling file in A.
     pub files_b_not_in_a: u64,
-    /// Links, special files and unreadable ones.
+    /// Links, special files and unreadable files.
     pub other: OtherSummary,
 }
 
@@ -270,7 +271,7 @@ impl CompareSummary {
 pub struct OtherSummary {
     /// Equal on both sides.
     pub same: u64,
-    /// On both sides, unequal or not readable.
+    /// On both sides, but unequal or unreadable.
     pub differ: u64,
     /// In A alone.
     pub only_a: u64,
@@ -287,11 +288,11 @@ pub struct OtherRow {
     pub path: PathText,
     /// Its type in A (`file`, `link`, `fifo` …), if it exists there.
     pub a: Option<String>,
-    /// Its type in B.
+    /// Its type in B, if it exists there.
     pub b: Option<String>,
 }
 
-/// A directory of one side that lies in a directory of the other.
+/// A directory of one side whose content lies in a directory of the other side.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeRow {
@@ -321,12 +322,12 @@ pub struct TreeRow {
 pub struct Comparison {
     /// Totals.
     pub summary: CompareSummary,
-    /// The sub-trees that moved as a whole, most bytes first.
+    /// The sub-trees that moved as a whole; those with the most bytes are first.
     #[serde(default)]
     pub trees: Vec<TreeRow>,
-    /// The rows, by path of a, then of b.
+    /// The rows, sorted by the path of a, then by the path of b.
     pub entries: Vec<CompareRow>,
-    /// Links, special files and unreadable ones that are not the same on both sides.
+    /// Links, special files and unreadable files that are not the same on both sides.
     #[serde(default)]
     pub others: Vec<OtherRow>,
 }

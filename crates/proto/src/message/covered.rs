@@ -11,10 +11,10 @@ use crate::path::{PathText, fields};
 pub struct CoveredRequest {
     /// The absolute path of the directory to be deleted.
     pub dir: PathText,
-    /// The absolute paths of the directories that must contain an equal of each of its files. Files
-    /// inside `dir` do not count.
+    /// The absolute paths of the directories that must contain an equal file for each file of
+    /// `dir`. Files inside `dir` do not count.
     pub by: Vec<PathText>,
-    /// True if an equal in a catalogue, which is found by its digest, also covers a file.
+    /// True if an equal file in a catalogue also covers a file. Digests are compared to find it.
     #[serde(default)]
     pub by_digest: bool,
     /// The maximum memory to use for near copies, in bytes. If it is not enough, all files are
@@ -23,7 +23,7 @@ pub struct CoveredRequest {
     pub memory: Option<u64>,
 }
 
-/// A file of the directory that has no equal elsewhere.
+/// A file of the directory that has no equal file elsewhere.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingRow {
@@ -37,19 +37,19 @@ pub struct MissingRow {
     pub reason: String,
 }
 
-/// A near copy, which is not safe to rely on.
+/// A file that has a near copy. A near copy does not make it safe to delete the file.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NearRow {
     /// The file.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// The file that resembles it most.
+    /// The near copy: the file that resembles it most.
     #[serde(flatten, with = "fields::by")]
     pub by: PathText,
-    /// The share of the file that is in the other.
+    /// The share of the file that is in the other file.
     pub a_in_b: Fraction,
-    /// The share of the other that is in the file.
+    /// The share of the other file that is in the file.
     pub b_in_a: Fraction,
     /// Proven common bytes.
     pub shared_bytes: u64,
@@ -58,17 +58,17 @@ pub struct NearRow {
     pub told: PairFigures,
 }
 
-/// A file and the equal one that covers it.
+/// A file, and the equal file that covers it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoverPair {
     /// The file.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Its equal in one of the directories of `by`.
+    /// The equal file in one of the directories of `by`.
     #[serde(flatten, with = "fields::by")]
     pub by: PathText,
-    /// Their size.
+    /// The size of each of the two files.
     pub size: u64,
 }
 
@@ -82,16 +82,18 @@ pub struct Coverage {
     pub files: u64,
     /// Bytes of its regular files.
     pub bytes: u64,
-    /// Files without an equal, by path. Near copies are among them.
+    /// Files without an equal file, sorted by path. Files that have only a near copy are among
+    /// them.
     pub missing: Vec<MissingRow>,
-    /// The `missing` files that resemble a file in a directory of `by`; they are not safe.
+    /// The `missing` files that resemble a file in a directory of `by`; it is not safe to delete
+    /// them.
     pub near: Vec<NearRow>,
     /// Files that are covered only by a hard link of the same inode.
     pub linked: Vec<CoverPair>,
     /// Files that are covered by another file with equal bytes.
     #[serde(default)]
     pub copies: Vec<CoverPair>,
-    /// Files whose only equal, by digest, is in a catalogue: no bytes were compared.
+    /// Files whose only equal file is in a catalogue. Digests were compared, but no bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recorded: Vec<CoverPair>,
 }
@@ -117,7 +119,7 @@ pub enum CoveredPart {
     Linked(CoverPair),
     /// A file that is covered by another file.
     Copy(CoverPair),
-    /// A file whose only equal is in a catalogue. Only the digests were compared.
+    /// A file whose only equal file is in a catalogue. Only the digests were compared.
     Recorded(CoverPair),
 }
 

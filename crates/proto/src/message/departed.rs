@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::{PathText, fields};
 
-/// Asks where the contents are now that these paths had before.
+/// Asks for the present paths of the contents that these paths had before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepartedRequest {
     /// The absolute paths.
     pub paths: Vec<PathText>,
 }
 
-/// The record of a removed path. A path of which nothing is recorded has no row.
+/// The record of a removed path. A path without a record has no row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepartedRow {
     /// The path in question.
@@ -25,8 +25,8 @@ pub struct DepartedRow {
     /// The paths where the content is now, in order: files, members of archives, or the renamed
     /// directory.
     pub places: Vec<PathText>,
-    /// The paths of a file that was renamed and then edited: the files and members that have the
-    /// bytes from before it was edited.
+    /// For a file that was renamed and then edited: the paths of files and members that have its
+    /// bytes from before the edit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<PathText>,
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 /// The number of bytes of a run on the wire: hash, length, count, and one byte of flags.
 const RUN: usize = 16 + 4 + 8 + 1;
-/// The number of bytes of a fingerprint on the wire. It has 32 bits.
+/// The number of bytes of a fingerprint on the wire. A fingerprint has 32 bits.
 const FINGERPRINT: usize = 4;
 /// The flag of a run whose chunk consists of equal bytes.
 const CONSTANT: u8 = 1;
@@ -29,7 +29,7 @@ const CONSTANT: u8 = 1;
 /// parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireParams {
-    /// The text that [`Params`] is displayed as.
+    /// The text form of [`Params`].
     pub id: String,
     /// The parameters of chunking by TTTD: Tmin, Tmax, D and D'.
     pub chunk: [u32; 4],
@@ -127,7 +127,7 @@ pub struct WireDigest {
     /// The digest of the words, as 32 hex digits, if the content is a text with enough words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// The share of the shingles of the text that repeat earlier ones, in 255ths.
+    /// The share of the shingles of the text that repeat earlier shingles, in 255ths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u8>,
 }
@@ -157,7 +157,7 @@ pub enum BadDigest {
     /// The lengths of the chunks do not add up to the size, or a length or count is zero.
     #[error("the chunks of the digest do not add up to its size")]
     Size,
-    /// A fingerprint occurs twice, or has a lower level than the stated one.
+    /// A fingerprint occurs twice, or has a lower level than the stated level.
     #[error("the fingerprints of the digest do not fit its level")]
     Level,
 }
@@ -187,7 +187,7 @@ impl From<&Digest> for WireDigest {
 
 impl WireDigest {
     /// Returns the digest of a content that has no chunks, such as the joined members of an
-    /// archive. Fails if it has chunks or is malformed.
+    /// archive. Fails if the digest has chunks or is malformed.
     pub fn sample(&self) -> Result<Digest, BadDigest> {
         if self.chunks.is_empty() {
             self.digest_with(Vec::new())

@@ -15,7 +15,7 @@ pub struct DirsRequest {
     pub scope: Scope,
     /// A directory that must be in each pair.
     pub of: Option<PathText>,
-    /// The minimum of the larger containment of a pair. If it is absent, one half.
+    /// The minimum of the larger containment of a pair. The default is one half.
     pub min: Fraction,
     /// The minimum number of shared bytes of a pair. The default is 256 bytes.
     pub min_shared: Option<u64>,
@@ -32,7 +32,7 @@ pub struct DirRow {
     /// One directory.
     #[serde(flatten, with = "fields::a")]
     pub a: PathText,
-    /// The other.
+    /// The other directory.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
     /// The share of the bytes of a's files that is in files of b.
@@ -49,15 +49,17 @@ pub struct DirRow {
     pub bytes_a: u64,
     /// Bytes below b.
     pub bytes_b: u64,
-    /// True if the figures include an estimate of two files; otherwise they were measured. In JSON
-    /// only if true.
+    /// True if the figures include an estimate of two files; otherwise they were measured. JSON
+    /// omits the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
-    /// The interval of the figures, if they include estimates and not too many. Else absent.
-    /// Directories have no resemblance, so its ends are `null`.
+    /// The intervals of the figures, if these include estimates, but not too many. Absent in other
+    /// cases. Directories have no resemblance, so both ends of the interval of the resemblance are
+    /// `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<EstimateInterval>,
-    /// True if every file of each has an equal in the other. In JSON only if true.
+    /// True if every file of each directory has an equal file in the other directory. JSON omits
+    /// the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,
 }

@@ -115,15 +115,15 @@ impl FileDates {
     }
 }
 
-/// The newer of two files. The stated dates decide if both state one, else the times of the last
-/// changes.
+/// The newer of two files. The stated dates decide if both files state a date. Otherwise the times
+/// of the last changes decide.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Newer {
-    /// The newer one; absent if both are equally old or it is unknown.
+    /// The newer file; absent if both files are equally old, or if it is unknown which is newer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newer: Option<PairSide>,
-    /// The source of the dates; absent together with `newer`.
+    /// The source of the dates; absent if `newer` is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newer_by: Option<DatedBy>,
 }
@@ -150,9 +150,9 @@ impl Newer {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum PairSide {
-    /// The first one: in `find` the file in question.
+    /// The first file: in `find`, the file in question.
     A,
-    /// The second one.
+    /// The second file.
     B,
 }
 
@@ -162,7 +162,7 @@ pub enum PairSide {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum DatedBy {
-    /// The documents state it.
+    /// The date that a document states.
     Document,
     /// The time of the file's last change.
     File,
@@ -207,14 +207,15 @@ pub struct Discount {
     /// The discounted score.
     #[serde(default, skip_serializing_if = "Fraction::is_none")]
     pub discounted: Fraction,
-    /// The reason, for people: `61 % raw, 9 % after text found in 400 files`. Many rows share it.
+    /// The reason, for people: `61 % raw, 9 % after text found in 400 files`. Many rows share one
+    /// reason.
     #[serde(default, with = "shared_text", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub reason: Option<Arc<str>>,
 }
 
-/// The interval of an estimate's figures, which is right in 19 cases of 20. Rows are sorted by the
-/// lower ends.
+/// The intervals of the figures of an estimate. In 19 cases of 20, the true figure is in its
+/// interval. Rows are sorted by the lower ends.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EstimateInterval {
@@ -222,7 +223,7 @@ pub struct EstimateInterval {
     pub a_in_b: [Fraction; 2],
     /// The interval of the share of b that is in a.
     pub b_in_a: [Fraction; 2],
-    /// The interval of shared over union.
+    /// The interval of the resemblance.
     pub resemblance: [Fraction; 2],
 }
 
@@ -266,7 +267,7 @@ pub struct PairFigures {
     /// True if the figures are estimates, not measured.
     #[serde(default)]
     pub estimate: bool,
-    /// The interval of the figures, if they are estimates of two files; else absent.
+    /// The interval of the figures, if they are estimates of two files; otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<EstimateInterval>,
 }

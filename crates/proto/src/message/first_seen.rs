@@ -17,13 +17,13 @@ pub struct FirstSeenRequest {
 pub struct FirstSeen {
     /// The time, in seconds since 1970.
     pub time: i64,
-    /// The name of the content at that time, in its folder under the folder's present path. For a
+    /// The path of the content: its name at that time, in the folder at its present path. For a
     /// member, the path of its archive.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
 }
 
-/// A file of whose content the first sighting is recorded. Other files have no row.
+/// A file whose content has a recorded first sighting. Other files have no row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstSeenRow {
     /// The path in question.

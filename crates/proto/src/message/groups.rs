@@ -19,13 +19,13 @@ pub struct GroupsRequest {
     /// The files to group. If `within` is empty, they are those of all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
-    /// The kinds of groups to make. The other kind is not computed.
+    /// The kinds of groups to make. Groups of other kinds are not computed.
     pub only: OnlyGroups,
     /// The relations of the links to show, in either direction. Sets of identical files are shown
     /// if `Identical` is among them. If this is empty, everything is shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
-    /// The file whose cluster is shown, and no other cluster.
+    /// If present, only the cluster of this file is shown.
     pub of: Option<PathText>,
     /// True to follow chains of versions from `of` to all earlier and later versions.
     pub family: bool,
@@ -34,11 +34,11 @@ pub struct GroupsRequest {
     pub min: Fraction,
     /// The minimum number of shared bytes of a link. The default is 256 bytes.
     pub min_shared: Option<u64>,
-    /// The number of contents above which a chunk or fingerprint is ignored.
+    /// The rule for chunks and fingerprints that are ignored because many contents have them.
     pub degree: Degree,
     /// The maximum memory to use, in bytes. More data are kept on disk.
     pub memory: Option<u64>,
-    /// The maximum number of sets to send, and that of clusters.
+    /// The maximum number of sets to send. It is also the maximum number of clusters.
     pub top: Option<u64>,
     /// True to compare also the texts of documents and the members of archives, if the index has
     /// them.
@@ -69,12 +69,12 @@ pub enum OnlyGroups {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Degree {
-    /// More than 1,000 contents have it, as in every question.
+    /// A chunk is ubiquitous if more than 1,000 contents have it, as in every question.
     #[default]
     Usual,
-    /// More than half of the files have it, as in the paper.
+    /// A chunk is ubiquitous if more than half of the files have it, as in the paper.
     Half,
-    /// More contents than this have it.
+    /// A chunk is ubiquitous if more contents than this have it.
     Over(u32),
 }
 
@@ -84,21 +84,21 @@ pub enum Degree {
 pub struct GroupsSummary {
     /// Files that took part.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of these files.
     pub bytes: u64,
     /// Identical sets.
     pub sets: u64,
     /// Files in these sets.
     pub set_files: u64,
-    /// Bytes of all but one file of each set; holes of listed ones take nothing.
+    /// Bytes of all but one file of each set. In the sets that are listed, holes do not count.
     pub overhead: u64,
-    /// The part of these bytes in blocks that the files already share; removal does not free them.
-    /// In JSON only if it is not 0.
+    /// The part of `overhead` in blocks that the files already share. The removal of a file does
+    /// not free such blocks. JSON omits the field if it is 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shared_blocks: u64,
     /// Clusters of similar files.
     pub clusters: u64,
-    /// Files in these clusters, identical ones once.
+    /// Files in these clusters; identical files count once.
     pub cluster_files: u64,
     /// Bytes of these files.
     pub cluster_bytes: u64,
@@ -111,8 +111,8 @@ pub struct GroupsSummary {
     pub components: u64,
     /// Chunks and fingerprints that were ignored because too many contents have them.
     pub ignored: u64,
-    /// Deviations from the request, one sentence each: a component was solved on disk, or split at
-    /// a higher threshold.
+    /// Deviations from the request, one sentence each. For example, a component was solved on disk,
+    /// or split at a higher threshold.
     pub notes: Vec<String>,
 }
 
@@ -122,28 +122,31 @@ pub struct GroupsSummary {
 pub struct IdenticalSet {
     /// The size of one file.
     pub size: u64,
-    /// Their paths; hard links of one inode once.
+    /// The paths of the files. Several hard links of a file have one path.
     pub paths: Vec<PathText>,
-    /// Their times of last change, in seconds since 1970, in the order of the paths.
+    /// The times of the last changes of the files, in seconds since 1970, in the order of the
+    /// paths.
     #[serde(default)]
     pub mtimes: Vec<i64>,
     /// A number for each file, in the order of the paths. Files with the same number share their
-    /// blocks, like clones; 0 shares with none. In JSON only if some share.
+    /// blocks, like clones. A file with the number 0 shares no blocks. JSON omits the list if no
+    /// files share blocks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u32>,
-    /// In the order of the paths the bytes that each file takes on its disk, at most its size. In
-    /// JSON only if some have holes.
+    /// The number of bytes that each file takes on its disk, in the order of the paths. It is at
+    /// most the size of the file. JSON omits the list if no file has holes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocated: Vec<u64>,
-    /// In the order of the paths the name of each file's owner, or the owner's number if it has no
-    /// name; `null` where no file of this machine is. Absent where the command has not looked.
+    /// The name of each file's owner, in the order of the paths. It is the owner's number if the
+    /// owner has no name, and `null` if this machine has no file at the path. Absent if the command
+    /// did not look up owners.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owners: Vec<Option<String>>,
 }
 
 impl IdenticalSet {
-    /// Returns the number of bytes that all files but one take. The one that takes most is left
-    /// out.
+    /// Returns the number of bytes that all files but one take. The file that takes the most bytes
+    /// is left out.
     pub fn overhead(&self) -> u64 {
         match self.allocated.iter().max() {
             Some(most) => self.allocated.iter().sum::<u64>() - most,
@@ -218,29 +221,31 @@ pub struct Cluster {
     /// The file that all members are compared with.
     #[serde(flatten, with = "fields::center")]
     pub center: PathText,
-    /// Mean of the links' larger containments.
+    /// Mean of the larger containments of the links.
     pub average: Fraction,
-    /// The score of the worst pair of members. Among unlinked pairs it is selected by estimates.
+    /// The score of the worst pair of members. Among pairs without a link, estimates decide which
+    /// pair is the worst.
     pub worst: Fraction,
-    /// A link or the worst pair is an estimate. In JSON only if true.
+    /// True if a link or the worst pair is an estimate. JSON omits the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
     /// Bytes of all members.
     pub bytes: u64,
     /// The id of the connected component. Clusters of one component are connected by links.
     pub component: String,
-    /// The archive or mail whose members these are; absent for files.
+    /// The archive or mail that contains the members of this cluster; absent if they are files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<Box<ClusterContainer>>,
-    /// The centre first, then best first; `versions`: by time, newest last.
+    /// The members. The centre is first, and the others follow, best first. Members of `versions`
+    /// are sorted by time, newest last.
     pub members: Vec<Member>,
     /// Links between members, best first.
     pub links: Vec<Link>,
 }
 
 impl Cluster {
-    /// Returns the members that are linked with the centre, each with the number of bytes that both
-    /// share.
+    /// Returns the members that are linked with the centre, each with the number of bytes that it
+    /// shares with the centre.
     pub fn shared_with_center(&self) -> impl Iterator<Item = (&PathText, u64)> {
         self.links.iter().filter_map(|link| {
             let other = match (link.a == self.center, link.b == self.center) {
@@ -269,7 +274,7 @@ pub struct ClusterContainer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools)] // each is a mark of its own
 pub struct Member {
-    /// The file; among identical ones the least path.
+    /// The file; of several identical files, the file with the least path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
     /// Its size.
@@ -279,34 +284,36 @@ pub struct Member {
     /// The date that the document states; absent if it states none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_date: Option<StatedDate>,
-    /// The share of it that is in the centre.
+    /// The share of the member that is in the centre.
     pub a_in_b: Fraction,
-    /// The share of the centre that is in it.
+    /// The share of the centre that is in the member.
     pub b_in_a: Fraction,
-    /// True if the figures are estimates, not measured. In JSON only if true.
+    /// True if the figures are estimates, not measured. JSON omits the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
-    /// The interval of the figures, if they are estimates of two files; else absent.
+    /// The interval of the figures, if they are estimates of two files; otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<EstimateInterval>,
-    /// The newest of `versions`. In JSON only if true.
+    /// True for the newest member of `versions`. JSON omits the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub newest: bool,
-    /// It states an older date than a member that it holds whole, so one of the dates is wrong. In
-    /// JSON only if true.
+    /// True if the member states an older date than another member that it contains whole. One of
+    /// the two dates is then wrong. JSON omits the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub older_than_held: bool,
-    /// The number of files with these bytes, including itself.
+    /// The number of files with these bytes, including this file.
     #[serde(default)]
     pub copies: u64,
-    /// The beginning of the digest of its bytes: the id of a cluster around it.
+    /// The beginning of the digest of the file's bytes. It is the id of a cluster with this file as
+    /// its centre.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// The file is an archive or a mail, which holds others. In JSON only if true.
+    /// True if the file is an archive or a mail, which holds other files. JSON omits the field if
+    /// it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub holds_others: bool,
-    /// The name of its owner, or the owner's number if it has no name. Absent if the command has
-    /// not looked it up.
+    /// The name of the file's owner, or the owner's number if the owner has no name. Absent if the
+    /// command did not look up the owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
@@ -325,12 +332,12 @@ impl Cluster {
     }
 
     /// Marks members whose stated dates contradict the chain of versions. If one of two linked
-    /// members contains the other whole, and more, it should be the newer one. It is marked if it
-    /// states an older date.
+    /// members contains the other whole, and more, the containing member should be newer. That
+    /// member is marked if it states an older date.
     #[must_use]
     pub fn with_contradictions(mut self) -> Self {
         // The shares of two files that are not identical are always below 1.000000. So a file that
-        // is wholly in another has a share of 0.999999.
+        // is wholly in another file has a share of 0.999999.
         let is_whole = |share: Fraction| share.millionths() >= Some(999_999);
         for link in self.links.iter().filter(|link| !link.estimate) {
             let (held, holder) = match (is_whole(link.a_in_b), is_whole(link.b_in_a)) {
@@ -370,7 +377,7 @@ pub struct Link {
     /// One file.
     #[serde(flatten, with = "fields::a")]
     pub a: PathText,
-    /// The other.
+    /// The other file.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
     /// The share of a that is in b.
@@ -379,19 +386,20 @@ pub struct Link {
     pub b_in_a: Fraction,
     /// Bytes of the smaller file in common runs; for an estimate those that common chunks prove.
     pub shared_bytes: u64,
-    /// Both have the same words in the same order. In JSON only if true.
+    /// True if both files have the same words in the same order. JSON omits the field if it is
+    /// false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub same_text: bool,
-    /// True if the figures are estimates, not measured. In JSON only if true.
+    /// True if the figures are estimates, not measured. JSON omits the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
-    /// The interval of the figures, if they are estimates of two files; else absent.
+    /// The interval of the figures, if they are estimates of two files; otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<EstimateInterval>,
-    /// The layer of the figures. In JSON only if it is not the bytes.
+    /// The layer of the figures. JSON omits the layer `bytes`.
     #[serde(default, skip_serializing_if = "Layer::is_bytes")]
     pub layer: Layer,
-    /// The larger containment after the discount for common text, if that differs.
+    /// The larger containment after the discount for common text, if the discount changes it.
     #[serde(flatten)]
     pub discount: Discount,
 }
@@ -411,9 +419,9 @@ pub struct OrderRow {
 pub struct Groups {
     /// Totals.
     pub summary: GroupsSummary,
-    /// Sets of identical files, most overhead first.
+    /// Sets of identical files; those with the most overhead are first.
     pub identical: Vec<IdenticalSet>,
-    /// Clusters, most bytes first.
+    /// Clusters; those with the most bytes are first.
     pub clusters: Vec<Cluster>,
 }
 
@@ -435,8 +443,8 @@ pub enum GroupsPart {
     Links(Vec<Link>),
 }
 
-/// The maximum number of paths in one row. A path has at most 4,096 bytes. In JSON, escaped and as
-/// base64, it has at most eight times as many. So a row stays below [`crate::frame::MAX_ANSWER`].
+/// The maximum number of paths in one row. A path has at most 4,096 bytes. JSON, with escapes and
+/// base64, needs at most eight times as many. So a row stays below [`crate::frame::MAX_ANSWER`].
 const PIECE: usize = 500;
 
 /// Returns the `at`-th piece of a list. Each piece has [`PIECE`] items, the last one perhaps fewer.

@@ -20,9 +20,9 @@ use crate::path::PathText;
 #[serde(tag = "request", rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Request {
-    /// Finds the files similar to a given one. Rows: [`crate::message::FindRow`], best first.
+    /// Finds the files similar to a given file. Rows: [`crate::message::FindRow`], best first.
     Find(FindRequest),
-    /// Finds every file that contains a piece of a given one. Rows: [`crate::message::HolderRow`],
+    /// Finds every file that contains a piece of a given file. Rows: [`crate::message::HolderRow`],
     /// which are candidates.
     Holders(HoldersRequest),
     /// Finds where the former contents of paths are now. Rows: [`crate::message::DepartedRow`].
@@ -38,7 +38,7 @@ pub enum Request {
     /// Finds similar directories. Rows: [`crate::message::DirRow`], the largest number of shared
     /// bytes first.
     Dirs(DirsRequest),
-    /// Finds sets of identical files and clusters of similar ones. Rows:
+    /// Finds sets of identical files and clusters of similar files. Rows:
     /// [`crate::message::GroupsPart`].
     Groups(GroupsRequest),
     /// Lists all paths so that similar files are adjacent. Rows: [`crate::message::OrderRow`].
@@ -54,8 +54,9 @@ pub enum Request {
     },
     /// Returns the state of the daemon. One row: [`crate::message::StatusAnswer`].
     Status,
-    /// Waits until every earlier change is in the index, the overlay and the alert queue. There are
-    /// no rows. Fails with [`crate::message::FailureKind::Timeout`] after the time limit.
+    /// Waits until every change made before this request is in the index, the overlay and the alert
+    /// queue. There are no rows. Fails with [`crate::message::FailureKind::Timeout`] after the time
+    /// limit.
     Sync {
         /// The time limit in milliseconds, or `None` for no limit.
         #[serde(default)]
@@ -112,7 +113,7 @@ pub enum Request {
         #[serde(default)]
         after: u64,
     },
-    /// Marks two files as seen together, so that their contents raise no more alerts. Rows:
+    /// Marks a pair of files as seen, so that the two contents raise no more alerts. Rows:
     /// [`crate::message::AckRow`], the new marks.
     Ack {
         /// The absolute path of a file.
@@ -121,8 +122,8 @@ pub enum Request {
         /// for an alert.
         #[serde(default)]
         b: Option<PathText>,
-        /// True to mark `a` and all files that it resembles as one group. Then no two of them raise
-        /// an alert.
+        /// True to mark `a` and all files that it resembles as one group. Then no two files of the
+        /// group raise an alert.
         #[serde(default)]
         group: bool,
     },
@@ -140,10 +141,12 @@ pub enum Request {
     /// Mounts the overlay, and answers when the mount point responds. One row:
     /// [`crate::message::MountRow`].
     Mount {
-        /// The absolute path of the mount point. `None` means the configured one, with its link.
+        /// The absolute path of the mount point. `None` means the configured mount point, with its
+        /// link.
         #[serde(default)]
         path: Option<PathText>,
-        /// The view. `None` means the configured one, or, at any other mount point, folders.
+        /// The view. `None` means the configured view at the configured mount point, and folders at
+        /// any other.
         #[serde(default)]
         view: Option<MountView>,
     },
@@ -153,8 +156,8 @@ pub enum Request {
         #[serde(default)]
         path: Option<PathText>,
     },
-    /// Reports which paths are covered. A covered path is below a root, no rule leaves it out, and
-    /// it is not below a directory that could not be listed. One [`crate::message::CoverRow`] for
+    /// Reports which paths are covered. A covered path is below a root, and no rule leaves it out.
+    /// It is not below a directory that could not be listed. One [`crate::message::CoverRow`] for
     /// each path, in the order of the request.
     Covers {
         /// The absolute paths to check.
@@ -166,7 +169,7 @@ pub enum Request {
 }
 
 /// A request as it is sent. The field `progress` asks for reports of progress; an older daemon
-/// ignores it.
+/// ignores that field.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Asked<'a> {
     /// The request itself.
@@ -233,7 +236,7 @@ pub struct CatalogueForm {
 /// The request of `find`: a file or content (the subject), and the files to compare it with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindRequest {
-    /// The file or content to which similar files are searched.
+    /// The file or content for which similar files are searched.
     pub subject: Subject,
     /// The scope, and the rows to return.
     #[serde(flatten)]
@@ -257,7 +260,7 @@ pub struct FindOptions {
     /// any relation or none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
-    /// True to include rows that the listing rule drops because many other files share their common
+    /// True to include rows that the listing rule drops because many other files share the common
     /// content.
     #[serde(default)]
     pub all: bool,
@@ -281,7 +284,7 @@ pub struct FindOptions {
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
     /// An indexed file. The request fails with [`crate::message::FailureKind::NotIndexed`] if the
-    /// index does not have it.
+    /// index does not have the file.
     File(PathText),
     /// Bytes that the client has read, from standard input or from a file outside the roots.
     Content {
@@ -289,8 +292,8 @@ pub enum Subject {
         digest: Box<WireDigest>,
         /// The name of the subject in the field `file` of the rows.
         name: PathText,
-        /// The file from which the bytes were read, if it was one. Files with its inode are left
-        /// out of the answer.
+        /// The file from which the bytes were read, if they were read from a file. Files with its
+        /// inode are left out of the answer.
         #[serde(default)]
         inode: Option<Inode>,
         /// The other renditions of the subject: the text of a document, or the contents of an
@@ -390,8 +393,8 @@ pub struct PairsRequest {
     /// Otherwise they have rows only with identical files.
     #[serde(default)]
     pub archives: bool,
-    /// True for a row for every two of several identical files. Otherwise there is one row for all
-    /// of them.
+    /// True to return a row for every two of several identical files. Otherwise one row represents
+    /// all of them.
     #[serde(default)]
     pub all: bool,
     /// The relations of the pairs to return, in either direction. If this is empty, pairs may have

@@ -12,7 +12,7 @@ use crate::path::{PathText, fields};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusAnswer {
-    /// The roots, in the order given.
+    /// The roots, in the order in which they were named.
     pub roots: Vec<RootStatus>,
     /// The index.
     pub index: IndexStatus,
@@ -34,21 +34,22 @@ pub struct StatusAnswer {
     /// Questions that are being computed at this moment.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub questions: u64,
-    /// Files that have grown and were read from their old end. The part before is assumed unchanged
-    /// until it is verified.
+    /// Files that have grown and were read from their old end. The part before that end is assumed
+    /// unchanged until it is verified.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub assumed: u64,
     /// Files that wait longer than others to be read, because reading them takes long: the first
     /// [`Self::MOST_WAITS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitStatus>,
-    /// Documents and archives that could not be opened, by path: the first [`Self::MOST_UNOPENED`].
+    /// Documents and archives that could not be opened, sorted by path: the first
+    /// [`Self::MOST_UNOPENED`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unopened: Vec<Unopened>,
     /// The sinks of alerts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<SinkStatus>,
-    /// Seconds since the oldest change that is not read yet became known; 0 if none waits.
+    /// Seconds since the oldest change that is not read yet became known; 0 if no change waits.
     #[serde(default)]
     pub lag_seconds: u64,
     /// Resources that the daemon uses.
@@ -63,13 +64,13 @@ pub struct ProcessStatus {
     /// The version of the program.
     #[serde(default)]
     pub version: String,
-    /// Seconds since it started.
+    /// Seconds since the daemon started.
     #[serde(default)]
     pub uptime_seconds: u64,
-    /// Bytes of memory.
+    /// Bytes of memory that the daemon uses now.
     #[serde(default)]
     pub resident_bytes: u64,
-    /// The largest number of bytes of memory since its start.
+    /// The largest number of bytes of memory that the daemon has used since its start.
     #[serde(default)]
     pub peak_bytes: u64,
     /// Open files.
@@ -92,9 +93,9 @@ pub struct WaitStatus {
     /// Its path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Seconds until it is read, if it is not written to before.
+    /// Seconds until the file is read, unless it is written to again before then.
     pub seconds: u64,
-    /// Seconds that its last reading took, rounded down, at least 1.
+    /// Seconds that its last reading took, rounded down, but at least 1.
     pub reading_seconds: u64,
 }
 
@@ -150,7 +151,7 @@ pub struct RootRules {
     /// True if ignore files are honoured and `.git` is skipped.
     #[serde(default)]
     pub ignore: bool,
-    /// True if other file systems below it are left out.
+    /// True if other file systems below the root are left out.
     #[serde(default)]
     pub one_file_system: bool,
     /// True if documents and archives are opened.
@@ -176,11 +177,11 @@ impl Default for RootRules {
     }
 }
 
-/// Rules that select which changes in a root raise an alert; `None` is the default.
+/// Rules that select which changes in a root raise an alert. A rule that is `None` has its default.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AlertRules {
-    /// The least share of the smaller file.
+    /// The least share of the smaller file that must be common.
     #[serde(default, rename = "alert_min", skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
     /// The least size of the changed file, in bytes.
@@ -190,7 +191,7 @@ pub struct AlertRules {
         skip_serializing_if = "Option::is_none"
     )]
     pub min_size: Option<u64>,
-    /// The kinds of alerts; empty: none.
+    /// The kinds of alerts; empty: no alerts.
     #[serde(
         default,
         rename = "alert_kinds",
@@ -216,7 +217,7 @@ impl AlertRules {
         self.min_size.unwrap_or(Self::USUAL_SIZE)
     }
 
-    /// Returns the same rules, with values that are the default left out.
+    /// Returns the same rules without the values that equal the defaults.
     #[must_use]
     pub fn spelt_short(self) -> Self {
         let usual = Self::default();
@@ -245,13 +246,13 @@ pub enum AlertWord {
     Identical,
     /// The same words in the same order.
     SameText,
-    /// Most of each file is in the other.
+    /// Most of each file is in the other file.
     Near,
-    /// Most of the other file is in the changed one.
+    /// Most of the other file is in the changed file.
     Contains,
-    /// Most of the changed file is in the other one.
+    /// Most of the changed file is in the other file.
     Contained,
-    /// The two files share less than that.
+    /// The two files share less than in the other cases.
     Shares,
     /// A copied tree.
     Tree,
@@ -299,19 +300,20 @@ pub struct RootStatus {
     /// The root.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Regular files in the index, hard links once.
+    /// Regular files in the index. The hard links of a file count once.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of these files.
     pub bytes: u64,
     /// The state of its scan.
     pub state: RootState,
-    /// Files known to be changed and not read yet.
+    /// Files that are known to have changed but were not read yet.
     pub pending: u64,
     /// Files and directories left out on purpose. Entries below such a directory are not counted.
     pub skipped: u64,
     /// Files that could not be read, and directories that could not be listed.
     pub unreadable: u64,
-    /// Real entries that the overlay hides by its `.similar` or by the folder of a root.
+    /// Real entries that the overlay hides, because its `.similar` or the folder of a root has the
+    /// same name.
     #[serde(default)]
     pub hidden: u64,
     /// The rules of its scan.
@@ -342,7 +344,7 @@ pub enum RootState {
     Degraded,
     /// The root cannot be reached; its last answers stay.
     Unavailable,
-    /// A catalogue, as of its export.
+    /// A catalogue, with the state at the time of its export.
     Catalogue,
 }
 
@@ -353,7 +355,7 @@ impl RootState {
     }
 }
 
-/// Whole-index figures.
+/// Figures of the whole index.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexStatus {
@@ -361,7 +363,7 @@ pub struct IndexStatus {
     pub bytes: u64,
     /// Contents.
     pub contents: u64,
-    /// Chunks, including repeated ones.
+    /// Chunks, including repeated chunks.
     pub chunks: u64,
     /// Files read since the daemon started; a restart reads only what changed.
     #[serde(default)]
@@ -392,7 +394,7 @@ pub struct Degraded {
     pub path: PathText,
     /// One sentence: what is wrong and its consequence.
     pub reason: String,
-    /// The command that repairs it, if there is one.
+    /// The command that removes the condition, if there is one.
     #[serde(default)]
     pub remedy: Option<String>,
 }
@@ -456,15 +458,15 @@ pub struct AlertRow {
     pub seq: u64,
     /// Time in seconds since 1970.
     pub time: u64,
-    /// One file, or a tree as a whole.
+    /// The subject of the alert.
     pub kind: AlertKind,
     /// The file or directory that changed.
     #[serde(flatten, with = "fields::a")]
     pub a: PathText,
-    /// The file or directory that it resembles.
+    /// The file or directory that a resembles.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
-    /// Their relation.
+    /// The relation of a and b.
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
     /// Share of a that is in b.
@@ -473,17 +475,18 @@ pub struct AlertRow {
     pub b_in_a: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
-    /// The number of files: 1 for a file, all of a copied tree, or the alerts that a summary
-    /// replaces.
+    /// The number of files: 1 for a file, or all files of a copied tree. For a summary, the number
+    /// of alerts that it replaces.
     pub files: u64,
-    /// For a summary of logged alerts: it covers those after this number, up to its own.
+    /// For a summary of logged alerts: the summary covers the alerts after this number, up to its
+    /// own number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
-    /// The name of the owner of a, or the owner's number if it has no name. Absent where the
-    /// command did not look it up.
+    /// The name of the owner of a, or the owner's number if the owner has no name. Absent if the
+    /// command did not look up the owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_a: Option<String>,
-    /// The same for b.
+    /// The name or the number of the owner of b, as in `owner_a`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_b: Option<String>,
 }
@@ -494,9 +497,9 @@ pub struct AlertRow {
 pub struct AckRow {
     /// Time in seconds since 1970.
     pub time: u64,
-    /// True if it applies to any two of them, false if only to this pair.
+    /// True if the mark applies to any two of the contents, false if it applies only to this pair.
     pub group: bool,
-    /// The paths of the contents at that time.
+    /// The paths that the contents had when they were marked.
     pub paths: Vec<PathText>,
 }
 
@@ -509,7 +512,7 @@ pub enum AlertKind {
     File,
     /// A copied tree: two directories.
     Tree,
-    /// Alerts that were too many to be sent one by one; `a` is the folder above them all.
+    /// Alerts that were too many to be sent one by one; `a` is the folder above all their files.
     Summary,
 }
 

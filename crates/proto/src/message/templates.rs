@@ -15,11 +15,11 @@ pub struct MarkRequest {
     pub files: Vec<PathText>,
     /// The id of a cluster that `groups` would report for the files in `scope`.
     pub cluster: Option<String>,
-    /// The scope of the cluster. If `within` is empty, it is all roots of the daemon.
+    /// The scope of the cluster. If `within` is empty, the scope is all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
     /// The share of the files that must have a piece, so that the piece becomes part of the
-    /// template. If it is absent, all files must have it.
+    /// template. If the share is absent, all files must have the piece.
     pub share: Fraction,
     /// The name of the template, for people.
     pub name: Option<String>,
@@ -32,14 +32,14 @@ pub struct MarkRequest {
 pub struct TemplateRow {
     /// The id, derived from the pieces: equal pieces have equal ids.
     pub id: String,
-    /// Its name for people. In JSON only if it has a name.
+    /// Its name for people. JSON omits the field if there is no name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The number of distinct contents that it was made of.
+    /// The number of distinct contents that the template was made of.
     pub files: u64,
-    /// The least share of these that had to have a piece.
+    /// The least share of these contents that had to have a piece.
     pub share: Fraction,
-    /// The share of their bytes that it removes.
+    /// The share of the bytes of these contents that the template removes.
     pub template: Fraction,
     /// The number of its chunks.
     pub chunks: u64,
@@ -50,8 +50,8 @@ pub struct TemplateRow {
     /// The number of its runs of five words.
     #[serde(default)]
     pub shingles: u64,
-    /// The template was made with other parameters of chunking and has no effect. In JSON only if
-    /// true.
+    /// True if the template has no effect, because it was made with other parameters of chunking.
+    /// JSON omits the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignored: bool,
 }

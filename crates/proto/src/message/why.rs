@@ -1,7 +1,7 @@
 //! The answer to `why`: where two files agree, and where they differ.
 //!
 //! The answer is not part of the daemon's protocol, because the command reads the two files itself.
-//! It is in this crate because it is printed in the same way as the other documents.
+//! But it is printed in the same way as the other documents, so it is in this crate.
 
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
@@ -15,22 +15,22 @@ use crate::path::PathText;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WhyParameters {
-    /// One file, as named.
+    /// The first file, as the user named it.
     pub a: PathText,
-    /// The other.
+    /// The second file, as the user named it.
     pub b: PathText,
     /// True if the differing ranges are left out.
     pub matches_only: bool,
-    /// The id of chunking and sampling, which determines the ranges of files too large to compare
-    /// to the byte.
+    /// The id of the parameters of chunking and sampling. They determine the ranges of files that
+    /// are too large to be compared byte by byte.
     pub params: String,
 }
 
-/// The fields before the lists.
+/// The fields that precede the lists.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyTotals {
-    /// The relation; `null`: none, or too little is shared.
+    /// The relation; `null` if there is no relation, or if too little is shared.
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
     /// The unit of the shares.
@@ -40,7 +40,7 @@ pub struct WhyTotals {
     pub a_in_b: Fraction,
     /// Share of b that is in a.
     pub b_in_a: Fraction,
-    /// Shared over union.
+    /// The shared part of all content of both files.
     pub resemblance: Fraction,
     /// Bytes of the smaller file in shared runs.
     pub shared_bytes: u64,
@@ -48,9 +48,10 @@ pub struct WhyTotals {
     pub size_a: u64,
     /// Bytes of b.
     pub size_b: u64,
-    /// True if both were compared byte by byte; otherwise the ranges are those of common chunks.
+    /// True if both files were compared byte by byte; otherwise the ranges are those of common
+    /// chunks.
     pub exact: bool,
-    /// True if both are text: then ranges have lines.
+    /// True if both files are text. Ranges have lines only in this case.
     pub text: bool,
     /// The layer of all figures and ranges: the bytes of the files, or the texts that represent
     /// them.
@@ -72,7 +73,7 @@ pub struct WhyTotals {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Differs {
-    /// Both have the same words in the same places.
+    /// Both texts have the same words in the same places.
     #[serde(rename = "only in numbers")]
     OnlyInNumbers,
 }
@@ -81,14 +82,15 @@ pub enum Differs {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedNumber {
-    /// In a.
+    /// The number in a.
     pub a: String,
-    /// In b.
+    /// The number in b.
     pub b: String,
 }
 
 /// A range of both files with the same bytes. Offsets count from 0, and the end is exclusive. Lines
-/// count from 1, and are the first and the last one; `null` if the files have no lines.
+/// count from 1. A range has the numbers of its first and its last line, or `null` if the files
+/// have no lines.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyRange {
@@ -105,7 +107,7 @@ pub struct WhyRange {
     pub placing: String,
 }
 
-/// A range of one file that the other has nowhere.
+/// A range of one file that the other file has nowhere.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyStretch {
@@ -115,17 +117,18 @@ pub struct WhyStretch {
     pub lines: Option<[u64; 2]>,
 }
 
-/// A member of one archive, and its partner in the other: the free member that shares most with it,
-/// or else a member with another partner, if it is equal or related, or else one of the same name.
+/// A member of one archive, and its partner in the other archive. The partner is the member that
+/// shares most with it and has no other partner. Otherwise it is an equal or related member that
+/// has another partner, or else a member of the same name.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyMember {
-    /// The names that lead to the member of a; empty: the text of a mail, or a file that is not an
-    /// archive; `null`: no member.
+    /// The names that lead to the member of a; `null` if there is no member. Empty for the text of
+    /// a mail, and for a file that is not an archive.
     pub a: Option<PathText>,
-    /// The same for b.
+    /// The names that lead to the member of b, as in `a`.
     pub b: Option<PathText>,
-    /// The relation of the two; `null`: none, or one is missing.
+    /// The relation of the two members; `null`: they have none, or one member is missing.
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
     /// The unit of the shares.
@@ -144,10 +147,11 @@ pub struct WhyMember {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Explanation {
-    /// Relation, measures, sizes.
+    /// The relation, the measures and the sizes.
     #[serde(flatten)]
     pub totals: WhyTotals,
-    /// For archives and mails: the members of both, with their partners. There are no ranges then.
+    /// For archives and mails: the members of both files, with their partners. In this case there
+    /// are no ranges.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<WhyMember>,
     /// Shared ranges in the order of a; no byte of a is in two of them.

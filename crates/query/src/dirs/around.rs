@@ -1,23 +1,24 @@
 //! Finds the directories that may resemble a given directory, from the files below it.
 //!
-//! A person waits for a listing of the overlay, and the index may hold a million files. So the only
-//! directories considered are those with a file equal or similar to one below the given directory:
+//! A person waits for a listing of the overlay, and the index may hold a million files. So a
+//! directory is considered only if it has a file that is equal or similar to one below the given
+//! directory:
 //!
-//! 1. Every content below it leads to the other files with that content, unless there are too many
-//!    of them (boilerplate). The [`NEAR`] largest contents also lead to similar files; contents
-//!    that no other file has come first. The common bytes are added to all directories above each
-//!    file that was found.
+//! 1. Every content below the given directory leads to the other files with that content, unless
+//!    there are too many of them (boilerplate). The [`NEAR`] largest contents also lead to similar
+//!    files. Contents that are only below the given directory are taken first. The common bytes are
+//!    added to all directories above each file that was found.
 //! 2. The other bytes below each of these directories are counted, from the lowest directory up.
-//!    Counting ends when a directory is too large to be listed. Then too little of it lies in the
-//!    given directory, or a directory below it fits so much better that
+//!    Counting ends when a directory is too large to be listed. Then too little of that directory
+//!    lies in the given one, or a directory below it fits so much better that
 //!    [`resemble_core::tree::fold`] would drop the upper one. So the walk up from `copy/src` ends
-//!    soon after the copy, and never counts the whole disk.
-//! 3. The remaining directories are measured like in any question about them.
+//!    soon above the copy, and never counts the whole disk.
+//! 3. The remaining directories are measured as in any question about them.
 //!
 //! The work is bounded: a listing counts at most [`MOST_FILES`] files below the directory, and at
-//! most [`MOST_ENTRIES`] entries of the directories elsewhere. A directory with more files has an
-//! empty listing. If the others have more entries, the least deep of these directories are missed.
-//! `resemble dirs` has no such bounds.
+//! most [`MOST_ENTRIES`] entries of the directories elsewhere. If the directory has more files, its
+//! listing is empty. If the directories elsewhere have more entries, the least deep of them are
+//! missed. `resemble dirs` has no such bounds.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -161,7 +162,7 @@ fn common(
             largest.push((elsewhere, content, of));
         }
     }
-    // Contents that no other file has come first.
+    // The contents that are only below `dir` are put first.
     largest.sort_unstable_by(|(elsewhere_a, _, a), (elsewhere_b, _, b)| {
         let order = (elsewhere_a, Reverse(a.size)).cmp(&(elsewhere_b, Reverse(b.size)));
         order.then_with(|| a.path.cmp(&b.path))
@@ -188,8 +189,8 @@ fn common(
             let paths = file.map(|file| snapshot.paths(file)).transpose()?;
             for path in paths.unwrap_or_default() {
                 climb(dir, &path, &mut common, &mut |common| {
-                    // The files come best first. Further files with the same content add no new
-                    // bytes of the given directory.
+                    // The files are sorted, the best one first. Further files with the same content
+                    // add no new bytes of the given directory.
                     if common.last.0 != Some(content) {
                         common.last = (Some(content), None);
                         common.to += bytes;
@@ -313,10 +314,10 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
     if u128::from(best.to) * 10 < u128::from(common.to) * 9 || best.to == 0 {
         return inside;
     }
-    // A directory is dropped in favour of `best`, a directory below it, if it is beyond two limits.
-    // With more than `larger` bytes, its larger containment is that of the given directory in it,
-    // of which `best` has nine tenths. If it and the given directory together have more than
-    // `loose` bytes, `best` is more alike by a quarter.
+    // `best` is a directory below this one. If this directory exceeds two limits, it is dropped in
+    // favour of `best`. Above `larger` bytes, the larger containment of this directory is the share
+    // of the given one that it has, of which `best` has nine tenths. If this directory and the
+    // given one together have more than `loose` bytes, `best` is more alike by a quarter.
     let wide = |n: u64| u128::from(n);
     let larger = wide(common.from) * wide(own) / wide(common.to.max(1));
     let both = wide(own) + wide(bytes);

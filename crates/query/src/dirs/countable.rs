@@ -21,8 +21,8 @@ pub(super) type LeastCommon = (Share, u64);
 
 impl Countable<'_> {
     /// Returns whether files of two contents lie in directories that are not nested. Only such a
-    /// link can count. Most similar files share a directory, so most links are left out. Contents
-    /// that the same directories hold count there as equal, so their link adds nothing.
+    /// link can count. Most similar files share a directory, so most links are left out. If the
+    /// same directories hold both contents, these count there as equal, so their link adds nothing.
     pub(super) fn are_apart(&self, a: u32, b: u32) -> bool {
         let [of_a, of_b] = [a, b].map(|content| &self.holders[content as usize]);
         let is_apart = |a: &Node| of_b.iter().any(|b| !self.forest.nested(*a, *b));

@@ -1,5 +1,5 @@
-//! Finds pairs of contents, one of which lies partly in the other. By these pairs, similar files
-//! count for the similarity of directories.
+//! Finds pairs of contents of which one lies partly in the other. Through these pairs, similar
+//! files add to the similarity of directories.
 //!
 //! The pairs are the links of `groups`, with the same figures, between the contents of the
 //! question. Each content keeps its best [`MOST`] links: a file that resembles hundreds of others
@@ -20,7 +20,7 @@ use resemble_scan::parts::PartReader;
 use super::countable::Countable;
 use crate::groups::near::{NearTerms, near_links};
 
-/// Links kept per content.
+/// The maximum number of links that are kept for a content.
 const MOST: usize = 64;
 
 /// The position of a content's files relative to a directory, if only the pairs of that directory
@@ -141,8 +141,8 @@ pub(super) fn between(
     Ok(found)
 }
 
-/// Returns the `most` largest contents that can be judged; `None` if there are no more contents
-/// than that. Contents on both sides are dropped first.
+/// Returns the `most` largest contents that can be judged. Returns `None` if there are at most
+/// `most` contents. Contents on both sides are dropped first.
 fn largest(
     snapshot: &Snapshot,
     contents: &[ContentId],

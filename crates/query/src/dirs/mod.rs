@@ -8,7 +8,7 @@
 //!   under 256 bytes count only if they are identical. Files that cannot be read, or exceed the
 //!   read budget, count by their estimate, and the row says so.
 //! * **One directory** ([`listing`]) is shown in the overlay. Its candidates are found from the
-//!   files below it (`around`), whatever else the index holds. They are then measured like a
+//!   files below it (`around`), whatever else the index holds. They are then measured as in a
 //!   question about these directories alone.
 
 mod around;
@@ -58,9 +58,9 @@ const LISTING: LinkEffort<'_> = LinkEffort {
 };
 
 /// Returns the pairs of similar directories in a scope, most shared bytes first. `part_reader`
-/// takes documents apart again to measure their common text; without it that is estimated.
-/// `scratch` is the folder for data beyond [`DirsRequest::memory`]; without that bound it is not
-/// used.
+/// takes documents apart again to measure their common text; without it the common text is
+/// estimated. `scratch` is the folder for data beyond [`DirsRequest::memory`]. It is not used if
+/// memory is not bounded.
 pub fn dirs_with_parts(
     snapshot: &Snapshot,
     request: &DirsRequest,
@@ -97,7 +97,8 @@ pub fn dirs_with_parts(
     };
     pairs.retain(|pair| {
         let is_identical = || trees.identical(pair.a, pair.b);
-        // Equal texts in other bytes may add up to all of a directory. A row shows less.
+        // Files with equal texts and different bytes may add up to a whole directory. But a row
+        // shows a share of less than all, so such a pair does not pass if `min` is all.
         let is_similar = min < Share::ALL && pair.passes(min, min_shared);
         is_similar || pair.passes(min, least_identical) && is_identical()
     });
@@ -203,7 +204,7 @@ fn sides(scoped: &ScopedFiles, dir: &Path) -> HashMap<ContentId, WhichSide> {
 }
 
 /// Returns whether the overlay lists the other directory of a pair when `of` is listed. The rule is
-/// that for files.
+/// the same as for files.
 fn is_listed(trees: &Trees, pair: &Pair, of: Node) -> bool {
     let pair = if pair.a == of { *pair } else { pair.swapped() };
     let at_least = |share: Share, least: f64| f64::from(share.millionths()) >= least * 1e6;

@@ -14,8 +14,8 @@ use super::links::{EstimatedLink, FoundLinks};
 use crate::groups::near::MOST_ESTIMATES;
 
 /// The maximum number of directory levels below a path of the question. Deeper files count with the
-/// directory at this depth. A chain of thousands of directories is an accident or an attack. Two
-/// such chains would pair every level with every other.
+/// directory at this depth. A chain of thousands of directories is an accident or an attack. With
+/// two such chains, every level of one would make a pair with every level of the other.
 const LEVELS: usize = 64;
 
 /// The forest of directories, with their names. The shares are computed without the names.
@@ -36,7 +36,7 @@ pub(super) struct Trees {
 impl Trees {
     /// Builds the forest of the directories at and below `bases` that contain files of `scoped`.
     /// `links` is called with the contents of the files, and returns the links between them, as
-    /// indexes into that slice. Its second argument decides which links can count.
+    /// indexes into these contents. Its second argument decides which links can count.
     pub(super) fn of(
         snapshot: &Snapshot,
         scoped: &ScopedFiles,
@@ -124,9 +124,9 @@ impl Trees {
                 .any(|link| self.counts(a, link, b) || self.counts(b, link, a))
     }
 
-    /// Returns the possible error of the shared bytes of each directory, which is that of the
-    /// estimates among its links. Each error has two numbers of bytes: the true value may be lower
-    /// by the first, and higher by the second. `None`: unknown.
+    /// Returns the possible error of the shared bytes of each directory: the sum of the errors of
+    /// the estimates among the links. Each error has two numbers of bytes. The true value may be
+    /// lower by the first number, and higher by the second. `None` means that the error is unknown.
     pub(super) fn slack(&self, a: Node, b: Node) -> Option<[(u64, u64); 2]> {
         if self.estimates.len() > MOST_ESTIMATES {
             return None;
@@ -194,8 +194,8 @@ impl<'a> Growing<'a> {
         }
     }
 
-    /// Returns the number of a directory at or below a base. `None` for any other directory, such
-    /// as the folder of a base that is a file.
+    /// Returns the number of a directory at or below a base. Returns `None` for any other
+    /// directory, such as the folder of a base that is a file.
     fn place(&mut self, dir: &Path) -> Option<usize> {
         if let Some((path, at)) = &self.last
             && path == dir

@@ -4,12 +4,12 @@
 //! Each chunk has a line: its length in bytes, its MD5, and the number of its file, separated by
 //! blanks. Repeated chunks are included ("we record multiple forward edges"). `sort -k2,2` brings
 //! the files that share a chunk together, in little memory. Paths would make the lines long, so
-//! they have their own table. Its lines are the number, a tab, and the path in the form of the
-//! canonical dump.
+//! they have their own table. Each of its lines has the number, a tab, and the path in the form of
+//! the canonical dump.
 //!
 //! Files are numbered from 1 in the order of their first raw paths. Hard links are one file, with a
-//! line for each path in the table. Both forms use the same numbers, and only include regular
-//! files.
+//! line for each path in the table. `--chunks` and `--files` use the same numbers, and only include
+//! regular files.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

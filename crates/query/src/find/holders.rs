@@ -1,9 +1,10 @@
 //! `find --holders`: **every** file that holds a part of a given file, for users who must find all
 //! such files.
 //!
-//! Other questions rank, cut and leave out common content. This one serves a user who must purge a
-//! text, as in Forman, Eshghi and Chiocchetti (2005, section 6): "despite having been copied into
-//! other documents without linking metadata". So there is no discount and no boilerplate:
+//! Other questions rank their rows, cut the list, and leave out common content. This one serves a
+//! user who must purge a text from all files. Forman, Eshghi and Chiocchetti (2005, section 6)
+//! describe such texts: "despite having been copied into other documents without linking metadata".
+//! So there is no discount and no boilerplate:
 //!
 //! 1. **Candidates** ([`candidates`]) are all contents with one chunk or one fingerprint of the
 //!    file, however many. The file is sampled more densely than the index samples ([`fine`]). A
@@ -15,8 +16,8 @@
 //!    that both have. An unreadable content (a catalogue, a file too large) is proven by common
 //!    chunks only, and the row says so.
 //!
-//! Candidates alone can miss a part without a whole chunk. That happens in a file so large that
-//! none of the part's samples was kept. A run of twice the largest chunk is never missed. So every
+//! Candidates alone can miss a part that has no whole chunk. This happens in a file so large that
+//! it keeps none of the part's samples. A run of twice the largest chunk is never missed. So every
 //! file is a candidate (`all`) unless the user prefers speed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -262,9 +263,9 @@ fn paths(
 /// The maximum number of members of one archive that are read together.
 const TOGETHER: usize = 64;
 
-/// Returns the candidates that hold at least `least` bytes of the content, those with most first. A
-/// candidate is proven by its bytes if they can be read. `looked_at` is called with the number of
-/// candidates that were just read.
+/// Returns the candidates that hold at least `least` bytes of the content. Those with most of these
+/// bytes come first. A candidate is proven by its bytes if they can be read. `looked_at` is called
+/// with the number of candidates that were just read.
 pub fn prove(
     sought: &SearchedContent,
     mut candidates: Vec<HolderRow>,

@@ -1,9 +1,9 @@
-//! Measures rows on the contents of the files.
+//! Measures the pairs of rows by reading the contents of the files.
 //!
 //! Every pair can be measured. The renditions and members of a file are extracted again, and count
 //! only if they still are the indexed ones. A question reads a limited number of bytes
 //! ([`Budget`]). Rows beyond that keep their estimate and are marked, unless the index has stored
-//! their measures. No pair is read again.
+//! their measures. A pair with stored measures is not read again.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -98,8 +98,8 @@ pub(super) struct Prover<'a> {
     /// The members of the subject, or its single content if it has none, once they are read. The
     /// inner option is `None` if they cannot be read.
     held: OnceLock<Option<ProvableMembers>>,
-    /// The bytes of the subject, if they were read before the first measure, which takes them from
-    /// here.
+    /// The bytes of the subject, if they were read before anything is measured. The first
+    /// measurement takes them from here.
     own: Option<Vec<u8>>,
     subjects: ReadSubjects,
     pub(super) errors: Vec<SoftError>,
@@ -269,8 +269,8 @@ impl<'a> Prover<'a> {
     }
 
     /// Reads the bytes of the subject and keeps them, because they are measured later. Returns
-    /// `None` for any rendition but the own bytes, if they cannot be read, and if the subject is a
-    /// member, whose archive would have to be opened.
+    /// `None` for any rendition except the own bytes, and if the bytes cannot be read. Also returns
+    /// `None` for a member, because its archive would have to be opened.
     pub(super) fn subject_bytes(
         &mut self,
         rendition: Rendition,

@@ -151,7 +151,7 @@ pub fn read_member(
     Err(unread::without_member(&shown(path, names), &skipped))
 }
 
-/// The digest of a file, its parts, the skipped ones, and the date that it states.
+/// The digest of a file, its parts, its skipped parts, and the date that the file states.
 type ReadWithParts = (
     Digest,
     Vec<DigestedPart>,

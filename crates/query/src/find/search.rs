@@ -1,8 +1,8 @@
 //! Searches for similar files: compares every rendition of the subject with its nominees.
 //!
-//! Several pairs of renditions can lead to one place (a file, or a member of one). For example, a
-//! scanned image matches by its bytes, a letter by its text. The row shows the best pair. A subject
-//! or place that holds members is compared by them ([`super::held`]).
+//! Several pairs of renditions can lead to one place (a file, or a member of one). For example, two
+//! documents may be similar by their bytes and by their texts. The row shows the best pair. A
+//! subject or place that holds members is compared by these members ([`super::held`]).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
@@ -125,8 +125,8 @@ pub(super) fn search_in(
     search.finish()
 }
 
-/// Returns the place of the subject in the index. No row may be a part of the subject, or contain
-/// it.
+/// Returns the place of the subject in the index. No row is about a part of the subject, or about a
+/// place that contains the subject.
 fn own_place(snapshot: &Snapshot, subject: &Subject) -> Result<Option<Place>, AskError> {
     if subject.member.is_some() {
         return Ok(subject.place);
@@ -163,7 +163,7 @@ struct Search<'a> {
     own_content: Option<ContentId>,
     /// The renditions of the subject.
     faces: Faces,
-    /// The bytes of the subject's two wholes; 0 without one.
+    /// The bytes of the subject's two wholes; 0 for a whole that it does not have.
     wholes: [u64; 2],
     /// Pairs that are to be measured on their contents.
     drafts: Vec<Draft>,
@@ -226,7 +226,8 @@ impl Search<'_> {
             digest,
             sketch,
             own,
-            // Kinship is judged by windows, which only files compared by their own bytes have.
+            // Kinship is judged by windows. Only files that are compared by their own bytes have
+            // windows.
             kin: kin.filter(|_| rendition == Rendition::Own),
             promise,
             counts: &counts,
@@ -374,7 +375,7 @@ impl Search<'_> {
         Ok(kept)
     }
 
-    /// Leaves out near-copies that no row can be about. [`COPIES_LISTED`] then counts the others.
+    /// Leaves out near-copies that no row can be about. [`COPIES_LISTED`] then bounds the others.
     fn leave_out_unplaced(
         &self,
         rendition: Rendition,
@@ -425,14 +426,14 @@ impl Search<'_> {
         let Some(own) = self.own_place.filter(|own| own.content == place.content) else {
             return Ok(false);
         };
-        // A copy of the subject is not a part of it.
+        // A copy of the subject is not a part of the subject.
         if own.member.is_none() && place.member.is_none() {
             return Ok(false);
         }
         Ok(lies_in(self.snapshot, place, own)? || lies_in(self.snapshot, own, place)?)
     }
 
-    /// Returns the level of the samples by which short passages are searched. They are searched
+    /// Returns the level of the samples by which short passages are searched. Passages are searched
     /// only if all rows are requested without a minimum share. If the shingles of a template are
     /// not known, only the stored samples are used.
     fn quoted_at(&self, digest: &Digest) -> Option<u8> {

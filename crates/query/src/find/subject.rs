@@ -139,8 +139,8 @@ impl Subject {
         params: &Params,
     ) -> Result<Option<Self>, AskError> {
         if snapshot.is_partial() {
-            // Another file may be at the path by now, and this process may read more than the
-            // caller. So the caller gets the state that the index has.
+            // Another file may be at the path by now, and this process may read files that the
+            // caller may not. So the caller gets the state that the index has.
             return Ok(Self::remembered(snapshot, path)?);
         }
         let Some(found) = renditions::locate(snapshot, path)? else {

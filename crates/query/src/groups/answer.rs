@@ -157,8 +157,8 @@ fn with_neighbours(collection: &Collection, place: u32) -> Result<Vec<u32>, AskE
     Ok(members)
 }
 
-/// Calls `take` with every link between two of these members, seen from the lesser one. They are in
-/// ascending order.
+/// Calls `take` with every link between two of these members, seen from the lesser one. The members
+/// are in ascending order.
 fn links_within(
     collection: &Collection,
     members: &[u32],

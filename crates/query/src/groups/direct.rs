@@ -7,9 +7,9 @@
 //!    in memory until the answer.
 //! 2. **A file with a unique size is not opened.** Its read permission is still checked, because
 //!    every answer reports unreadable files.
-//! 3. **Files of equal size are read** (`read`), with all the care of [`resemble_scan::read`]. Of
-//!    long files the beginnings are read first; then those that may still be equal are read whole.
-//!    Two files are identical if their content digests are equal, as everywhere.
+//! 3. **Files of equal size are read** (`read`), with all the care of [`resemble_scan::read`]. A
+//!    long file is first read only at its beginning. It is read whole if it may still be equal to
+//!    another file. Two files are identical if their content digests are equal, as everywhere.
 //! 4. A file that changed between the walk and the end of reading is in no set. It counts as
 //!    pending.
 //!

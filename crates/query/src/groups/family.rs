@@ -4,8 +4,8 @@
 //! was edited for years shares nothing with its first version. But each version shares text with
 //! the one before. A request for all versions means this chain.
 //!
-//! Members are sorted by time. Each member but the first has one link, from the most similar member
-//! on the way (the maximum spanning tree). File times only suggest which version is newest, because
+//! Members are sorted by time. Each member except the first has one link: the link by which the
+//! maximum spanning tree reaches it. File times only suggest which version is newest, because
 //! copying may lose them. If all versions state a date in their content, that date is used.
 //!
 //! A part of a file is no version of it. Otherwise, through a book, an archive or a mail, one
@@ -24,8 +24,8 @@ use super::answer;
 use super::links::{HalfLink, LinkSimilarity};
 use super::meeting::{MEASURED, MeetingShares, Shown};
 
-/// The minimum of the smaller containment of two versions. Two files that only share a part of a
-/// third one have less in common.
+/// The minimum of the smaller containment of two versions. If two files only share a part of a
+/// third file, they have less in common.
 const PARTLY: u32 = (Relation::PARTLY * 1e6) as u32;
 
 /// The links that may be steps from one version to another.

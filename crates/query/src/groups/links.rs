@@ -381,7 +381,7 @@ impl Links {
     /// of its ends.
     ///
     /// The bound is relative, because versions of one program are all equally close, however low
-    /// their kinship is. Of several drivers of one framework, two builds of one driver are far
+    /// their kinship is. If several drivers contain one framework, two builds of one driver are far
     /// closer than two different drivers.
     fn kin(&self, closest: &[f32], stop: &StopFlag) -> Result<Vec<u32>, AskError> {
         if closest.iter().all(|&closest| closest == 0.0) {

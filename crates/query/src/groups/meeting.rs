@@ -1,9 +1,9 @@
 //! Measures two files of a group, even if no link connects them.
 //!
-//! A family has members that share nothing with the requested file. Of a group the worst pair is
-//! shown: the two members that share least. So figures are needed for files without a link.
-//! Measuring all pairs of a group would cost more than all its links. So the worst pair is chosen
-//! by estimates, and only that pair is measured.
+//! A family has members that share nothing with the requested file. An answer also shows the worst
+//! pair of a group: the two members that share least. So figures are needed for files without a
+//! link. Measuring all pairs of a group would cost more than all its links. So the worst pair is
+//! chosen by estimates, and only that pair is measured.
 
 use resemble_core::similarity::{Estimated, Interval, Unit};
 use resemble_core::{ContentId, Measures, Relation, Score};
@@ -23,8 +23,8 @@ use super::links::HalfLink;
 use super::solve::{IgnoredPieces, stripped};
 use resemble_relate::join::Table;
 
-/// The worst pair of a group is searched among this many members, those furthest from the centre. A
-/// group of a thousand has half a million pairs.
+/// The maximum number of members among which the worst pair of a group is searched. They are the
+/// members furthest from the centre. A group of a thousand has half a million pairs.
 pub(super) const MEASURED: usize = 48;
 
 /// A file of a group: its place, and the contents to compare.

@@ -10,9 +10,9 @@
 //!                         union-find   block by block
 //! ```
 //!
-//! 1. A [`Table`] numbers the contents by digest. From here on numbers decide every tie.
-//! 2. [`common_pieces`] sorts all (piece, content) records, ignores pieces that too many have, and
-//!    finds connected contents.
+//! 1. A [`Table`] numbers the contents by digest. From here on these numbers decide every tie.
+//! 2. [`common_pieces`] sorts all (piece, content) records, ignores pieces that too many contents
+//!    have, and finds connected contents.
 //! 3. `solve` drops unconnected contents, packs the others into problems that fit, and estimates
 //!    pairs with something in common. A pair that may be a **link** by its estimate's interval
 //!    becomes a draft. `drafts` measures these pairs on the contents, and `terms` decides which are
@@ -20,15 +20,16 @@
 //! 4. `resemble_core::cluster` cuts the network of links into groups without chains. `--family` and
 //!    `order` follow the connected components.
 //! 5. The contents include the renditions of files (`renditions`). A link of two renditions is a
-//!    link of their files. If two files have several links, the best counts. Containers are
-//!    measured by their members (`held`), and each member nominates its container for single files.
+//!    link of their files. If two files have several links, only the best one counts. Containers
+//!    are measured by their members (`held`), and each member nominates its container for single
+//!    files.
 //! 6. `within` adds the groups of members of one container.
 //! 7. `answer` formats the groups that are shown, and only those.
 //!
-//! Members and the worst pair of a group need not be linked: `meeting` measures them, too.
+//! Two members of a group, such as its worst pair, may have no link: `meeting` measures them, too.
 //!
-//! The pairs of step 3 may be given instead (docs/scale.md). [`Accounts`] check them against the
-//! counts of step 2, and `linked` checks them for links.
+//! Another program may give the pairs of step 3 (docs/scale.md). [`Accounts`] then check the pairs
+//! against the counts of step 2, and `linked` decides which of them may be links.
 //!
 //! Sets of identical files need none of this. If only they are requested, `identical` makes them,
 //! or `direct` if no index has the files.
@@ -152,7 +153,7 @@ struct Collection {
     text: bool,
     unit: Unit,
     renditions: RenditionOwners,
-    /// Measures made elsewhere.
+    /// Measures that another program computed.
     measured: Option<MeasuredPairs>,
     room: MemoryBudget,
     stop: StopFlag,
@@ -403,9 +404,9 @@ pub fn groups_with_parts(
     })
 }
 
-/// Returns all paths of a scope, similar files side by side, for an archive that is compressed. The
-/// request's `of`, `family`, `only` and `top` are ignored. `part_reader` and `known` are as in
-/// [`groups_with_parts`].
+/// Returns all paths of a scope in an order that is good for a compressed archive: similar files
+/// are side by side. The request's `of`, `family`, `only` and `top` are ignored. `part_reader` and
+/// `known` are as in [`groups_with_parts`].
 pub fn order_with_parts(
     snapshot: &Snapshot,
     request: &GroupsRequest,

@@ -1,6 +1,6 @@
 //! Finds the similar files of a scope for another question.
 //!
-//! `dirs` measures directories, and near files count towards that. Near files are those that
+//! `dirs` measures directories, and near files add to their similarity. Near files are those that
 //! `groups` links, with the same figures.
 
 use std::path::Path;
@@ -44,7 +44,7 @@ pub(crate) struct NearLink {
 pub(crate) const MOST_ESTIMATES: usize = 10_000;
 
 impl NearLink {
-    /// Sets the shares and their bounds to the figures that are shown of two unread files.
+    /// Sets the shares and their bounds to the figures that are shown for two unread files.
     fn show(&mut self, found: &Estimated) {
         let millionths = |share: Option<Score>| Fraction::from(share).millionths().unwrap_or(0);
         let Estimated { measures, interval } = found;

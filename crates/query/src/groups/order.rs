@@ -2,9 +2,9 @@
 //!
 //! A compressor with a window uses the common content of two files only if they are close in the
 //! archive. So the contents of each connected component are put in a row, each next to a similar
-//! one. The row is a walk along the maximum spanning tree, from one end of its longest path. Copies
-//! of one content are adjacent. The rows, and the files without similar ones, are ordered by
-//! extension and path. Files of one kind share at least their vocabulary.
+//! content. The row is a walk along the maximum spanning tree, from one end of its longest path.
+//! Copies of one content are adjacent. The rows, and the files that resemble no other file, are
+//! ordered by extension and path. Files of one kind share at least their vocabulary.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {
         .filter(|&place| collection.links.degree(place) > 0)
         .collect();
     let forest = spanning_forest(&mut collection.network(), &linked)?;
-    // Each row of files takes its place in the answer by the first path in it.
+    // The first path in a row of files decides where the row is in the answer.
     let mut rows: Vec<(&Path, Vec<&ScopedFile>)> = Vec::new();
     let mut add = |places: &[u32]| {
         let files = places

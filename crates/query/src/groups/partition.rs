@@ -2,8 +2,8 @@
 //! 2005, section 2.5, step 6).
 //!
 //! The paper writes one file for each sub-problem in a linear pass. There may be more sub-problems
-//! than a process may have open files. So here all share one scratch file. Each has a buffer, and
-//! the position of each written buffer is recorded. A record never spans two pieces.
+//! than a process may have open files. So here all sub-problems share one scratch file. Each has a
+//! buffer, and the position of each written buffer is recorded. A record never spans two pieces.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Packs sets of contents into problems, and reads the contents of each problem.
 //!
 //! Small sets are packed together into problems of a suitable size. If memory is bounded, one pass
-//! through the index writes the contents of all problems to one file on disk. Otherwise they are
-//! read from the index.
+//! through the index writes the contents of all problems to one file on disk. Otherwise the
+//! contents are read from the index.
 
 use std::path::Path;
 
@@ -22,8 +22,8 @@ const BATCH: usize = 256;
 /// Sets of contents packed into problems.
 #[derive(Debug)]
 pub(super) struct Problems {
-    /// The problem of each place; [`Self::NONE`] if it is not asked about, or has nothing in common
-    /// with others.
+    /// The problem of each place. It is [`Self::NONE`] if the question is not about the content, or
+    /// if the content has nothing in common with others.
     bin_of: Vec<u32>,
     /// The approximate memory of each problem in bytes.
     pub(super) weights: Vec<u64>,

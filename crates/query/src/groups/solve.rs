@@ -3,13 +3,13 @@
 //! The sets of [`common_pieces`](resemble_relate::join::common_pieces) are independent problems.
 //! Most contents share nothing with any other and are dropped. Small sets are packed into problems
 //! of a suitable size, and [`PostingBlock`] solves a problem in memory. If memory is bounded, one
-//! pass through the index first writes the contents of each problem to disk. They are read from
-//! there. A pair that may be a link becomes a draft (`drafts`). Measuring decides whether it
-//! becomes a link.
+//! pass through the index first writes the contents of each problem to disk. Problems are then read
+//! from the disk. A pair that may be a link becomes a draft (`drafts`). Measuring decides whether
+//! the draft becomes a link.
 //!
-//! A set that does not fit is solved **piecewise**: a block of it is compared with itself and with
-//! all later contents, which are streamed past it; then the next block. The pairs are the same, but
-//! the set is read once per block.
+//! A set that does not fit is solved **piecewise**, block by block. Each block is compared with
+//! itself and with all later contents, which are streamed past it. The pairs are the same, but the
+//! set is read once per block.
 
 mod drafts;
 mod kin;
@@ -73,8 +73,8 @@ pub(super) struct Solver<'a> {
     pub(super) table: &'a Table,
     pub(super) counts: &'a Counts,
     pub(super) families: &'a Families,
-    /// True if samples are weighed by `counts`, because fewer contents count there than have the
-    /// sample.
+    /// True if samples are weighed by `counts`, because fewer contents are counted there than have
+    /// the sample.
     pub(super) weighs_by_counts: bool,
     /// The frames of the contents, and the samples of which frames may consist.
     pub(super) frames: (&'a Frames<'a>, &'a CommonSamples),

@@ -1,11 +1,11 @@
 //! Decides which pairs are links, by their estimates and by their measures.
 //!
-//! A pair is a **link** if it has a relation (or reaches `min`) and keeps a score without common
-//! text. That rule applies to the measures of the two contents. Three cheaper checks precede the
-//! measuring, each more costly than the one before and for fewer pairs. Two look at how much both
-//! have in common ([`LinkTerms::could_be`], [`LinkTerms::is_worth_an_estimate`]). The third looks
-//! at the upper ends of the estimates' intervals ([`LinkTerms::may_link`]). None of them drops a
-//! possible link.
+//! A pair is a **link** if it has a relation (or reaches `min`), and if its score without common
+//! text is high enough. This rule applies to the measures of the two contents. Before a pair is
+//! measured, it must pass three cheaper checks. Each check is more costly than the one before, and
+//! is made for fewer pairs. Two look at how much both contents have in common
+//! ([`LinkTerms::could_be`], [`LinkTerms::is_worth_an_estimate`]). The third looks at the upper
+//! ends of the estimates' intervals ([`LinkTerms::may_link`]). No check drops a possible link.
 
 use resemble_core::cluster::Sharing;
 use resemble_core::similarity::discount::Rarity;

@@ -12,8 +12,8 @@ use crate::find::ReadSubject;
 
 /// Returns the record of the file or member at a path in a catalogue that no index keeps.
 ///
-/// `None` if the path is in no such catalogue, or the catalogue has no such file. The entire
-/// catalogue is loaded into memory.
+/// Returns `None` if the path is in no such catalogue, or if the catalogue has no such file. The
+/// entire catalogue is loaded into memory.
 pub fn read_catalogued(path: &Path, params: &Params) -> Result<Option<ReadSubject>, LocalError> {
     let Some((Source::File(file), root, _)) = source_of(path) else {
         return Ok(None);

@@ -87,13 +87,13 @@ enum Unusable {
     /// Another command has locked the cache, or the disk is full.
     #[error("{0}")]
     Now(String),
-    /// The file is not a cache, or it is damaged.
+    /// The file is not a cache, is damaged, or cannot be opened for another reason.
     #[error("{0}")]
     AsItIs(String),
 }
 
-/// Opens the index at this path and removes leftovers of unnamed catalogues from killed commands.
-/// Returns a note if the index had to be replaced.
+/// Opens the index at this path, and removes what killed commands have left in it of unnamed
+/// catalogues. Returns a note if the index had to be replaced.
 fn usable(path: &Path, params: &Params) -> Result<(Index, Option<String>), Unusable> {
     let opened = Index::open(path, params, &Options::default());
     let (index, aside) = opened.map_err(|error| match error {

@@ -86,8 +86,8 @@ impl PairSearch<'_> {
             })
     }
 
-    /// Adds two texts by their common words. The words give the figures. If the unit is bytes, one
-    /// content is data, or both are tables, the pair becomes a draft instead.
+    /// Adds two texts by their common words. The words give the figures. The pair becomes a draft
+    /// instead if the unit is bytes, if one content is data, or if both are tables.
     fn add_by_words(
         &self,
         found: &mut WorkerPairs,

@@ -27,7 +27,7 @@ pub(super) struct WorkerPairs {
 }
 
 impl WorkerPairs {
-    /// Records a pair of texts with their common words and the rarity of these.
+    /// Records a pair of texts, with their common words and the rarity of these words.
     pub(super) fn texts(
         &mut self,
         question: &Question<'_>,

@@ -97,7 +97,7 @@ pub enum TemplateError {
     /// There is no such template.
     #[error("no template is called {0:?}; `resemble templates list` lists them")]
     Unknown(String),
-    /// The groups could not be computed.
+    /// The groups could not be computed, or the question was cancelled.
     #[error(transparent)]
     Ask(#[from] AskError),
     /// The index cannot be read.

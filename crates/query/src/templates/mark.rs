@@ -105,7 +105,8 @@ struct MarkedContent<'f> {
 }
 
 impl MarkedContent<'_> {
-    /// Returns the bytes of the content, if it is a text and its file can be read and still has it.
+    /// Returns the bytes of the content, if it is a text, and if its file can be read and still has
+    /// this content.
     fn text(&self) -> Option<Vec<u8>> {
         let is_read = self.kept.kind == ContentKind::Text && self.kept.whole <= LARGEST_READ;
         let read = is_read.then(|| bytes_if(self.path, &self.digest));
@@ -138,8 +139,8 @@ fn marked<'f>(
     Ok(marked)
 }
 
-/// Returns the share of the contents' bytes that this template removes and earlier ones do not. The
-/// bytes of a readable text are counted exactly, if the template has shingles.
+/// Returns the share of the contents' bytes that this template removes and earlier templates do
+/// not. If the template has shingles, the bytes of a readable text are counted exactly.
 fn taken(snapshot: &Snapshot, pieces: &Template, marked: &[MarkedContent<'_>]) -> Fraction {
     let before = snapshot.templates();
     let mut alone = Templates::new(snapshot.params());

@@ -49,16 +49,16 @@ pub struct Run {
 pub enum BlockKind {
     /// The part is in both files; it has the number of its run (from 1).
     Shared(u32),
-    /// Only in a.
+    /// The part is only in a.
     OnlyA,
-    /// Only in b.
+    /// The part is only in b.
     OnlyB,
 }
 
 /// A part of one file, or equal parts of both in the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Shared, or only in one file.
+    /// The kind of the block: shared, or only in one file.
     pub kind: BlockKind,
     /// The bytes of a in this block.
     pub a: Option<Range<u64>>,

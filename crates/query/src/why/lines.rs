@@ -31,7 +31,7 @@ impl<'t> Lines<'t> {
     pub(super) fn at(&self, position: u64) -> u64 {
         let at = (position as usize).min(self.text.len());
         let Some(&before) = self.before.get(at / Self::BLOCK) else {
-            // The position is the end of a text of whole blocks, or of an empty one.
+            // The position is the end of a text of whole blocks, or of an empty text.
             let last = self.before.len().saturating_sub(1);
             let from = (last * Self::BLOCK).min(self.text.len());
             return self.before.last().unwrap_or(&0) + count_lines(&self.text[from..]) + 1;

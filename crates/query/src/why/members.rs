@@ -1,11 +1,11 @@
 //! Matches the members of two archives, or of an archive and a file.
 //!
 //! Equal members are found by their digests, first under the same name. Other members are measured
-//! against each other, and the best pairs are matched. A member that is left is matched with a
-//! member that has a partner already, if the two are equal or have a relation. If one of these
-//! steps has more than [`MOST_TRIED`] pairs, it measures none of them. The rest is matched by name.
-//! The measures of the whole pair do not depend on the matching: they are those of all members
-//! together.
+//! against each other, and the best pairs are matched. A member without a partner is then matched
+//! with a member that already has one, if the two members are equal or have a relation. If one of
+//! these steps has more than [`MOST_TRIED`] pairs, it measures none of them. The members that are
+//! still left are matched by name. The measures of the whole pair do not depend on the matching:
+//! they are those of all members together.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -185,8 +185,9 @@ fn matches(a: &[HeldContent], b: &[HeldContent]) -> Vec<MemberMatch> {
 /// The members of one side, with their digests.
 type MembersOf<'a> = (&'a [HeldContent], &'a [ContentDigest]);
 
-/// Matches each of the members `lone` with one of the members `others` of the other side: with an
-/// equal one, or else with the one that shares most, if the two have a relation.
+/// Matches each of the members `lone` with one of the members `others` of the other side. An equal
+/// member is preferred. Otherwise the match is the member that shares most, if the two have a
+/// relation.
 fn also_matched(
     lone: &[usize],
     others: &[usize],

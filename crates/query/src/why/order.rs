@@ -8,10 +8,10 @@
 //!    meets these runs in step. Neighbours may overlap in b by a few bytes, because an insertion
 //!    rarely begins and ends on unique bytes. The overlap counts once and is cut off when the runs
 //!    are laid out.
-//! 2. **Runs off the backbone are searched on it.** A run was matched with the place that agrees
-//!    furthest. For a line that occurs thirty times, that may be any of them. So the two gaps
-//!    between neighbours of the backbone are compared separately. What they share is in order after
-//!    all. The gaps are disjoint, so the second pass costs no more than the first.
+//! 2. **Runs off the backbone are searched on it.** A run was matched with the place where most
+//!    bytes agree. A line may occur thirty times, and any of these places may have been taken. So
+//!    the two gaps between neighbours of the backbone are compared separately. What they share is
+//!    in order after all. The gaps are disjoint, so the second pass costs no more than the first.
 //! 3. **The rest is moved**, or **again** if b has it only inside a run that is already taken: a
 //!    has content twice that b has once. If b has content twice that a has once, the runs of a do
 //!    not show it, since each byte of a is matched once. The runs of b in a show it.

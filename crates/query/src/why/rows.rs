@@ -3,9 +3,9 @@
 //! 1. **A newline inside a step is an anchor**: it is the same byte in both files, so the lines
 //!    that end with it share a row. All lines up to the last newline of the step are equal and may
 //!    be folded.
-//! 2. **Between anchors** lie differing, moved and repeated lines. Lines that are equal by chance
-//!    (a brace, an empty line: too short to count as shared) align the two sides by a longest
-//!    common subsequence, as in `diff`. The others are paired from the top.
+//! 2. **Between anchors** lie differing, moved and repeated lines. Some lines are equal by chance,
+//!    but too short to count as shared: a brace, an empty line. They align the two sides by a
+//!    longest common subsequence, as in `diff`. The other lines are paired from the top.
 //! 3. **Folds are made before rows.** The lines of a folded stretch are counted, but not visited.
 //!    So a file of sixty million bytes costs a pass of `memchr` and the rows that are shown.
 //!

@@ -10,18 +10,18 @@ use resemble_proto::message::Layer;
 use super::order::Placing;
 
 /// A member of one archive, and its partner in the other. The partner is the free member that
-/// shares most, or else a member with another partner, if it is equal or related, or else one of
-/// the same name. One side is `None` if a member has no partner.
+/// shares most. Without such a member, it is an equal or related member that has another partner,
+/// or else a member of the same name. One side is `None` if a member has no partner.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemberMatch {
-    /// The names that lead to the member of a, and its size. Without names: the text of a mail, or
-    /// a file that is not an archive.
+    /// The names that lead to the member of a, and its size. The names are empty for the text of a
+    /// mail, and for a file that is not an archive.
     pub a: Option<(Vec<u8>, ByteLen)>,
     /// The same for b.
     pub b: Option<(Vec<u8>, ByteLen)>,
-    /// The relation of the two, if both exist.
+    /// The relation of the two members, if both exist.
     pub relation: Option<Relation>,
-    /// Their measures and the unit, if both exist.
+    /// The measures of the two members and their unit, if both exist.
     pub measures: Option<(Measures, Unit)>,
     /// Whether the member of a, and the member of b, is also in an earlier match.
     pub again: (bool, bool),
@@ -49,10 +49,10 @@ impl SharedRange {
     }
 }
 
-/// A stretch of one file that the other has nowhere.
+/// A stretch of one file that is nowhere in the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Bytes.
+    /// The bytes of the stretch.
     pub range: Range<u64>,
     /// First and last line, from 1, if both files are text and were read.
     pub lines: Option<(u64, u64)>,
@@ -92,12 +92,12 @@ pub struct Shared {
     pub layer: Layer,
     /// The differing numbers of two texts that are equal otherwise.
     pub numbers: Option<OnlyNumbers>,
-    /// The measures in words, if both are texts that were read. Every other question shows the
-    /// same.
+    /// The measures in words, if both are texts that were read. Every other question shows the same
+    /// measures.
     pub words: Option<Measures>,
     /// The measures in bytes of two texts that are not measured in words, such as encoded data,
-    /// whose line ends do not count. If templates are marked, the measures in bytes of any two
-    /// contents; the text of the templates does not count.
+    /// whose line ends do not count. If templates are marked, these are the measures in bytes of
+    /// any two contents, without the text of the templates.
     pub payload: Option<Measures>,
     /// The relation by the measures in words, or else in bytes; `None` if the files share too
     /// little for any relation.

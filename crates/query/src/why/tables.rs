@@ -1,9 +1,9 @@
-//! Finds the shared ranges of two tables, which are rows.
+//! Finds the rows that two tables share.
 //!
-//! Two tables with the same rows in another order have no common run of 64 bytes. So their figures
-//! count rows ([`resemble_core::similarity::proof`]), and so do the ranges. A row that counts is
-//! shared if the other file has it byte for byte, in addition to the long runs. Rows that follow
-//! each other in both files are one range.
+//! Two tables with the same rows in another order have no common run of 64 bytes. So the figures of
+//! tables count rows ([`resemble_core::similarity::proof`]), and their shared ranges are rows. A
+//! row that counts is shared if the other file has it byte for byte, in addition to the long runs.
+//! Rows that follow each other in both files are one range.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -94,9 +94,9 @@ pub struct Span {
 pub struct Fold {
     /// The number of omitted lines; 0 if the files are not text.
     pub lines: u64,
-    /// Its bytes.
+    /// The number of omitted bytes.
     pub bytes: u64,
-    /// Its content.
+    /// The content of the fold.
     pub what: Folded,
 }
 

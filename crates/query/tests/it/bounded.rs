@@ -16,9 +16,9 @@ use resemble_testutil::random::letters as text;
 /// The number of files on a side, more than a bounded question looks up at once.
 const FILES: u64 = 300;
 
-/// Writes two trees. Each file of the first has a later version in the second, half of them at
-/// another path. One file in ten begins with a common header, and one in ten ends with the text of
-/// another file.
+/// Writes two trees. Each file of the first tree has a later version in the second tree. Half of
+/// these versions are at another path. One file in ten begins with a common header, and one in ten
+/// ends with the text of another file.
 fn scene() -> Scene {
     let mut scene = Scene::new();
     let header = text(1, 600);

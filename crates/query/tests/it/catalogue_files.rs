@@ -1,5 +1,5 @@
-//! Tests catalogue files. A written file can be read, a damaged one is refused, and storing one
-//! replaces the old one as a whole.
+//! Tests catalogue files. A written file can be read, and a damaged file is refused. A stored
+//! catalogue replaces the old one as a whole.
 
 use std::fs;
 use std::ops::ControlFlow;

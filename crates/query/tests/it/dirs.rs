@@ -1,4 +1,5 @@
-//! Tests `dirs`: pairs of similar directories, and the listing of directories similar to one.
+//! Tests `dirs`: pairs of similar directories, and the listing of directories similar to a given
+//! one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -64,9 +65,9 @@ fn one(a: &str, b: &str, a_in_b: u32, b_in_a: u32) -> (String, String, u32, u32)
     (a.to_owned(), b.to_owned(), a_in_b, b_in_a)
 }
 
-/// `min_shared` bounds the bytes that both directories have. Here one has two copies of a small
-/// file (324 bytes), the other has one (162 bytes). Without `min_shared`, identical directories are
-/// reported even below the usual minimum.
+/// `min_shared` bounds the bytes that both directories have. Here one directory has two copies of a
+/// small file (324 bytes), the other has one copy (162 bytes). Without `min_shared`, identical
+/// directories are reported even below the usual minimum.
 #[test]
 fn what_both_have_is_what_min_shared_bounds() {
     let mut scene = Scene::new();
@@ -197,8 +198,9 @@ fn part_of_a_directory_and_the_larger_one_around_it() {
     );
     assert!(!rows[0].identical);
     assert_eq!(rows[0].shared_bytes, 6000);
-    // Then the pairs of directories below that match clearly better are listed. In each of them one
-    // directory lies wholly in the other. Of nested pairs only the topmost is listed.
+    // The next rows are about directories below these that match clearly better. In each of these
+    // pairs one directory lies wholly in the other. If pairs are nested, only the topmost is
+    // listed.
     let lower = shown(&scene, &rows)[1..].to_vec();
     assert_eq!(
         lower,

@@ -169,7 +169,7 @@ fn change(scene: &Scene, random: &mut Random) {
             .expect("longer"),
         8 => file.set_len(at.max(bytes.len() / 2) as u64).expect("cut"),
         _ => {
-            // Saves like editors do.
+            // Saves the file as editors do.
             let end = end(some.len());
             bytes[at..end].copy_from_slice(&some[..end - at]);
             fs::write(scene.path("file~"), &bytes).expect("written");

@@ -1,5 +1,5 @@
 //! A passage that a dozen otherwise different files share is a frame: it does not make two files
-//! relatives. A passage that only versions of a file share does.
+//! relatives. A passage that only versions of a file share makes them relatives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -154,8 +154,8 @@ fn files_with_a_frame_in_common_are_no_relatives() {
     });
 }
 
-/// Here the signatures of about half of the files have one level, and those of the others the next
-/// one. So a signature may lack a sample that its text has.
+/// Here the signatures of about half of the files have one level, and the other signatures have the
+/// next one. So a signature may lack a sample that its text has.
 #[test]
 fn a_frame_of_texts_whose_signatures_have_two_levels_is_found() {
     let mut of_two_levels = 0;
@@ -203,7 +203,7 @@ fn near_copies_and_versions_are_relatives_however_many_they_are() {
         let at = number % 10 * 40;
         [&page[..at], &own, &page[at + 40..]].concat()
     });
-    // Versions that grow.
+    // Each version is longer than the previous one.
     let mut text = words(&mut random, 200);
     are_relatives(16, |_| {
         text.extend(words(&mut random, 25));

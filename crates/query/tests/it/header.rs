@@ -15,7 +15,7 @@ use resemble_testutil::random::Random;
 use crate::plain::{compare, groups, pairs};
 use crate::scene::Scene;
 
-/// The number of files with the header. It is more than a piece may have without being boilerplate.
+/// The number of files with the header. Unrelated files of this number make the header boilerplate.
 const FILES: usize = 1100;
 
 /// The number of files that have a relative: a copy in which 5, 15 or 30 percent (in turn) of the

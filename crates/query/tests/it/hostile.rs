@@ -70,7 +70,7 @@ fn what_may_not_be_read_is_said_and_not_shown() {
             .is_some_and(|state| state.content().is_some())
     );
     scene.assert_as_fresh("denied");
-    // Events about names in a directory that may only be listed: one is gone, one is new.
+    // Events about names in a directory that may only be listed: one name is gone, another is new.
     let other = scene.path("blind/other");
     chmod(&scene, "blind", 0o700);
     fs::rename(scene.path("blind/file"), &other).expect("renamed");

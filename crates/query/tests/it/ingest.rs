@@ -248,7 +248,7 @@ fn a_file_that_is_too_large_for_its_root_is_known_by_its_name_alone() {
     };
     assert!(skipped(&scene, "large") && !skipped(&scene, "small"));
     assert_eq!(scene.scan().changes, 0, "nothing is news");
-    // A file that grows over the bound loses its content; one that shrinks below it gets one.
+    // A file that grows over the bound loses its content. A file that shrinks below it gets one.
     scene.write("small", text(1, 20_000));
     scene.write("large", text(2, 5000));
     scene.scan();
@@ -298,7 +298,7 @@ fn a_file_with_names_in_two_roots_is_too_large_only_for_one() {
         fs::write(&link_path, text(3, 6000)).expect("written");
         scene.look(&entry(&link_path, Cause::Modified));
         check(&scene, 6000, "written through the other name");
-        // Without the other name, the file is too large. It is read when it gets one again.
+        // Without the other name, the file is too large. It is read when it gets such a name again.
         fs::remove_file(&file_path).expect("removed");
         scene.look(&entry(&file_path, Cause::Unknown));
         scene.look(&entry(&link_path, Cause::AttributesOnly));

@@ -21,8 +21,8 @@ use crate::plain::compare;
 use crate::scene::Scene;
 
 /// Returns the files `text` and `other`, and ten versions of each. `other` is not a text. A
-/// question about either reads enough bytes to start a second thread. Five more files share a
-/// passage with `text` that is too short for a relation.
+/// question about one of these two files reads enough bytes to start a second thread. Five more
+/// files share a passage with `text` that is too short for a relation.
 fn versions(bytes: usize) -> Vec<(String, Vec<u8>)> {
     let (text, other) = (prose(1, bytes), noise(2, bytes));
     let mut files = vec![
@@ -222,7 +222,7 @@ fn the_next_command_reads_no_file_either() {
     local.close();
 }
 
-/// Calls `write` for each file of two trees. Each file of `b` is an edited copy of the file in `a`.
+/// Calls `write` for each file of two trees. Each file of `b` is an edited copy of a file of `a`.
 fn two_trees(write: impl Fn(String, Vec<u8>)) {
     for (name, bytes) in versions(20_000) {
         write(format!("b/{name}"), overwritten(&bytes, 4000));

@@ -339,8 +339,8 @@ fn a_new_time_leaves_listings_alone() {
     assert_eq!(watched.stood - stood, watched.kept.len());
 }
 
-/// A write to an unrelated file leaves every kept listing valid: of texts, of packed or extracted
-/// contents, and of files that are mostly boilerplate.
+/// A write to an unrelated file leaves every kept listing valid. There are listings of texts, of
+/// packed or extracted contents, and of files that are mostly boilerplate.
 #[test]
 fn a_commit_elsewhere_leaves_listings_alone() {
     let more = [20, 21, 22, 23, 24].map(|n| Step::Write(format!("two/{n}"), Says::Headed(n)));

@@ -298,8 +298,8 @@ fn grouped(scene: &Scene, memory: Option<u64>) -> BTreeSet<Vec<String>> {
 }
 
 /// All drivers that are compiled together contain the same framework. So two drivers of one build
-/// have more bytes in common than two builds of one driver. Still the groups are of builds of one
-/// driver.
+/// have more bytes in common than two builds of one driver. Still each group consists of the builds
+/// of one driver.
 #[test]
 fn groups_are_of_builds_and_not_of_a_framework() {
     const DRIVERS: u64 = 8;

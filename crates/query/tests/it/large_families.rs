@@ -1,6 +1,6 @@
 //! Tests `pairs` and `find` with many near-copies of a file. In the tests of `pairs` there are more
-//! of them than the limit for boilerplate. The contents are binaries, or texts that are not in
-//! memory at once. `--estimate` reads no file, so it treats all texts like that.
+//! near-copies than the limit for boilerplate. The contents are binaries, or texts that are not in
+//! memory at once. `--estimate` reads no file, so it never has texts in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -87,8 +87,8 @@ fn near_copies_of_a_text_are_held_together_by_the_first() {
     are_held_together(&asked(&scene, true));
 }
 
-/// A family just above the size from which members are compared with their leader only is one
-/// cluster, whichever members share further windows.
+/// In a family above a certain size, members are compared with their leader only. A family just
+/// above that size is one cluster, whichever members share further windows.
 #[test]
 fn near_copies_of_a_binary_are_one_cluster() {
     for seed in 0..12 {
@@ -214,7 +214,7 @@ fn the_copies_that_are_found_do_not_depend_on_what_was_scanned_first() {
     assert_eq!(listed_first, listed_last);
 }
 
-/// Such a page has a dozen samples. A changed line may cost a copy a third of them, and bring
+/// A short page has a dozen samples. A changed line may cost a copy a third of them, and bring
 /// others that no other copy has.
 #[test]
 fn copies_of_a_short_page_find_each_other_whichever_line_is_changed() {

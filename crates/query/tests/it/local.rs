@@ -90,7 +90,7 @@ fn a_second_command_reads_nothing_that_has_not_changed() {
 }
 
 /// The index has the files below the directory, because an earlier question named a subdirectory.
-/// They are gone when the question names the directory itself.
+/// When a later question names the directory itself, these files are gone.
 #[test]
 fn a_cache_has_nothing_below_a_named_directory_that_cannot_be_listed() {
     let name = "local::a_cache_has_nothing_below_a_named_directory_that_cannot_be_listed";

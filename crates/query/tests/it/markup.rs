@@ -1,6 +1,6 @@
 //! Tests files full of markup: drawings, templates, configurations, notebooks and minified scripts.
-//! A part of such a file is found, alone or inside a text. This holds whether the part or the file
-//! is classified as text or as data.
+//! A part of such a file is found, alone or inside a text. The part and the file may each be
+//! classified as text or as data.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

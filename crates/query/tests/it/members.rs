@@ -209,8 +209,8 @@ fn one_member_makes_no_archives_kin() {
     assert_eq!(clusters(&scene), []);
 }
 
-/// Files that are equal to a member beyond the first thousand are found, and `compare` says that it
-/// did not look for them.
+/// Files that are equal to a member beyond the first thousand are found. `compare` says that it did
+/// not look for them.
 #[test]
 fn members_beyond_the_first_thousand_are_not_lost_silently() {
     let mut scene = Scene::with_parts();

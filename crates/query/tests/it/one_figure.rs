@@ -3,8 +3,8 @@
 //!
 //! A measure is a function of two contents. So it must not depend on the verb, the direction, the
 //! names, or the order of scans. The tree is made twice. The second time, the names are in the
-//! opposite order, and so are the steps of the scan. Each name is a number, a `-` and a name that
-//! is the same in both trees, by which files are identified.
+//! opposite order, and so are the steps of the scan. A name consists of a number, a `-` and a part
+//! that is the same in both trees. Files are identified by that part.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -269,8 +269,8 @@ fn comparison(scene: &Scene, a: &str, b: &str) -> CompareRequest {
     }
 }
 
-/// Returns the comparison of two trees by the index. It must be the same when asked again, and the
-/// same by a scan of the disk.
+/// Returns the comparison of two trees by the index. Checks that a repeated question and a scan of
+/// the disk give the same answer.
 fn compared(scene: &Scene, a: &str, b: &str) -> Whole<Comparison> {
     let snapshot = scene.snapshot();
     let request = comparison(scene, a, b);
@@ -387,9 +387,9 @@ fn ask_all(scene: &Scene, by_disk: bool, said: &mut Answers) {
     ask_groups(scene, said);
 }
 
-/// Checks each pair that `why` calls related: every verb that lists all pairs must have a row for
-/// it (all but `pairs` may have a row for a member instead). For other pairs `find`, `.similar` and
-/// `groups` may have no row.
+/// Checks the lists of all verbs. For each pair that `why` calls related, every verb that lists all
+/// pairs must have a row. Verbs other than `pairs` may have a row for a member instead. For other
+/// pairs `find`, `.similar` and `groups` may have no row.
 fn assert_one_list(said: &Answers) {
     let mut wrong: Vec<String> = Vec::new();
     for ((a, b), all) in &said.0 {

@@ -105,8 +105,8 @@ fn documents_of_one_text_are_found_by_each_other() {
     assert_eq!(found(&snapshot, &docx, &FindOptions::default()), []);
 }
 
-/// A hard link outside of the tree changes the stat of a file, and nobody notices it. The file
-/// keeps its text and its members.
+/// A hard link outside of the tree changes the stat of a file, and no scan has seen the change. The
+/// file keeps its text and its members.
 #[test]
 fn a_new_name_elsewhere_leaves_a_document_its_text() {
     let mut scene = Scene::with_parts();

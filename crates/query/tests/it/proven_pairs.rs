@@ -116,7 +116,7 @@ fn pairs_say_what_find_says() {
 }
 
 /// If a question asks for estimates, every row of different contents has an estimate with an
-/// interval. Rows are sorted by the larger lower end of their containments.
+/// interval. Rows are sorted by the larger of the lower ends of their two containments.
 #[test]
 fn estimates_have_intervals_and_are_ranked_by_their_lower_ends() {
     let mut scene = Scene::new();
@@ -226,8 +226,8 @@ fn a_family_of_hundreds_stays_together() {
     );
 }
 
-/// Of a large family, a listing shows the hundred best near-copies and counts all. `find` shows
-/// more of them, but it measures a bounded number.
+/// For a large family, a listing shows the hundred best near-copies and the number of all. `find`
+/// shows more of them, but it measures a bounded number.
 #[test]
 fn the_copies_that_are_not_shown_are_counted() {
     for (copies, rows) in [(320, 319), (1400, 511)] {

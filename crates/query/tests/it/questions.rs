@@ -330,8 +330,8 @@ fn near_copies_are_listed_however_many_they_are() {
     }
 }
 
-/// However many files of catalogues are more similar, a listing has the watched files, because no
-/// link can lead to the others.
+/// A listing has the watched files, even if many files of catalogues are more similar. No link can
+/// lead to a file of a catalogue.
 #[test]
 fn files_of_catalogues_take_no_place_in_a_listing() {
     let page = noise(3, 6_000);
@@ -341,7 +341,7 @@ fn files_of_catalogues_take_no_place_in_a_listing() {
         let mut files: Vec<(PathBuf, Vec<u8>)> = vec![("/page.txt".into(), page.clone())];
         files.extend((0..copies).map(|n| (disk.join(n.to_string()), copy(100 + n, 60))));
         files.extend((0..5).map(|n| (format!("/{n}.txt").into(), copy(9_000 + n, 600))));
-        // Of one content a file is watched, too.
+        // One of the contents also has a watched file.
         files.extend(["/\0disk/both.txt", "/both.txt"].map(|path| (path.into(), copy(7, 300))));
         let collection = Collection::new(files);
         collection.index.finish_bulk().expect("counted");
@@ -413,7 +413,7 @@ fn a_header_in_more_files_than_the_limit_nominates_nobody_but_a_family_stays_who
     )
     .expect("an answer");
     assert_eq!((shown.len(), total), (100, 125));
-    // In a question about directories, only the files in them count for what is boilerplate.
+    // In a question about directories, only the files in them decide what is boilerplate.
     let scope = Scope {
         within: vec!["/versions".into()],
         ..Scope::default()

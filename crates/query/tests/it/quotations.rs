@@ -160,7 +160,7 @@ fn a_relation_needs_no_passage() {
 }
 
 /// In scripts whose letters have several bytes, a passage of 500 bytes has few words: about 36 in
-/// Russian and 24 in Georgian. It still finds its source.
+/// Russian and 24 in Georgian. The passage still finds its source.
 #[test]
 fn a_quotation_in_letters_of_several_bytes_finds_its_source() {
     let alphabets = [

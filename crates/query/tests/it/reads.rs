@@ -70,8 +70,8 @@ fn a_young_file_is_read_once_more_and_then_never_again() {
     assert_eq!(files, [&scene.path("sub/file")]);
     let when = report.recheck[&scene.path("sub/file")];
     assert!(when <= SystemTime::now() + scene.ingest.options().settle_window);
-    // Within the settle window, an unchanged file is read again only if that is requested. The
-    // later look at it stays due.
+    // Within the settle window, an unchanged file is read again only if that is requested. It must
+    // still be looked at later.
     let report = scene.scan();
     assert_eq!((read(&report), report.recheck.len()), (0, 1));
     let now = entry(scene.path("sub/file"), Cause::Unknown, true);

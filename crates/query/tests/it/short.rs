@@ -25,8 +25,8 @@ fn numbers<'a>(paths: impl IntoIterator<Item = &'a PathText>) -> BTreeSet<usize>
     numbers.map(|number| number.expect("a number")).collect()
 }
 
-/// Writes pairs of files of these lines. The lines of a pair are the same but for the last one.
-/// Each verb must find exactly the pairs that have a sample in common.
+/// Writes pairs of files of these lines. The two files of a pair differ only in the last line. Each
+/// verb must find exactly the pairs that have a sample in common.
 #[track_caller]
 fn are_found(lines: usize, line: impl Fn(usize) -> String) {
     let mut scene = Scene::new();
@@ -115,8 +115,8 @@ fn short_texts_are_found_by_one_common_shingle() {
     are_found(5, |sentence| sentences(sentence as u64, 1));
 }
 
-/// Seven lines of eight are in a larger file. For some of these extracts, the few samples show far
-/// less than 80 %.
+/// Seven of the eight lines of an extract are in a larger file. For some extracts, the few samples
+/// show far less than 80 %.
 #[test]
 fn a_minimum_drops_no_pair_that_reaches_it() {
     let mut scene = Scene::new();

@@ -236,8 +236,8 @@ fn half_of_their_own_words_is_half() {
     assert_eq!((row.resemblance, row.shared_bytes), (shared.2, shared.3));
 }
 
-/// A file of the first format has templates without shingles, only with chunks and samples. It is
-/// read as before.
+/// A file of the first format has templates without shingles, only with chunks and samples. It can
+/// still be read.
 #[test]
 fn a_file_of_the_first_format_is_understood() {
     let pages = Collection::pages(9_000);
@@ -257,8 +257,8 @@ fn a_file_of_the_first_format_is_understood() {
 
 /// A frame that is shorter than a chunk makes no common chunk, so the template must consist of
 /// samples. The frame is text: for data files, a part that all ten files have makes no relation.
-/// The pages share 0.18, and the estimate is 0.25, so without the template they are related only by
-/// common text.
+/// The pages share 0.18 of their text, and the estimate is 0.25. So without the template, only
+/// common text relates them.
 #[test]
 fn short_frames_are_templates_too() {
     let pages = Collection::pages_of(prose, 1_100);
@@ -478,7 +478,7 @@ fn a_fifo_in_its_place_hangs_nobody() {
     assert!(pages.store.current().0.trouble.is_some());
 }
 
-/// 201 texts share a header, which is too few to make it boilerplate.
+/// 201 texts share a header. They are too few to make it boilerplate.
 #[test]
 fn common_text_is_discounted_and_the_reason_given() {
     let header = prose(1, 3_000);

@@ -337,7 +337,8 @@ fn related_texts_are_found_and_strangers_are_not() {
     assert!(with_min.rows.iter().all(is_judged));
 }
 
-/// Identical files share one row, however many; each file that resembles them has a row with each.
+/// Identical files share one row, whatever their number. A file that resembles them has a row with
+/// each of them.
 #[test]
 fn identical_files_are_one_row_unless_all_are_asked_for() {
     let mut scene = Scene::new();

@@ -119,7 +119,7 @@ fn common_text_stays_in_its_place() {
     }
 }
 
-/// Returns rows of a number, one of four words, and an amount.
+/// Returns rows. Each row has a number, one of four words, and an amount.
 fn rows(seed: u64, count: usize) -> Vec<String> {
     let mut random = Random::new(seed);
     let row = |_| {
@@ -286,7 +286,7 @@ proptest! {
         let of_b = ranges.into_iter().chain(shared.repeats.iter().map(|r| r.b.clone()));
         let of_b = of_b.chain(shared.differs_b.iter().map(|s| s.range.clone())).collect();
         prop_assert!(is_tiled(of_b, b.len()));
-        // The number of differing bytes is what the containments lack to 100 %.
+        // The number of differing bytes is the part that the containments lack.
         let (in_a, in_b) = runs::cover(&a, &b);
         let (only_a, only_b) = shared.differing_bytes();
         let lacking = |score: Score, size: usize| {

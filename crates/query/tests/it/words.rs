@@ -124,7 +124,7 @@ fn exact_figures_of_documents_are_those_of_their_words() {
     assert_eq!(row.a_in_b, Fraction::from_millionths(999_999));
     let share = row.b_in_a.score().expect("judged").get();
     assert!((share - 0.75).abs() < 0.02, "{share}");
-    // The explanation agrees.
+    // The explanation has the same figures.
     let comparison = compare_with_parts(
         &scene.path("a.docx"),
         &scene.path("b.pdf"),

@@ -1,17 +1,17 @@
 //! Checks that the candidate pairs of an external SQL engine (docs/scale.md) are complete. Adds the
-//! pairs that the engine leaves out because their common piece is boilerplate for it.
+//! pairs that the engine leaves out because their common piece is boilerplate for the engine.
 //!
 //! While [`super::common_pieces`] scans all pieces, it reports the number of contents with each
-//! piece. From these numbers follows how many common pieces each content has with all others.
-//! The common pieces of the given pairs must add up to the same number: docs/scale.md explains why
-//! this finds any mistake.
+//! piece. These numbers show how many common pieces each content has with all others. The common
+//! pieces of the given pairs must add up to the same number. docs/scale.md explains why this finds
+//! any mistake.
 //!
 //! The engine counts every content that has a piece. The question counts a family of near-copies as
 //! one. So a piece may be boilerplate for the engine and not for the question. The pairs with such
 //! a piece are added here.
 //!
-//! Some contents are known only to the engine (parts that are not renditions of a file). Their
-//! places follow those of the [`Table`], and they are counted.
+//! Some exported contents are not compared by the question: parts that are not renditions of a
+//! file. They are counted. Their places follow those of the [`Table`].
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -49,8 +49,8 @@ pub struct Accounts<'a> {
 }
 
 impl<'a> Accounts<'a> {
-    /// Returns the accounts of the contents of a question. `limit` is the number of contents that
-    /// may have a piece before it is boilerplate.
+    /// Returns the accounts of the contents of a question. A piece that more than `limit` contents
+    /// have is boilerplate.
     pub fn of(
         given: &'a dyn ExternalPairs,
         (snapshot, scoped, table): (&'a Snapshot, &ScopedFiles, &'a Table),
@@ -109,8 +109,8 @@ impl<'a> Accounts<'a> {
         measured.finish()
     }
 
-    /// Counts a piece, given the places of all contents that have it. If there are more than
-    /// `limit`, the piece is not counted.
+    /// Counts a piece, given the places of all contents that have it. If more than `limit` contents
+    /// have the piece, it is not counted.
     pub(super) fn note(&mut self, kind: PostingKind, places: &[u32], limit: u32) {
         if places.len() > limit as usize {
             return;
@@ -144,7 +144,8 @@ impl<'a> Accounts<'a> {
         Ok(())
     }
 
-    /// Reads the given candidates and checks the counts. Returns them with the added pairs.
+    /// Reads the given candidates and checks the counts. Returns the given pairs and the added
+    /// pairs.
     pub fn close(mut self) -> Result<PairLists, AskError> {
         let given = self.given;
         for pair in given.pairs() {

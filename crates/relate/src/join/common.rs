@@ -1,11 +1,11 @@
 //! Finds common pieces and connected contents: one pass over the sorted (piece, content) records.
 //!
-//! The method is Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3. Here the files of
-//! the paper are contents, and its chunks are chunks and samples. In the sorted records the
-//! contents of each piece are adjacent, so one pass
+//! The method is Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3. What the paper calls
+//! files are contents here, and what it calls chunks are chunks and samples. In the sorted records
+//! the contents of each piece are adjacent, so one pass
 //!
-//! * counts the contents of each piece. Pieces of too many contents are ignored, as in the paper's
-//!   "ubiquitous headers". For the others the count determines the worth of the piece;
+//! * counts the contents of each piece. Pieces of too many contents are ignored, like the
+//!   "ubiquitous headers" of the paper. The count of any other piece determines its worth;
 //! * unites the contents of each piece that is not ignored. Contents in different sets have nothing
 //!   in common, so each set is an independent problem.
 
@@ -87,7 +87,7 @@ pub struct CommonPieces {
     pub sets: Vec<u32>,
     /// Families of many near-copies.
     pub families: Families,
-    /// True if smaller families were counted once each, too.
+    /// True if each smaller family was counted as one content, too.
     pub counts_smaller_families: bool,
     /// The samples of which frames may consist.
     pub samples: CommonSamples,
@@ -106,14 +106,14 @@ impl CommonPieces {
 /// The samples that at least a dozen contents have.
 #[derive(Debug)]
 pub struct CommonSamples {
-    /// By place, the number of common samples that a content has.
+    /// The number of common samples of each content. The index is the place of the content.
     counts: Vec<u16>,
     /// The start and the length of each sample's run in `places`.
     at: HashMap<Fingerprint, (usize, usize)>,
     /// The places of the contents that have each sample, one sample after the other. Samples of too
     /// many contents are left out.
     places: Vec<u32>,
-    /// By place, the level of each content's samples.
+    /// The level of each content's samples. The index is the place of the content.
     levels: Vec<u8>,
 }
 
@@ -138,7 +138,7 @@ impl CommonSamples {
         }
     }
 
-    /// Returns the number of common samples of a place.
+    /// Returns the number of common samples of the content at a place.
     pub fn of(&self, place: u32) -> usize {
         usize::from(self.counts[place as usize])
     }
@@ -179,15 +179,15 @@ const BATCH: usize = 256;
 /// The limits of [`common_pieces`].
 #[derive(Clone, Copy, Debug)]
 pub struct PieceLimits {
-    /// A piece that more unrelated contents have is ignored.
+    /// A piece is ignored if more than this number of unrelated contents have it.
     pub limit: u32,
-    /// The number of near-copies above which they are a family: its leader stands for them.
+    /// The number of near-copies above which they are a family, which its leader represents.
     pub family: u32,
 }
 
 /// Reads the pieces of all contents. More than [`FREE`] near-copies count once among the contents
-/// that have a piece. If they are not a family by `limits`, that only lowers the discount. If
-/// candidate pairs were given, `accounts` receives the holders of each piece.
+/// that have a piece. If they are too few for a family by `limits`, this only lowers the discount.
+/// If candidate pairs were given, `accounts` receives the holders of each piece.
 pub fn common_pieces(
     of: (&Table, &PairProver<'_>),
     limits: PieceLimits,
@@ -205,8 +205,8 @@ struct TakenPieces {
     runs: Vec<SortedRun<Posting>>,
     /// For each content, the keys by which its family of near-copies is found.
     names: Vec<FamilyNames>,
-    /// For each place: whether the content is a text, and the level of its signature. `None`: the
-    /// content is gone.
+    /// For each place: whether the content is a text, and the level of its signature. It is `None`
+    /// if the content no longer exists.
     levels: Vec<Option<(bool, u8)>>,
 }
 

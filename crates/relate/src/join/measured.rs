@@ -170,7 +170,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every pair is found from both ends, in memory and on disk, but only in its own unit.
+        /// A pair is found in either order of its contents, but only in its own unit. It makes no
+        /// difference whether the measures are in memory or on disk.
         #[test]
         fn pairs_are_found(
             pairs in prop::collection::btree_map((0u32..60, 60u32..90), any::<bool>(), 0..900),

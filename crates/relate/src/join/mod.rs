@@ -1,5 +1,5 @@
-//! Joins all contents of a question by the pieces that they have in common, also if the pieces do
-//! not fit into memory.
+//! Joins all contents of a question by the pieces that they have in common. The pieces need not fit
+//! into memory.
 //!
 //! ```text
 //! scope ─► table (places) ─► common (one sorted pass) ─► sets of connected contents
@@ -7,8 +7,7 @@
 //!            given pairs ─► accounts (are they complete?) ─► pair_lists, measured
 //! ```
 //!
-//! The join says which contents may be related. Which of them are is decided pair by pair, by
-//! `resemble-query`.
+//! The join finds the contents that may be related. Then `resemble-query` decides about each pair.
 
 mod accounts;
 mod common;

@@ -66,8 +66,8 @@ impl PairLists {
         self.greater.read(from..to, greater)
     }
 
-    /// Returns the pairs among some contents, which are named by their index in `places`. Element
-    /// `i` has the larger indexes that `i` is paired with, ascending.
+    /// Returns the pairs among the contents at these places. A content is given by its index in
+    /// `places`. Element `i` has the larger indexes that `i` is paired with, ascending.
     pub fn among(&self, places: &[u32]) -> Result<Vec<Vec<u32>>, AskError> {
         let mut numbers: Vec<(u32, u32)> = places.iter().copied().zip(0..).collect();
         numbers.sort_unstable();
@@ -108,7 +108,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each pair occurs once, in memory and on disk, seen from either end.
+        /// The lists have each pair once, both in memory and on disk. `among` finds a pair in
+        /// either order of its places.
         #[test]
         fn pairs_come_back(
             pairs in prop::collection::vec((0u32..30, 30u32..60), 0..300),

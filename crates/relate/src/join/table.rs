@@ -1,10 +1,10 @@
 //! The contents of a question, numbered.
 //!
-//! All computations use a content's **place**: its rank by digest among the contents of files.
-//! Contents that are only renditions follow. Ids depend on the order in which files were met, so
-//! they differ between two indexes of one tree. Digests do not. So a tie that is decided "by the
-//! lesser place" is decided alike everywhere. A few words per content, and the path of each file,
-//! are in memory whatever the bound is.
+//! All computations use a content's **place**: its rank by digest among the contents of files. The
+//! contents that are only renditions follow. Ids depend on the order in which files were indexed,
+//! so they differ between two indexes of one tree. Digests do not differ. So a tie that is decided
+//! "by the lesser place" is decided alike everywhere. A few numbers per content, and the path of
+//! each file, are in memory whatever the bound is.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,14 +25,15 @@ pub struct Table {
     rows: Vec<TableRow>,
     /// The places in the order of the contents' ids. In this order an index is read fastest.
     pub by_id: Vec<u32>,
-    /// Bytes of all files.
+    /// The sum of the sizes of all files.
     pub bytes: u64,
     /// The number of rows that are contents of files. Later rows are only renditions.
     owners: u32,
     /// For each content, the other files that have it as a rendition (the places of their own
     /// contents), and the kind of the rendition.
     stand_ins: HashMap<u32, Vec<(u32, Rendition)>>,
-    /// By the place of a file's content: the wholes of all its texts and of all its other parts.
+    /// The two wholes of a file: of all its texts, and of all its other parts. The key is the place
+    /// of the file's content.
     wholes: HashMap<u32, [Option<WholeDigest>; 2]>,
     /// A digest of the contents and their data.
     name: Vec<u8>,
@@ -161,8 +162,8 @@ impl Table {
         }
     }
 
-    /// Writes the inputs of the comparison that the table has: the contents, and the files that
-    /// have them as renditions. Paths are not among these inputs.
+    /// Writes the part of the comparison's input that is in the table: the contents, and the files
+    /// that have them as renditions. Paths are not part of this input.
     pub fn put_name(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.name);
         put(out, u64::from(self.owners));

@@ -30,7 +30,7 @@ use crate::renditions::{MOST_MEMBERS, WholeDigest, same_words};
 /// first members. The digests have no chunks.
 pub type HeldSide<'a> = ([Option<WholeDigest>; 2], &'a [Digest]);
 
-/// The members of one archive. Each has the share of it that is in the other archive.
+/// The members of one archive, each with the share of the member that is in the other archive.
 struct JudgedSide<'a> {
     members: Vec<&'a Digest>,
     shares: Vec<ShownShare>,
@@ -129,8 +129,8 @@ impl KindShare {
 
     /// Returns the number of shared bytes and its interval. For words, the interval is wider,
     /// because only samples show how many words of a member are shared. Members without a shared
-    /// sample may still share something. With a confidence of 95 %, that is at most the part that
-    /// three of their samples represent.
+    /// sample may still share something. With a confidence of 95 %, they share at most the part
+    /// that three of their samples represent.
     fn shown(&self, in_words: bool) -> ShownShare {
         let ShownShare { likely, low, high } = self.shared;
         let high = high + self.unseen.0 * 3.0 / self.unseen.1.max(3) as f64;
@@ -148,8 +148,8 @@ impl KindShare {
     }
 }
 
-/// Estimates the match of two archives. Returns `None` if the members of one of them are not all
-/// known, or if both have equal contents.
+/// Estimates the match of two archives. Returns `None` if the members of one archive are not all
+/// known, or if the two archives have equal contents.
 pub fn shown_of_archives(
     asked: Unit,
     a: HeldSide<'_>,

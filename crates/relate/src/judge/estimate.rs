@@ -122,16 +122,17 @@ pub fn interval_at(share: Option<Score>, of: &Sketch<'_>, level: u8) -> Option<(
     share.map(|share| similarity::interval(share, samples))
 }
 
-/// Returns the share that an estimate must be able to reach for its pair to be read. A minimum
-/// above [`Relation::PARTLY`] drops no further pair: an estimate by few samples may be far too low.
+/// Returns the minimum share for a pair to be read: the pair's estimate must be able to reach it.
+/// If `min` is above [`Relation::PARTLY`], the share is [`Relation::PARTLY`]. The reason is that an
+/// estimate by few samples may be far too low.
 pub fn least_to_read(min: Fraction) -> f64 {
     let least = min.score().map_or(Relation::PARTLY, Score::get);
     least.min(Relation::PARTLY)
 }
 
-/// Returns whether a pair shares at least `min_shared` bytes. For an estimate the shares decide,
-/// because its chunks prove only a part of the bytes. In a pair that was measured, a share may
-/// count words, so the shared bytes decide.
+/// Returns whether a pair shares at least `min_shared` bytes. An estimate is judged by its shares,
+/// because its chunks prove only a part of the shared bytes. A measured pair is judged by its
+/// shared bytes, because a share may count words.
 pub fn enough_shared(
     (a, b): (ByteLen, ByteLen),
     (measures, is_estimate): (&Measures, bool),

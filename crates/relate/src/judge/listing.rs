@@ -10,8 +10,8 @@ use crate::judge::matched::{CommonPart, Match};
 pub const LISTED: usize = 100;
 
 /// Returns whether a file is listed as similar to the subject (a). An identical file, or one with
-/// the same text, is listed. Any other file is listed if it has a quarter of the subject, or if the
-/// subject has most of it. Common text is not counted.
+/// the same text, is listed. Any other file is listed if it contains a quarter of the subject, or
+/// if the subject contains most of the file. Common text is not counted.
 pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option<Rarity>) -> bool {
     let share = |score: Option<Score>| score.map_or(0.0, Score::get);
     let rare = |score: Score| rarity.map_or(score, |rarity| rarity.discounted(score));
@@ -22,13 +22,14 @@ pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option
     })
 }
 
-/// The share and the number of bytes that a file must have in common to count as a quotation
-/// although it is too small to judge.
+/// A file that is too small to judge counts as a quotation if it has at least this share and this
+/// number of bytes in common.
 const QUOTED_OF_SMALL: (f64, ByteLen) = (Relation::MOSTLY, ByteLen(64));
 
 /// Returns whether two files without a relation share a rare passage, so that one quotes the other.
-/// A question shows such a pair. The overlay does not, because its entries show shares, and these
-/// are almost zero here. `least` is the requested minimum of shared bytes.
+/// A question shows such a pair. The overlay does not show it, because entries of the overlay show
+/// shares, and the shares of a quotation are almost zero. `least` is the requested minimum of
+/// shared bytes.
 pub fn is_quotation(found: &Match, least: Option<ByteLen>) -> bool {
     let smaller = found.sizes.0.min(found.sizes.1);
     let shared = found.measures.shared_bytes;

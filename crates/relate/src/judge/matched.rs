@@ -19,8 +19,8 @@ pub enum CommonPart {
     Runs,
     /// A passage, even if it is a small part of both.
     Passage,
-    /// Mostly a few runs that are repeated, and no passage. No question lists a pair with only that
-    /// in common.
+    /// Mostly a few runs that are repeated, and no passage. No question lists a pair that has only
+    /// this in common.
     Repetition,
 }
 
@@ -45,8 +45,8 @@ pub struct Match {
     pub are_read_texts: bool,
     /// The intervals of the measures, if these are estimates of two contents.
     pub interval: Option<Box<Interval>>,
-    /// The number of numbers that differ, if the two texts differ in nothing else. `None` also if
-    /// this was not checked: only an exact `find` checks it.
+    /// The count of numbers that differ, if the two texts differ in nothing else. Only an exact
+    /// `find` determines it; otherwise it is `None`.
     pub numbers: Option<u64>,
     /// The larger of the discounted shares, if it was requested.
     pub rare: Option<Score>,
@@ -120,7 +120,7 @@ impl Match {
     pub fn is_better_than(&self, other: &Self) -> bool {
         let (a, b) = (self.rank(), other.rank());
         let order = (a.0, a.1).cmp(&(b.0, b.1));
-        // Next, the better measures count. If these are equal, the match of the bytes is better.
+        // Next, the measures are compared. If these are equal, the match of the bytes is better.
         let order = order.then_with(|| rank::compare((b.2, b.3, ()), (a.2, a.3, ())));
         let order = order.then_with(|| a.4.cmp(&b.4));
         // The sizes are compared last, so that the result does not depend on the order of the
@@ -129,8 +129,8 @@ impl Match {
     }
 }
 
-/// Combines two matches of two archives into one: that of all texts joined, and that of all other
-/// contents joined (the wholes). Shares are weighted by bytes.
+/// Combines the matches of the wholes of two archives into one match. A whole is all texts of an
+/// archive joined, or all its other contents joined. Shares are weighted by bytes.
 ///
 /// If a whole is too small to judge, its kind does not count. If only one archive has a whole of a
 /// kind, nothing of this whole is shared. Returns `None` if the wholes are equal and too small to

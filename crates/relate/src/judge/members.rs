@@ -4,8 +4,8 @@
 //! The measures of such a pair count what all members together share with the single content. They
 //! are estimated from the estimates for the single members:
 //!
-//! * The archive has at least as much of the content as its best member. The estimate is that of
-//!   the best member. The upper end of the interval is the sum over all members.
+//! * The archive has at least as much of the content as its best member has. The estimate is that
+//!   of the best member. The upper end of the interval is the sum over all members.
 //! * The shared part of the archive is the sum of the shared parts of its members, weighted by
 //!   their sizes. For texts, words are counted, and only samples show how many words a member has.
 //! * The resemblance counts the pieces of all members that are compared with the content. Their
@@ -14,8 +14,8 @@
 //!   upper ends count them as shared.
 //!
 //! A pair has a relation only if the lower ends of the intervals are enough for it. Otherwise one
-//! common phrase would make an unrelated content with few samples seem related, and no file is read
-//! here that would disprove it.
+//! common phrase would make an unrelated content with few samples seem related. No file is read
+//! here, so nothing would correct this.
 //!
 //! Only samples are used. So digests that were sent to a daemon give the same result as an index.
 
@@ -66,7 +66,7 @@ impl ShownShare {
     }
 
     /// Adds the share of a part that may overlap this one. The likely share is the larger of the
-    /// two, and the upper end is the sum.
+    /// two shares, and the upper end is their sum.
     pub(super) fn within(self, other: Self) -> Self {
         Self {
             likely: self.likely.max(other.likely),

@@ -4,8 +4,8 @@
 //!    lists.
 //! 2. For each content, the lists of its keys are read. A counter for every later content counts
 //!    the lists that also contain it. The time is proportional to the sum of the squared lengths of
-//!    the lists, the memory to the number of contents (Forman, Eshghi & Chiocchetti 2005, section
-//!    2.3, step 4, with contents instead of files).
+//!    the lists. The memory is proportional to the number of contents. (Forman, Eshghi &
+//!    Chiocchetti 2005, section 2.3, step 4, with contents instead of files.)
 //! 3. Two contents that share a chunk or two fingerprints are a candidate pair
 //!    ([`Common::is_candidate`]). A single common fingerprint may be a phrase, so it is enough only
 //!    for short texts ([`Common::is_candidate_of`]).
@@ -166,8 +166,8 @@ impl PostingBlock {
         })
     }
 
-    /// Does the same as [`Self::nominees`], but only for these pairs. `pairs` has for each place
-    /// the later places in ascending order.
+    /// Does the same as [`Self::nominees`], but only for these pairs. `pairs` has, for each place,
+    /// the later places that it is paired with, in ascending order.
     pub fn among<S: Send, E: Send + From<Stopped>>(
         &self,
         pairs: &[Vec<u32>],
@@ -192,7 +192,7 @@ impl PostingBlock {
     }
 
     /// Does the work of [`Self::nominees`]. `later` counts the pieces that a content shares with
-    /// the later contents of a list.
+    /// the contents after it in a posting list.
     fn nominees_by<S: Send, E: Send + From<Stopped>>(
         &self,
         later: impl Fn(usize, &ListRest, &[u32], &mut Tally, PostingKind) + Sync,
@@ -223,7 +223,7 @@ impl PostingBlock {
                     found(&mut state, a, b, common)
                 });
                 if let Err(error) = drained {
-                    // Sets `next` to the end, so that the other threads find no content left and
+                    // Sets `next` to the end. So the other threads find no further content, and
                     // end, too.
                     next.store(self.kept.len(), Ordering::Relaxed);
                     return Err(error);
@@ -309,16 +309,17 @@ struct Lists {
     keys: Vec<(u64, u32)>,
     /// The lists, one after another. A list has the places of its contents in ascending order.
     contents: Vec<u32>,
-    /// For each list and each content in it, the contents that follow it there. The entries of
-    /// content `i` are `of[starts[i]..starts[i+1]]`.
+    /// For each content and each list that has it, the contents that follow it in the list. The
+    /// entries of content `i` are `of[starts[i]..starts[i+1]]`.
     of: Vec<ListRest>,
     starts: Vec<usize>,
 }
 
 impl Lists {
     /// Builds the lists. Calls `count` with every key and the places of its contents. `count`
-    /// returns the number of otherwise different contents among them. A key of more than `limit` of
-    /// these gets no list. A key of more than `cutoff` contents has no weight in [`Common::rare`].
+    /// returns the number of otherwise different contents among them. If this number exceeds
+    /// `limit`, the key gets no list. If it exceeds `cutoff`, the key has no weight in
+    /// [`Common::rare`].
     fn new(
         kept: &[StoredSketch],
         (limit, cutoff): (usize, u32),
@@ -388,7 +389,7 @@ impl Lists {
         (self.keys[at].1 as usize, end)
     }
 
-    /// Returns, for each list that contains this content, the contents that follow it there.
+    /// Returns, for each list that contains this content, the contents that follow it in the list.
     fn later(&self, place: usize) -> impl Iterator<Item = (&ListRest, &[u32])> + '_ {
         let lists = &self.of[self.starts[place]..self.starts[place + 1]];
         lists.iter().map(|rest| {
@@ -414,7 +415,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Makes counters for a block of this many contents. All are zero.
+    /// Makes counters for a block of this many contents. All counters are zero.
     pub fn new(contents: usize) -> Self {
         Self {
             counts: vec![Common::NONE; contents],

@@ -16,7 +16,7 @@ pub struct Common {
     /// The sum of other weights of the fingerprints. The weight is 1 if at most `FEW` contents have
     /// the fingerprint, and `FEW`/n if n contents have it.
     pub few: f32,
-    /// The sum of 1/n² over the fingerprints, if n + 1 contents have the fingerprint.
+    /// The sum of 1/n² over the fingerprints. Here n + 1 contents have the fingerprint.
     pub own: f32,
     /// [`Self::own`] plus `CHUNK_TELLS` times the same sum over the chunks.
     pub told: f32,
@@ -110,7 +110,7 @@ const FEW_SAMPLES: usize = 4;
 /// number of samples of the content that has fewer.
 ///
 /// One common sample may be a mere phrase, so two are needed. A short text has few samples that
-/// could be common. There one is enough, because reading short texts costs little.
+/// could be common. For such a text one is enough, because reading it costs little.
 pub fn are_enough(common: u32, fewer: f64) -> bool {
     common >= 2 || common == 1 && fewer <= FEW_SAMPLES as f64
 }

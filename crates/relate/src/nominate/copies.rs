@@ -1,27 +1,26 @@
 //! Finds the near-copies of a subject if there are many of them.
 //!
 //! Posting lists of very common pieces are not read, and such pieces are discounted. If a page has
-//! 5,000 copies, all its pieces are very common, so no copy would be found by them. Therefore, if
-//! half of a subject's samples are common, the lists of some of these are read whole. The contents
-//! in most of these lists are copies if most of them have most of the subject's samples. Samples of
-//! the subject alone say nothing about copies: one changed line may cost a page of a dozen samples
-//! a third of them.
+//! 5,000 copies, all its pieces are very common, so no copy would be found. Therefore, if half of a
+//! subject's samples are common, the lists of some of these samples are read whole. The contents in
+//! most of these lists are possible copies. But they are not compared with the subject alone. A
+//! page may have a dozen samples, and one changed line may cost it a third of them.
 //!
 //! The subject may also be an extract of the page. So the contents in most of the lists also count
 //! as copies if they are near-copies of each other. Files that only share a header do not count:
-//! most of them differ from each other. Copies are left out when the *otherwise different* contents
-//! that have a piece are counted.
+//! most of them differ from each other. Copies are not counted among the *otherwise different*
+//! contents that have a piece.
 //!
 //! Two contents are near-copies under the same condition as in `families`, which compares all
 //! contents of a question. Here only contents that are in most of the lists are considered. They
-//! need not be near-copies of the subject, which may be an extract or text from a pipe. Some of
-//! their signatures are compared with the signature of the subject, and with the samples that most
-//! of them have. If at least half of these are near-copies in one of the two comparisons, every
-//! content that is in most of the lists counts as a copy. No content is read, so that a listing is
-//! not delayed.
+//! need not be near-copies of the subject, which may be an extract or text from a pipe. Some of the
+//! signatures of these contents are compared with the signature of the subject, and with the
+//! samples that most of these signatures have. If at least half of these signatures are near-copies
+//! in one of the two comparisons, every content in most of the lists counts as a copy. No content
+//! is read, so that a listing is not delayed.
 //!
 //! If copies share equally much with the subject, their digests decide which are chosen. Ids depend
-//! on the order of scans, so a choice by ids would, too.
+//! on the order of scans, so a choice by ids would depend on this order, too.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -44,8 +43,8 @@ const IN_LISTS: (usize, usize) = (2, 3);
 /// lists are near-copies.
 const LOOKED_AT: usize = 32;
 
-/// The near-copies of a subject in the order of their ids. Their digests decide between equally
-/// good ones.
+/// The near-copies of a subject in the order of their ids. If copies are equally good, their
+/// digests decide.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SubjectCopies(Vec<(ContentId, ContentDigest)>);
 

@@ -3,8 +3,8 @@
 //!
 //! A content is nominated if it shares a chunk or fingerprints with the subject. A piece is
 //! boilerplate if more contents than the limit (1,000) have it. Such a piece nominates none of
-//! them. It is also left out of both files when the pair is measured. So a licence header neither
-//! nominates a pair nor adds to its measures.
+//! them, and the estimates that decide about a pair leave it out. So a licence header alone makes
+//! no pair.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -110,8 +110,8 @@ impl Counts {
     }
 
     /// Subtracts the number of near-copies from the counts. If the count of a piece is not known,
-    /// because the piece is too common, `count` is called. It returns the stored count if there is
-    /// one.
+    /// because the piece is too common, `count` is called. It returns the stored count of a piece,
+    /// if there is one.
     fn leave_out_copies(
         &mut self,
         kind: PostingKind,
@@ -164,7 +164,7 @@ impl Counts {
         }
     }
 
-    /// Returns whether pairs are discounted for a key that is not boilerplate.
+    /// Returns whether a key that is not boilerplate lowers the score of pairs.
     pub fn is_discounted(&self, kind: PostingKind, key: u64) -> bool {
         let counts = match kind {
             PostingKind::Chunk => &self.chunks,
@@ -179,15 +179,15 @@ impl Counts {
         self.note(kind, key, contents);
     }
 
-    /// Records the chunks of a content whose text is common. Such a chunk counts as common even if
-    /// few contents have exactly this chunk.
+    /// Records the chunks whose text is common. Such a chunk counts as common even if few contents
+    /// have exactly this chunk.
     pub fn note_passages(&mut self, sketch: &Sketch<'_>) {
         let passages = self.passages(sketch);
         self.raise(passages);
     }
 
-    /// Returns the chunks of a content whose text is common, each with the number of contents that
-    /// have the text.
+    /// Returns those chunks of a content whose text is common, each with the number of contents
+    /// that have the text.
     pub fn passages(&self, sketch: &Sketch<'_>) -> Vec<(u64, u32)> {
         if self.fingerprints.is_empty() {
             return Vec::new();
@@ -213,8 +213,8 @@ impl Counts {
         }
     }
 
-    /// Returns how rare the pieces are that two contents share, without boilerplate. Returns `None`
-    /// if none of these pieces is common.
+    /// Returns the rarity of the pieces that two contents share, without boilerplate. Returns
+    /// `None` if none of these pieces is common.
     pub fn rarity(&self, a: &Sketch<'_>, b: &Sketch<'_>) -> Option<Rarity> {
         if self.chunks.is_empty() && self.fingerprints.is_empty() {
             return None;
@@ -222,8 +222,8 @@ impl Counts {
         Some(discount::rarity(a, b, self, self.limit)).filter(|rarity| rarity.weight < 1.0)
     }
 
-    /// Returns how rare the pieces are that two contents share, with boilerplate. Returns `None` if
-    /// none of these pieces is common.
+    /// Returns the rarity of the pieces that two contents share, with boilerplate. Returns `None`
+    /// if none of these pieces is common.
     pub fn rarity_of_all(&self, a: &Sketch<'_>, b: &Sketch<'_>) -> Option<Rarity> {
         if self.chunks.is_empty() && self.fingerprints.is_empty() {
             return None;
@@ -344,7 +344,7 @@ pub struct FoundBy<'a> {
     pub besides: &'a [Fingerprint],
 }
 
-/// The choice of what is recorded about nominees, in addition to the numbers of common pieces.
+/// The facts that are recorded about nominees, in addition to the numbers of common pieces.
 #[derive(Debug, Default)]
 pub struct NominationSettings {
     /// The minimum level of the samples by which passages are found. If it is set, contents that
@@ -511,8 +511,8 @@ fn nominate_copies(copies: &SubjectCopies, common: u32, hits: &mut Vec<(ContentI
     *hits = all;
 }
 
-/// Returns all contents that share a chunk or a fingerprint with the digest, or are the same
-/// content. Boilerplate counts, too.
+/// Returns all contents that share a chunk or a fingerprint with the digest, and the content of the
+/// digest itself. Boilerplate counts, too.
 pub fn sharing(snapshot: &Snapshot, digest: &Digest) -> Result<BTreeSet<ContentId>, ReadError> {
     let sketch = digest.sketch();
     let mut posted: Vec<u64> = digest.posted().map(|sample| sample.0).collect();
@@ -530,8 +530,8 @@ pub fn sharing(snapshot: &Snapshot, digest: &Digest) -> Result<BTreeSet<ContentI
 }
 
 /// Returns for each content how many of the keys it has, in the order of content ids. Boilerplate
-/// is not counted. Common keys, also those that are boilerplate, are recorded in `counts`. `note`
-/// is called with each key that is not boilerplate, and with the contents that have it.
+/// is not counted. All common keys are recorded in `counts`, including boilerplate. `note` is
+/// called with each key that is not boilerplate, and with the contents that have it.
 pub(crate) fn hits(
     (snapshot, scoped): (&Snapshot, Option<&ScopedFiles>),
     kind: PostingKind,
@@ -550,8 +550,8 @@ pub(crate) fn hits(
                 note(keys[at], contents);
                 all.extend_from_slice(contents);
             })?;
-            // No list was read for this key. Either it is boilerplate, or it has no list, because
-            // not every stored sample has one.
+            // No list was read for this key. Either the key is boilerplate, or it has no list. Not
+            // every stored sample has a list.
             for (&key, _) in keys.iter().zip(unnamed).filter(|key| key.1) {
                 if snapshot.is_boilerplate(kind, key)? {
                     counts.note(kind, key, usize::MAX);

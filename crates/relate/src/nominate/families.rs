@@ -12,21 +12,22 @@
 //! 2. **Leaders.** Names are processed one after another, the most common first. If many contents
 //!    have a name, they are taken in order. Each content joins the first leader of which it is a
 //!    near-copy, or becomes the leader of a new family. If there are many leaders, the contents
-//!    share a text but otherwise differ. Then this name forms no families, but the next name may.
+//!    share a text but otherwise differ. Then this name forms no families, but the next name may
+//!    form some.
 //! 3. **Joining.** Two families that share a name join if their leaders are near-copies. A content
 //!    without a family joins one in the same way, because an edit may have changed its names.
 //! 4. **Counting.** A family counts once among the contents that have a piece. Its leader nominates
 //!    its members, and the pieces of the leader nominate no other pair. So a family of n members
-//!    has about n pairs. Members that share further pieces are paired by these, too.
+//!    has about n pairs. Members that share further pieces are also paired by those pieces.
 //!
 //! # Near-copies
 //!
 //! Two contents are near-copies if three quarters of each are in the other. Mostly the samples
-//! decide this. But a page of 250 words has only some 31 samples: after three replaced words,
-//! copies share between 44 % and all of them. So if more than a third of the pieces are common, but
-//! less than three quarters, the contents are read to decide. Files under a header that is 60 % of
-//! each are such pairs as well, and are not near-copies. Few of them are read, because only a few
-//! more comparisons of a leader may fail than it has members.
+//! decide this. But a page of 250 words has only some 31 samples. After three replaced words,
+//! copies share between 44 % and 100 % of them. So if more than a third of the pieces are common,
+//! but less than three quarters, the contents are read to decide. Files that begin with a common
+//! header of 60 % are also read, although they are not near-copies. Few such files are read: a
+//! leader may have only a few more failed comparisons than members.
 //!
 //! Contents are taken in the order of their places, which is that of digests or paths. So families
 //! do not depend on the order of scans.
@@ -38,7 +39,8 @@ use std::sync::Arc;
 use resemble_core::similarity::discount::FREE;
 use resemble_core::{Measures, Score};
 
-/// The four least fingerprints of a content in ascending order. Near-copies share one of them.
+/// The four least fingerprints of a content in ascending order. Near-copies nearly always share one
+/// of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FamilyNames([u64; 4]);
 
@@ -64,8 +66,8 @@ impl FamilyNames {
 /// The share that near-copies have in common: of their pieces, or of each content in the other.
 pub(crate) const ALIKE: f64 = 0.75;
 
-/// The common share below which contents are not near-copies. Between this and [`ALIKE`], they are
-/// read to decide.
+/// The common share below which contents are not near-copies. Contents with a share between this
+/// and [`ALIKE`] are read to decide.
 const DOUBTFUL: f64 = 1.0 / 3.0;
 
 /// The number of members above which a family is large. A member of a large family is compared only
@@ -88,7 +90,7 @@ const MEMBERS: usize = 8;
 /// compared.
 const MOST_JOINED: usize = 1000;
 
-/// The contents among which families are searched. A content is given by its index, its place.
+/// The contents among which families are searched. A content is given by its index (its place).
 pub trait NearCopies {
     /// The error of a lookup.
     type Error;
@@ -181,8 +183,9 @@ impl Families {
         let joined = JoinedFamilies::of(found, &alone, names, contents)?;
         let mut families = Self::default();
         for family in joined.families {
-            // If all members but not the leader had a piece, it would pair all members with each
-            // other. So a piece that more than `FREE` members have counts as the leader's, too.
+            // If all members except the leader had a piece, the piece would pair all members with
+            // each other. So a piece that more than `FREE` members have counts as the leader's,
+            // too.
             let mut counts: HashMap<u64, u32> = HashMap::new();
             for &place in &family.members {
                 for piece in contents.pieces(place)? {
@@ -340,8 +343,8 @@ struct Family {
     leader: u32,
     pieces: HashSet<u64>,
     members: Vec<u32>,
-    /// The number of contents that seemed to be near-copies of the leader by their pieces, but were
-    /// not.
+    /// The number of contents that were read because their pieces did not decide, and that were not
+    /// near-copies of the leader.
     failed: u32,
 }
 

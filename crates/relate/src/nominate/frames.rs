@@ -4,8 +4,8 @@
 //! Every verb that lists similar files checks its pairs here, so all verbs leave out the same
 //! pairs.
 //!
-//! If the same text is in ten formats, it counts as one of the contents that have its samples.
-//! Otherwise the text that its formats share would be taken for a frame.
+//! A text that exists in ten formats counts as one of the contents that have its samples. Otherwise
+//! the text that its formats share would be taken for a frame.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -29,8 +29,8 @@ const ASKED: usize = 8;
 /// nothing ([`weight`](resemble_core::similarity::discount::weight)).
 pub const MOST: usize = 256;
 
-/// The number of samples outside of the frame that contents with equal samples need to count as one
-/// text. Equal short letters under one letterhead have fewer, so each of them counts.
+/// Contents with equal samples count as one text only if they have this many samples outside of the
+/// frame. Equal short letters under one letterhead have fewer, so each letter counts.
 const TELLING: usize = 6;
 
 /// Gives access to the contents for which frames are searched.
@@ -58,7 +58,7 @@ pub trait SampleHolders: Sync {
     /// contents, if there are at least [`LEAST`](resemble_core::similarity::frame::LEAST) of them.
     fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError>;
 
-    /// Returns the level from which on [`Self::held`] knows the samples of a content.
+    /// Returns the lowest level of the samples of a content that [`Self::held`] knows.
     fn level(&self, content: ContentId) -> u8;
 }
 

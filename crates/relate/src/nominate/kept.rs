@@ -73,8 +73,8 @@ impl StoredSketch {
         Ok(whole)
     }
 
-    /// Drops the chunks whose text is boilerplate. The samples in a chunk decide whether it is. The
-    /// list of chunks then has gaps, as it has when templates are left out.
+    /// Drops the chunks whose text is boilerplate. The samples in a chunk decide whether its text
+    /// is boilerplate. The list of chunks then has gaps, as it has when templates are left out.
     pub fn without_common_chunks(&mut self, boilerplate: &dyn Boilerplate) {
         let count = |sample| u32::from(boilerplate.fingerprint(sample));
         let mut common = text_of_chunks(&self.sketch(), count)

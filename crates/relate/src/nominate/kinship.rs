@@ -1,11 +1,12 @@
-//! Decides whether two contents that are not texts are related (kin), by how few other contents
-//! have the windows that they share.
+//! Decides whether two contents that are not texts are related (kin). They are kin if few other
+//! contents have the windows that they share.
 //!
 //! Two programs built by one compiler share padding, string tables and start-up code. Two builds of
 //! one program share windows that no other content has. So a window that n + 1 contents have weighs
-//! 1/n²: 1 if only the two have it, a ninth if two more have it. *Kinship* is the weight of the
-//! common windows, divided by the weight of all windows of one content. That content is the one
-//! whose windows weigh less. Kinship is estimated from samples.
+//! one program share windows that no other content has. So a window that n + 1 contents have weighs
+//! 1/n²: 1 if only the two contents have it, a ninth if two more have it. *Kinship* is the weight
+//! of the common windows, divided by the weight of all windows of one content. Of the two contents,
+//! it is the one whose windows weigh less. Kinship is estimated from samples.
 //!
 //! In a family of near-copies, many contents have every window. So two contents are also kin if
 //! half of all their windows are common. They are kin, too, if half of the windows of one content
@@ -17,8 +18,8 @@
 //!
 //! Every verb applies this rule to the counts that it has. [`Kinships`] takes them from the lists
 //! of a block, [`SubjectKin`] from the posting lists of a subject, and `compare` from one pass over
-//! all contents. The windows of another content are read only if nothing else decides. Mostly its
-//! first windows are enough.
+//! all contents. The windows of another content are read only if nothing else decides. Mostly the
+//! first windows of that content are enough.
 
 use resemble_core::similarity::lower_end;
 use resemble_core::{ContentKind, Fingerprint, Signature};
@@ -129,7 +130,7 @@ pub fn sum_is_at_most(worths: impl Iterator<Item = PieceWorth>, most: f64) -> bo
     true
 }
 
-/// Returns the smaller of the two sums of weights.
+/// Returns the smaller of two sums: the weights of all windows of one content, or of the other.
 pub fn rare_in_less(
     a: impl Iterator<Item = PieceWorth>,
     b: impl Iterator<Item = PieceWorth>,

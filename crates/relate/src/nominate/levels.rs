@@ -1,11 +1,11 @@
 //! Estimates how many contents have a sample. Signatures of a higher level lack samples of a lower
-//! one.
+//! level.
 //!
 //! The level of a signature grows with the size of its content, so only small contents keep samples
 //! of a low level. Suppose that 1,800 files have the same header, and half of the files are small.
 //! Samples of the header with a high level are in 1,800 signatures. Samples with a low level are in
-//! only 900 signatures, although all files contain them. So they would not count as boilerplate,
-//! and would nominate all pairs of small files.
+//! only 900 signatures, although all files contain them. So these samples would not count as
+//! boilerplate, and would nominate all pairs of small files.
 //!
 //! So the share of contents with a sample is computed only among the contents that keep samples of
 //! its level. The other contents are assumed to have the same share. `MOST` bounds the factor by

@@ -1,8 +1,8 @@
 //! Nominates contents by the members of an archive. One lookup is made for all members together.
 //!
 //! The samples of all members together are treated as those of one subject. If a file is an edited
-//! version or a part of one member, most of its samples are among them, whatever else is in the
-//! archive.
+//! version or a part of one member, most of the file's samples are among these, whatever else is in
+//! the archive.
 
 use resemble_core::similarity::Unit;
 use resemble_core::{

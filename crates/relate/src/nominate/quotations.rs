@@ -1,7 +1,7 @@
 //! Finds quotations: passages that are a small part of both files.
 //!
-//! Two long files that share one paragraph have a hundredth of their words in common. So have two
-//! unrelated files. The *order* of the samples distinguishes the two cases. The samples of a
+//! Two long files that share one paragraph have a hundredth of their words in common. Two unrelated
+//! files may have as many. The *order* of the samples distinguishes the two cases. The samples of a
 //! paragraph are consecutive in the subject, and few other files have them. The phrases that
 //! unrelated files share are scattered, and many files have them.
 

@@ -11,7 +11,8 @@ pub const MOST_WORK: u64 = 8 << 30;
 /// processor.
 pub const COMPARED: ByteLen = ByteLen(4 << 30);
 
-/// The cost of reading a byte and cutting it into words, as a multiple of the cost of measuring it.
+/// The cost of reading bytes and cutting them into words, as a multiple of the cost of measuring
+/// them.
 pub const MEASURED: u64 = 8;
 
 /// The cost of extracting the parts of a file, as a multiple of the cost of reading it.
@@ -34,9 +35,9 @@ impl ReadBudget {
         }
     }
 
-    /// Subtracts the cost of measuring a pair from the budget, if it is enough. Returns whether it
-    /// was. The cost includes reading each content of the pair, unless it was already decided to
-    /// read it.
+    /// Subtracts the cost of measuring a pair from the budget, if the budget is large enough.
+    /// Returns whether it was. The cost includes reading each content of the pair that was not yet
+    /// to be read.
     pub fn takes(
         &mut self,
         pair: [u32; 2],
@@ -55,7 +56,7 @@ impl ReadBudget {
         is_taken
     }
 
-    /// Subtracts this cost from the budget, if it is enough. Returns whether it was.
+    /// Subtracts this cost from the budget, if the budget is large enough. Returns whether it was.
     pub const fn spends(&mut self, cost: u64) -> bool {
         let is_left = cost <= self.left;
         if is_left {

@@ -1,7 +1,7 @@
 //! Measures two contents by reading them, and judges the result.
 //!
-//! The measures depend only on the two contents, the marked templates and the requested unit. So in
-//! all questions with one unit, the same two contents have the same measures.
+//! The measures depend only on the two contents, the marked templates and the requested unit. So
+//! the same two contents have the same measures in all questions with the same unit.
 
 use resemble_core::similarity::proof::{self, Provable};
 use resemble_core::similarity::{self, Templates, Unit};
@@ -97,16 +97,17 @@ pub fn judged(proven: proof::Proven, sizes: (ByteLen, ByteLen), min_shared: Byte
 const FOR_A_SHINGLE: f64 = 3.0;
 
 /// The maximum number of bytes that one distinct common window may cover. If it covers more, the
-/// rest counts as repetition. In a common run of at least 68 bytes, a window covers fewer.
+/// rest counts as repetition. In a common run of at least 68 bytes, a window covers fewer than
+/// this.
 const FOR_A_WINDOW: f64 = 16.0;
 
 /// Returns whether the shared text is mostly a few runs that are repeated. Examples are the equal
 /// beginnings of rows in dumps, the year in each line of a log, and padding.
 ///
 /// If the covered words are more than three for each *distinct* common shingle, the rest is
-/// repetition. (A shingle covers five words. In records, short runs may by chance be a quarter of a
-/// text.) The number of distinct shingles of a text is assumed to be proportional to its size.
-/// Bytes are treated in the same way.
+/// repetition. (A shingle covers five words. Short runs that records share by chance may be a
+/// quarter of a text.) The number of distinct shingles of a text is assumed to be proportional to
+/// its size. Bytes are treated in the same way.
 fn is_one_phrase(unit: Unit, measures: &Measures, sizes: (ByteLen, ByteLen)) -> bool {
     let of_both = shared_once(measures, sizes);
     let for_one = match unit {
@@ -292,7 +293,7 @@ mod tests {
     }
 
     /// All rows of both tables begin alike, which is not a quotation. But ten rows that were copied
-    /// from one table to the other are one.
+    /// from one table to the other are a quotation.
     #[test]
     fn rows_of_another_table_are_a_quotation() {
         let columns = "id, name, street, city, day, amount, state, mail";

@@ -1,9 +1,9 @@
 //! Extracts the renditions of a file: its bytes, its text, and its unpacked content.
 //!
 //! A question about two documents compares their texts, so the bytes and the text of each are
-//! extracted and kept in memory. Of a compressed file, these are the bytes and the unpacked
-//! content. Files of more than [`LARGEST_READ`] bytes are left out. An archive itself has no text,
-//! but its members may have one. A path can name a member.
+//! extracted and kept in memory. For a compressed file, the bytes and the unpacked content are
+//! extracted. Files of more than [`LARGEST_READ`] bytes are left out. An archive itself has no
+//! text, but its members may have one. A path can name a member.
 
 use std::fs::File;
 use std::io::Write;
@@ -44,8 +44,8 @@ impl Extracted {
         }
     }
 
-    /// Returns the text that is compared with other texts. The choice is that of
-    /// [`crate::renditions::faces::Faces`].
+    /// Returns the text that is compared with other texts. [`crate::renditions::faces::Faces`]
+    /// chooses in the same way.
     pub fn text(&self) -> Option<&[u8]> {
         let is_text = |bytes: &&[u8]| ContentKind::of_whole(bytes) == ContentKind::Text;
         let bytes = self.packed.as_deref().unwrap_or(&self.own);
@@ -311,8 +311,8 @@ impl<'p> OpenedFile<'p> {
     }
 }
 
-/// Splits a path into the path of a file and the names of a member in it. There are no names if the
-/// path is that of a file, or names none.
+/// Splits a path into the path of a file and the names of a member in it. Returns the whole path
+/// and no names if it is the path of a file, or if no file is found.
 pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
     let is_file = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
     if is_file(path) {
@@ -325,7 +325,7 @@ pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
 /// The relation of a part to the wanted file or member.
 #[derive(Clone, Copy)]
 enum PartRelation<'n> {
-    /// The part is the wanted member, or a rendition of what is wanted.
+    /// The part is the wanted member, or a rendition of the wanted file or member.
     Wanted,
     /// The part is on the path to the wanted member. The value has the names of that path that lie
     /// below the part.
@@ -338,13 +338,14 @@ enum PartRelation<'n> {
 struct PartCollector<'n> {
     names: Option<&'n [u8]>,
     parts: Vec<PartRelation<'n>>,
-    /// The rendition that the current part is, if it is kept.
+    /// The role of the current part, if the part is kept.
     under_way: Option<KeptPart>,
     bytes: Vec<u8>,
     own: Option<Vec<u8>>,
     text: Option<Vec<u8>>,
     packed: Option<Vec<u8>>,
-    /// True if a wanted part was dropped because the parts kept before have used up the memory.
+    /// True if a wanted part was dropped because the parts that were kept before it have used up
+    /// the memory.
     passed_over: bool,
     /// True if the wanted member has more than [`LARGEST_READ`] bytes.
     is_too_large: bool,

@@ -1,14 +1,15 @@
 //! Measures many pairs of one question, and reads each content as few times as memory allows.
 //!
 //! A question about all pairs measures a content against five others on average, and against
-//! hundreds if it is in a family. All threads share a bounded store ([`Recent`]) of contents that
-//! are prepared for measuring (`ReadyContent`). So pairs should be ordered by content, and partners
-//! should be close to each other, as files of one directory are. The store affects only the time,
-//! and not the results.
+//! hundreds if the content is in a family. All threads share a bounded store ([`Recent`]) of
+//! contents that are prepared for measuring (`ReadyContent`). So pairs should be ordered by
+//! content, and partners should be close to each other, as files of one directory are. The store
+//! affects only the time, and not the results.
 //!
 //! A question with a budget measures the pairs with the best estimates until the budget is spent
-//! ([`PairProver::measure_best`]). Only the contents decide which pairs these are, and not threads
-//! or stored measures. So a pair uses its part of the budget even if its measures are stored.
+//! ([`PairProver::measure_best`]). The choice of pairs depends only on the contents, and not on
+//! threads or stored measures. So a pair uses its part of the budget even if its measures are
+//! stored.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -75,8 +76,8 @@ pub struct PairProver<'a> {
     known: Option<&'a dyn KnownMeasures>,
     asked: Unit,
     ready: Mutex<Recent<Key, Arc<ReadyContent>>>,
-    /// Held while a content of more than [`LARGE`] bytes is read, so that only one such content is
-    /// read at a time.
+    /// This lock is held while a content of more than [`LARGE`] bytes is read. So only one such
+    /// content is read at a time.
     large: Mutex<()>,
 }
 
@@ -265,9 +266,9 @@ impl<'a> PairProver<'a> {
     }
 
     /// Returns the mean weight of the words of a text (`ShingledText::share_nearest`). Each word
-    /// has the weight of the nearest sample of this level. The weights are in `worth`; any other
-    /// sample has weight 0. Returns `None` if the content is not a text, is too large, or cannot be
-    /// read now.
+    /// has the weight of the nearest sample of this level. `worth` has the weights of samples; a
+    /// sample that is not in it has weight 0. Returns `None` if the content is not a text, is too
+    /// large, or cannot be read now.
     pub fn share_nearest(
         &self,
         row: &ContentRow,

@@ -274,7 +274,8 @@ impl Sink for Unpacking<'_> {
             names.extend_from_slice(&part.name);
         }
         self.under_way = matches!(bearing, Bearing::Is | Bearing::Within) && !self.is_too_much;
-        // The bytes of the requested member itself are not kept. Only those of its parts are.
+        // The bytes of the requested member itself are not kept. Only the bytes of its parts are
+        // kept.
         self.under_way &= !(bearing == Bearing::Is && is_member);
         self.parts.push(UnpackedPart {
             bearing,

@@ -2,10 +2,10 @@
 //!
 //! A file may have a **text** to compare: its own, or the one that was extracted from it. It always
 //! has **bytes**: those of its unpacked content if it is compressed, and otherwise its own. Two
-//! files that both have a text are compared by their texts, and all others by their bytes. If other
-//! renditions share samples, this does not change. So the styles and fonts of two documents never
+//! files that both have a text are compared by their texts, and all others by their bytes. Samples
+//! that other renditions share do not change this. So the styles and fonts of two documents never
 //! make them similar, and every question gives the same measures. An archive or a mail is compared
-//! by all its members, also with a file that has no members.
+//! by all its members, even with a file that has no members.
 
 use resemble_core::ContentKind;
 

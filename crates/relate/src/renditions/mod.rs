@@ -13,8 +13,8 @@
 //!
 //! A whole nominates only wholes. If a question about one file finds a similar member of an
 //! archive, the row is about that member. In questions about all pairs of files, rows are about
-//! archives, and not about members. There, a member nominates the pair of its archive and a single
-//! file (`held_among`).
+//! archives, and not about members. In these questions, a member nominates the pair of its archive
+//! and a single file (`held_among`).
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -47,8 +47,8 @@ pub enum Rendition {
     WholeText,
     /// All other contents of an archive, joined.
     WholeBytes,
-    /// One content in an archive. It nominates the pair of the archive and a single file. The two
-    /// are then compared by all that they contain.
+    /// One content in an archive. It nominates the pair of the archive and a single file. Archive
+    /// and file are then compared by all that they contain.
     Member,
 }
 
@@ -181,9 +181,9 @@ impl WholeDigest {
 /// The digests by which equal contents and equal texts are recognised.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// The digest of the bytes. It is equal if the bytes are.
+    /// The digest of the bytes. Equal bytes have equal digests.
     pub content: ContentDigest,
-    /// The digest of the words. It is equal if the same words are in the same order.
+    /// The digest of the words. It is equal if both texts have the same words in the same order.
     pub words: Option<WordsDigest>,
 }
 
@@ -207,8 +207,8 @@ impl Named {
 
 /// Returns whether two renditions show that their files have the same text.
 ///
-/// Equal bytes or unpacked contents of the two files are enough at any size. Extracted texts or
-/// words that are equal must have a minimum size. Pictures and empty forms all have the same few
+/// Equal bytes or unpacked contents of the two files are enough at any size. Equal extracted texts
+/// or words must have a minimum size, because all pictures and all empty forms have the same few
 /// words.
 pub(crate) fn same_text(a: (Rendition, Named), b: (Rendition, Named), size: ByteLen) -> bool {
     if a.1.content == b.1.content {
@@ -433,8 +433,8 @@ pub fn wholes_of(snapshot: &Snapshot, place: Place) -> Result<[Option<WholeDiges
     Ok(wholes)
 }
 
-/// Returns the distinct contents within a place that have no parts of their own, at most `most` of
-/// them, in the order of part numbers.
+/// Returns the distinct contents within a place that have no parts of their own, in the order of
+/// part numbers. Returns at most `most` contents.
 pub fn held_contents(
     snapshot: &Snapshot,
     place: Place,

@@ -133,7 +133,8 @@ impl RenditionOwners {
             }
             all.push((own, stand_ins));
         }
-        // Members beyond the bound nominate nothing, but files that are equal to one are found.
+        // Members beyond the bound nominate nothing, but files that are equal to such a member are
+        // found.
         let alone = all.iter().flat_map(|(_, stand_ins)| stand_ins);
         let alone =
             alone.filter(|one| matches!(one.rendition, Rendition::Text | Rendition::Unpacked));

@@ -26,7 +26,7 @@ pub(super) struct MemberLayout {
 pub(super) enum MemberSide {
     /// One content, in this rendition.
     Alone(Rendition, Faces),
-    /// Its entire contents.
+    /// All contents of the member, given by its two wholes.
     Held([Option<WholeDigest>; 2]),
 }
 
@@ -115,7 +115,7 @@ fn member(
         let stand_in = stand_ins.iter().find(|(rendition, _)| *rendition == alone);
         let row = stand_in.map_or(own, |(_, row)| *row);
         // Contents that are taken apart further are not in memory while the container is read. So
-        // the member can only be compared if the content that counts is a leaf.
+        // the member can only be compared if the content by which it is compared is a leaf.
         leaves.retain(|leaf| leaf.id == row.id);
         leaves.truncate(1);
         MemberSide::Alone(alone, faces)

@@ -17,7 +17,7 @@ use crate::prove::members::{
     AloneSide, ComparedSide, HeldContent, held_by, provable_members, unit_of,
 };
 
-/// A file that holds members, read when a pair of them is first measured.
+/// A file that holds members. It is read when a pair of its members is first measured.
 #[derive(Debug)]
 pub(super) struct OpenedContainer<'a> {
     snapshot: &'a Snapshot,
@@ -119,7 +119,8 @@ impl<'a> OpenedContainer<'a> {
         Some(provable_members(self.snapshot.templates(), held?))
     }
 
-    /// Returns the present contents of the file, by digest; empty if it cannot be read.
+    /// Returns the present contents of the file by their digests. There are none if it cannot be
+    /// read.
     fn held(&self) -> &HashMap<ContentDigest, (ContentKind, Vec<u8>)> {
         self.held.get_or_init(|| {
             let reader = self.part_reader;

@@ -11,9 +11,9 @@ pub struct PlotFrame {
     pub height: f64,
     /// The left margin, for the names of the y axis.
     pub left: f64,
-    /// The margin of the title.
+    /// The top margin, for the title.
     pub top: f64,
-    /// The margin of the legend.
+    /// The right margin, for the legend.
     pub right: f64,
     /// The bottom margin, for the names of the x axis.
     pub bottom: f64,

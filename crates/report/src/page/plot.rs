@@ -21,7 +21,7 @@ pub struct Curve {
 pub struct Plot {
     /// The name of its file, without the suffix.
     pub name: String,
-    /// The title above it.
+    /// The title above the plot.
     pub title: String,
     /// The name of the x axis.
     pub x: String,
@@ -29,7 +29,7 @@ pub struct Plot {
     pub y: String,
     /// True if the y axis is logarithmic.
     pub log_y: bool,
-    /// The curves; the ten colours are reused after the tenth.
+    /// The curves; the ten colours are reused after the tenth curve.
     pub curves: Vec<Curve>,
 }
 
@@ -64,8 +64,8 @@ impl Axis {
         if low > high {
             (low, high) = (0.0, 1.0);
         }
-        // The axis starts at zero, unless most of it would then be empty. It always starts at zero
-        // for a single value, because an axis around that value would not show how large it is.
+        // The axis starts at zero, unless most of it would then be empty. For a single value, it
+        // always starts at zero. An axis around that value would not show how large it is.
         if low > 0.0 && (low < 0.5 * high || high <= low) {
             low = 0.0;
         }
@@ -81,7 +81,7 @@ impl Axis {
     }
 
     /// Returns the axis of logarithmic values. It has a step for each power of ten, or for each
-    /// half of one if the range is small.
+    /// half of a power if the range is small.
     fn in_powers(self) -> Self {
         let step = if self.high - self.low > 2.0 { 1.0 } else { 0.5 };
         Self {

@@ -99,8 +99,8 @@ impl KeepRule {
         matches!(self.test, RuleTest::Newest | RuleTest::Oldest)
     }
 
-    /// Compares two files. The rule prefers the lesser one. A file without a date is neither the
-    /// newest nor the oldest.
+    /// Compares two files. The file that the rule prefers is the lesser one. A file without a date
+    /// is neither the newest nor the oldest.
     fn compare(&self, a: &FileState, b: &FileState, latest: i64) -> Ordering {
         let date = |file| date(file, latest);
         let length = |file: &FileState| file.path.as_os_str().len();
@@ -120,9 +120,9 @@ impl KeepRule {
     }
 }
 
-/// Returns the date by which `newest` and `oldest` compare; `None` if it is in the future. It is
-/// the date that the document states if all compared documents state one; otherwise it is the time
-/// of the file.
+/// Returns the date by which `newest` and `oldest` compare; `None` if it is in the future. This is
+/// the date that the document states, if all compared documents state a date. Otherwise it is the
+/// time of the file.
 fn date(file: &FileState, latest: i64) -> Option<Time> {
     let date = match file.stated {
         Some(seconds) => Time { seconds, nanos: 0 },
@@ -131,14 +131,15 @@ fn date(file: &FileState, latest: i64) -> Option<Time> {
     Some(date).filter(|date| date.seconds <= latest)
 }
 
-/// Sorts the files of a set. The first file is the one that stays. If the rules do not decide, that
-/// is the one with the most hard links, then the oldest, then the one whose path sorts first.
+/// Sorts the files of a set. The first file stays. If the rules do not decide, the first file is
+/// the one with the most hard links. Among those with equally many, the oldest file is first, and
+/// then the file whose path sorts first.
 pub(super) fn sort(files: &mut [FileState], means: &Means<'_>) {
     files.sort_by(|a, b| by_rules(a, b, means).then_with(|| usual(a, b)));
 }
 
-/// Compares two near copies. The lesser one stays. If the rules do not decide, the newest stays by
-/// the dates that the documents state, if all state one. Then the largest stays, because no smaller
+/// Compares two near copies. The lesser copy stays. If the rules do not decide and all documents
+/// state a date, the newest stays. If that does not decide, the largest stays, because no smaller
 /// file can contain it.
 pub(super) fn compare_near(a: &FileState, b: &FileState, means: &Means<'_>) -> Ordering {
     by_rules(a, b, means)

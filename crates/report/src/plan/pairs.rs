@@ -27,8 +27,8 @@ impl Plan {
                 Err(why) => plan.leave_out(copy.as_path(), &why),
             }
         }
-        // Since they were marked, files may have become hard links of one file. A file that stays
-        // in one pair is not treated in another.
+        // Some files may have become hard links of one file after they were marked. A file that
+        // stays in one pair is not treated in another.
         let kept: HashSet<_> = found.iter().map(|(keep, _)| keep.file()).collect();
         let mut treated = HashSet::new();
         for (keep, copy) in &found {
@@ -41,9 +41,9 @@ impl Plan {
         plan
     }
 
-    /// Returns the plan for conflicts. It treats a conflict copy if it is equal to the file that it
-    /// was compared with. If that file is an equal conflict copy itself, the file that this one was
-    /// compared with stays.
+    /// Returns the plan for conflicts. It treats each conflict copy that is equal to the file with
+    /// which it was compared. That file stays, unless it is an equal conflict copy itself. Then the
+    /// last file of the chain stays.
     pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], means: &Means<'_>) -> Self {
         let mut equal = Vec::new();
         let mut left = Vec::new();
@@ -59,7 +59,7 @@ impl Plan {
         let about = format!("groups --conflicts {}", roots.join(" "));
         let keeps: HashMap<_, _> = equal.iter().map(|(keep, copy)| (copy, keep)).collect();
         let pairs = equal.iter().map(|(keep, copy)| {
-            // Each name is made from that of its original, so the chain has an end.
+            // Each name is made from the name of its original, so the chain has an end.
             let chain = std::iter::successors(Some(keep), |keep| keeps.get(keep).copied());
             (chain.last().unwrap_or(keep), copy)
         });

@@ -3,9 +3,9 @@
 //! A comparison reports which files of B have another path in A. The plan renames them, so that B
 //! has the names of A and the next synchronization copies only changed files. The order matters,
 //! because a name must be free before it is used. If the file that has the name is to be renamed,
-//! too, it is renamed first. In a cycle, one file waits under a temporary name. If the file that
-//! has the name gets no other name from A, it gets an unused name beside its present one. So
-//! nothing is overwritten.
+//! too, it is renamed first. In a cycle, one file waits under a temporary name. A file that is in
+//! the way but gets no name from A gets an unused name beside its present name. So nothing is
+//! overwritten.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ pub(super) struct Renaming {
     /// The path that the entry had before it waited under a temporary name. `None` if it did not
     /// wait.
     pub home: Option<PathBuf>,
-    /// The name that the entry gets after waiting. `None` if this step is not to a temporary name.
+    /// The name that the entry gets after waiting. `None` if this step gives no temporary name.
     pub later: Option<PathBuf>,
 }
 
@@ -80,7 +80,7 @@ enum Obstacle {
     FolderAbove(usize),
     /// A folder has the name, and is not to be renamed.
     Folder(PathBuf),
-    /// An entry that stays.
+    /// An entry that stays has the name.
     Fixture(PathBuf),
 }
 
@@ -194,7 +194,7 @@ impl<'d> TreeMoves<'d> {
     fn folders(&self, trees: &Trees<'_>) -> Vec<(&'d Path, &'d Path)> {
         let below = self.files_below();
         // For each folder of B and each new name of it, two numbers: the files that moved in this
-        // way, and those among them that are unedited.
+        // way, and the unedited files among them.
         let mut votes: HashMap<(&Path, &Path), (usize, usize)> = HashMap::new();
         let moved = self.moved.iter().map(|pair| (pair, 1));
         for ((b, a), whole) in moved.chain(self.edited.iter().map(|pair| (pair, 0))) {
@@ -243,7 +243,7 @@ struct Schedule<'a> {
     look: Look<'a>,
     movers: Vec<Mover>,
     by_source: HashMap<PathBuf, usize>,
-    /// Includes the names that are not given yet.
+    /// The movers by their new names, even if they do not have these names yet.
     by_target: HashMap<PathBuf, usize>,
     /// Names that earlier steps have freed.
     free: HashSet<PathBuf>,
@@ -307,7 +307,7 @@ impl<'a> Schedule<'a> {
                         self.give_name(top);
                         None
                     }
-                    // The other mover needs a name that this one has. Only this one can wait,
+                    // The other mover needs a name that this mover has. Only this mover can wait,
                     // because its step has to come last.
                     Obstacle::FolderAbove(other) if stack.contains(&other) => {
                         self.let_wait(top);
@@ -363,7 +363,7 @@ impl<'a> Schedule<'a> {
             match (self.trees.at_b)(&was) {
                 PathKind::Nothing => return Obstacle::None,
                 // The file system takes the new name for the present name of the same file. For
-                // example, only its case differs.
+                // example, the two names differ only in case.
                 there if there == mover.kind && path == mover.target => {
                     return match mover.waits {
                         Some(_) => Obstacle::None,
@@ -403,8 +403,8 @@ impl<'a> Schedule<'a> {
         self.movers[number].is_done = true;
     }
 
-    /// Gives a file or folder a temporary name at the top of B. In a folder below, it would keep
-    /// that folder from being removed.
+    /// Gives a file or folder a temporary name at the top of B. In a lower folder, the temporary
+    /// name would keep that folder from being removed.
     fn let_wait(&mut self, number: usize) {
         if self.movers[number].waits.is_some() {
             self.movers[number].has_failed = true;
@@ -434,7 +434,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// Frees the name of a folder, so that a file can get it. Returns the number of an entry that
-    /// must move first: one below the folder, or the folder itself if anything stays in it. If
+    /// must move first. It is below the folder, or the folder itself if anything stays in it. If
     /// there is no such entry, the folder is removed.
     fn clear(&mut self, number: usize, path: &Path) -> Option<usize> {
         let inside = self.movers.iter().position(|mover| {

@@ -1,4 +1,5 @@
-//! The state that a file has when a plan is made. The script checks that the file still has it.
+//! The state that a file has when a plan is made. The script checks that the file still has this
+//! state.
 
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -43,7 +44,7 @@ pub struct FileState {
 pub struct Time {
     /// Whole seconds.
     pub seconds: i64,
-    /// Nanoseconds beyond them.
+    /// Nanoseconds beyond the whole seconds.
     pub nanos: i64,
 }
 

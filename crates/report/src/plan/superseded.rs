@@ -1,12 +1,12 @@
-//! Adds near copies to a plan. One file of each cluster stays, and the near copies are files that
-//! it supersedes.
+//! Adds near copies to a plan. One file of each cluster stays. The near copies are files that this
+//! file supersedes.
 //!
-//! 1. One file of a cluster stays, and no step treats it. What every other file has in common with
-//!    it is measured again, on the present state of both files. The figures of the answer may be
-//!    about another member.
-//! 2. A file is removed if enough of it lies in the file that stays. In addition, that file must
-//!    contain it whole, or be newer by the dates that both documents state. The times of the files
-//!    prove nothing.
+//! 1. One file of a cluster stays, and no step treats it. The common content of this file and every
+//!    other file is measured again, on their present state. The figures of the answer may be about
+//!    another member.
+//! 2. A file is removed if enough of it lies in the file that stays. In addition, the file that
+//!    stays must contain the removed file whole, or be newer by the dates that both documents
+//!    state. The times of the files prove nothing.
 //! 3. Extracted texts never prove that a document is contained whole, because a document is more
 //!    than its text.
 //! 4. Equal files are removed or kept together. If they are removed, each counts as a near copy of
@@ -29,8 +29,8 @@ use crate::rows::percent_text;
 pub struct Superseding<'a> {
     /// The least share of a near copy that must lie in the file that stays.
     pub share: Fraction,
-    /// Compares a near copy with the file that stays. Returns what its removal loses, or why that
-    /// cannot be measured.
+    /// Compares a near copy with the file that stays. Returns what its removal loses, or why the
+    /// loss cannot be measured.
     pub compare: &'a dyn Fn(&FileState, &FileState) -> Result<Loss, String>,
 }
 
@@ -241,8 +241,8 @@ fn in_order(mut files: Vec<FileState>) -> Vec<FileState> {
     files
 }
 
-/// Compares a content with the one that stays. Returns the loss and the reason to remove it, or as
-/// an error the reason to keep it.
+/// Compares a content with the content that stays. Returns the loss and the reason to remove the
+/// content. The error is the reason to keep it.
 fn superseded(
     one: &Candidate,
     stays: &Candidate,

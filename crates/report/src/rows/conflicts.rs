@@ -16,20 +16,20 @@ use crate::lines::{Cell, TextStyle, Tint};
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum ConflictState {
-    /// Both have the same bytes.
+    /// Both files have the same bytes.
     Equal,
     /// The other file holds all bytes of the conflict.
     Held,
     /// The conflict holds all bytes of the other file.
     Holds,
-    /// Each has content that the other lacks.
+    /// Each file has content that the other file lacks.
     Diverged,
     /// The conflict was compared with no file.
     Alone,
 }
 
 impl ConflictState {
-    /// Returns its word in documents.
+    /// Returns the word for the state in documents.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -53,18 +53,19 @@ pub struct ConflictRow {
     /// The path of the conflict.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// The program that named it.
+    /// The program that gave the file this path.
     pub program: &'static str,
     /// The original path of the file.
     pub original: PathText,
-    /// The original no longer exists.
+    /// True if the original file no longer exists.
     pub gone: bool,
-    /// The file that it was compared with: the original, or the first of its conflicts.
+    /// The file that the conflict was compared with: the original file, or the first conflict of
+    /// that file.
     pub other: Option<PathText>,
     /// The relation of the two files.
     pub state: ConflictState,
-    /// True if state and figures are those of common chunks: the files are too large to be compared
-    /// byte by byte.
+    /// True if the state and the figures are those of common chunks, because the files are too
+    /// large to be compared byte by byte.
     pub estimate: bool,
     /// The figures of `why` for the two files, if they were compared.
     #[serde(flatten)]

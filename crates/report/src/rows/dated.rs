@@ -21,13 +21,14 @@ pub struct DatedRow<'a> {
     /// True if the file is the newest version of the file in question.
     #[serde(skip)]
     pub newest: bool,
-    /// True if all versions of the file in question state a date, which then decides.
+    /// True if all versions of the file in question state a date. Then these dates decide which
+    /// version is the newest.
     #[serde(skip)]
     pub by_stated: bool,
 }
 
 impl DatedRow<'_> {
-    /// Returns the stated date of the file, if it decides.
+    /// Returns the stated date of the file, if stated dates decide.
     fn stated(&self) -> Option<&StatedDate> {
         self.row.document_date.as_ref().filter(|_| self.by_stated)
     }

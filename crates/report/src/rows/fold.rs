@@ -11,10 +11,10 @@ use crate::lines::{Cell, TextStyle, Tint};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct FoldRow {
-    /// The first of them in the list.
+    /// The first file of the cluster in the list.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// The others, in the order of the list.
+    /// The other files of the cluster, in the order of the list.
     pub others: Vec<PathText>,
 }
 

@@ -16,20 +16,21 @@ use crate::lines::{Cell, TextStyle, Tint};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct LostRow {
-    /// When a sweep saw it, in seconds since 1970; `null` if it is there now.
+    /// The time when a sweep saw the file, in seconds since 1970; `null` if the file is there now.
     pub date: Option<i64>,
     /// The path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// The relation with the lost file. `null` if only other members of the cluster resemble it, or
-    /// if it was renamed and its former content is unknown.
+    /// The relation with the lost file. `null` if only other members of the cluster resemble this
+    /// file. Also `null` if the lost file was renamed and its former content is unknown.
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
     /// True if the figures are estimates.
     pub estimate: bool,
-    /// The share of the lost file that is in it; `null` if only other members resemble it.
+    /// The share of the lost file that is in this file; `null` if only other members resemble this
+    /// file.
     pub a_in_b: Fraction,
-    /// The share of it that is in the lost file; `null` in the same case.
+    /// The share of this file that is in the lost file; `null` in the same case.
     pub b_in_a: Fraction,
     /// The resemblance with the lost file; `null` in the same case.
     pub resemblance: Fraction,
@@ -64,7 +65,8 @@ pub struct LinkRow {
     pub path: PathText,
     /// The target as written in the link.
     pub target: PathText,
-    /// When the target was removed, in seconds since 1970; `null` if that was not seen.
+    /// The time when the target was removed, in seconds since 1970; `null` if the removal was not
+    /// seen.
     pub gone: Option<i64>,
     /// True if the target was renamed; it may have been edited since. Otherwise a known place has
     /// exactly its bytes.
@@ -100,7 +102,7 @@ impl Row for LinkRow {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Became {
-    /// No earlier sweep has it.
+    /// No earlier sweep has the file.
     First,
     /// Same path, equal bytes.
     Same,
@@ -110,12 +112,12 @@ pub enum Became {
     Moved,
     /// Other path, other bytes.
     MovedEdited,
-    /// No file resembles it.
+    /// No file resembles the previous version.
     Gone,
 }
 
 impl Became {
-    /// Returns the word for it in text and tables.
+    /// Returns the word for the change in text and tables.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -125,20 +127,20 @@ impl Became {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct VersionRow {
-    /// When a sweep saw it, in seconds since 1970; `null` if it is there now.
+    /// The time when a sweep saw the file, in seconds since 1970; `null` if the file is there now.
     pub date: Option<i64>,
     /// The change since the previous version.
     pub became: Became,
-    /// Its path; `null` if it is gone.
+    /// The path of the version; `null` if the file is gone.
     #[serde(flatten, with = "fields::opt_path")]
     pub path: Option<PathText>,
     /// True if the figures are estimates.
     pub estimate: bool,
-    /// The share of this version that was in the previous one.
+    /// The share of this version that was in the previous version.
     pub a_in_b: Fraction,
-    /// The share of the previous version that is in this one.
+    /// The share of the previous version that is in this version.
     pub b_in_a: Fraction,
-    /// The shared part of all content of both versions.
+    /// The part of all content of both versions that they share.
     pub resemblance: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,

@@ -23,27 +23,28 @@ pub struct DatedVersion {
     /// The date that the document states; absent if it states none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_date: Option<StatedDate>,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: u64,
-    /// The share of it that is in the file in question.
+    /// The share of the version that is in the file in question.
     pub a_in_b: Fraction,
-    /// The share of that file that is in it.
+    /// The share of the file in question that is in the version.
     pub b_in_a: Fraction,
-    /// The shares are estimates.
+    /// True if the shares are estimates.
     pub estimate: bool,
-    /// The number of files with its bytes; those of the file in question have a row each.
+    /// The number of files with the bytes of the version. Each copy of the file in question has its
+    /// own row.
     pub copies: u64,
     /// True if no other version is as new.
     pub newest: bool,
-    /// The version states an older date than another version that it holds whole. In JSON only if
-    /// true.
+    /// True if the version states an older date than another version that it contains whole. JSON
+    /// omits the field if it is false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub older_than_held: bool,
-    /// The version has the bytes of the file in question.
+    /// True if the version has the bytes of the file in question.
     pub identical: bool,
-    /// The version is the file in question.
+    /// True if the version is the file in question.
     pub asked: bool,
-    /// All versions state a date and are ordered by these.
+    /// True if all versions state a date. The versions are then ordered by these dates.
     #[serde(skip)]
     pub by_stated: bool,
 }

@@ -1,9 +1,9 @@
-//! Reduces a cluster to some of its members or links. What is left may be a cluster, several, or
-//! none.
+//! Reduces a cluster to some of its members or links. The result may be one cluster, several
+//! clusters, or none.
 //!
 //! The rest of a cluster is divided as in an answer, by those links that the report has. `worst` is
-//! computed from these links if every pair has one; otherwise the old value is kept. `component` is
-//! not changed.
+//! computed from these links if every pair has a link; otherwise the old value is kept. `component`
+//! is not changed.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -245,7 +245,7 @@ fn group_of(
     let id = match part {
         _ if !of_center.id.is_empty() => of_center.id.clone(),
         0 => before.id.clone(),
-        // In older reports members have no id.
+        // In reports of an older program, members have no id.
         part => format!("{}.{part}", before.id),
     };
     Cluster {
@@ -268,7 +268,8 @@ fn score(link: &Link) -> Fraction {
     link.a_in_b.max(link.b_in_a)
 }
 
-/// Sorts versions by their times, and marks the newest one if no other has the same time.
+/// Sorts versions by their times, and marks the newest version if no other version has the same
+/// time.
 fn mark_newest(members: &mut Vec<Member>) {
     let times = times_of(members.iter().map(Member::dates));
     if let Some(at) = newest_of(&times) {
@@ -279,8 +280,8 @@ fn mark_newest(members: &mut Vec<Member>) {
     members.extend(dated.into_iter().map(|(_, member)| member));
 }
 
-/// Returns the least score of any two members. If not all pairs have links, it is not known, and
-/// the old value is kept.
+/// Returns the least score of any two members. If not all pairs have links, that score is not
+/// known, and the old value is kept.
 fn worst(members: &[Member], links: &[Link], before: Fraction) -> Fraction {
     let pairs = members.len() * (members.len() - 1) / 2;
     if links.len() < pairs {

@@ -62,7 +62,7 @@ impl SavedMarks {
         Ok(marks)
     }
 
-    /// Returns each copy, with the file of its set that stays before it.
+    /// Returns a pair for each copy: the file of its set that stays, and the copy.
     pub fn pairs(&self) -> impl Iterator<Item = (&PathText, &PathText)> {
         let sets = self.marks.iter();
         sets.flat_map(|set| set.copies.iter().map(|copy| (&set.keep, copy)))

@@ -1,4 +1,4 @@
-//! Tables byte for byte.
+//! Tests tables byte for byte.
 
 use super::*;
 use resemble_core::Params;

@@ -1,4 +1,4 @@
-//! A comparison for people.
+//! Prints a comparison for people.
 //!
 //! 1. Totals of both sides come first, then a line for each class with its sign. So the signs of
 //!    the rows need no legend.
@@ -87,7 +87,8 @@ pub fn print(out: &mut TextWriter<'_>, document: &CompareDocument, view: View) -
     Ok(())
 }
 
-/// Returns the lines about the two sides: their sizes, and how much of each is in the other.
+/// Returns the lines about the two sides: their sizes, and how much of each side is in the other
+/// side.
 fn head(style: TextStyle, document: &CompareDocument) -> Vec<Vec<Cell>> {
     let sum = &document.body.summary;
     let is_partial = document.errors.iter().any(SoftError::is_trouble);
@@ -140,8 +141,8 @@ fn head(style: TextStyle, document: &CompareDocument) -> Vec<Vec<Cell>> {
     ]
 }
 
-/// Returns a heading, and a line for each class that has files, with the numbers of its files in A
-/// and in B. Lines about other entries and about small files follow.
+/// Returns a heading, and a line for each class that has files. A line has the numbers of the files
+/// in A and in B. Lines about other entries and about small files follow.
 fn counts(document: &CompareDocument) -> Vec<Vec<Cell>> {
     let mut sum = document.body.summary;
     let heading = |text: &str| Cell::right(text, Tint::Heading);
@@ -378,8 +379,8 @@ fn place(row: &CompareRow) -> &PathText {
     row.a.as_ref().or(row.b.as_ref()).unwrap_or(NOWHERE)
 }
 
-/// Returns the size by which a row is sorted and folded. It is that of the larger file. But if one
-/// file is contained in the other, it is that of the contained file.
+/// Returns the size by which a row is sorted and folded. It is the size of the larger file. But if
+/// one file is contained in the other, it is the size of the contained file.
 fn weight(row: &CompareRow) -> u64 {
     let (a, b) = (row.size_a.unwrap_or(0), row.size_b.unwrap_or(0));
     match row.class {

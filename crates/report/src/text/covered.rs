@@ -115,7 +115,7 @@ fn verdict(document: &CoveredDocument) -> String {
     )
 }
 
-/// Prints how many rows are left out. Returns whether any are.
+/// Prints how many rows are left out. Returns whether any rows are left out.
 fn more(out: &mut TextWriter<'_>, len: usize, shown: usize) -> io::Result<bool> {
     let more = len.saturating_sub(shown);
     if more > 0 {

@@ -1,4 +1,4 @@
-//! Similar directories for people.
+//! Prints similar directories for people.
 
 use std::io;
 

@@ -1,10 +1,10 @@
 //! Folds a long list of files to a screenful, with folders in place of the files below them.
 //!
 //! The list is a tree of folders. The folder with the most bytes is opened first, then the next,
-//! until the lines are used up. A closed folder is one line with its number of files and bytes. So
-//! a short list is shown whole, and a deep change in one corner is visible. If a single folder has
-//! 10,000 files, the biggest are shown and the others are counted. A folder that contains only one
-//! folder never has its own line.
+//! until the lines are used up. A closed folder is one line with the numbers of its files and
+//! bytes. So a short list is shown whole, and a deep change in one corner is visible. If a single
+//! folder has 10,000 files, the biggest are shown and the others are counted. A folder that
+//! contains only one folder never has its own line.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -43,7 +43,7 @@ pub(super) enum Line<'a> {
 pub(super) struct Folded<'a> {
     /// The lines, those with the most bytes first. Lines with equal bytes are sorted by path.
     pub lines: Vec<Line<'a>>,
-    /// The number of files without a line. Neither they nor a folder above them have one.
+    /// The number of files without a line. Neither these files nor a folder above them has a line.
     pub hidden_files: u64,
     /// The number of folders in which these files are.
     pub hidden_folders: u64,
@@ -89,7 +89,7 @@ pub(super) fn fold<'a>(files: impl Iterator<Item = (&'a [u8], u64)>, room: usize
             folded.hidden_folders += u64::from(is_folder(&node));
         }
         // Hidden files may also lie directly in the folder of the whole list. That folder counts as
-        // one.
+        // one hidden folder.
         folded.hidden_folders = folded.hidden_folders.max(1);
     }
     let mut closed: BinaryHeap<(u64, Reverse<usize>, usize)> = BinaryHeap::new();
@@ -151,8 +151,9 @@ fn is_folder(node: &Node) -> bool {
     node.leaves.len() > 1
 }
 
-/// Returns the key by which nodes are sorted: the one with the most bytes is first. Among equals
-/// the path decides, because leaves are sorted by path and `start` is an index of a leaf.
+/// Returns the key by which nodes are sorted: the node with the most bytes is first. Among nodes
+/// with equal bytes the path decides, because leaves are sorted by path and `start` is an index of
+/// a leaf.
 fn order(node: &Node) -> (Reverse<u64>, usize) {
     (Reverse(node.bytes), node.leaves.start)
 }

@@ -133,7 +133,7 @@ fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> i
 }
 
 /// Returns the cells of a member that follow its score: size, day, name and number of copies. If
-/// `by_stated` is true, the day is the one that the document states.
+/// `by_stated` is true, the day is that of the stated date.
 fn member_cells(style: TextStyle, member: &Member, by_stated: bool) -> Vec<Cell> {
     let stated = member.document_date.as_ref();
     let by = stated.filter(|_| by_stated);
@@ -186,8 +186,9 @@ fn print_cluster(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> 
     Ok(())
 }
 
-/// Prints a family of versions, one member on each line. A member has the score with that earlier
-/// member which it resembles most. The earlier member is named unless it is on the previous line.
+/// Prints a family of versions, one member on each line. The score of a member is its score with
+/// the earlier member that it resembles most. The earlier member is named unless it is on the
+/// previous line.
 fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
     print_head(out, family, true)?;
     // In these links, `b` is a member, and `a` is the earlier member that it resembles most.
@@ -216,8 +217,8 @@ fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
     Ok(())
 }
 
-/// Formats the number of shared bytes. For an estimate, these are the proven ones, so the text says
-/// `at least`.
+/// Formats the number of shared bytes. For an estimate, only the proven bytes are counted, so the
+/// text says `at least`.
 fn shared(link: &Link) -> String {
     let bytes = human_size(link.shared_bytes);
     if link.estimate {

@@ -326,7 +326,7 @@ covered by a hard link of the same file only:
     );
 }
 
-/// A missing file with two names is listed twice, and lost once.
+/// A missing file with two names is listed twice, but counts once as lost.
 #[test]
 fn no_more_is_lost_than_there_is() {
     let missing = |path: &str| MissingRow {

@@ -1,9 +1,9 @@
-//! Prefetching: brings files into the page cache before they are read.
+//! Prefetches files: brings them into the page cache before they are read.
 //!
 //! A first scan reads files that nobody has read since the machine was started. While a reading
 //! thread waits for the disk, it computes nothing. Two such threads have only two requests in
-//! flight, but a disk can serve dozens at once. Reading the 78,600 files of a kernel tree that were
-//! not cached took:
+//! flight, but a disk can serve dozens at once. These are the times for reading 78,600 uncached
+//! files of a kernel tree:
 //!
 //! * two threads: 9 to 11 s; eight: 4.4 s; thirty-two: 2.7 s;
 //! * two rings of `io_uring`, each with 64 files in flight: 3.0 to 3.7 s.
@@ -13,14 +13,14 @@
 //! separate threads only open the queued files, ask the kernel to read them ahead, and list
 //! directories that will be entered.
 //!
-//! 1. **Prefetching changes no result.** A prefetched file is later read in the usual way. A
-//!    failure of prefetching is ignored, because the later reading fails and reports it.
-//!    Directories on other file systems are not prefetched.
-//! 2. **Files are prefetched only if they are not cached.** If they are, opening each file twice
-//!    would cost 5 % of a scan. Now and then a reading thread checks whether its next file is
-//!    cached (`RWF_NOWAIT` reads a byte or returns `EAGAIN`). The first file that is not cached
-//!    starts the prefetching, and [`WARM_ROW`] cached files in a row end it. If the file system
-//!    cannot answer, nothing is prefetched.
+//! 1. **Prefetching changes no result.** A prefetched file is later read in the usual way. A failed
+//!    prefetch is ignored, because the later read fails, too, and reports the failure. Directories
+//!    on other file systems are not prefetched.
+//! 2. **Files are prefetched only if they are not cached.** If they are cached, opening each file
+//!    twice would cost 5 % of a scan. Now and then, a reading thread checks whether its next file
+//!    is cached (`RWF_NOWAIT` reads a byte or returns `EAGAIN`). Prefetching starts with the first
+//!    file that is not cached, and ends after [`WARM_ROW`] cached files in a row. If the file
+//!    system does not support the check, nothing is prefetched.
 //! 3. **The page cache is not filled.** If a scan reads more than a quarter of the memory, it drops
 //!    each prefetched file from the cache after reading it.
 
@@ -40,21 +40,21 @@ use crate::walk::Anchor;
 /// The number of prefetching threads. They wait for the disk, and need almost no processor time.
 const THREADS: usize = 16;
 
-/// The maximum number of bytes of a file that are prefetched. The kernel reads the bytes behind
-/// them ahead by itself.
+/// The maximum number of bytes of a file that are prefetched. The kernel itself reads further bytes
+/// ahead.
 const MOST: u64 = 8 << 20;
 
 /// The number of cached files in a row after which prefetching ends.
 const WARM_ROW: u32 = 64;
 
-/// The thread that reads a file checks whether it is cached for one file in this many.
+/// The reading threads check whether a file is cached for one file out of this number.
 const SAMPLED: u64 = 8;
 
 /// Keeps track of whether files are in the page cache before they are read.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// The number of files that must still be found in the cache before prefetching ends. 0 if it
-    /// has ended.
+    /// The number of files that must still be found in the cache before prefetching ends. 0 if
+    /// prefetching has ended.
     cold: AtomicU32,
     /// The number of the newest job that was begun. The files of earlier jobs need no prefetching.
     begun: AtomicU64,
@@ -66,12 +66,12 @@ impl Cache {
         self.cold.load(Ordering::Relaxed) > 0
     }
 
-    /// Records the result of a check whether a file is in the cache.
+    /// Records whether a checked file is in the cache.
     pub(super) fn note(&self, is_cached: bool) {
         if is_cached {
             let less = |cold: u32| cold.checked_sub(1);
             let relaxed = Ordering::Relaxed;
-            // If the number is 0 already, `less` returns `None`, and nothing is changed.
+            // If the number is already 0, `less` returns `None`, and nothing is changed.
             let _warm = self.cold.fetch_update(relaxed, relaxed, less);
         } else {
             self.cold.store(WARM_ROW, Ordering::Relaxed);
@@ -90,8 +90,8 @@ impl Cache {
 pub(super) struct Fetched(AtomicBool);
 
 impl Fetched {
-    /// Drops a prefetched file from the page cache, unless it was there before. Opens the file once
-    /// more, by its path.
+    /// Drops a prefetched file from the page cache, unless it was cached before the prefetch. Opens
+    /// the file once more, by its path.
     pub(super) fn drop_from_cache(&self, anchor: &Anchor, path: &Path) {
         if self.0.load(Ordering::Relaxed)
             && let Ok((file, _)) = open_regular(anchor, path)
@@ -105,7 +105,7 @@ impl Fetched {
 #[derive(Debug)]
 enum Wanted {
     File {
-        /// The number of its job.
+        /// The number of the file's job.
         number: u64,
         anchor: Arc<Anchor>,
         path: PathBuf,
@@ -124,14 +124,15 @@ pub(super) struct Ahead {
 #[derive(Debug)]
 struct Fetchers {
     wanted: Sender<Wanted>,
-    /// A clone of the threads' receiver, by which requests that no thread has taken can be dropped.
+    /// A clone of the threads' receiver. With this clone, requests that no thread has taken can be
+    /// dropped.
     unfetched: Receiver<Wanted>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Ahead {
     /// If files are not cached, prefetches a file before its job is begun. Returns the mark that
-    /// shows whether it was prefetched; `None` if files are cached.
+    /// shows whether the file was prefetched, or `None` if files are cached.
     pub(super) fn file(
         &mut self,
         number: u64,
@@ -198,7 +199,7 @@ impl Fetchers {
         let thread = |number: usize| {
             let (unfetched, cache) = (Receiver::clone(&unfetched), Arc::clone(cache));
             let thread = std::thread::Builder::new().name(format!("ahead-{number}"));
-            // These threads do little but system calls, so they need little stack.
+            // These threads make almost only system calls, so they need little stack.
             let thread = thread.stack_size(256 << 10);
             thread.spawn(move || unfetched.iter().for_each(|wanted| fetch(&wanted, &cache)))
         };
@@ -236,7 +237,7 @@ fn fetch(wanted: &Wanted, cache: &Cache) {
                 fetched.0.store(true, Ordering::Relaxed);
             }
         }
-        // A failure is not reported here, but when the directory is entered.
+        // A failure is reported later, when the directory is entered.
         Wanted::Directory(upcoming) => drop(Listed::new(upcoming)),
     }
 }
@@ -260,14 +261,14 @@ mod tests {
         file
     }
 
-    /// Drops a file from the page cache. Returns whether that succeeded. The check reads a byte,
-    /// after which newer kernels start to read the file again.
+    /// Drops a file from the page cache. Returns whether this succeeded. The check reads a byte,
+    /// and after that newer kernels start to read the file again.
     fn forgets(path: &Path) -> bool {
         is_cached(&forget(path).into()) == Some(false)
     }
 
-    /// Repeats a check until it is true. It may fail at first, because the kernel keeps pages that
-    /// it is using.
+    /// Repeats a check until it returns true. At first, it may return false, because the kernel
+    /// keeps pages that it is using.
     fn in_the_end(what: &str, is_so: impl Fn() -> bool) {
         let until = Instant::now() + Duration::from_secs(60);
         while !is_so() {
@@ -378,8 +379,8 @@ mod tests {
             ..IngestOptions::default()
         };
         let mut ingest = Ingest::new(Arc::clone(&index), options);
-        // This tree is so small that it is walked before its first file is read. So the test sets
-        // beforehand that files are not cached.
+        // This tree is so small that it is walked before its first file is read. So the test states
+        // in advance that files are not cached.
         ingest.pool.ahead().cache.note(false);
         let all = [Target::subtree(&root)];
         let report = ingest.reconcile(&all, &mut Unobserved).unwrap();

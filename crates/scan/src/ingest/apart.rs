@@ -1,5 +1,5 @@
-//! Connects a reconcile with [`Documents`]: queues contents to be taken apart, and writes the
-//! results.
+//! Connects a reconcile with [`Documents`]. Queues contents that must be taken apart, and writes
+//! the results.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::Path;
@@ -17,16 +17,17 @@ use crate::read::{Contents, FileRead};
 /// A result that took this long is made durable at once, so that a power cut does not lose it.
 const DEAR: Duration = Duration::from_secs(1);
 
-/// A document may change while it is taken apart. Then up to this many files that have its content
-/// are checked again, each under up to this many names.
+/// The maximum number of files that are checked again if a document changes while it is taken
+/// apart. All these files have the document's content. This is also the maximum number of names for
+/// each file.
 const FEW: usize = 16;
 
 /// The number of [`Owner`]s for folders. If there are more folders, some share an owner.
 const FOLDERS: u64 = 256;
 
 impl Run<'_> {
-    /// Remembers a file whose content must be taken apart. The content is queued after the file was
-    /// added to the index.
+    /// Remembers a file whose content must be taken apart. The content is queued when the file is
+    /// in the index.
     pub(super) fn note_due(&mut self, path: &Path, root: &RootOptions, read: &FileRead) {
         if read.due {
             let owner = self.owner_of(path, root, read.stat.uid);
@@ -35,8 +36,8 @@ impl Run<'_> {
     }
 
     /// Returns the owner of a document. The readers of documents are shared fairly among owners. If
-    /// many users are served, the owner is a user. Otherwise it is a folder: the topmost one below
-    /// the root.
+    /// many users are served, the owner is a user. Otherwise, the owner is a folder: the topmost
+    /// folder of the path below the root.
     fn owner_of(&self, path: &Path, root: &RootOptions, uid: u32) -> Owner {
         if self.options.documents == DocumentTurns::LaterByUser {
             return Owner(uid);
@@ -48,8 +49,8 @@ impl Run<'_> {
         Owner(u32::try_from(hash).unwrap_or_default())
     }
 
-    /// Called after a commit. Settles the documents whose results are now in the index, and queues
-    /// those of new files.
+    /// Called after a commit. Marks the documents whose results are now in the index as finished,
+    /// and queues the documents of new files.
     pub(super) fn queue_documents(&mut self) -> Result<(), IngestError> {
         if !self.apart.looked.is_empty() {
             for content in self.apart.looked.drain(..) {
@@ -75,7 +76,7 @@ impl Run<'_> {
     }
 
     /// Returns whether a file with this content is in a root whose documents are taken apart. A
-    /// file in no root is one of a catalogue, which has its parts from there.
+    /// file in no root belongs to a catalogue, and gets its parts from the catalogue.
     pub(super) fn is_with_text(&self, content: ContentId) -> Result<bool, IngestError> {
         for file in self.snapshot.files_of(content)? {
             let paths = self.snapshot.paths(file)?;
@@ -138,8 +139,8 @@ impl Run<'_> {
                 return Ok(());
             }
             Outcome::Changed => {
-                // The path may have another file now. That file will be read, and its content
-                // queued.
+                // The path may belong to another file now. That file will be read, and its content
+                // will be queued.
                 self.documents.settle(content);
                 self.look_again(path);
                 for file in self.snapshot.files_of(content)?.into_iter().take(FEW) {
@@ -150,17 +151,17 @@ impl Run<'_> {
                 return Ok(());
             }
             Outcome::Apart(_) if !self.is_with_text(content)? => {
-                // No file that has this content is in a root with the option `text` any more. While
-                // the content waited, the option was switched off, or the files were moved or
-                // removed.
+                // No file with this content is in a root with the option `text` any more. The
+                // option was switched off, or the files were moved or removed, while the content
+                // waited.
                 self.documents.settle(content);
                 return Ok(());
             }
             Outcome::Plain => NewLook::Plain,
             Outcome::Apart(parts) => {
                 if let Some(errno) = parts.scarce {
-                    // The reader could not be run. That is reported, but not stored as a result for
-                    // the content.
+                    // The reader could not be run. This failure is reported, but not stored as a
+                    // result for the content.
                     self.report.error(&path, errno);
                 }
                 let known = self.pool.known();

@@ -13,8 +13,8 @@ use crate::ingest::rules::Excluded;
 use crate::ingest::target::{IndexUse, IngestOptions, RootOptions};
 use crate::walk::{Anchor, Kind};
 
-/// The number of folders that are kept open for roots that are files. A list of files may have more
-/// folders than this process may have descriptors. Usually files of the same folder follow each
+/// The number of folders that are kept open for roots that are files. A list of files can have more
+/// folders than this process can have descriptors. Usually, files of the same folder follow each
 /// other.
 const FOLDERS: usize = 32;
 /// The maximum number of folders that may be open for files that are being read.
@@ -24,15 +24,15 @@ const MOST_IN_USE: usize = 64;
 #[derive(Debug)]
 enum Opened {
     Folder(Arc<Anchor>),
-    /// The root is a file. It is opened by way of its folder.
+    /// The root is a file, which is opened through its folder.
     File,
     Unavailable,
 }
 
-/// The roots of one reconcile, and those of them that are open.
+/// The roots of one reconcile, and the state of the opened roots.
 #[derive(Debug)]
 pub(super) struct Area {
-    /// The roots by path. If a list of files was given, there may be many thousands.
+    /// The roots by path. If a list of files was given, there can be many thousands of roots.
     roots: HashMap<PathBuf, RootOptions>,
     /// True if a root may be a file. A daemon watches only folders.
     may_be_files: bool,
@@ -40,7 +40,7 @@ pub(super) struct Area {
     mounts: Arc<MountTable>,
     /// The state of each root for which [`Self::anchor`] was called.
     opened: HashMap<PathBuf, Opened>,
-    /// Open folders of roots that are files. The most recently used one is the last.
+    /// Open folders of roots that are files. The last is the most recently used folder.
     folders: VecDeque<Arc<Anchor>>,
     /// The number of folders that were opened since the last call of [`Self::drained`].
     in_use: usize,
@@ -65,8 +65,8 @@ impl Area {
         }
     }
 
-    /// Returns the root that a path belongs to. If several contain the path, returns the longest
-    /// one.
+    /// Returns the root that a path belongs to. If several roots contain the path, returns the
+    /// longest root.
     pub(super) fn root_of(&self, path: &Path) -> Option<RootOptions> {
         let mut above = path.ancestors();
         above.find_map(|above| self.roots.get(above)).cloned()
@@ -99,7 +99,7 @@ impl Area {
         found.map(Some)
     }
 
-    /// Opens a folder. If the process has no descriptors left, closes the folders in `folders` and
+    /// Opens a folder. If this process has no descriptors left, closes the folders in `folders` and
     /// tries again.
     fn opened_anew(&mut self, folder: &Path) -> Result<Anchor, Errno> {
         Anchor::open(folder).or_else(|errno| {
@@ -188,8 +188,9 @@ impl Area {
         self.folders.iter().rposition(|it| it.path() == folder)
     }
 
-    /// Returns whether a path is left out, without accessing it. It is left out if it is excluded,
-    /// is in a file system that is never entered, or is below a directory of snapshots.
+    /// Returns whether a path is left out, without accessing it. A path is left out if it is
+    /// excluded, or is below a directory of snapshots. It is also left out if it is in a file
+    /// system that is never entered.
     pub(super) fn left_out(&self, root: &Path, path: &Path) -> bool {
         if is_under_any(path, &self.exclude) {
             return true;
@@ -225,8 +226,8 @@ mod tests {
 
     use super::*;
 
-    /// If a folder is replaced by another one, the old facts must not be used for it. The root may
-    /// be the folder itself or a file in it.
+    /// If a folder is replaced by another folder, the old facts must not be used for the new
+    /// folder. The root is the folder itself or a file in it.
     #[test]
     fn a_folder_in_the_place_of_another_is_noticed() {
         let temp = tempfile::tempdir().expect("a folder");

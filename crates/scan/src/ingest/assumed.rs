@@ -28,8 +28,9 @@ impl Assumed {
         }
     }
 
-    /// Records a file that was found unchanged, but is not settled. If it was read before a
-    /// restart, it is not known whether a part was assumed. Then it is recorded as if one was.
+    /// Records a file that was found unchanged, but is not settled. If the file was read before a
+    /// restart, it is not known whether a part was assumed to be unchanged. Then the file is
+    /// recorded as if this was so.
     pub(super) fn meet(&mut self, stat: &FileStat) {
         if stat.size >= LARGE {
             let file = (stat.fs.clone(), stat.ino);

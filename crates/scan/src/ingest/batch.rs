@@ -1,8 +1,8 @@
-//! Changes that are collected until they are applied to the index together.
+//! Collects changes until they are applied to the index together.
 //!
-//! Because of the order in a batch, a rename reads no file. A file keeps its row as long as it has
-//! a name. So links are applied before all changes that may replace a name. Removals are applied at
-//! the end of the round.
+//! Because of the order of changes in a batch, no file is read for a rename. A file keeps its row
+//! as long as it has a name. So links are applied before all changes that can replace a name.
+//! Removals are applied at the end of the round.
 //!
 //! All other changes are applied in the order of the walk, even if the files were read in another
 //! order. So new rows are written in the order of their keys, and fill their pages.
@@ -51,10 +51,10 @@ pub(super) struct Taken {
     pub(super) postings: u64,
 }
 
-/// A batch is applied when it takes this many bytes in memory.
+/// The number of bytes in memory at which a batch is applied.
 const HEAVY: usize = 64 << 20;
 
-/// A batch is applied when it adds this many chunks and fingerprints.
+/// The number of added chunks and fingerprints at which a batch is applied.
 const MANY_POSTINGS: u64 = 250_000;
 
 /// The approximate number of bytes of a change, including its path.
@@ -79,8 +79,8 @@ impl Batch {
         self.weight += CHANGE;
     }
 
-    /// Adds a change. `number` is its position in the order of the walk: that of its job or of the
-    /// next job.
+    /// Adds a change. `number` is the position of the change in the order of the walk. It is the
+    /// number of the change's job or of the next job.
     pub(super) fn push(&mut self, number: u64, change: Change) {
         self.weight += CHANGE;
         if let Change::File {
@@ -95,9 +95,9 @@ impl Batch {
         self.others.push((number, change));
     }
 
-    /// Adds the size of a new content to the sums. For an edited content, only the chunks and
-    /// fingerprints that its base does not have are postings to be written. If it is not known
-    /// which fingerprints these are, all of them are.
+    /// Adds the size of a new content to the sums. For an edited content, postings are written only
+    /// for the chunks and fingerprints that its base does not have. If it is not known which
+    /// fingerprints these are, postings are written for all.
     fn weigh(&mut self, content: &ContentRef) {
         let Some(digest) = content.new_digest() else {
             return;

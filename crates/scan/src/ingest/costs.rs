@@ -1,5 +1,5 @@
-//! Remembers how long large files take to read, so that a file that changes often is not read all
-//! the time.
+//! Remembers how long large files take to read, so that a file that changes often is not read again
+//! and again.
 
 use std::time::Duration;
 
@@ -7,8 +7,7 @@ use resemble_core::recent::Recent;
 
 use crate::walk::Stat;
 
-/// A reading that took less time than this is remembered only if an earlier one of the same file
-/// was.
+/// A time shorter than this is remembered only if a time of the same file is already remembered.
 const LEAST: Duration = Duration::from_millis(100);
 
 /// The approximate maximum number of files that are remembered.
@@ -17,11 +16,11 @@ const MOST: usize = 4096;
 /// A file, by device and inode.
 type Inode = (u64, u64);
 
-/// The duration of the last complete reading of each large file.
+/// The time that the last complete read of each large file took.
 #[derive(Debug)]
 pub(super) struct Costs {
     last: Recent<Inode, Duration>,
-    /// The time that incomplete readings took so far, by file.
+    /// The time that incomplete reads have taken so far, by file.
     under_way: Recent<Inode, Duration>,
 }
 
@@ -35,8 +34,8 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// Adds the time of one turn of reading a file. `paused` is true if the reading is not
-    /// complete.
+    /// Adds the time of one turn of reading a file. `paused` is true if the file is not yet read
+    /// completely.
     pub(super) fn count(&mut self, file: &Stat, took: Duration, paused: bool) {
         let inode = (file.dev, file.ino);
         let before = self.under_way.get(&inode).unwrap_or_default();
@@ -53,7 +52,8 @@ impl Costs {
         }
     }
 
-    /// Returns how long the last reading of a file took. Returns zero if that is negligible.
+    /// Returns how long the last complete read of a file took. Returns zero if that time is
+    /// negligible.
     pub(super) fn of(&mut self, file: Inode) -> Duration {
         self.last.get(&file).unwrap_or_default()
     }
@@ -77,8 +77,8 @@ mod tests {
         assert_eq!(costs.of(inode), Duration::ZERO);
         costs.count(&file, Duration::from_millis(500), false);
         assert_eq!(costs.of(inode), Duration::from_millis(2500));
-        // The file has grown, and only its new bytes were read. The time of that reading replaces
-        // the old one.
+        // The file has grown, and only its new bytes were read. The time of this read replaces the
+        // old time.
         costs.count(&file, Duration::from_millis(3), false);
         assert_eq!(costs.of(inode), Duration::from_millis(3));
     }

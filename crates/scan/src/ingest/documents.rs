@@ -1,15 +1,16 @@
 //! Takes documents apart in separate threads, after the documents themselves are indexed.
 //!
-//! Taking a document apart starts a process and may take a minute. No other file should wait for
-//! that. So the bytes of the document are indexed first, and its content is stored as
-//! [`Look::Unseen`], which is found again after a restart. The content then waits in a [`queue`]
-//! for a reader. Its parts are written later, by a change of their own.
+//! To take a document apart, a process is started, and this can take a minute. No other file should
+//! wait for that. So the bytes of the document are indexed first, and its content is stored as
+//! [`Look::Unseen`]. Such a content is found again after a restart. The content then waits in a
+//! [`queue`] for a reader. Its parts are written later, with a separate change.
 //!
 //! 1. **Contents wait, not files**: a content is taken apart once, even if several files have it.
-//!    Before a file is read for this, its `stat` is compared with the indexed one. For an unsettled
-//!    file, the digest is compared, too.
-//! 2. **The result belongs to the content.** If the reader exceeds its time or memory, this outcome
-//!    is stored as parts would be. The content is tried again only if the reader could not be run.
+//!    Before a file is read for this, its `stat` is compared with the indexed `stat`. For an
+//!    unsettled file, the digest is compared, too.
+//! 2. **The result belongs to the content.** If the reader exceeds its limit of time or memory,
+//!    this outcome is stored like parts. The content is tried again only if the reader could not be
+//!    run.
 //! 3. A thread keeps the index open while it looks up the files of a content, but never while it
 //!    reads files.
 //! 4. Results wait in a channel for the writer of the index. If the channel is full, the threads
@@ -43,13 +44,13 @@ const MOST_DONE: usize = 64;
 /// The maximum time for which results are collected before they are written. Each batch is a
 /// transaction, so it should have several results.
 const GATHER: Duration = Duration::from_secs(1);
-/// The maximum number of files that are tried for one content, and of paths that are tried for one
-/// file.
+/// The maximum number of files that are tried for one content. Also the maximum number of paths
+/// that are tried for one file.
 const MOST_FILES: usize = 16;
 /// The number of bytes of a file that are hashed at a time.
 const PIECE: usize = 1 << 20;
 
-/// The result for a content that was queued to be taken apart.
+/// The result for a content from the queue.
 #[derive(Debug)]
 pub(super) struct TakenApart {
     pub(super) content: ContentId,
@@ -79,11 +80,11 @@ pub(super) struct DocumentBatch {
     pub(super) looked: Vec<ContentId>,
     /// Contents in roots without text whose files were looked up in this reconcile.
     pub(super) looked_up: HashSet<ContentId>,
-    /// True if one of these results took long, so that the batch should be made durable at once.
+    /// True if one of these results took long. Then the batch should be made durable at once.
     pub(super) is_dear: bool,
 }
 
-/// A file that has the content that is to be taken apart.
+/// A file with the content that must be taken apart.
 struct Candidate {
     path: PathBuf,
     stat: FileStat,
@@ -144,8 +145,8 @@ struct Takers {
     done: Sender<TakenApart>,
 }
 
-/// The queue of contents to be taken apart, and the threads that do it. The threads are started
-/// with the first content.
+/// The queue of contents that must be taken apart, and the threads that take them apart. The
+/// threads are started with the first content.
 #[derive(Debug)]
 pub(super) struct Documents {
     takers: Option<Takers>,
@@ -157,7 +158,7 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    /// Plans `threads` threads and one in reserve, but not more than there is memory for.
+    /// Plans `threads` threads and one in reserve, but no more than there is memory for.
     pub(super) fn new(
         index: &Arc<Index>,
         threads: usize,
@@ -166,8 +167,8 @@ impl Documents {
         let most = part_reader
             .as_ref()
             .map_or(1, |reader| reader.most_at_once());
-        // Two readers are kept in reserve. One is for owners that have no reader, and the other is
-        // for questions.
+        // Two readers are kept in reserve. One is for owners without a reader, and the other is for
+        // questions.
         let readers = threads.min(most.saturating_sub(2)).max(1);
         let (bell, ringing) = bounded(1);
         let (results, done) = bounded(MOST_DONE);
@@ -257,7 +258,7 @@ impl Documents {
         oldest.is_none_or(|oldest| oldest > mark)
     }
 
-    /// Returns the set of contents that wait. It changes with the queue.
+    /// Returns the set of contents that wait. The set changes with the queue.
     pub(super) fn waiting(&self) -> WaitingDocuments {
         WaitingDocuments(Arc::clone(&self.work))
     }
@@ -268,8 +269,8 @@ impl Documents {
     }
 
     /// Returns the time at which the waiting results should be written. Returns `None` if no
-    /// results wait. If nothing else is queued or being read, or if many results wait, they should
-    /// be written at once.
+    /// results wait. The results should be written at once if nothing else is queued or being read,
+    /// or if many results wait.
     pub(super) fn due(&self) -> Option<Instant> {
         let state = self.work.state.lock();
         let first = state.first_done?;
@@ -289,7 +290,7 @@ impl Documents {
         self.done.recv_timeout(wait).ok()
     }
 
-    /// Marks a content as finished: its result is in the index, or was dropped.
+    /// Marks a content as finished, because its result is in the index or was dropped.
     pub(super) fn settle(&self, content: ContentId) {
         self.work.state.lock().queue.settle(content);
     }
@@ -325,10 +326,10 @@ impl Takers {
             state.queue.over(waiting.owner);
             state.first_done.get_or_insert_with(Instant::now);
             drop(state);
-            // A reader is free now. It may be allowed for an owner whose content could not be begun
-            // before, so another thread is woken.
+            // A reader is free now. Perhaps an owner who had to wait may use this reader, so
+            // another thread is woken.
             self.work.changed.notify_one();
-            // If the channel is full, there is an unread message in it already.
+            // If the channel is full, it already has an unread message.
             self.work.bell.try_send(()).ok();
             if !is_heard {
                 return;
@@ -353,7 +354,8 @@ impl Takers {
     fn take_apart(&self, waiting: Waiting, digester: &mut Digester) -> TakenApart {
         let found = self.index.upgrade().map(|index| found(&index, waiting));
         let mut taken = TakenApart::over(waiting);
-        // A failure of the index is not reported here: the writer of the index will meet it, too.
+        // A failure of the index is not reported here, because the writer of the index will meet
+        // the same failure.
         let Some(Ok(Some((digest, candidates)))) = found else {
             return taken;
         };
@@ -417,8 +419,8 @@ impl TakenApart {
     }
 }
 
-/// Returns the digest of a content, and the files that have it now. The file with which the content
-/// was queued is the first one. Returns `None` if the content need not be taken apart any more.
+/// Returns the digest of a content, and the files that have it now. The first file is the one with
+/// which the content was queued. Returns `None` if the content need not be taken apart any more.
 fn found(
     index: &Index,
     waiting: Waiting,
@@ -447,7 +449,7 @@ fn found(
     Ok((!candidates.is_empty()).then_some((row.digest, candidates)))
 }
 
-/// Opens a file, if it is unchanged since it was indexed. The path may lead to another file by now.
+/// Opens a file, if it is unchanged since it was indexed. The path may belong to another file now.
 fn open_as_known(candidate: &Candidate) -> Option<OwnedFd> {
     let folder = candidate.path.parent().unwrap_or(Path::new("/"));
     let anchor = Anchor::open(folder).ok()?;

@@ -1,4 +1,4 @@
-//! Compares regular files with what the index has of them.
+//! Compares regular files with their rows in the index.
 
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +20,7 @@ use super::verdict::{Verdict, decide, has_same_bytes, is_same_file};
 use crate::read::{ReadFailure, age, open_regular};
 use crate::walk::{OpenDir, Stat, means_absent};
 
-/// A regular file as it is now, and the cause of the check.
+/// The present state of a regular file, and the cause of the check.
 struct Sighting<'a> {
     place: &'a Place,
     path: &'a Path,
@@ -49,8 +49,8 @@ impl Run<'_> {
         self.bytes_seen += stat.size;
         let fs = match listed {
             // If the device of a file is not that of its directory, the file is opened to find its
-            // file system. With overlayfs, one directory has files of several devices, and their
-            // inode numbers may be equal.
+            // file system. With overlayfs, one directory can have files of several devices with
+            // equal inode numbers.
             Some((dir, _)) if dir.stat.dev == stat.dev => self.area.fs.id_of(dir.as_fd(), stat.dev),
             _ => {
                 let Ok(fd) = place.anchor.open_at(path, rustix::fs::OFlags::PATH) else {
@@ -97,7 +97,7 @@ impl Run<'_> {
             may_wait && age(row.ctime, std::time::SystemTime::now()) < window
         });
         let is_unseen = match (verdict, known.state.content()) {
-            // A file that is unchanged is read, too, if its content must still be taken apart.
+            // An unchanged file is read, too, if its content must still be taken apart.
             (Verdict::Settled | Verdict::Settling, Some(content)) => {
                 self.is_unseen(seen.place, content)?
             }
@@ -122,9 +122,9 @@ impl Run<'_> {
         self.read(job)
     }
 
-    /// Schedules another check of all names of a file, if their number has changed, or if the file
-    /// was too large for its roots. It will be read for this name, and the others are still too
-    /// large.
+    /// Schedules another check of all names of a file, if their number has changed. Does the same
+    /// if the file was too large for its roots. It will be read for this name, but may still be too
+    /// large for other names.
     fn note_names(&mut self, known: &FileRow, now: &FileStat) {
         let was_skipped = now.nlink > 1 && matches!(known.state, FileState::Skipped(_));
         if known.stat.nlink != now.nlink || was_skipped {
@@ -153,8 +153,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Compares a file that is not the one that the index has under this name. It is new, or was
-    /// moved here. `there` is the file that the index has under this name, if there is one.
+    /// Compares a file that is new, or was moved to this name. `there` is the other file that the
+    /// index has under this name, if there is one.
     fn other_file(
         &mut self,
         seen: &Sighting<'_>,
@@ -179,8 +179,8 @@ impl Run<'_> {
         self.note_names(&moved, row);
         let is_linked = self.is_linked(seen, &moved)?;
         let content = moved.state.content();
-        // The link gives the file its new name at once. So the file keeps its row even if other
-        // files take its old names while it is being read.
+        // The link gives the file its new name at once. So the file keeps its row, even if other
+        // files take its old names before it is read.
         if is_linked || content.is_some() && has_same_bytes(&moved, row) {
             self.batch.link(Link {
                 path: path.to_path_buf(),
@@ -204,12 +204,12 @@ impl Run<'_> {
         self.read(job)
     }
 
-    /// Returns whether the index has this file under another name, so that adding a link is enough.
+    /// Returns whether the index has this file under another name. Then it is enough to add a link.
     fn is_linked(&self, seen: &Sighting<'_>, moved: &FileRow) -> Result<bool, IngestError> {
         let Sighting { row, cause, .. } = seen;
         let same_change = moved.stat.ctime == row.ctime;
-        // An unreadable file is linked, too. Otherwise each of its names would need a round of its
-        // own, and there are only a few rounds.
+        // An unreadable file is linked, too. Otherwise, each of its names would need a separate
+        // round, and there are only a few rounds.
         let unreadable = matches!(moved.state, FileState::Unreadable(_))
             && has_same_bytes(moved, row)
             && same_change
@@ -268,9 +268,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns whether an event that was reported explains the change of an inode. For that, the
-    /// index must have all names of the file, except for the `new` ones that were just found. Only
-    /// then would every write to the file have been reported.
+    /// Returns whether a reported event explains the change of an inode. For this, the index must
+    /// have all names of the file, except for the `new` names that were just found. Only then would
+    /// every write to the file have been reported.
     fn is_explained(
         &self,
         known: &FileRow,
@@ -286,9 +286,9 @@ impl Run<'_> {
         Ok(all == 1 || self.snapshot.paths(known.id)?.len() + new >= all)
     }
 
-    /// Records a file that its root leaves out because of its size, unless the index has that
-    /// already. All names of a file have one state in the index. So if the file is read for a name
-    /// in another root, only this name is left out.
+    /// Records that a root leaves out a file because of its size, unless the index already has
+    /// this. All names of a file share one state in the index. So if the file is read for a name in
+    /// another root, only this name is left out.
     fn too_large(
         &mut self,
         seen: Sighting<'_>,
@@ -302,7 +302,7 @@ impl Run<'_> {
         }
         let has_names = stat.nlink > 1;
         if has_names && let Some(file) = self.file_in_other_root(&stat)? {
-            // A write through this name may be reported only for this name.
+            // If the file is written through this name, perhaps only this name is reported.
             self.look_at_names.insert(file);
             let known = self.snapshot.entry(path)?;
             return self.leave(path, known.as_ref(), Gap::LeftOut(LeftOutRule::MaxSize));
@@ -311,7 +311,8 @@ impl Run<'_> {
         let reason = format!("larger than {} bytes, the most of its root", most.0);
         let is_known = |row: &FileRow| {
             let state = &row.state;
-            // The reason of another root is as good, if the file has a name there.
+            // If the file has a name in another root, the reason may also be that of the other
+            // root.
             row.stat == stat
                 && matches!(state, FileState::Skipped(known) if has_names || *known == reason)
         };
@@ -330,7 +331,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the file that the index has for an inode, if the root of one of its names takes
+    /// Returns the file that the index has for an inode, if the root of one of its names accepts
     /// files of this size.
     fn file_in_other_root(&self, stat: &FileStat) -> Result<Option<FileId>, IngestError> {
         let Some(file) = self.snapshot.file_by_inode(&stat.fs, stat.ino)? else {
@@ -342,7 +343,7 @@ impl Run<'_> {
         Ok(is_taken.then_some(file))
     }
 
-    /// Returns whether a content must still be taken apart and is not queued for it.
+    /// Returns whether a content must still be taken apart, and is not queued.
     fn is_unseen(&self, place: &Place, content: ContentId) -> Result<bool, IngestError> {
         if !place.root.text || self.options.part_reader.is_none() {
             return Ok(false);
@@ -356,7 +357,7 @@ impl Run<'_> {
     fn drop_parts(&mut self, path: &Path, content: ContentId) -> Result<(), IngestError> {
         let row = match &self.options.part_reader {
             Some(_) => self.snapshot.content(content)?,
-            // A question that takes nothing apart leaves the parts to the next one that does.
+            // A scan that takes nothing apart leaves the parts to the next scan that does.
             None => None,
         };
         let Some(row) = row.filter(|row| row.look == Look::Apart || row.parts > 0) else {
@@ -374,8 +375,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns whether a file can be taken apart under its new name, but could not be under its old
-    /// one. Editors create a document under a temporary name, and then rename it.
+    /// Returns whether a file can be taken apart under its new name, but not under its old name.
+    /// Editors create a document under a temporary name, and then rename it.
     fn is_another_kind(
         &self,
         place: &Place,
@@ -398,8 +399,8 @@ impl Run<'_> {
         Ok(row.is_some_and(|row| row.look == Look::Plain))
     }
 
-    /// If the path is an ignore file that applies, schedules another comparison of everything in
-    /// its directory. This is not necessary if all of it is being compared already.
+    /// If the path is an ignore file whose rules apply, schedules another comparison of its whole
+    /// directory. This is not necessary if the whole directory is already being compared.
     pub(super) fn rules_changed(&mut self, place: &Place, path: &Path, all_below: bool) {
         let name = path.file_name();
         if place.root.ignore && !all_below && rules::NAMES.iter().any(|n| name == Some(n.as_ref()))

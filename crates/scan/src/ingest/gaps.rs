@@ -1,13 +1,13 @@
 //! Records gaps: names that the rules of a root leave out, names whose `stat` fails, and
 //! directories that cannot be listed.
 //!
-//! 1. **A gap is stored** in place of the entry, so that an answer can report it. If a directory
-//!    may not be listed, the index has nothing below it, even if the names in it could be opened. A
-//!    new scan could not find them either.
+//! 1. **A gap is stored** in place of the entry, so that an answer can report it. If listing a
+//!    directory is not permitted, the index has nothing below it, even if names in it could be
+//!    opened. A new scan could not find these names either.
 //! 2. **After a transient failure** (no descriptors, a disk error), the entries below stay in the
 //!    index.
 //! 3. **A gap ends** when the directory can be listed again, when a listing lacks the name, or when
-//!    the name is checked and is another kind of entry.
+//!    the name is checked and turns out to be another kind of entry.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -49,8 +49,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Stores the reason why a directory could not be listed, unless the index has it already.
-    /// `None` means that it was listed.
+    /// Stores the reason why a directory could not be listed, unless the index already has this
+    /// reason. `None` means that the directory was listed.
     pub(super) fn set_unlisted(
         &mut self,
         path: &Path,
@@ -69,8 +69,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Removes the entries of the index below directories that may not be listed. An event may have
-    /// added such an entry before the listing failed.
+    /// Removes the entries below directories for which the permission to list is missing. An event
+    /// may have added such an entry before the listing failed.
     pub(super) fn empty_denied(&mut self) -> Result<(), IngestError> {
         for dir in std::mem::take(&mut self.denied) {
             for (name, _) in self.snapshot.list(&dir)? {
@@ -81,8 +81,8 @@ impl Run<'_> {
         self.commit()
     }
 
-    /// Returns whether a directory above the path may not be listed. If that directory can be
-    /// listed by now, schedules another check of it.
+    /// Returns whether the permission to list a directory above the path is missing. If the
+    /// directory can be listed by now, schedules another check of it.
     pub(super) fn is_below_denied(
         &mut self,
         place: &Place,
@@ -136,8 +136,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Stores the reason why a name is not looked at. An entry of another kind that the index has
-    /// there is removed at the end of the round.
+    /// Stores the reason why a name is not looked at. If the index has an entry of another kind
+    /// with this name, it is removed at the end of the round.
     pub(super) fn leave(
         &mut self,
         path: &Path,
@@ -163,8 +163,8 @@ impl Run<'_> {
         path: &Path,
         gap: Gap,
     ) -> Result<(), IngestError> {
-        // The rules of an ignore file apply even if it is left out itself. The index has no stat of
-        // it, so each event counts as a change.
+        // The rules of an ignore file apply even if the file itself is left out. The index has no
+        // stat of such a file, so each event is treated as a change.
         self.rules_changed(place, path, false);
         let known = self.snapshot.entry(path)?;
         let above = match path.parent() {

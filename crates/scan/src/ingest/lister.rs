@@ -1,21 +1,21 @@
 //! Lists directories ahead: while one directory is compared with the index, a second thread lists
-//! the next one. The thread also looks up the names that the index has in that directory.
+//! the next directory. The thread also looks up the names that the index has in the next directory.
 //!
-//! After most restarts nothing has changed. Then a walk spends half of its time on names and
-//! `stat`s from the kernel. It spends nearly all of the other half on looking up the same names in
-//! the index. Comparing both takes little time.
+//! After most restarts, nothing has changed. Then a walk spends half of its time on getting names
+//! and `stat`s from the kernel. It spends nearly all of the other half on looking up the same names
+//! in the index. The comparison itself takes little time.
 //!
 //! 1. **Directories are listed in the order of the walk.** The requests form a stack. When the walk
-//!    visits a directory, it takes the listing of it. If the thread has not begun that listing, the
-//!    walk lists the directory itself.
-//! 2. **A listing may be slightly outdated.** It is used only if later changes in its directory are
-//!    certain to be reported in another way: see [`Listing`](super::report::Listing). The names
-//!    from the index are used only if nothing was committed after they were read.
-//! 3. **A failure is ignored here.** The walk then lists the same directory, fails, too, and
-//!    reports the failure. Directories on other file systems are left to the walk.
+//!    visits a directory, it takes the finished listing. If the thread has not begun that listing,
+//!    the walk lists the directory itself.
+//! 2. **A listing may be slightly outdated.** A listing is used only if later changes in its
+//!    directory are certain to be reported in another way: see [`Listing`](super::report::Listing).
+//!    The names from the index are used only if nothing was committed after they were read.
+//! 3. **A failure is ignored here.** The walk then lists the same directory, and reports the
+//!    failure that it meets. Directories on other file systems are left to the walk.
 //! 4. **Memory is bounded.** When there are [`MOST_HELD`] names in finished listings, the thread
-//!    pauses until half of them are taken. Waking the thread for each directory would cost as much
-//!    as listing the directory. An open directory counts as [`OPEN`] names.
+//!    pauses until half of them are taken. To wake the thread for each directory would cost as much
+//!    as to list the directory. An open directory is counted as [`OPEN`] names.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -32,7 +32,7 @@ use crate::walk::{Anchor, Found, OpenDir};
 /// The number of names in finished listings above which the thread pauses.
 const MOST_HELD: usize = 8_192;
 
-/// The number of names that an open directory counts as, because descriptors are scarcer than
+/// The number of names as which an open directory is counted, because descriptors are scarcer than
 /// memory.
 const OPEN: usize = 16;
 
@@ -43,7 +43,7 @@ pub(super) struct Upcoming {
     pub(super) path: PathBuf,
     /// Names to leave out.
     pub(super) skip: Vec<OsString>,
-    /// The `st_dev` of its parent directory.
+    /// The `st_dev` of the parent directory.
     pub(super) device_above: u64,
     /// The current state of the index. `None` if the index does not have the directory.
     pub(super) snapshot: Option<Snapshot>,
@@ -84,14 +84,14 @@ pub(super) fn known_names(snapshot: &Snapshot, dir: &Path) -> Result<KnownNames,
 pub(super) struct Listed {
     pub(super) dir: OpenDir,
     pub(super) found: Vec<Found>,
-    /// The names that the index has in the directory, and the generation of the commit from which
-    /// they are.
+    /// The names that the index has in the directory, and the generation of the commit that has
+    /// these names.
     known: Option<(u64, KnownNames)>,
 }
 
 impl Listed {
-    /// Lists a directory. Returns `None` if it is on another file system, or if listing fails; the
-    /// walk will fail, too, and report it.
+    /// Lists a directory. Returns `None` if the directory is on another file system, or if the
+    /// listing fails. The walk will then meet and report the same failure.
     pub(super) fn new(wanted: &Upcoming) -> Option<Self> {
         let dir = wanted.anchor.dir(&wanted.path).ok()?;
         if dir.stat.dev != wanted.device_above {
@@ -121,7 +121,7 @@ impl Listed {
 
 #[derive(Debug, Default)]
 struct ListerState {
-    /// The directories to list. The walk visits the last one of them first.
+    /// The directories to list. The walk visits the last of them first.
     wanted: Vec<Upcoming>,
     /// The directory that is being listed now.
     current: Option<PathBuf>,
@@ -150,8 +150,8 @@ pub(super) struct Lister {
 }
 
 impl Lister {
-    /// Puts directories on top of the stack. The walk will visit them in this order, and before all
-    /// those that were requested earlier.
+    /// Puts directories on top of the stack. The walk will visit them in this order, before all
+    /// directories that were requested earlier.
     pub(super) fn want(&mut self, dirs: impl DoubleEndedIterator<Item = Upcoming>) {
         if self.thread.is_none() {
             let shared = Arc::clone(&self.shared);
@@ -166,7 +166,7 @@ impl Lister {
     }
 
     /// Takes the listing of the directory that the walk visits now. Returns `None` if the thread
-    /// has not begun it, or if it failed.
+    /// has not begun the listing, or if it failed.
     pub(super) fn take(&self, path: &Path) -> Option<Listed> {
         self.thread.as_ref()?;
         let mut state = self.shared.state.lock();
@@ -288,8 +288,8 @@ mod tests {
         }
         assert_eq!(lister.shared.state.lock().held, 0);
 
-        // None of these can be listed ahead: a directory in another file system, a missing one, and
-        // a file.
+        // None of these can be listed ahead: a directory on another file system, a missing
+        // directory, and a file.
         let file = folders[0].join("1");
         let none = [&folders[0], &root.join("none"), &file];
         let devices = [device + 1, device, device];

@@ -28,9 +28,9 @@ impl Run<'_> {
         }
     }
 
-    /// Handles a rename that an event reported. For a file, the new name is compared like any
-    /// other: the inode is in the index, so the name becomes a link. If a directory was moved, it
-    /// is renamed in the index, and then compared like any other directory.
+    /// Handles a rename that an event reported. If a file was moved, its new name is compared like
+    /// any other name. The inode is in the index, so the name becomes a link. If a directory was
+    /// moved, it is renamed in the index, and then compared like any other directory.
     fn renamed(&mut self, from: &Path, to: &Path, modified: bool) -> Result<(), IngestError> {
         let is_dir = |run: &mut Self, path: &Path| -> Result<bool, IngestError> {
             Ok(match run.place(path)? {
@@ -48,10 +48,11 @@ impl Run<'_> {
                 .root_of(from)
                 .is_some_and(|root| root.path != from);
         if moved_dir {
-            // Files below the directory may still be waiting to be read or applied.
+            // Files below the directory may not be read yet, or their changes may not be applied
+            // yet.
             self.drain()?;
             self.commit()?;
-            // Earlier events may have added a directory at the new path already. Then nothing is
+            // Earlier events may already have added a directory at the new path. Then nothing is
             // renamed in the index. Instead, the names in the directory are compared one by one,
             // and become links.
             let is_known_dir = |path: &Path| -> Result<bool, IngestError> {
@@ -74,15 +75,15 @@ impl Run<'_> {
         } else {
             Cause::Named
         };
-        // After a move, both paths are compared with everything below them. Either may be another
-        // directory now, even if it has the same names.
+        // After a move, both paths are compared with everything below them. At either path, there
+        // may be another directory now, even if it has the same names.
         let cause = if moved_dir { Cause::Unknown } else { cause };
         self.path(to, Scope::Subtree, cause, false)?;
         self.path(from, Scope::Subtree, Cause::Unknown, false)
     }
 
-    /// Opens the root of a path, if that was not done before, and returns it. Returns `None` if the
-    /// path is in no root, or if the root is unavailable.
+    /// Returns the root of a path. Opens the root if it was not opened before. Returns `None` if
+    /// the path is in no root, or if the root is unavailable.
     pub(super) fn place(&mut self, path: &Path) -> Result<Option<Place>, IngestError> {
         let Some(root) = self.area.root_of(path) else {
             tracing::debug!(?path, "not in a root; left alone");
@@ -118,9 +119,9 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether nothing is mounted at a root: it is an empty directory, and in another file
-    /// system than its files in the index. Must be called before anything below the root is
-    /// compared.
+    /// Returns whether nothing is mounted at a root. This is so if the root is an empty directory
+    /// on another file system than its files in the index. Must be called before anything below the
+    /// root is compared.
     fn lies_unmounted(&mut self, root: &Path, anchor: &Anchor) -> Result<bool, IngestError> {
         if anchor.path() != root || !anchor.dir(root).is_ok_and(|dir| dir.is_empty()) {
             return Ok(false);
@@ -177,8 +178,8 @@ impl Run<'_> {
                 return self.remove(path, Why::Vanished);
             }
             Err(errno) if means_denied(errno) => {
-                // The names in a directory may be listed even if they may not be accessed. So the
-                // listing of the closest accessible directory decides whether the name exists.
+                // The permission to list a directory does not include access to the names in it. So
+                // the listing of the closest accessible directory decides whether the name exists.
                 let mut above = path.ancestors().skip(1);
                 let listable = above.find(|dir| place.anchor.stat_at(dir).is_ok());
                 if let Some(dir) = listable {
@@ -252,8 +253,8 @@ impl Run<'_> {
         self.make_progress()
     }
 
-    /// Records the topmost of the directories that are added to the index only because an entry
-    /// below them is added: see [`Self::implied`].
+    /// Some directories are added to the index only because an entry below them is added. Records
+    /// the topmost of these directories: see [`Self::implied`].
     fn imply_above(&mut self, path: &Path) -> Result<(), IngestError> {
         let Some(root) = self.area.root_of(path) else {
             return Ok(());
@@ -273,8 +274,8 @@ impl Run<'_> {
 }
 
 /// Returns the ignore rules that apply in the directory of a path. Returns `None` if one of the
-/// directories from the root to the path is ignored. Errors in the rules are not reported here, but
-/// when the directories are listed.
+/// directories from the root to the path is ignored. Errors in the rules are reported later, when
+/// the directories are listed.
 #[allow(clippy::option_option)]
 fn rules_above(place: &Place, path: &Path) -> Option<Option<Arc<Rules>>> {
     let below = path.strip_prefix(&place.root.path).ok()?;

@@ -1,14 +1,14 @@
 //! The reading threads of a reconcile.
 //!
 //! The thread that runs the reconcile sends jobs to the reading threads, and receives the results.
-//! It limits the number of files that are sent, and their bytes, so the channels themselves need no
-//! limit. Therefore sending never blocks on either side.
+//! It limits the number of files that are sent, and their bytes. So the channels themselves need no
+//! limit, and `send` never blocks on either side.
 //!
-//! If a small file is the only one to read, as after most changes, no other thread is woken. The
+//! After most changes, there is only one small file to read. Then no other thread is woken. The
 //! thread that waits for the result reads the file itself, because waking another thread takes
 //! longer than digesting the file.
 //!
-//! If a thread panics while it reads a file (by a fault of this program, not of the file), the
+//! If a thread panics while it reads a file, the program has a fault, not the file. So the
 //! reconcile must not end. The panic is caught, the file is recorded as unreadable, and the next
 //! file is read with a new [`Reader`].
 
@@ -36,7 +36,7 @@ use crate::walk::{Anchor, Stat};
 /// A file to read.
 #[derive(Debug)]
 pub(super) struct Job {
-    /// Its position in the order in which the tree is compared: see [`Pool::given`].
+    /// The position of the job in the order in which the tree is compared: see [`Pool::given`].
     pub(super) number: u64,
     pub(super) anchor: Arc<Anchor>,
     pub(super) root: Arc<RootOptions>,
@@ -47,17 +47,17 @@ pub(super) struct Job {
     pub(super) seen: Stat,
     /// The size of the file in the index, if its content is indexed.
     pub(super) known_size: Option<ByteLen>,
-    /// The device and inode of the file that the index has under the same name, if it is another
-    /// one.
+    /// The device and inode of the file that the index has under the same name, if that is another
+    /// file.
     pub(super) replaces: Option<(u64, u64)>,
-    /// True if the file is unsettled in the index with the same `stat`. Then this is its second
-    /// reading.
+    /// True if the file is unsettled in the index with the same `stat`. Then it is read for the
+    /// second time.
     pub(super) second_look: bool,
     /// True if the file should be taken apart, if that is possible.
     pub(super) with_parts: bool,
-    /// True if the beginning of a file that has grown may be assumed to be unchanged.
+    /// True if it is allowed to assume that the beginning of a grown file is unchanged.
     pub(super) may_assume: bool,
-    /// The time limit for reading the file. `None`: it is read to its end.
+    /// The time limit for reading the file. `None` if the file is read to its end.
     pub(super) turn: Option<Duration>,
 }
 
@@ -65,10 +65,10 @@ pub(super) struct Job {
 #[derive(Debug)]
 struct Given {
     job: Job,
-    /// The number of jobs that were sent before it.
+    /// The number of jobs that were sent before this job.
     number: u64,
-    /// True if reading the file should not change the page cache, because the files of this scan
-    /// are too large for it.
+    /// True if the page cache should stay unchanged when the file is read, because the files of
+    /// this scan are too large for the cache.
     spares_cache: bool,
     /// Set if a prefetch of the file was requested.
     fetched: Option<Arc<Fetched>>,
@@ -83,7 +83,8 @@ pub(super) struct Done {
     pub(super) took: Duration,
 }
 
-/// The contents that the index has, and those that are being read. All reading threads share them.
+/// The contents that the index has, and the contents that are being read. All reading threads share
+/// this data.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     snapshot: Mutex<Option<Snapshot>>,
@@ -91,7 +92,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Sets the snapshot in which contents are looked up. `None` drops the present one.
+    /// Sets the snapshot in which contents are looked up. `None` drops the present snapshot.
     pub(super) fn set_snapshot(&self, snapshot: Option<Snapshot>) {
         *self.snapshot.lock() = snapshot;
     }
@@ -100,8 +101,7 @@ impl Known {
         self.snapshot.lock().clone()
     }
 
-    /// Removes contents from those that are being read. They are in the index now, or will not be
-    /// added.
+    /// Marks contents as no longer being read. They are in the index now, or will not be added.
     pub(super) fn landed<'a>(&self, digests: impl Iterator<Item = &'a ContentDigest>) {
         let mut in_flight = self.in_flight.lock();
         digests.for_each(|digest| {
@@ -109,7 +109,7 @@ impl Known {
         });
     }
 
-    /// Removes all contents from those that are being read.
+    /// Marks all contents as no longer being read.
     pub(super) fn clear(&self) {
         self.in_flight.lock().clear();
     }
@@ -128,8 +128,8 @@ impl Contents for Known {
         }
     }
 
-    // If the index fails here, the content counts as new. The thread that runs the reconcile will
-    // meet the same failure, and report it.
+    // If the index fails here, the content is treated as new. The thread that runs the reconcile
+    // will meet the same failure, and report it.
 
     fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
         self.snapshot()?.content_by_digest(digest).ok().flatten()
@@ -141,15 +141,15 @@ impl Contents for Known {
     }
 }
 
-/// The maximum number of files that are sent and whose results were not taken.
+/// The maximum number of sent files whose results were not taken yet.
 const MOST_JOBS: usize = 8192;
 
-/// If the files that are sent have at least this many bytes, no further file is sent. So a single
-/// file may be larger.
+/// The total size of the sent files from which on no further file is sent. A single file can be
+/// larger.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The size of the largest file that the waiting thread reads itself. During a longer reading it
-/// could neither report progress nor be stopped.
+/// The size of the largest file that the waiting thread reads itself. During a longer read, the
+/// thread could neither report progress nor be stopped.
 const SMALL: u64 = 64 << 10;
 
 /// The data that all reading threads share.
@@ -161,7 +161,7 @@ struct Readers {
     part_reader: Option<Arc<dyn PartReader>>,
     /// The states of large files. They are kept for later runs, as long as the pool exists.
     known_files: Arc<KnownFiles>,
-    /// The readings of large files that were paused.
+    /// The paused reads of large files.
     paused: Arc<PausedReadings>,
 }
 
@@ -173,8 +173,7 @@ pub(super) struct Pool {
     ahead: Ahead,
     pub(super) lister: Lister,
     running: Option<Running>,
-    /// A small file that is the only one to read. It is read by the thread that waits for its
-    /// result.
+    /// A small file that is the only file to read. The thread that waits for the result reads it.
     alone: Option<Given>,
     /// True if [`Self::take_ready`] was called after `alone` was set.
     is_overdue: bool,
@@ -262,7 +261,7 @@ impl Pool {
         self.given
     }
 
-    /// Returns the number of files that are sent and whose results were not taken.
+    /// Returns the number of sent files whose results were not taken yet.
     pub(super) const fn under_way(&self) -> usize {
         self.jobs
     }
@@ -318,7 +317,7 @@ impl Pool {
     }
 
     fn send(&self, given: Given) -> std::io::Result<()> {
-        // Sending cannot fail: as long as `running` exists, the threads have the receiver.
+        // This `send` cannot fail. As long as `running` exists, the threads have the receiver.
         let running = self.running.as_ref();
         if running.is_some_and(|running| running.jobs.send(given).is_ok()) {
             Ok(())
@@ -332,8 +331,8 @@ impl Pool {
         &mut self.ahead
     }
 
-    /// Returns a result, if one is ready. A caller that calls this does something else meanwhile.
-    /// So at the second call, a file in `alone` is sent to the threads.
+    /// Returns a result, if one is ready. The caller does something else between two calls. So at
+    /// the second call, a file in `alone` is sent to the threads.
     pub(super) fn take_ready(&mut self) -> Option<Done> {
         let is_overdue = std::mem::replace(&mut self.is_overdue, self.alone.is_some());
         if is_overdue && self.start().is_ok() {
@@ -346,7 +345,7 @@ impl Pool {
     }
 
     /// Waits for a result, for at most `wait`. Returns `None` if there is no result in that time,
-    /// or if no file is to be read. A file in `alone` is read here.
+    /// or if there is no file to read. A file in `alone` is read here.
     pub(super) fn take(&mut self, wait: Duration) -> Option<Done> {
         if self.jobs == 0 {
             return None;
@@ -386,10 +385,10 @@ impl Drop for Pool {
         };
         drop(jobs);
         // If nobody receives the results, each thread ends after its present file, and the
-        // remaining jobs are dropped. The stop flag ends a long reading.
+        // remaining jobs are dropped. The stop flag ends a long read.
         drop(done);
         for thread in threads {
-            // The result is ignored: a panic while reading was caught in the thread.
+            // The result is ignored, because a panic during a read was caught in the thread.
             thread.join().ok();
         }
     }
@@ -416,7 +415,7 @@ impl Running {
                 });
             match started {
                 Ok(thread) => threads.push(thread),
-                // With fewer threads, reading takes longer, but all files are read.
+                // With fewer threads, the reads take longer, but all files are read.
                 Err(_) if !threads.is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -514,7 +513,7 @@ mod tests {
     use crate::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 
     /// Scans a tree of these files. (A name that ends with a slash is a folder.) Returns whether
-    /// the scan started reading threads.
+    /// reading threads were started for the scan.
     fn needs_threads(there: &[(&str, u64)]) -> bool {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();

@@ -16,30 +16,31 @@ use super::target::Target;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
     /// List the directory. A listing that was made earlier may be used, if
-    /// [`Observer::found_directories`] had returned true before.
+    /// [`Observer::found_directories`] had returned true before it was made.
     Go,
     /// List the directory now. An earlier listing must not be used, because events may have been
     /// missed since.
     Anew,
-    /// Do not list the directory. The index keeps its rows of it and of everything below.
+    /// Do not list the directory. The index keeps the rows of the directory and of everything below
+    /// it.
     Skip,
 }
 
-/// A name of a file that a commit has put into the index. It is reported after the commit.
+/// A name of a file that a commit has put into the index. The name is reported after the commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// Its path.
+    /// The path.
     pub path: PathBuf,
     /// The file at the path.
     pub file: FileId,
-    /// Its content, if it could be read.
+    /// The content of the file, if it could be read.
     pub content: Option<ContentId>,
     /// The content that the path had before. For a new name of a file, the content that the file
-    /// had under its other names. It is equal to `content` if the content did not change.
+    /// had under its other names. This field is equal to `content` if the content did not change.
     pub was: Option<ContentId>,
 }
 
-/// Receives the events of a reconcile. It is called on the thread that reconciles.
+/// Receives the events of a reconcile. All methods are called on the thread that reconciles.
 pub trait Observer {
     /// Is called before a directory is listed. An observer that needs the events of the directory
     /// adds a watch here, so that it misses no change after the listing.
@@ -48,17 +49,17 @@ pub trait Observer {
         Listing::Go
     }
 
-    /// Is called with directories and their `stat` that will probably be listed: then
-    /// [`Self::before_listing`] is called for each of them. An observer can add many watches here
-    /// at once. Returns true if every event in them is reported from now on, or if no events are
-    /// needed. Then the directories may be listed at once.
+    /// Is called with directories that will probably be listed, and with their `stat`s.
+    /// [`Self::before_listing`] is called later for each listed directory. Here, an observer can
+    /// add many watches at once. Returns true if every event in these directories is reported from
+    /// now on, or if no events are needed. Then the directories may be listed at once.
     fn found_directories(&mut self, dirs: &[(&Path, Stat)]) -> bool {
         let _ = dirs;
         true
     }
 
-    /// Is called when a directory of the index is gone with everything below it, or may no longer
-    /// be listed.
+    /// Is called when a directory of the index is gone with everything below it. Is also called
+    /// when the permission to list it is gone.
     fn directory_gone(&mut self, dir: &Path) {
         let _ = dir;
     }
@@ -77,8 +78,8 @@ pub trait Observer {
         let _ = progress;
     }
 
-    /// Returns whether the reconcile should end early. It is called often. The work that is
-    /// finished is kept.
+    /// Returns whether the reconcile should end early. Is called often. If it returns true, the
+    /// work done so far is kept.
     fn should_stop(&mut self) -> bool {
         false
     }
@@ -101,10 +102,10 @@ pub struct Progress {
     pub files: u64,
     /// Number of files that were read to their end.
     pub files_read: u64,
-    /// Number of bytes that were read from files. Holes do not count.
+    /// Number of bytes that were read from files, without holes.
     pub bytes_read: u64,
-    /// Number of files that wait to be read or are being read, and of documents that the reconcile
-    /// waits for.
+    /// Number of files that wait to be read or are being read, plus the number of documents for
+    /// which the reconcile waits.
     pub pending: u64,
     /// Number of directories that were found but not listed yet.
     pub pending_dirs: u64,
@@ -114,8 +115,8 @@ pub struct Progress {
     pub all: Option<Amount>,
 }
 
-/// A number of files and a number of bytes: the sizes of these files, or the bytes of them that
-/// must be read.
+/// A number of files and a number of bytes. The bytes are the sizes of these files, or only the
+/// parts that must be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Number of files.
@@ -140,26 +141,26 @@ pub struct Report {
     pub progress: Progress,
     /// Number of changes that were applied to the index.
     pub changes: u64,
-    /// Number of paths that were removed from the index. A directory counts once, with everything
-    /// below it.
+    /// Number of paths that were removed from the index. A directory is counted once, together with
+    /// everything below it.
     pub removed: u64,
-    /// Files and directories that could not be read, but only the first [`Report::MOST_ERRORS`].
+    /// The first [`Report::MOST_ERRORS`] files and directories that could not be read.
     pub errors: Vec<SoftError>,
     /// Number of files and directories that could not be read.
     pub error_count: u64,
     /// Paths that could not be checked because of a transient failure, each with the `errno`. Their
     /// rows in the index may be wrong, so they must be reconciled again with everything below them.
     pub passing: BTreeMap<PathBuf, i32>,
-    /// Number of names that ignore rules and patterns left out. Names below an ignored directory do
-    /// not count.
+    /// Number of names that ignore rules and patterns left out. Names below an ignored directory
+    /// are not counted.
     pub ignored: u64,
     /// Directories that were not entered because of the file system that is mounted there.
     pub mounts_skipped: Vec<PathBuf>,
     /// Roots that are missing, cannot be opened, or are not mounted. Their rows in the index were
     /// left unchanged.
     pub unavailable: Vec<PathBuf>,
-    /// Paths that were found, but were gone when they were to be read or listed; only the first
-    /// [`Report::MOST_ERRORS`]. They may exist again by now.
+    /// Paths that were found, but were gone before they could be read or listed. Only the first
+    /// [`Report::MOST_ERRORS`] are listed. Some of them may exist again by now.
     pub vanished: Vec<PathBuf>,
     /// Roots whose directory was replaced during the reconcile. They must be reconciled again.
     pub replaced: Vec<PathBuf>,
@@ -167,12 +168,12 @@ pub struct Report {
     pub moving: Vec<PathBuf>,
     /// Targets that changed in every round. They must be reconciled again soon.
     pub unresolved: Vec<Target>,
-    /// Large files that were not read to their end. The next reconcile of such a file continues the
-    /// reading.
+    /// Large files that were not read to their end. The next reconcile of such a file continues
+    /// where this one ended.
     pub unfinished: Vec<PathBuf>,
     /// The times at which files must be checked again, because they were read too soon after their
-    /// last change. If a directory has many such files, the directory is named here instead of the
-    /// files. A check with [`super::Scope::Entry`] is enough.
+    /// last change. If a directory has many such files, the directory is listed here instead. A
+    /// check with [`super::Scope::Entry`] is enough.
     pub recheck: BTreeMap<PathBuf, SystemTime>,
     /// True if the reconcile was stopped early. The work that was finished is in the index.
     pub stopped: bool,

@@ -14,12 +14,13 @@ use super::report::{Amount, IngestError};
 use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
 use crate::read::{Content, FileRead, LARGE, ReadFailure, age};
 
-/// The maximum number of files in a directory that are checked again one by one. If there are more,
-/// the directory is listed instead.
+/// The maximum number of files in a directory that are checked again one by one. If there are more
+/// such files, the directory is listed instead.
 const FEW: usize = 16;
 
 impl Run<'_> {
-    /// Sends a file to the reading threads. If they have enough files, handles results first.
+    /// Sends a file to the reading threads. If the threads have enough files, handles results
+    /// first.
     pub(super) fn read(&mut self, job: Job) -> Result<(), IngestError> {
         while self.pool.is_full() && !self.should_stop() {
             if let Some(done) = self.pool.take(PROGRESS_INTERVAL) {
@@ -36,8 +37,8 @@ impl Run<'_> {
         self.pool.give(job).map_err(IngestError::Threads)
     }
 
-    /// Handles the results that are ready, reports progress, and applies the batch if it is time
-    /// to.
+    /// Handles the results that are ready and reports progress. Also applies the batch if it is
+    /// due.
     pub(super) fn make_progress(&mut self) -> Result<(), IngestError> {
         while let Some(done) = self.pool.take_ready() {
             self.done(done)?;
@@ -68,7 +69,7 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until all files that were sent are read.
+    /// Waits until all sent files are read.
     pub(super) fn drain(&mut self) -> Result<(), IngestError> {
         while self.pool.under_way() > 0 {
             self.should_stop();
@@ -120,7 +121,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Records that a file cannot be read, unless the index has that already.
+    /// Records that a file cannot be read, unless the index already has this.
     pub(super) fn unreadable(
         &mut self,
         number: u64,
@@ -235,8 +236,8 @@ impl Run<'_> {
         self.settle(job, &read, ContentRef::Known(content))
     }
 
-    /// Returns whether a file is settled: see rule 5 of [`crate::read`]. If it is not, schedules
-    /// another check, or reports that the file keeps changing.
+    /// Returns whether a file is settled: see rule 5 of [`crate::read`]. If the file is not
+    /// settled, schedules another check, or reports that the file keeps changing.
     fn is_settled(&mut self, path: &Path, read: &FileRead, second_look: bool) -> bool {
         if read.moving {
             self.report.moving.push(path.to_owned());
@@ -248,8 +249,8 @@ impl Run<'_> {
             self.recheck(path, read.stat.ctime);
             return false;
         }
-        // A change time in the future may stay for years, so waiting for the end of the window is
-        // of no use. In this case, a second reading must be enough.
+        // A change time in the future can stay for years. So it is of no use to wait for the end of
+        // the window, and a second read must be enough.
         if age >= window || (second_look && age < -window) {
             return true;
         }

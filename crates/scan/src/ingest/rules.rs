@@ -1,15 +1,15 @@
-//! Ignore files, for roots whose options ask for them.
+//! Reads ignore files, for roots whose options request this.
 //!
-//! They have the same meaning as in git, with the additions of the crate `ignore`. For each path,
-//! the last matching line of the nearest ignore file decides. `.ignore` files always override
-//! `.gitignore` files. Nothing below an ignored directory can be included again. Only ignore files
-//! within the root are used. With a global file or files above the root, a path could be ignored in
-//! one root and not in another.
+//! Ignore files have the same meaning as in git, with the additions of the crate `ignore`. For each
+//! path, the last matching line of the nearest ignore file decides whether it is ignored. `.ignore`
+//! files always override `.gitignore` files. Nothing below an ignored directory can be included
+//! again. Only ignore files within the root are used. If a global file or files above the root were
+//! used, a path could be ignored in one root, but not in another.
 //!
-//! Ignore files are written by others, so they are opened as carefully as any other file
-//! ([`crate::read`]): only regular files, never through a link. An ignore file longer than
-//! [`LONGEST`] is not used, because a line that is cut off could be another rule. Links and files
-//! that are too long are reported as soft errors.
+//! Other people write ignore files, so they are opened as carefully as any other file
+//! ([`crate::read`]): they must be regular files, and no link is followed. An ignore file longer
+//! than [`LONGEST`] is not used, because a line that is cut off could be another rule. Links and
+//! files that are too long are reported as soft errors.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -26,11 +26,11 @@ use crate::walk::{Anchor, Kind};
 /// The names of ignore files.
 pub(super) const NAMES: [&str; 2] = [".gitignore", ".ignore"];
 
-/// The maximum size of an ignore file in bytes. A larger one is not used.
+/// The maximum size of an ignore file in bytes. A larger ignore file is not used.
 const LONGEST: usize = 1 << 20;
 
-/// The ignore rules that apply in a directory: those of its own ignore files, and those of the
-/// directories above it.
+/// The ignore rules that apply in a directory. They are the rules of its own ignore files and of
+/// the directories above it.
 #[derive(Debug)]
 pub(super) struct Rules {
     git: Gitignore,
@@ -40,7 +40,7 @@ pub(super) struct Rules {
 
 impl Rules {
     /// Returns the rules that apply in `dir`. `above` has the rules of the directories above it.
-    /// `refused` is called with each ignore file that is not used because it is a link or too long.
+    /// `refused` is called with each unused ignore file, which is a link or is too long.
     pub(super) fn enter(
         anchor: &Anchor,
         dir: &Path,
@@ -92,7 +92,7 @@ impl Excluded {
         }
         let mut builder = GitignoreBuilder::new(&root.path);
         for pattern in &root.exclude {
-            // An invalid pattern is skipped. The patterns of users were checked before.
+            // An invalid pattern is skipped. Patterns that users wrote were checked before.
             builder.add_line(None, pattern).ok();
         }
         Self(builder.build().ok())
@@ -112,9 +112,9 @@ impl Excluded {
     }
 }
 
-/// Returns the match of a path below the directory of the rules. Without one, returns that of the
-/// deepest directory above it that has one. The directory of the rules has no name in them, but
-/// `*/` would match it, and so every file in it.
+/// Returns the match of a path below the directory of the rules. If the path has no match, returns
+/// the match of the deepest directory above it that has one. The directory of the rules itself is
+/// left out. Otherwise, `*/` would match it, and so every file in it.
 pub fn match_at_or_above<'r>(rules: &'r Gitignore, path: &Path, is_dir: bool) -> Match<&'r Glob> {
     let above = path.ancestors().skip(1);
     let above = above.take_while(|dir| *dir != rules.path());
@@ -143,8 +143,8 @@ fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, 
             let is_link = anchor.stat_at(&path)?.kind == Kind::Symlink;
             return if is_link { Err(Errno::LOOP) } else { Ok(None) };
         }
-        // An ignore file that cannot be opened is not reported here, but when it is compared like
-        // any other file.
+        // An ignore file that cannot be opened is reported later, when it is compared like any
+        // other file.
         Err(_) => return Ok(None),
     };
     let text = read_prefix(&file, LONGEST + 1)?;

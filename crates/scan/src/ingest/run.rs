@@ -21,7 +21,7 @@ use crate::ingest::rules::Excluded;
 use crate::read::FileRead;
 use crate::walk::{Anchor, means_absent, means_denied};
 
-/// The maximum number of rounds. Each round after the first checks names again that changed
+/// The maximum number of rounds. Each round after the first again checks names that changed
 /// meanwhile.
 const ROUNDS: u32 = 4;
 
@@ -34,24 +34,24 @@ pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// If a reconcile adds more postings than this, segments are merged only at its end.
 const BULK: u64 = 200_000;
 
-/// If a reconcile of a daemon adds at most this many postings, its commits are not made durable at
-/// once. Such postings belong to about a megabyte of text, which can be digested again in
-/// milliseconds. But if the machine loses power within the next minute, a large file that was
-/// edited must be read again as a whole.
+/// If a reconcile of a daemon adds at most this number of postings, its commits are not made
+/// durable at once. This number of postings belongs to about a megabyte of text, which can be
+/// digested again in milliseconds. But if the machine loses power within the next minute, a large
+/// file that was edited must be completely read again.
 const FEW: u64 = 10_000;
 
 /// The reason why a name is removed from the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// The name does not exist. That is checked once more before the removal.
+    /// The name does not exist. This is checked once more before the removal.
     Vanished,
-    /// The name exists, but is left out, or is in a directory that may not be read.
+    /// The name exists, but is left out, or the permission to read its directory is missing.
     LeftOut,
     /// The name exists, but was not looked at. The reason is stored in place of the entry.
     Gap(Gap),
 }
 
-/// The root of a path, with what is needed to compare files in it.
+/// The root of a path, with the data that are needed to compare files in the root.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) root: Arc<RootOptions>,
@@ -89,12 +89,12 @@ pub(super) struct Run<'a> {
     /// Files that lost a name or whose number of links changed. Their names are checked again,
     /// because a write through one name is reported only for that name.
     pub(super) look_at_names: BTreeSet<FileId>,
-    /// Files that were written to, according to events. Their times are not trusted, under any of
-    /// their names.
+    /// Files that were written to, according to events. The times of such a file are not trusted,
+    /// whatever its name.
     pub(super) written_to: HashSet<FileId>,
     /// Paths that will be checked in the next round, with everything below them.
     again_below: BTreeSet<PathBuf>,
-    /// Files that are targets of this round themselves. So a listing of their directory need not
+    /// Files that are themselves targets of this round. So a listing of their directory need not
     /// compare them.
     pub(super) named: HashSet<PathBuf>,
     /// Device and inode of each file that has several names and is being read.
@@ -102,18 +102,19 @@ pub(super) struct Run<'a> {
     /// Files with several names that could not be read. They are not tried again under their other
     /// names.
     pub(super) unreadable: HashSet<(FsId, u64)>,
-    /// Files that wait, because another file with the same content is just adding that content to
-    /// the index.
+    /// Files that wait because another file with the same content is currently adding the content
+    /// to the index.
     pub(super) waiting: Vec<(Job, FileRead, ContentDigest)>,
     /// Directories that this reconcile has added to the index.
     new_dirs: Vec<PathBuf>,
     /// Directories that were added since the last commit. Everything below them is listed.
     pub(super) entered: HashSet<PathBuf>,
     /// Directories that are in the index only because an entry below them was added. A later
-    /// listing must still enter them, although the index has them. Otherwise their other entries
-    /// would be missing.
+    /// listing must still enter these directories, although the index has them. Otherwise, their
+    /// other entries would be missing.
     pub(super) implied: BTreeSet<PathBuf>,
-    /// Directories that may not be listed. Events about names below them are ignored.
+    /// Directories for which the permission to list is missing. Events about names below them are
+    /// ignored.
     pub(super) denied: BTreeSet<PathBuf>,
     /// The number of postings that this reconcile has added.
     postings: u64,
@@ -169,7 +170,7 @@ impl<'a> Run<'a> {
 
     pub(super) fn run(mut self, targets: &[Target]) -> Result<Report, IngestError> {
         let result = self.rounds(targets);
-        // No snapshot and no reading may outlive the reconcile, even after a failure.
+        // No snapshot and no read must outlive the reconcile, even after a failure.
         if result.is_err() || self.report.stopped {
             self.pool.stop();
         }
@@ -199,8 +200,8 @@ impl<'a> Run<'a> {
     }
 
     fn rounds(&mut self, targets: &[Target]) -> Result<(), IngestError> {
-        // Single entries are compared before subtrees. So a listing of a folder above them need not
-        // compare them again.
+        // Single entries are compared before subtrees. So a listing of a folder above these entries
+        // need not compare them again.
         let mut ordered: Vec<&Target> = targets.iter().collect();
         ordered.sort_by_key(|target| target.is_subtree());
         for target in targets {
@@ -266,16 +267,16 @@ impl<'a> Run<'a> {
         self.batch.push(self.pool.given(), change);
     }
 
-    /// Marks a name of the index for removal at the end of the round. A directory is reported to
-    /// the observer at once, because later it may be watched under a new name.
+    /// Marks a name of the index for removal at the end of the round. A removed directory is
+    /// reported to the observer at once, because it can be watched under a new name later.
     pub(super) fn remove(&mut self, path: &Path, why: Why) -> Result<(), IngestError> {
         let Some(known) = self.snapshot.entry(path)? else {
             return Ok(());
         };
         if matches!(known, Entry::Dir(_)) {
             self.observer.directory_gone(path);
-            // The directory may have been renamed, and then it is one of the new directories. So
-            // these are listed once more, with new watches.
+            // The directory may have been renamed. Then it is one of the new directories. So the
+            // new directories are listed once more, with new watches.
             self.again.extend(self.new_dirs.drain(..));
         }
         if let Entry::File(file) = known {
@@ -314,15 +315,15 @@ impl<'a> Run<'a> {
         loop {
             self.drain()?;
             self.commit()?;
-            // The commit may have sent files to be read that waited for the content of another
-            // file. So check again whether files are being read.
+            // After the commit, files that waited for the content of another file may be read. So
+            // check again whether files are being read.
             if self.pool.under_way() == 0 {
                 break;
             }
         }
         self.finish_documents()?;
-        // The content that these files waited for was not added: the other file was changing, or
-        // the reconcile was stopped.
+        // These files waited for a content that was not added, because the other file was changing
+        // or the reconcile was stopped.
         for (job, _, _) in std::mem::take(&mut self.waiting) {
             self.again.insert(job.path);
         }
@@ -336,7 +337,7 @@ impl<'a> Run<'a> {
         self.commit()?;
         self.empty_denied()?;
         self.again_below.append(&mut self.implied);
-        // The names that were found in this round are in the index only now, after the commit.
+        // The names that were found in this round are in the index only after the commit.
         for file in std::mem::take(&mut self.look_at_names) {
             self.again.extend(self.snapshot.paths(file)?);
         }
@@ -397,8 +398,8 @@ impl<'a> Run<'a> {
         }
         let mut taken = self.batch.take();
         self.report.changes += taken.changes.len() as u64;
-        // Only the index of a daemon is kept up to date, so only it can say when a content was
-        // first seen.
+        // Only the index of a daemon is kept up to date. So only a daemon can know when a content
+        // was first seen.
         if self.options.index_use == IndexUse::Stays {
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
             let time = now.unwrap_or_default().as_secs().cast_signed();

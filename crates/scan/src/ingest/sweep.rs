@@ -1,9 +1,9 @@
 //! Finds files that were written to under names that nobody watched.
 //!
 //! Suppose that a hard link is created, written to and removed before it is watched, for example in
-//! a folder without a watch. Then no event reports a change of the file. Such a change is found by
-//! comparing the inodes in the index with their present state. That takes some microseconds for
-//! each name. So in a large index, only files with several known names are compared.
+//! a folder without a watch. Then no event reports a change of the file. To find such a change, the
+//! inodes in the index are compared with their present state. This takes some microseconds for each
+//! name. So in a large index, only files with several known names are compared.
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -16,8 +16,8 @@ use super::{Ingest, IngestError};
 use crate::fsid::FsIds;
 use crate::walk::{Anchor, Stat};
 
-/// If the index has more names than this, only files with several names are compared, and at most
-/// this many of them.
+/// The maximum number of compared names. If the index has more names, only files with several names
+/// are compared, up to the same number of files.
 const MOST: usize = 20_000;
 
 impl Ingest {
@@ -54,8 +54,8 @@ impl Ingest {
         Ok(targets)
     }
 
-    /// Returns a path of the file with this inode number, if the index has one that still leads to
-    /// the file. The file must be in the file system of the directory `dir`.
+    /// Returns a path of the file with this inode number, if the index has a path that still leads
+    /// to the file. The file must be in the file system of the directory `dir`.
     pub fn name_of(&self, dir: &Path, ino: u64) -> Option<PathBuf> {
         let anchor = Anchor::open(dir).ok()?;
         let dev = anchor.stat().dev;

@@ -18,17 +18,17 @@ pub enum Scope {
     Subtree,
 }
 
-/// The reason why a path may have changed. Whether it did change is found by its `stat`. The cause
-/// only decides how far the `stat` is trusted.
+/// The reason why a path may have changed. The `stat` of the path shows whether it did change. The
+/// cause only decides how far the `stat` is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// Anything may have happened: this is a scan, or an event with few details. A file with an
-    /// unchanged `stat` is not read. A file whose inode changed is read.
+    /// Anything may have happened. This is the cause of a scan, and of an event with few details. A
+    /// file with an unchanged `stat` is not read. A file whose inode changed is read.
     Unknown,
-    /// The bytes were written to. The file is read even if its `stat` is unchanged, because a
-    /// program that writes by `mmap` may not have changed it yet.
+    /// The file was written to. It is read even if its `stat` is unchanged, because a program that
+    /// writes by `mmap` may not have changed the `stat` yet.
     Modified,
-    /// An event reported that the name appeared: it was created, linked or moved here. This
+    /// An event reported that the name appeared, because it was created, linked or moved. This
     /// explains why the inode of a file in the index has changed. So the file is not read if its
     /// size and modification time are equal.
     Named,
@@ -46,15 +46,15 @@ pub enum Target {
         path: PathBuf,
         /// The part of the path that is compared.
         scope: Scope,
-        /// The reason why it may have changed.
+        /// The reason why the path may have changed.
         cause: Cause,
         /// True if unsettled files are read again at once instead of after
         /// [`IngestOptions::settle_window`].
         read_now: bool,
     },
-    /// A rename that an event reported. Both paths are compared. If it turns out that nothing was
-    /// renamed, or was renamed back, both count as changed paths. A renamed directory is listed
-    /// again, with everything below it.
+    /// A rename that an event reported. Both paths are compared. If nothing was renamed, or the
+    /// rename was undone, both paths are treated as changed. A renamed directory is listed again,
+    /// with everything below it.
     Renamed {
         /// The old path.
         from: PathBuf,
@@ -66,8 +66,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Returns the target of a scan: everything at and below `path`. A file with an equal `stat`
-    /// counts as unchanged.
+    /// Returns the target of a scan: everything at and below `path`. A file with an equal `stat` is
+    /// taken as unchanged.
     pub fn subtree(path: impl Into<PathBuf>) -> Self {
         Self::Path {
             path: path.into(),
@@ -102,8 +102,8 @@ impl Target {
 /// A root, and its rules.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RootOptions {
-    /// The absolute path of the root, without symbolic links. It is a directory or, for the command
-    /// line, a file.
+    /// The absolute path of the root, without symbolic links. The root is a directory or, on the
+    /// command line, a file.
     pub path: PathBuf,
     /// True if `.gitignore` and `.ignore` files within the root are used, and `.git` is left out.
     pub ignore: bool,
@@ -114,7 +114,7 @@ pub struct RootOptions {
     /// Patterns of names that are left out, with everything below them. They are written as in
     /// ignore files, relative to the root. An invalid pattern leaves nothing out.
     pub exclude: Vec<String>,
-    /// The maximum size of a file that is read. Of larger files, the index has only the names.
+    /// The maximum size of a file that is read. For larger files, the index has only the names.
     pub max_size: Option<ByteLen>,
 }
 
@@ -132,7 +132,7 @@ impl RootOptions {
     }
 }
 
-/// The time at which documents are taken apart, and who takes turns: folders or users.
+/// The time at which documents are taken apart. Also decides whether folders or users take turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DocumentTurns {
     /// A reconcile ends when all documents are taken apart. The topmost folders in the roots take
@@ -140,7 +140,7 @@ pub enum DocumentTurns {
     #[default]
     BeforeTheEnd,
     /// A reconcile ends when the bytes of all files are in the index. Documents are taken apart
-    /// meanwhile and afterwards, and a later reconcile adds their parts. This is for a daemon. The
+    /// meanwhile and afterwards, and a later reconcile adds their parts. A daemon uses this. The
     /// topmost folders in the roots take turns.
     LaterByFolder,
     /// Like [`Self::LaterByFolder`], but users take turns.
@@ -150,7 +150,7 @@ pub enum DocumentTurns {
 /// The intended use of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexUse {
-    /// The index is used several times. At the end of a reconcile everything is durable. After a
+    /// The index is used several times. At the end of a reconcile, everything is durable. After a
     /// bulk load, segments are merged.
     #[default]
     Again,
@@ -167,30 +167,31 @@ pub enum IndexUse {
 pub struct IngestOptions {
     /// The number of reading threads. 0 means one for each processor.
     pub threads: usize,
-    /// Paths that are left out with everything below them, before any `stat`: the files of this
-    /// program, and its mounts.
+    /// Paths that are left out with everything below them, before any `stat`. They are the files
+    /// and mounts of this program.
     pub exclude: Vec<PathBuf>,
-    /// The roots. If a path is in two of them, the longer root applies.
+    /// The roots. If a path is in two roots, the longer root applies.
     pub roots: Vec<RootOptions>,
-    /// The time after the last change of its inode during which a file is unsettled. It is read
-    /// once more when this time is over: see [`crate::read`].
+    /// The time for which a file is unsettled after the last change of its inode. The file is read
+    /// once more after this time: see [`crate::read`].
     pub settle_window: Duration,
-    /// True if unsettled files are read again at every check, and not only after their window. This
-    /// is for callers without events (the command line).
+    /// True if unsettled files are read again at every check, and not only after their window.
+    /// Callers without events use this (the command line).
     pub distrust_unsettled: bool,
     /// True if any file may have been written to through a name that is not watched. Then no event
     /// explains the change of an inode.
     pub distrust: bool,
-    /// The reader that takes files apart. `None`: no file is taken apart.
+    /// The reader that takes files apart. If it is `None`, no file is taken apart.
     pub part_reader: Option<Arc<dyn PartReader>>,
-    /// The time at which documents are taken apart, and who takes turns.
+    /// The time at which documents are taken apart, and whether folders or users take turns.
     pub documents: DocumentTurns,
-    /// The flag by which another thread can end a reconcile early.
+    /// The flag with which another thread can end a reconcile early.
     pub stop: StopFlag,
     /// The intended use of the index.
     pub index_use: IndexUse,
     /// The longest time for which a large file is read in one reconcile, so that other files need
-    /// not wait for it: see [`super::Report::unfinished`]. `None`: it is read to its end.
+    /// not wait for it: see [`super::Report::unfinished`]. If it is `None`, the file is read to its
+    /// end.
     pub turn: Option<Duration>,
 }
 

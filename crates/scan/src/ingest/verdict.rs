@@ -10,14 +10,14 @@ pub(super) enum Verdict {
     /// The file is unchanged. It is checked again at the end of its settle window.
     Settling,
     /// The inode has changed, but not its size or modification time. The file need not be read if
-    /// events that were reported explain the change.
+    /// reported events explain the change.
     Touched,
     /// The file must be read.
     Changed,
 }
 
-/// Compares the present stat of a file with the one in the index. `may_wait` is called if the file
-/// is unchanged and unsettled. It returns whether the second reading can wait until the end of the
+/// Compares the present stat of a file with the stat in the index. `may_wait` is called if the file
+/// is unchanged and unsettled. It returns whether the second read can wait until the end of the
 /// settle window.
 pub(super) fn decide(
     known: &FileRow,
@@ -137,7 +137,7 @@ mod tests {
                 assert_eq!(decide(&known, &now, false, || true), Verdict::Changed);
             }
         }
-        // The number of names says nothing about the bytes.
+        // A change of the number of names does not mean that the bytes changed.
         let known = known(FileState::Settled(ContentId(1)));
         let mut now = known.stat.clone();
         now.nlink = 2;

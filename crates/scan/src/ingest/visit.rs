@@ -21,27 +21,27 @@ use crate::walk::{Found, Kind, OpenDir, Stat, means_absent, means_denied};
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) path: PathBuf,
-    /// Its depth below the directory at which the walk starts.
+    /// The depth below the directory at which the walk starts.
     pub(super) depth: usize,
-    /// True if directories in it are entered even if the index has them.
+    /// True if directories in this one are entered even if the index has them.
     pub(super) below: bool,
     /// The directory that the index has at this path, if there is one.
     pub(super) known: Option<DirId>,
-    /// The `st_dev` of its parent directory. `None` if the walk starts here.
+    /// The `st_dev` of the parent directory. `None` if the walk starts here.
     pub(super) device_above: Option<u64>,
-    /// The ignore rules of the directories above it, if there are any.
+    /// The ignore rules of the directories above this one, if there are any.
     pub(super) rules: Option<Arc<Rules>>,
-    /// The cause of the check, for the files in it.
+    /// The cause of the check, for the files in the directory.
     pub(super) cause: Cause,
     pub(super) read_now: bool,
 }
 
-/// After this many entries, the results of finished files are handled.
+/// The number of entries after which the results of finished files are handled.
 pub(super) const OFTEN: usize = 64;
 
 impl Run<'_> {
     /// Walks a tree depth first, in the order of the bytes of names. The stack of the walk is on
-    /// the heap, because a tree may be deeper than the stack of a thread allows.
+    /// the heap, because a tree can be deeper than the stack of a thread allows.
     pub(super) fn walk(&mut self, place: &Place, start: Visit) -> Result<(), IngestError> {
         let result = self.walk_below(place, start);
         self.pool.lister.forget();
@@ -141,8 +141,8 @@ impl Run<'_> {
         self.compare(place, &visit, &dir, found, known, stack)
     }
 
-    /// Opens a directory. If the process has no descriptors left, drops the listings that were made
-    /// ahead, and tries again.
+    /// Opens a directory. If this process has no descriptors left, drops the listings that were
+    /// made ahead, and tries again.
     fn open(&self, place: &Place, dir: &Path) -> rustix::io::Result<OpenDir> {
         place.anchor.dir(dir).or_else(|errno| {
             if matches!(errno, Errno::MFILE | Errno::NFILE) {
@@ -153,8 +153,8 @@ impl Run<'_> {
         })
     }
 
-    /// Compares the names in a directory with those that the index has. Both lists are sorted by
-    /// the bytes of the names.
+    /// Compares the names in a directory with the names that the index has. Both lists are sorted
+    /// by the bytes of the names.
     fn compare(
         &mut self,
         place: &Place,
@@ -182,7 +182,7 @@ impl Run<'_> {
             !found.is_gone()
         });
         self.leave_out(place, visit, &known, &left_out)?;
-        // Names that are gone are handled first: `Run::remove` gives the reason.
+        // Names that are gone are handled first. The reason is in `Run::remove`.
         let is_gone = |(name, _): &&(OsString, KnownEntry)| {
             let is_found = found.binary_search_by(|found| found.name.cmp(name));
             let is_left_out = || left_out.binary_search_by(|(left, _)| left.cmp(name));
@@ -272,7 +272,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Requests the listings of directories in this one, because the walk will visit them next.
+    /// Requests the listings of the directories in this directory, because the walk will visit them
+    /// next.
     fn look_ahead(&mut self, place: &Place, dir: &OpenDir, below: &[(Visit, Stat)]) {
         let (pool, area, snapshot) = (&mut self.pool, &self.area, &self.snapshot);
         let upcoming = |visit: &Visit| Upcoming {
@@ -296,8 +297,8 @@ impl Run<'_> {
                 .map(|(visit, stat)| (visit.path.as_path(), *stat))
                 .collect();
             if self.observer.found_directories(&dirs) {
-                // The walk visits the first directory immediately, so listing that one ahead is of
-                // no use.
+                // The walk visits the first directory immediately, so it is of no use to list it
+                // ahead.
                 let next = below.iter().skip(1).map(|(visit, _)| upcoming(visit));
                 pool.lister.want(next);
             }
@@ -305,7 +306,8 @@ impl Run<'_> {
     }
 
     /// Compares an entry that is not a directory. `listed` is set if the directory of the entry is
-    /// being listed. It has that open directory, and true if everything below it is compared, too.
+    /// being listed. It has the open directory, and a flag that is true if everything below the
+    /// directory is compared, too.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn entry(
         &mut self,
@@ -362,7 +364,7 @@ impl Run<'_> {
     }
 }
 
-/// Returns device and inode of each directory above `path`, beginning with its root.
+/// Returns the device and inode of each directory above `path`, beginning with its root.
 fn chain_above(place: &Place, path: &Path) -> Vec<(u64, u64)> {
     let root = place.anchor.path();
     let above: Vec<&Path> = path
@@ -377,11 +379,10 @@ fn chain_above(place: &Place, path: &Path) -> Vec<(u64, u64)> {
     stats.map(|stat| (stat.dev, stat.ino)).collect()
 }
 
-/// Returns the reason why a directory on another file system is not entered. Returns `None` if it
-/// is entered.
+/// Returns the reason why a directory on another file system is not entered. Returns `None` if the
+/// directory is entered.
 fn kept_out(place: &Place, visit: &Visit, dir: &OpenDir) -> Option<Why> {
-    // A root is always entered, even if its file system is of another kind, because the user named
-    // it.
+    // A root is always entered, whatever its file system is, because the user named it.
     if visit.path == place.root.path || visit.device_above == Some(dir.stat.dev) {
         return None;
     }
@@ -393,8 +394,8 @@ fn kept_out(place: &Place, visit: &Visit, dir: &OpenDir) -> Option<Why> {
         .then_some(Why::Gap(Gap::LeftOut(LeftOutRule::OneFileSystem)))
 }
 
-/// Splits the names in a directory into those that are compared and those that are left out by a
-/// rule. A name that is gone by now, and that a rule leaves out, is in neither list.
+/// Splits the names in a directory into names that are compared and names that a rule leaves out.
+/// If a rule leaves out a name that is gone by now, the name is in neither list.
 fn sorted_out(
     place: &Place,
     visit: &Visit,

@@ -1,8 +1,9 @@
 //! Limits the memory that all workers use together.
 //!
-//! Each worker is limited by [`super::Limits::memory`], and several may run at once. Together they
-//! may use half of the memory of the machine, or half of the limit of this process's control group
-//! if that is less. The other half is left to the system, including the page cache.
+//! Each worker is limited by [`super::Limits::memory`], but several can run at once. Together, they
+//! may use half of the memory of the machine. If the limit of this process's control group is
+//! lower, they may use half of that limit. The other half is left to the system, including the page
+//! cache.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +11,9 @@ use parking_lot::{Condvar, Mutex};
 
 use super::MOST_WORKERS;
 
-/// If a worker's limit must be lower than the configured one, it is rounded to a multiple of this.
-/// So it stays the same if the machine reports slightly more or less memory after a restart.
+/// If a worker's limit must be lower than the configured limit, it is rounded to a multiple of this
+/// number. So the limit stays the same if the machine reports slightly more or less memory after a
+/// restart.
 const STEP: u64 = 128 << 20;
 
 /// Returns the number of bytes that all workers may use together.
@@ -50,14 +52,14 @@ fn group_limit(groups: &str, root: &Path) -> Option<u64> {
     least
 }
 
-/// Counts the workers that run, and makes further ones wait. A worker needs a place to run.
+/// Counts the running workers, and makes further workers wait. A worker needs a place to run.
 #[derive(Debug)]
 pub(super) struct Places {
     free: Mutex<usize>,
     changed: Condvar,
 }
 
-/// A worker's place. It is free again when this is dropped.
+/// A worker's place. The place is free again when this value is dropped.
 pub(super) struct Held<'a>(&'a Places);
 
 impl Places {

@@ -1,10 +1,10 @@
-//! A cache of the parts that were extracted from files a short while ago.
+//! Caches the parts that were extracted from files a short while ago.
 //!
-//! Extracting the text of a book in PDF takes half a second. Each question about a page that was
-//! made from the book needs the text of the book. So extracted parts are kept for the next question
-//! and replayed, unless they are too large. They are valid for one state of a file, which is
-//! identified by the file's `stat`. If a file has just changed, it may change again within the same
-//! timestamp, so its parts are not kept.
+//! To extract the text of a book in PDF takes half a second. Each question about a page that was
+//! made from the book needs the text of the book. So extracted parts are kept for the next
+//! question, unless they are too large. They are valid for one state of the file, which is
+//! identified by the file's `stat`. If a file has just changed, it can change again within the same
+//! timestamp. So its parts are not kept.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -34,7 +34,8 @@ pub struct RecentParts {
 }
 
 impl RecentParts {
-    /// Makes a reader that takes parts from its cache, or else from `reader`.
+    /// Makes a reader that takes parts from its cache. If they are not in the cache, it takes them
+    /// from `reader`.
     pub fn new(reader: Arc<dyn PartReader>) -> Self {
         Self {
             reader,
@@ -72,7 +73,7 @@ impl PartReader for RecentParts {
             told: Some(RecordedParts::default()),
         };
         let skipped = self.reader.read_parts(name, head, file, &mut recorder)?;
-        // A failure that may not occur again is not kept.
+        // If a failure is perhaps only temporary, it is not kept.
         let is_final = !skipped.iter().any(|(_, why)| why.is_of_the_moment());
         if let Some(mut told) = recorder.told.filter(|_| is_final) {
             told.skipped.clone_from(&skipped);
@@ -95,8 +96,8 @@ impl PartReader for RecentParts {
     }
 }
 
-/// The state of a file, identified by its `stat`. It also has the name of the file, because the
-/// format depends on it.
+/// The state of a file, identified by its `stat`. The state also has the name of the file, because
+/// the format depends on the name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FileState {
     inode: (u64, u64),
@@ -141,7 +142,7 @@ struct RecordedParts {
 #[derive(Debug)]
 enum PartEvent {
     Begin(Part),
-    /// The next bytes of `bytes`, this many.
+    /// A number of bytes, which are the next ones in `bytes`.
     Bytes(usize),
     End,
     Drop,
@@ -231,8 +232,8 @@ mod tests {
 
     use super::*;
 
-    /// A reader that reports the bytes of a file as three parts, of which the second one is
-    /// incomplete. It counts its calls.
+    /// A reader that reports the bytes of a file as three parts. The second part is incomplete. The
+    /// reader counts its calls.
     #[derive(Debug, Default)]
     struct Twice(AtomicUsize);
 
@@ -358,7 +359,7 @@ mod tests {
             assert_eq!(asked(&recent, &inner, path).1, 1);
         }
         assert!(recent.kept.lock().bytes() <= ROOM);
-        // The parts of the last file are still kept, but no longer those of the first one.
+        // The parts of the last file are still kept, but not the parts of the first file.
         assert_eq!(asked(&recent, &inner, &paths[11]).1, 0);
         assert_eq!(asked(&recent, &inner, &paths[0]).1, 1);
     }

@@ -6,11 +6,12 @@ use std::os::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, ReadWriteFlags};
 
-/// The number of bytes of a large file that are read at a time. They should still be in the
+/// The number of bytes of a large file that are read at a time. These bytes should still be in the
 /// processor's cache when they are digested.
 pub(super) const PIECE: usize = 256 << 10;
 
-/// Reads at a position, at most as many bytes as the buffer has. Returns 0 at the end of the file.
+/// Reads bytes at a position into the buffer. Returns their number, which is 0 at the end of the
+/// file.
 pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
     loop {
         match rustix::io::pread(file, &mut *buffer, at) {
@@ -20,7 +21,7 @@ pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io:
     }
 }
 
-/// Like [`read_at`], but leaves the page cache unchanged, if the file system can do that.
+/// Like [`read_at`], but leaves the page cache unchanged, if the file system supports this.
 pub(super) fn read_past_cache(
     file: &OwnedFd,
     buffer: &mut [u8],
@@ -40,7 +41,7 @@ pub(super) fn read_past_cache(
 }
 
 /// Returns whether the beginning of a file is in the page cache. Returns `None` if the file system
-/// cannot say that.
+/// does not support this check.
 pub(crate) fn is_cached(file: &OwnedFd) -> Option<bool> {
     let mut byte = [0];
     let mut room = [IoSliceMut::new(&mut byte)];
@@ -64,8 +65,8 @@ pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::
     Ok(filled)
 }
 
-/// Returns up to `most` bytes of a file from position `at` on. There are fewer only at the end of
-/// the file. The bytes are in `buffer`, which can be used again.
+/// Returns up to `most` bytes of a file from position `at` on. There are fewer bytes only at the
+/// end of the file. The bytes are in `buffer`, which can be used again.
 pub fn fill<'b>(
     file: &OwnedFd,
     buffer: &'b mut Vec<u8>,
@@ -98,12 +99,12 @@ pub fn read_prefix(file: &OwnedFd, most: usize) -> rustix::io::Result<Vec<u8>> {
 pub fn data_at(file: &OwnedFd, at: u64, size: u64) -> std::ops::Range<u64> {
     let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
         Ok(start) => start.clamp(at, size),
-        // Only holes follow, or the file has become shorter, which the next `stat` shows.
+        // Only holes follow, or the file has become shorter. The next `stat` shows this.
         Err(Errno::NXIO) => return size..size,
         Err(_) => return at..size,
     };
     let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(size);
-    // If the file is becoming shorter, the end may be before the start. Then the rest counts as
+    // If the file is becoming shorter, the end can be before the start. Then the rest is treated as
     // data.
     start..if end > start { end.min(size) } else { size }
 }

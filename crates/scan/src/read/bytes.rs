@@ -23,7 +23,7 @@ impl Default for Bytes {
 pub enum Next<'a> {
     /// Bytes of data.
     Bytes(&'a [u8]),
-    /// A hole of this many zeros.
+    /// A hole, with its number of zeros.
     Zeros(u64),
 }
 
@@ -39,9 +39,9 @@ impl Bytes {
         })
     }
 
-    /// Reads the file at a path below the anchor, and passes its bytes to `take`. Reads at most as
-    /// many bytes as the file had when it was opened. Returns the number of bytes. This function
-    /// does not notice if the file changes meanwhile, but the caller can notice it by the digest.
+    /// Reads the file at a path below the anchor, and passes its bytes to `take`. Does not read
+    /// more bytes than the file had when it was opened. Returns the number of bytes. This function
+    /// does not notice if the file changes meanwhile, but the caller can compare the digest.
     pub fn of(
         &mut self,
         anchor: &Anchor,

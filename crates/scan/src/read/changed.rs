@@ -1,23 +1,24 @@
 //! Reads a large file that may have changed, with the help of its earlier state.
 //!
 //! **If the file has grown**, only the bytes after its old end are read and digested. The bytes
-//! before it are assumed to be unchanged. If that is not allowed, they are read and hashed.
+//! before the old end are assumed to be unchanged. If this is not allowed, they are read and
+//! hashed.
 //!
 //! **Otherwise the file is compared with its earlier state.** Each stretch is read and hashed. If
 //! it has the same blocks as before, its earlier result is used. If it differs, it is read once
-//! more, from the page cache, and digested. The stretches behind it are digested, too, until one
-//! ends in the same state as before. So for a block that is written to an image of a gigabyte, the
-//! image is hashed once and eight megabytes are digested.
+//! more, from the page cache, and digested. The stretches behind it are digested, too, until a
+//! stretch ends in the same state as before. Suppose that one block of an image of a gigabyte is
+//! written. Then the image is hashed once, and eight megabytes are digested.
 //!
 //! Inserted or removed bytes shift the rest of the file. If the file still ends with the same
-//! bytes, the stretches after the change are compared at their shifted positions. This takes two
-//! hashes in one pass. One is the hash of each stretch, by which it is compared. The other is the
-//! hash of the whole content, because its blocks begin at other positions now. If bytes were
-//! inserted or removed in several places, everything between these places is digested.
+//! bytes, the stretches after the change are compared at their shifted positions. For this, two
+//! hashes are computed in one pass. The hash of each stretch is used to compare the stretch. The
+//! hash of the whole content is computed, too, because its blocks begin at other positions now. If
+//! bytes were inserted or removed in several places, everything between these places is digested.
 //!
 //! The bytes that are digested must be the bytes that were hashed. The content is stored under that
-//! hash, so chunks of other bytes would be wrong. If the file is written to between the two
-//! readings, it is read again from the beginning.
+//! hash, so chunks of other bytes would be wrong. If the file is written to after it was hashed and
+//! before it is digested, it is read again from the beginning.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -33,14 +34,14 @@ use super::{Pass, Passed, ReadFailure, Reader};
 use crate::walk::Stat;
 
 impl Reader {
-    /// Returns the stored state of a file, or of the file that it replaces. Returns `None` if the
-    /// index does not have the content of that state.
+    /// Returns the stored state of a file, or of the file that this file replaces. Returns `None`
+    /// if the index does not have the content of the state.
     pub(super) fn known(&self, stat: &Stat, contents: &dyn Contents) -> Option<Arc<KnownFile>> {
         self.read_before(stat, |known| contents.part(&known.content).is_some())
     }
 
-    /// Returns the stored state of a file, or of the file that it replaces, if `is_wanted` returns
-    /// true for it.
+    /// Returns the stored state of a file, or of the file that this file replaces. `is_wanted` must
+    /// return true for the state.
     pub(super) fn read_before(
         &self,
         stat: &Stat,
@@ -53,7 +54,7 @@ impl Reader {
     }
 
     /// Reads a file with the help of its earlier state. If that state is of no use, returns `None`,
-    /// and adds to `bytes` the number of bytes that were read.
+    /// and adds the number of bytes that were read to `bytes`.
     pub(super) fn changed(
         &mut self,
         file: &OwnedFd,
@@ -63,7 +64,7 @@ impl Reader {
         bytes: &mut u64,
     ) -> Result<Option<Passed>, ReadFailure> {
         if known.is_of(stat) && known.goes_on(file, stat)? {
-            // A file that has grown is read without a pause. Usually only its new bytes are read.
+            // A file that has grown is read without a pause. Usually, only its new bytes are read.
             let until = self.pieces.until.take();
             let grown = self.grown(file, stat, known, contents, bytes);
             self.pieces.until = until;
@@ -82,9 +83,9 @@ impl Reader {
         }
     }
 
-    /// Reads a file that has grown, beginning at its old end. The bytes before that are verified if
-    /// they may not be assumed. If they have changed, returns `None`, and adds to `bytes` the
-    /// number of bytes that were read.
+    /// Reads a file that has grown, beginning at its old end. The bytes before the old end are
+    /// verified, unless it is allowed to assume that they are unchanged. If they have changed,
+    /// returns `None`, and adds the number of bytes that were read to `bytes`.
     fn grown(
         &mut self,
         file: &OwnedFd,
@@ -116,7 +117,7 @@ impl Reader {
         }))
     }
 
-    /// Reads a file stretch by stretch, from its beginning or from where the last turn ended.
+    /// Reads a file stretch by stretch, from its beginning or from the end of the last turn.
     /// `known` is the earlier state of the file.
     pub(super) fn edited(
         &mut self,
@@ -197,6 +198,6 @@ impl Reader {
 enum Stretched {
     Whole(u64),
     Paused(u64),
-    /// The file is being written to: the bytes that were digested are not those that were hashed.
+    /// The file is being written to. The digested bytes differ from the hashed bytes.
     Moved(u64),
 }

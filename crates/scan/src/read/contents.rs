@@ -1,4 +1,4 @@
-//! The queries of a reader to the index, and the content that it returns for a file.
+//! Defines how a reader queries the index, and which content it returns for a file.
 
 use resemble_core::{ComposedDigest, ContentDigest, ContentId, Digest, EditedDigest};
 use resemble_index::Look;
@@ -8,16 +8,17 @@ use resemble_index::Look;
 pub enum Lookup {
     /// The index has the content.
     Known(ContentId),
-    /// Another reader is digesting an equal file right now.
+    /// Another reader is currently digesting an equal file.
     InFlight,
-    /// The content is new. The reader must digest it, and has claimed the digest.
+    /// The content is new. The reader that called has claimed the digest, and must digest the
+    /// content.
     New,
 }
 
 /// Looks up contents by digest.
 pub trait Contents {
-    /// Returns whether the index has this content, or another reader digests it. If neither is so,
-    /// the caller claims the digest.
+    /// Returns whether the index has this content, or another reader digests it. In all other
+    /// cases, the caller claims the digest.
     fn look_up(&self, digest: &ContentDigest) -> Lookup;
 
     /// Returns the content with this digest, if the index has it. Unlike [`Self::look_up`], this
@@ -49,7 +50,7 @@ impl Contents for NoContents {
 pub enum Content {
     /// A content of the index.
     Known(ContentId),
-    /// A content that an equal file is adding to the index right now.
+    /// A content that an equal file is currently adding to the index.
     InFlight(ContentDigest),
     /// A new content.
     New(Box<Digest>),
@@ -67,7 +68,8 @@ impl From<ComposedDigest> for Content {
 }
 
 impl Content {
-    /// Takes the content out. If it is new, its digest is left behind as [`Content::InFlight`].
+    /// Takes the content out. If the content is new, leaves its digest behind as
+    /// [`Content::InFlight`].
     pub(crate) fn take(&mut self) -> Self {
         let left = match &*self {
             Self::New(digest) => Self::InFlight(digest.content),

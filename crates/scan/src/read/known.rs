@@ -1,20 +1,20 @@
-//! The states of large files, which make the next reading cheaper.
+//! Stores the states of large files, which make the next reading cheaper.
 //!
 //! If a line is appended to a log of a gigabyte, the log is not read again. If a block of a disk
 //! image is written, the image is not digested again. For this, two things are stored when a large
-//! file is read: the state of the digester at the end of the file ([`Checkpoint`]), and the result
-//! for each of its stretches ([`Stretches`]).
+//! file is read. One is the state of the digester at the end of the file ([`Checkpoint`]). The
+//! other is the result for each of its stretches ([`Stretches`]).
 //!
-//! 1. **If the file has grown**, only the new bytes are read. It is *assumed* that the bytes before
-//!    the old end are unchanged, although a `stat` cannot prove it. To recognise a file that was
+//! 1. **If the file has grown**, only the new bytes are read. The bytes before the old end are
+//!    *assumed* to be unchanged, although a `stat` cannot prove this. To recognise a file that was
 //!    rewritten, its first bytes and the bytes before the old end are compared. If they are equal,
-//!    the file counts as grown, and is *unsettled*. It is read and hashed when it has not changed
-//!    for [`SETTLE_WINDOW`](super::SETTLE_WINDOW), or at once if a user asks for certainty. This
-//!    costs only hashing, because all bytes were digested before.
-//! 2. **Any other change** is found by reading and hashing the file, stretch by stretch. The result
-//!    of a stretch with the same blocks is used again. All other stretches are read once more and
+//!    the file is taken as grown, and is *unsettled*. It is read and hashed when it has not changed
+//!    for [`SETTLE_WINDOW`](super::SETTLE_WINDOW), or at once if a user asks for certainty. Then it
+//!    is only hashed, because all bytes were digested before.
+//! 2. **For any other change**, the file is read and hashed, stretch by stretch. The result of a
+//!    stretch with the same blocks is used again. All other stretches are read once more and
 //!    digested ([`changed`](super::changed)). Editors save a file by renaming a new file to its
-//!    name. The new file is then compared with the state of the old one.
+//!    name. The new file is then compared with the state of the old file.
 //! 3. **A state does not have the chunks**, because the index has them. So a state is small. States
 //!    are kept in memory for the files that were read last. After the first change that follows a
 //!    restart, a large file is read and digested as a whole.
@@ -30,10 +30,10 @@ use super::{ReadFailure, read_fully_at};
 use crate::walk::Stat;
 
 /// The minimum size of a file for which a state is stored. A smaller file is always read as a
-/// whole: that takes less time than the disk needs to find its bytes.
+/// whole. This takes less time than the disk needs to find the bytes of the file.
 pub(crate) const LARGE: ByteLen = ByteLen(4 << 20);
 
-/// The minimum size of a file for which stretches are stored. Digesting a file of this size takes
+/// The minimum size of a file for which stretches are stored. A file of this size is digested in
 /// about 40 ms.
 pub(super) const IN_STRETCHES: u64 = 16 << 20;
 
@@ -48,8 +48,8 @@ const EDGE: usize = 4 << 10;
 const MOST: usize = 32 << 20;
 
 /// The maximum number of bytes of memory for the stretches of one file. If they take more, they are
-/// not stored. That happens for a text of more than two gigabytes that repeats itself: for each
-/// gigabyte, its stretches take 7 MB.
+/// not stored. This happens for a text of more than two gigabytes that repeats itself, because its
+/// stretches take 7 MB for each gigabyte.
 const MOST_OF_FILE: usize = MOST / 2;
 
 /// The states of the large files that were read last, by device and inode. All readers share them.
@@ -90,17 +90,17 @@ impl KnownFiles {
 /// The state of a large file at the time when it was read.
 #[derive(Debug)]
 pub(super) struct KnownFile {
-    /// Its device and inode.
+    /// The device and inode of the file.
     pub(super) file: (u64, u64),
     pub(super) content: ContentDigest,
     /// The state of the digester at the end of the file.
     pub(super) checkpoint: Checkpoint,
-    /// The fingerprints that have postings. Those of the file's next content are compared with
-    /// them.
+    /// The fingerprints that have postings. The fingerprints of the file's next content are
+    /// compared with these.
     pub(super) posted: PostedFingerprints,
-    /// The stretches of the content. They may end before the content does.
+    /// The stretches of the content. They can end before the end of the content.
     pub(super) stretches: Option<Arc<Stretches>>,
-    /// The digests of its first and last bytes: see [`edges`].
+    /// The digests of the first and last bytes of the file: see [`edges`].
     pub(super) edges: Edges,
 }
 
@@ -109,14 +109,13 @@ impl KnownFile {
         self.checkpoint.position()
     }
 
-    /// Returns whether this is the state of the file itself, and not that of a file that it
-    /// replaces.
+    /// Returns whether this is the state of the file itself, and not of a file that it replaces.
     pub(super) fn is_of(&self, stat: &Stat) -> bool {
         self.file == (stat.dev, stat.ino)
     }
 
-    /// Returns whether the file begins with this content and is longer. This is judged by the first
-    /// and the last bytes of the content only.
+    /// Returns whether the file begins with this content and is longer. Only the first and the last
+    /// bytes of the content are compared.
     pub(super) fn goes_on(&self, file: &OwnedFd, stat: &Stat) -> Result<bool, ReadFailure> {
         Ok(self.size() < stat.size && edges(file, self.size())? == Some(self.edges))
     }

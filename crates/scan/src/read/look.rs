@@ -21,9 +21,9 @@ pub(crate) enum When {
 }
 
 impl Reader {
-    /// Like [`Self::read`], but also takes the content apart, unless that was done before.
+    /// Like [`Self::read`], but also takes the content apart, unless it was taken apart before.
     ///
-    /// A file that is changing is not taken apart, because it will be read again anyway.
+    /// A file that is changing is not taken apart, because it will be read again.
     pub fn read_with_parts(
         &mut self,
         anchor: &Anchor,
@@ -57,7 +57,7 @@ impl Reader {
         loop {
             let mut read = self.read_from(&file, stat, known_size, contents)?;
             match (&read.content, earlier.take()) {
-                // The bytes are the same: only the times have changed. The content is in flight
+                // The bytes are the same, and only the times have changed. The content is in flight
                 // because the previous attempt of this reading has claimed it.
                 (Content::InFlight(now), Some(was)) if was.content.is_new(now) => {
                     (read.content, read.applies, read.look) = (was.content, was.applies, was.look);
@@ -86,8 +86,8 @@ impl Reader {
         }
     }
 
-    /// Takes a file apart that was just read. Returns true if the file was read again for this, so
-    /// that its `stat` must be compared once more.
+    /// Takes apart a file that was just read. Returns true if the file was read again for this.
+    /// Then its `stat` must be compared once more.
     fn look(
         &mut self,
         file: &OwnedFd,
@@ -108,8 +108,8 @@ impl Reader {
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
             Content::New(_) | Content::Edited(_) => Look::Unseen,
-            // Another file is just adding this content. That file is taken apart instead of this
-            // one.
+            // Another file is currently adding this content. That file is taken apart instead of
+            // this file.
             Content::InFlight(_) => return Ok(whole.is_none()),
         };
         read.look = match (read.applies, look) {

@@ -41,8 +41,8 @@ fn open_checked(
         other => other,
     };
     match file {
-        // Without /proc, the file is opened by its name. Then its inode must be the one that was
-        // checked.
+        // If there is no /proc, the file is opened by its name. Then its inode must be equal to the
+        // inode that was checked.
         Err(Errno::NOENT | Errno::NOTDIR) => {
             let file = open_at(flags)?;
             let now = Stat::of(file.as_fd())?;

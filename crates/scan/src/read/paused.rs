@@ -1,10 +1,10 @@
-//! Paused readings: a large file is read in turns, so that other files need not wait for it.
+//! Pauses readings. A large file is read in turns, so that other files need not wait for it.
 //!
 //! A reader stores its state for the file at the end of a turn. The next reading of the file
-//! continues from there. If the file was written to meanwhile, it is still read to its end, as it
-//! would be without a pause. The result is then *moving*, with the `stat` from the beginning. The
-//! reading begins again if the file was replaced, if it has become shorter than what was read, or
-//! if the edges of what was read have changed.
+//! continues from there. If the file was written to meanwhile, it is still read to its end, as
+//! without a pause. Then the result is *moving*, with the `stat` from the beginning. The reading
+//! begins again in three cases. The file was replaced, it has become shorter than the part that was
+//! read, or the edges of that part have changed.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant, SystemTime};
@@ -17,7 +17,7 @@ use super::ReadFailure;
 use super::known::{Edges, edges};
 use crate::walk::Stat;
 
-/// The maximum number of paused readings that are stored. One more replaces the oldest one.
+/// The maximum number of paused readings that are stored. A further reading replaces the oldest.
 const MOST: usize = 8;
 
 /// A reading that is not continued within this time is dropped, because its file may be gone.
@@ -40,7 +40,7 @@ pub(super) struct Paused {
 /// The state of the computation after a part of a file was read.
 #[derive(Debug)]
 pub(super) enum Halfway {
-    /// The reading only computes the digest at first, and has hashed this many bytes.
+    /// The reading computes only the digest at first. The number is the number of hashed bytes.
     Hashed(Box<ContentHasher>, u64),
     /// The reading digests the file.
     Digested(Box<Digester>),

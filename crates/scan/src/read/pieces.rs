@@ -1,5 +1,5 @@
-//! Passes on the bytes of a file through one buffer. Data are passed in pieces, and each hole as a
-//! number of zeros.
+//! Passes on the bytes of a file through one buffer. Data are passed in pieces. A hole is passed as
+//! its number of zeros.
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -19,9 +19,10 @@ pub(super) struct InPieces {
     /// The size of the file, if the buffer has all of it.
     pub(super) whole: Option<usize>,
     pub(super) stop: StopFlag,
-    /// The time at which the reading must pause. `None`: it does not pause.
+    /// The time at which the reading must pause. `None` if it does not pause.
     pub(super) until: Option<Instant>,
-    /// True if pages that are read are dropped from the page cache, unless they were there before.
+    /// True if the pages that are read are dropped from the page cache, unless they were cached
+    /// before.
     pub(super) spares_cache: bool,
 }
 
@@ -39,8 +40,8 @@ impl InPieces {
         self.buffer.resize(self.buffer.len().max(size + 1), 0);
         let read = self.way_to_read();
         let mut filled = 0;
-        // When `size` bytes were read, no further read is necessary: the last one had space for one
-        // more byte and did not fill it, so the file ends there.
+        // When `size` bytes were read, no further read is necessary. The last read had space for
+        // one more byte and did not fill it, so the file ends there.
         while filled != size + 1 && (filled != size || size == 0) {
             let room = &mut self.buffer[filled..=size];
             match read(file, room, filled as u64)? {
@@ -66,8 +67,8 @@ impl InPieces {
         })
     }
 
-    /// Passes on the bytes of a range of the file, which is within `stat.size`. Data are passed in
-    /// pieces, and each hole as a number of zeros.
+    /// Passes on the bytes of a range of the file. The range must be within `stat.size`. Data are
+    /// passed in pieces. A hole is passed as its number of zeros.
     pub(super) fn stream(
         &mut self,
         file: &OwnedFd,
@@ -120,7 +121,7 @@ impl InPieces {
                 return Err(ReadFailure::Stopped);
             }
         }
-        // The file may have changed in a hole at its end. The next `stat` shows that.
+        // The file may have changed in a hole at its end. The next `stat` shows this.
         Ok(Streamed {
             bytes,
             other_size: false,
@@ -175,7 +176,7 @@ impl TakesPieces for Digester {
 pub(super) struct Streamed {
     /// The number of bytes of data that were read.
     pub(super) bytes: u64,
-    /// True if the file ended before the range did.
+    /// True if the file ended before the end of the range.
     pub(super) other_size: bool,
     /// The position in the file at which the reading was paused. `None` if it was not paused.
     pub(super) paused_at: Option<u64>,

@@ -1,4 +1,4 @@
-//! Tests of reading. In some, the file changes while it is read. The change is made in
+//! Tests of reading. In some tests, the file changes while it is read. The change is made in
 //! [`Contents::look_up`], which the reader calls after reading and before its second `stat`.
 
 use std::cell::Cell;
@@ -107,7 +107,7 @@ fn what_is_no_regular_file_is_never_opened() {
     symlink("/etc/passwd", at("link")).expect("a link");
     symlink("/etc", at("way")).expect("a link");
     drop(std::os::unix::net::UnixListener::bind(at("socket")).expect("a socket"));
-    // If the pipe were opened for reading, this would wait for ever.
+    // If the pipe were opened for reading, this call would wait for ever.
     for name in ["fifo", "dir", "link", "socket"] {
         let failure = reader().digest(&anchor, &at(name)).expect_err(name);
         assert_eq!(failure, ReadFailure::NotRegular, "{name}");
@@ -153,7 +153,7 @@ fn a_file_that_never_stands_still_is_given_up_as_moving() {
     let read = reader().read(&anchor, &path, None, &meddler).expect("read");
     assert!(read.moving);
     assert_eq!(meddler.asked.get(), ATTEMPTS);
-    // The content is that of the last attempt, so it lacks the change that followed.
+    // The content is from the last attempt, so it lacks the change that followed.
     assert_eq!(read.stat.size, 4000 + 500 * u64::from(ATTEMPTS - 1));
     assert_eq!(digest_of(&read).size.0, read.stat.size);
 }
@@ -178,7 +178,7 @@ fn a_file_cut_to_nothing_each_time_ends() {
 
 #[test]
 fn no_more_is_read_than_the_file_said_it_had() {
-    // The file has the size 0, but reading it returns bytes. None of them may be in the content.
+    // The file has the size 0, but a read returns bytes. None of these bytes may be in the content.
     let process = PathBuf::from(format!("/proc/{}", std::process::id()));
     let anchor = Anchor::open(&process).expect("proc");
     let path = process.join("status");
@@ -199,7 +199,7 @@ fn a_known_content_costs_one_pass_and_no_chunks() {
             .expect("read");
         assert_eq!(read.content, Content::Known(ContentId(7)));
         assert_eq!(read.bytes, size);
-        // Without a known size, the file is digested. That takes only one pass, too.
+        // Without a known size, the file is digested. This also takes only one pass.
         let read = reader()
             .read(&anchor, &path, None, &NoContents)
             .expect("read");
@@ -216,7 +216,7 @@ fn a_content_in_flight_is_left_to_who_brings_it_unless_that_is_ourselves() {
                 return Lookup::InFlight;
             }
             // Only the times of the file change. So the second attempt finds the digest that the
-            // first one has claimed.
+            // first attempt has claimed.
             let file = File::options().write(true).open(&self.1).expect("open");
             file.set_modified(SystemTime::UNIX_EPOCH).expect("dated");
             Lookup::New
@@ -329,7 +329,7 @@ fn swaps_between_looking_and_opening_lead_nowhere() {
 }
 
 /// Reads a file in turns of one piece each. Calls `between` between two turns. Returns the number
-/// of turns, and the result of the last one.
+/// of turns, and the result of the last turn.
 fn in_turns(
     anchor: &Anchor,
     path: &Path,
@@ -338,7 +338,7 @@ fn in_turns(
 ) -> (usize, FileRead) {
     let paused = Arc::<PausedReadings>::default();
     for turn in 1.. {
-        // Each turn uses another reader, because all readers share the paused readings.
+        // Each turn uses another reader, because a paused reading can be continued by any reader.
         let mut reader = reader().with_paused(Arc::clone(&paused));
         reader.pause_at(Some(Instant::now()));
         match reader.read(anchor, path, known_size, &NoContents) {
@@ -362,7 +362,7 @@ fn a_file_that_is_read_in_turns_is_read_once() {
     let (turns, read) = in_turns(&anchor, &path, None, |_| ());
     assert_eq!(*digest_of(&read), whole);
     assert_eq!((turns, read.bytes, read.moving), (pieces, size, false));
-    // The size is the one in the index, so the first pass computes only the digest.
+    // The size is equal to the size in the index, so the first pass computes only the digest.
     let (turns, read) = in_turns(&anchor, &path, Some(ByteLen(size)), |_| ());
     assert_eq!(*digest_of(&read), whole);
     assert_eq!(

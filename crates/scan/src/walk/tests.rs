@@ -85,7 +85,7 @@ fn no_component_below_the_anchor_may_be_a_link_or_lead_out() {
         anchor.open_at(outside.path(), OFlags::PATH).err(),
         Some(Errno::XDEV)
     );
-    // Links in the path of a root are not followed either.
+    // Links in the path of a root are not followed, either.
     std::fs::create_dir(outside.path().join("root")).unwrap();
     for root in ["out", "out/root"] {
         let errno = Anchor::open(&dir.path().join(root)).err();

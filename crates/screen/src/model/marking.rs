@@ -1,4 +1,4 @@
-//! Marks files by hand and by rule, and orders the plan that is made of the marks.
+//! Marks files by hand and by rule, and requests the plan that is made of the marks.
 
 use resemble_report::human::{counted, human_size};
 use resemble_report::quote::quoted;

@@ -25,8 +25,8 @@ fn a_cluster_is_marked_after_a_question() {
     }
     let mut screen = screen();
     assert_eq!(press(&mut screen, "vTn"), Effect::Nothing);
-    // Only the text of a cluster can be marked as a template, not that of a set of identical files
-    // or a folder.
+    // Only the text of a cluster can be marked as a template. The text of a set of identical files
+    // or of a folder cannot.
     for keys in ["T", ">T", "fT", "mT"] {
         let mut screen = self::screen();
         assert_eq!(press(&mut screen, &format!("{keys}y")), Effect::Nothing);

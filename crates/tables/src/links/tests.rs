@@ -61,7 +61,7 @@ impl Made {
         fs::write(path, text).expect("written");
     }
 
-    /// Writes columns. If the numbers are optional, each row still has a value.
+    /// Writes columns. Each row has a value, even if the numbers are optional.
     fn table<T: DataType>(
         &self,
         name: &str,

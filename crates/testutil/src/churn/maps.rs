@@ -1,4 +1,5 @@
-//! Writes to mapped files. The tests' own code may not map a file, so a Python interpreter does it.
+//! Writes to mapped files. Mapping a file needs unsafe code, which the tests must not have. So a
+//! Python interpreter maps the file.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Write};
@@ -9,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Scene;
 
-/// A Python program that reads one change a line: it maps the file, stores some bytes, and unmaps
-/// the file.
+/// A Python program that reads one change from each line. For each change, it maps the file, stores
+/// some bytes, and unmaps the file.
 const PROGRAM: &str = "
 import mmap, os, sys
 for line in sys.stdin:

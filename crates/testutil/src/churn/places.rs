@@ -8,7 +8,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::Scene;
 
-/// The maximum number of mounts at a time. More would hide too much of the tree.
+/// The maximum number of mounts at a time. More mounts would hide too much of the tree.
 const MOST: usize = 6;
 
 /// Returns the mounts below `root`, the newest first. The function expects paths without spaces.

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, open, renameat
 
 use super::Scene;
 
-/// Overwrites a file with as many bytes as it has, and restores its modification time.
+/// Overwrites a file with the same number of bytes, and restores its modification time.
 fn rewrite(path: &Path, scene: &mut Scene<'_>) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     let before = file.metadata()?;

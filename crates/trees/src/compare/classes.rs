@@ -1,25 +1,29 @@
 //! Assigns each file to exactly one class.
 //!
-//! Each step handles only the files that the steps before it left over. If there are several
-//! possible partners, they are ranked by score, containment, resemblance and raw path, like all
-//! answers. So the result does not depend on the order of discovery.
+//! Each step handles only the files that have no class after the previous steps. If there are
+//! several possible partners, they are ranked by score, containment, resemblance and raw path, like
+//! all answers. So the result does not depend on the order of discovery.
 //!
-//! 1. **same**: one path, equal bytes.
-//! 2. **edited**: one path, different bytes, unless both files have a better partner of at least 70
-//!    % elsewhere. That happens when names were swapped or shifted by one. The better partner
-//!    shares more of both files, or has equal bytes. A file that stays with the file at its own
-//!    path is no partner for others. Otherwise noisy estimates would split a family of versions.
-//! 3. **moved**: equal bytes elsewhere, paired by file name, then in the order of the paths.
-//!    Surplus files of one side are copies of a file that has its own row.
-//! 4. **moved-edited**: near pairs and pairs of the same text, the best pair first. So each file is
-//!    the best remaining partner of the other.
-//! 5. **contained**, **contains**: 70 % of the file lie in a file of the other side, whatever its
-//!    class. The container has its own row, or the rows of its parts describe it.
-//! 6. **moved-edited** again, for pairs that share content although neither contains the other.
-//! 7. A file may have partners that all have rows of their own and do not contain it. Such a file
-//!    is listed beside the one that holds most of it and marked as a copy. A file with a partner
-//!    never gets one of the last classes.
-//! 8. **only-a**, **only-b**.
+//! 1. **same**: the files have the same path and equal bytes.
+//! 2. **edited**: the files have the same path and different bytes. This is so unless both files
+//!    have a better partner of at least 70 % elsewhere, for example because names were swapped or
+//!    shifted by one. The better partner shares more of both files, or has equal bytes. A file that
+//!    stays with the file at its own path is no partner for others. Otherwise, noisy estimates
+//!    would split a family of versions.
+//! 3. **moved**: a file elsewhere has equal bytes. Such files are paired by file name, then in the
+//!    order of the paths. Surplus files of one side are listed as copies of a file that has its own
+//!    row.
+//! 4. **moved-edited**: the files are a near pair or have the same text. The best pair is taken
+//!    first. So each file is the best remaining partner of the other.
+//! 5. **contained**, **contains**: 70 % of the file lie in a file of the other side, whatever the
+//!    class of that container. The container has its own row, or is described by the rows of its
+//!    parts.
+//! 6. **moved-edited** again, for pairs that share content although neither file contains the
+//!    other.
+//! 7. Perhaps all partners of a file have rows of their own, and none contains the file. Then the
+//!    file is listed beside the partner that holds most of it, and is marked as a copy. A file with
+//!    a partner never gets one of the last two classes.
+//! 8. **only-a**, **only-b**: the file has no partner.
 
 mod joined;
 mod links;
@@ -42,19 +46,19 @@ pub(super) struct ClassRow {
     pub(super) class: CompareClass,
     pub(super) a: Option<u32>,
     pub(super) b: Option<u32>,
-    /// The measures of the pair. `None` if the contents are equal or there is nothing to compare
-    /// with.
+    /// The measures of the pair. `None` if the contents are equal, or if the row has only one file.
     pub(super) measures: Option<Measures>,
     /// The figures of the answer, which are computed from the measures.
     pub(super) told: PairFigures,
     pub(super) copy: bool,
-    /// True if the row is about the file of B. Its further partners are then files of A.
+    /// True if the row is about the file of B. Then its further partners are files of A.
     pub(super) about_b: bool,
 }
 
 impl ClassRow {
     /// Returns whether this row is the row of its file on `side`. A row of a pair is the row of
-    /// both files. Any other row belongs to one file; the file beside it may have a row of its own.
+    /// both files. Any other row belongs to one file, and the file beside it may have a row of its
+    /// own.
     pub(super) const fn is_about(&self, side: usize) -> bool {
         let of_one = matches!(self.class, CompareClass::Contained | CompareClass::Contains);
         (!self.copy && !of_one) || self.about_b == (side == 1)
@@ -68,7 +72,8 @@ struct Twins<'a> {
     link: Option<&'a Link>,
 }
 
-/// The files that may become the partner of a file that is separated from the one at its own path.
+/// The files that may become the new partner when a file is separated from the file at its own
+/// path.
 enum Free<'a> {
     Everybody,
     These(&'a [HashSet<u32>; 2]),
@@ -114,8 +119,8 @@ impl<'a> Classes<'a> {
             let entries = &[&sides.a, &sides.b][side].entries;
             held.map(|&at| &*entries[at as usize].path)
         };
-        // Equal ranks are ordered by path. The numbers of contents do not give that order in B: a
-        // content on both sides is numbered by its path in A.
+        // Equal ranks are ordered by path. The numbers of contents are not in this order in B,
+        // because a content on both sides is numbered by its path in A.
         ranked.sort_by(|&x, &y| {
             let (x, y) = (&links[x as usize], &links[y as usize]);
             rank(x, y)
@@ -141,7 +146,7 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Returns the rows, unordered, and what further partners are looked up from.
+    /// Returns the rows, unordered, and the data in which further partners are looked up.
     pub(super) fn rows(
         mut self,
         joined: &Joined,
@@ -196,7 +201,7 @@ impl<'a> Classes<'a> {
         self.settle_one(0, a, b, (class, link, false));
     }
 
-    /// Adds the row of one file, beside another file that has or will get a row of its own.
+    /// Adds the row of one file, beside another file that has a row of its own or will get one.
     fn settle_one(
         &mut self,
         side: usize,
@@ -246,9 +251,9 @@ impl<'a> Classes<'a> {
                 self.settle(a, b, CompareClass::Edited, link);
             }
         }
-        // The pairs in `leaving` are to be separated. A pair stays together after all if the better
-        // partner of one of its files stays at its own path, too. Each pair that stays may force
-        // others to stay. The loop ends with the largest set of pairs that can all be separated.
+        // The pairs in `leaving` should be separated. But a pair stays together if the better
+        // partner of one of its files also stays at its own path. If a pair stays, others may have
+        // to stay, too. The loop ends with the largest set of pairs that can all be separated.
         loop {
             let files = [0, 1].map(|side| -> HashSet<u32> {
                 let alone = joined.alone[side].iter().copied();
@@ -272,9 +277,10 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Returns whether a file has a better partner than the one at its own path. The partner must
-    /// have equal bytes, or be near and share more of both files. The larger containment must not
-    /// decide: a scrap of a licence would beat the old version of an edited file.
+    /// Returns whether a file has a better partner than the file at its own path. The partner must
+    /// have equal bytes, or be near and share more of both files. The larger containment alone must
+    /// not decide. Otherwise, a part of a licence would be preferred to the old version of an
+    /// edited file.
     fn has_better(&self, side: usize, twins: &Twins<'_>, free: &Free<'_>) -> bool {
         if self.holders[1 - side].has(twins.contents[side]) {
             return true;
@@ -285,7 +291,8 @@ impl<'a> Classes<'a> {
         let mut better = links.iter().map(|&at| &self.links[at as usize]);
         better.any(|link| {
             let other = link.seen(side).b;
-            // A file with equal bytes on this side belongs to that one.
+            // If a file of this side has the same bytes as the partner, the partner belongs to that
+            // file.
             other != twins.contents[1 - side]
                 && !self.holders[side].has(other)
                 && least_inside(link).get() >= Relation::MOSTLY
@@ -336,8 +343,8 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Pairs files of the same name first, then the others in order. Both lists are ascending. Also
-    /// returns the files of each list that remain without a partner.
+    /// Pairs files of the same name first, then the other files in order. Both lists must be
+    /// ascending. Also returns the files of each list that remain without a partner.
     #[allow(clippy::type_complexity)]
     fn by_name(&self, a: &[u32], b: &[u32]) -> (Vec<(u32, u32)>, [Vec<u32>; 2]) {
         let may_pair = |a: u32, b: u32| self.entry(0, a).path != self.entry(1, b).path;
@@ -375,7 +382,7 @@ impl<'a> Classes<'a> {
 
     // ---- steps 4 and 6 ----
 
-    /// Pairs files that both have no row yet, the best pair first.
+    /// Makes pairs of files without rows, the best pair first.
     fn pairs(&mut self, wanted: impl Fn(&Link) -> bool) {
         let ranked = std::mem::take(&mut self.ranked);
         let links = self.links;
@@ -457,7 +464,7 @@ impl<'a> Classes<'a> {
     }
 
     /// Returns the partner that holds the largest share of a file, if that share is at least
-    /// `least`. If several hold the same share, the first in the order of answers is taken.
+    /// `least`. If several partners hold the same share, returns the first in the order of answers.
     fn best_inside(
         &self,
         side: usize,
@@ -518,10 +525,11 @@ impl<'a> Classes<'a> {
     }
 
     /// Returns the file of the other side that a row names for this content. A file of the same
-    /// name is preferred; otherwise it is the first one. Files at the same path are excluded. If
-    /// suffixes count, files of another suffix are excluded, too.
+    /// name is preferred to the first file. Files at the same path are excluded. If suffixes must
+    /// be equal, files with another suffix are excluded, too.
     fn pick(&self, side: usize, at: u32, other_content: u32) -> Option<u32> {
-        /// At most this many files of one content are searched for a file of the same name.
+        /// The maximum number of files of one content that are searched for a file of the same
+        /// name.
         const LOOKED_AT: usize = 1000;
         let own = self.entry(side, at);
         let held = self.holders[1 - side].of_content(other_content);

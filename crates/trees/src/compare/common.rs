@@ -1,10 +1,10 @@
-//! Finds boilerplate among the contents of a comparison: keys that are in more contents than the
-//! limit allows. The counts are exact, and the memory is bounded.
+//! Finds boilerplate in a comparison. A key is boilerplate if it is in more contents than the limit
+//! allows. The counts are exact, and the memory is bounded.
 //!
-//! A key is a chunk or a fingerprint. In the source tree of a kernel each content has 90 keys, and
-//! a few hundred keys are common. Keys of subjects, the contents that are looked up, are counted
-//! one by one ([`super::wanted::WantedKeys`]). All other keys are counted in buckets during the
-//! first scan. In the second scan, the keys of buckets above the limit are counted exactly. The
+//! A key is a chunk or a fingerprint. In the source tree of a kernel, each content has 90 keys, and
+//! a few hundred keys are common. Subjects are the contents that are looked up. Their keys are
+//! counted one by one ([`super::wanted::WantedKeys`]). All other keys are counted in buckets during
+//! the first scan. In the second scan, the keys of buckets above the limit are counted exactly. The
 //! memory does not grow with the trees.
 
 use std::collections::{HashMap, HashSet};
@@ -22,7 +22,8 @@ const BUCKETS: u32 = 22;
 /// The number of buckets for each content. A content of a source tree has 90 keys.
 const BUCKETS_FOR_EACH: usize = 64;
 
-/// The filter that is checked before the set has 2 to the power of this many bits.
+/// The logarithm, to the base 2, of the number of bits in the filter. The filter is checked before
+/// the set.
 const FILTER: u32 = 16;
 
 /// Counters of keys. Several keys share a counter.
@@ -34,8 +35,8 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// Returns counters for this many contents. If there are at most `limit` contents, no key can
-    /// be common, so nothing is counted.
+    /// Returns counters for this number of contents. If there are at most `limit` contents, no key
+    /// can be common, so nothing is counted.
     pub(super) fn new(contents: usize, limit: u32) -> Self {
         let all = contents.saturating_mul(BUCKETS_FOR_EACH);
         let bits = all.max(BUCKETS_FOR_EACH).ilog2().min(BUCKETS);
@@ -56,7 +57,7 @@ impl Buckets {
         self.counts.get((spread(key) >> (64 - self.bits)) as usize)
     }
 
-    /// Counts one more content in the counter of a key that it has.
+    /// Counts one more content that has this key.
     pub(super) fn count(&self, key: u64) {
         if let Some(bucket) = self.of(key) {
             bucket.fetch_add(1, Ordering::Relaxed);
@@ -78,8 +79,8 @@ impl Buckets {
     }
 }
 
-/// The buckets above the limit, one bit each. They take half a megabyte at most, which fits the
-/// processor's cache.
+/// The buckets above the limit, one bit for each bucket. The bits take at most half a megabyte,
+/// which fits into the processor's cache.
 #[derive(Debug)]
 pub(super) struct Suspects {
     buckets: Vec<u64>,
@@ -102,7 +103,7 @@ pub(super) struct CommonKeys {
 }
 
 impl CommonKeys {
-    /// Returns the keys whose counts, added up over all parts, exceed the limit.
+    /// Returns the keys whose total counts in all parts exceed the limit.
     pub(super) fn of(parts: impl IntoIterator<Item = HashMap<u64, u32>>, limit: u32) -> Self {
         let mut counts: HashMap<u64, u32> = HashMap::new();
         for part in parts {
@@ -127,7 +128,8 @@ impl CommonKeys {
         self.keys.insert(key);
     }
 
-    /// Returns whether a key, as returned by [`super::wanted::evidence_keys`], is boilerplate.
+    /// Returns whether a key is boilerplate. The key must have the form that
+    /// [`super::wanted::evidence_keys`] returns.
     pub(super) fn has(&self, key: u64) -> bool {
         let bit = spread(key) >> (64 - FILTER);
         let word = self.filter.get((bit >> 6) as usize).copied().unwrap_or(0);

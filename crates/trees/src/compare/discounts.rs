@@ -14,12 +14,13 @@ use super::files::FilesMeet;
 use super::partners::PartnerQuestion;
 use super::sides::Sides;
 
-/// The discounted score of each pair of contents, and how many contents have the common text.
-/// `None` if nothing is discounted.
+/// The discounted score of each pair of contents, and the number of contents that have the common
+/// text. `None` if nothing is discounted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Discounts(pub(super) HashMap<(u32, u32), Option<(Fraction, u32)>>);
 
-/// Returns the two contents of a row and its score, if they are unequal and share something.
+/// Returns the two contents of a row and the score of the row, if the contents are unequal and
+/// share something.
 fn pair_of(sides: &Sides, row: &ClassRow) -> Option<((u32, u32), Score)> {
     if matches!(row.class, CompareClass::Same | CompareClass::Moved) {
         return None;
@@ -44,8 +45,8 @@ impl Discounts {
         pairs.dedup_by_key(|&mut (pair, _)| pair);
         let discount = |at: usize, (): &mut ()| {
             let ((a, b), score) = pairs[at];
-            // Pairs that are compared by members, and pairs with an equal rendition, have no
-            // discount.
+            // A pair has no discount if it is compared by members, or if its two renditions are
+            // equal.
             let (x, y) = match question.files.meeting(a, b) {
                 FilesMeet::Contents(x, y) if x != y => (x, y),
                 _ => return Ok(((a, b), None)),
@@ -66,7 +67,7 @@ impl Discounts {
         pairs.all(|(pair, _)| self.0.contains_key(&pair))
     }
 
-    /// The discount of a row.
+    /// Returns the discount of a row.
     pub(super) fn of_row(&self, sides: &Sides, row: &ClassRow) -> Discount {
         let discount = pair_of(sides, row).and_then(|(pair, score)| {
             let (left, contents) = (*self.0.get(&pair)?)?;

@@ -1,13 +1,13 @@
 //! Finds the contents by which the files of two sides are compared.
 //!
-//! A file is compared by its own content, or by another rendition of it: the text of a document, or
-//! its packed content. Renditions are contents as well. They are looked up like any other content,
-//! and they nominate their files.
+//! A file is compared by its own content or by another rendition. Examples are the text of a
+//! document, and the content of a compressed file. Renditions are contents, too. They are looked up
+//! like any other content, and they nominate their files.
 //!
-//! Two files are compared by the same rule as in every question ([`Faces`]). If one of them holds
-//! members, they are compared by all their contents. Otherwise, if both have texts, they are
-//! compared by their texts, and else by their bytes. So a pair may be nominated by one content and
-//! measured by another.
+//! Two files are compared by the same rule as in every question ([`Faces`]). If one of the files
+//! holds members, the files are compared by all their contents. Otherwise, if both files have
+//! texts, they are compared by their texts. In all other cases, they are compared by their bytes.
+//! So a pair can be nominated by one content and measured by another.
 
 use resemble_core::{ContentId, ContentKind};
 use resemble_relate::prove::members::AloneSide;
@@ -17,7 +17,7 @@ use resemble_relate::renditions::owners::{RenditionOwners, StandIn};
 
 use super::sides::Sides;
 
-/// The files of both sides, each named by its content, with their renditions.
+/// The files of both sides, with their renditions. A file is named by its content.
 pub(super) struct ComparedFiles<'a> {
     sides: &'a Sides,
     pub(super) renditions: RenditionOwners,
@@ -58,8 +58,8 @@ impl<'a> ComparedFiles<'a> {
         self.renditions.faces(ContentId(file), self.kind(file))
     }
 
-    /// Returns the content that is this rendition of a file, or the file's own content if it has no
-    /// such rendition.
+    /// Returns the content that is this rendition of a file. Returns the file's own content if it
+    /// has no such rendition.
     fn rendition(&self, file: u32, rendition: Rendition) -> u32 {
         let mut stand_ins = self.renditions.stand_ins(ContentId(file)).iter();
         let found = stand_ins.find(|one| one.rendition == rendition);
@@ -72,8 +72,8 @@ impl<'a> ComparedFiles<'a> {
         stand_ins.map(|one| one.content.0)
     }
 
-    /// Returns the files that have a content as a rendition beyond their own bytes, each with the
-    /// kind of that rendition.
+    /// Returns the files that have a content as a rendition beyond their own bytes. Each file is
+    /// returned with the kind of the rendition.
     pub(super) fn owners(&self, content: u32) -> impl Iterator<Item = (u32, Rendition)> {
         let owners = self.renditions.owners(ContentId(content)).iter();
         owners.map(|&(owner, rendition)| (owner.0, rendition))
@@ -93,10 +93,9 @@ impl<'a> ComparedFiles<'a> {
     }
 
     /// Returns whether a match of these two renditions nominates their files. If neither file has
-    /// members, the renditions must be those by which the files are compared. A file with members
-    /// is nominated by its wholes and by the text of a mail. A file without members is nominated by
-    /// the rendition by which it is compared. A member of the other file may match that rendition,
-    /// too.
+    /// members, the files must be compared by these renditions. A file with members is nominated by
+    /// its wholes and by the text of a mail. A file without members is nominated by the rendition
+    /// by which it is compared. A member of the other file can match that rendition, too.
     pub(super) fn nominate(&self, a: (u32, Rendition), b: (u32, Rendition)) -> bool {
         let (of_a, of_b) = (self.faces(a.0), self.faces(b.0));
         if !(of_a.holds_members() || of_b.holds_members()) {
@@ -115,8 +114,8 @@ impl<'a> ComparedFiles<'a> {
         speaks(of_a, a.1) && speaks(of_b, b.1)
     }
 
-    /// Returns the content by which a file without members is compared with an archive; `None` if
-    /// the file has members.
+    /// Returns the content by which a file without members is compared with an archive. Returns
+    /// `None` if the file has members.
     pub(super) fn alone(&self, file: u32) -> Option<u32> {
         let faces = self.faces(file);
         (!faces.holds_members()).then(|| self.rendition(file, faces.alone()))
@@ -130,8 +129,8 @@ impl<'a> ComparedFiles<'a> {
     }
 
     /// Returns the contents by which a file is compared with an archive: the whole of its texts,
-    /// and the whole of its other contents. For a file without members, one of the two is its only
-    /// content.
+    /// and the whole of its other contents. For a file without members, one of the two wholes is
+    /// its only content.
     pub(super) fn wholes(&self, file: u32) -> [Option<u32>; 2] {
         let mut wholes = [None; 2];
         if let Some(alone) = self.alone(file) {
@@ -146,7 +145,7 @@ impl<'a> ComparedFiles<'a> {
         wholes
     }
 
-    /// Returns a file as a single content: its own bytes.
+    /// Returns a file as a single content, which is its own bytes.
     pub(super) fn own(&self, file: u32) -> AloneSide {
         AloneSide::of(&stand_in(self.sides, Rendition::Own, file))
     }

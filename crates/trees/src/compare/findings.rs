@@ -1,14 +1,15 @@
-//! Stores what a comparison found out about two sets of contents, so that a repeated question need
-//! not find it again.
+//! Stores the findings of a comparison of two sets of contents. So a repeated question can use them
+//! again.
 //!
-//! Users compare two trees repeatedly: first as text, then as a table, one class only, or as a
-//! page. The common content is the same each time, and finding it is most of the work. So the
-//! findings are stored under a name derived from all inputs. The inputs are the contents in their
-//! order, the sides and renditions that have them, the contents that are looked up, and the options
-//! that affect partners. If an input changes, the name differs. So stored findings are never out of
-//! date, and only damage must be detected.
+//! Users compare two trees repeatedly: first as text, then as a table, as a page, or with one class
+//! only. The common content is the same each time, and the search for it is most of the work. So
+//! the findings are stored under a name that is derived from all inputs. The inputs are the
+//! contents in their order, and the sides and renditions that have them. Further inputs are the
+//! contents that are looked up, and the options that affect partners. If an input changes, the name
+//! changes. So stored findings are never out of date, and only damage must be detected.
 //!
-//! No findings are stored if `--exact` measures the bytes of files, or if templates are marked.
+//! No findings are stored if the bytes of files are measured (`--exact`), or if templates are
+//! marked.
 
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, Measures, Relation, Score};
@@ -23,12 +24,12 @@ use super::partners::{Link, Partners};
 use super::sides::{Holders, Sides};
 use crate::compare::record;
 
-/// The version is part of every name. It is raised when findings are laid out or nominated in
+/// The version, which is part of every name. It is raised when findings are encoded or nominated in
 /// another way.
 const VERSION: u64 = 8;
 
-/// Returns the name of the findings about these contents; `None` if they must not or need not be
-/// stored.
+/// Returns the name of the findings about these contents. Returns `None` if they must not or need
+/// not be stored.
 pub(super) fn name_of(
     sides: &Sides,
     holders: [&Holders; 2],
@@ -92,15 +93,15 @@ struct Findings {
     /// The links, then the twins: the pairs of unequal files at one path.
     links: [Vec<FoundLink>; 2],
     covered: Vec<(u32, f64)>,
-    /// For each pair of contents: the score after the discount, in millionths, and the number of
+    /// For each pair of contents, the score after the discount, in millionths, and the number of
     /// contents that have the common text.
     discounts: Vec<FoundDiscount>,
 }
 
 type FoundDiscount = ((u32, u32), Option<(Option<u32>, u32)>);
 
-/// A link as it is stored. The shares keep all their bits, so that computed and stored findings
-/// give the same figures.
+/// A link, as it is stored. The shares keep all their bits, so that stored findings give the same
+/// figures as computed findings.
 #[derive(Serialize, Deserialize)]
 struct FoundLink {
     a: u32,
@@ -111,8 +112,8 @@ struct FoundLink {
     relation: Option<u8>,
     unit: MeasureUnit,
     estimate: bool,
-    /// The interval of an estimate, in millionths. The type that answers use omits empty fields,
-    /// which this encoding cannot do.
+    /// The interval of an estimate, in millionths. Answers use another type, which omits empty
+    /// fields. This encoding cannot omit fields.
     interval: Option<[FoundInterval; 3]>,
 }
 
@@ -175,7 +176,7 @@ impl FoundLink {
     }
 }
 
-/// Returns the share as a score; `None` if it is not a number.
+/// Returns the share as a score. Returns `None` if the share is not a number.
 fn score(share: f64) -> Option<Score> {
     (!share.is_nan()).then(|| Score::new(share))
 }
@@ -200,8 +201,8 @@ pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
     })
 }
 
-/// Returns the findings that [`encode`] wrote about this many contents. Returns `None` if the bytes
-/// do not decode.
+/// Returns the findings that [`encode`] wrote about this number of contents. Returns `None` if the
+/// bytes cannot be decoded.
 pub(super) fn decode(bytes: &[u8], contents: usize) -> Option<(Partners, Discounts)> {
     let findings: Findings = record::decode(bytes)?;
     let is_content = |number: u32| (number as usize) < contents;
@@ -277,7 +278,7 @@ mod tests {
         };
         assert_eq!(seen(&found), seen(&partners));
         assert_eq!(discounted, discounts);
-        // The findings are about six contents, so they do not decode for fewer.
+        // The findings are about six contents, so they cannot be decoded for fewer contents.
         assert!(decode(&bytes, 5).is_none());
         assert!(decode(&bytes[1..], 6).is_none());
     }

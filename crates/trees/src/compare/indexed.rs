@@ -49,7 +49,7 @@ impl Pieces for Indexed<'_> {
     }
 }
 
-/// Reads both sides of a comparison. Also returns the reader of the chunks and signatures of their
+/// Reads both sides of a comparison. Also returns a reader for the chunks and signatures of the
 /// contents.
 pub(crate) fn sides<'a>(
     snapshot: &'a Snapshot,
@@ -57,7 +57,7 @@ pub(crate) fn sides<'a>(
 ) -> Result<(Sides, Indexed<'a>), AskError> {
     let (a, b) = (request.a.as_path(), request.b.as_path());
     let scope = &request.options.scope;
-    // The sides are read on two threads, because the look-ups of a tree of a million files take a
+    // The sides are read on two threads, because the look-ups for a tree of a million files take a
     // second.
     let (of_a, of_b) = both(
         || listed(snapshot, a, inner_of(a, b).as_deref(), scope),
@@ -167,7 +167,7 @@ fn take_apart(
     Ok(())
 }
 
-/// One side as it was read. Its contents have numbers of their own until both sides are joined.
+/// One side, as it was read. Its contents have separate numbers until both sides are joined.
 #[derive(Default)]
 pub(crate) struct ListedSide {
     side: Side,

@@ -1,4 +1,4 @@
-//! `compare`: two directories by content.
+//! `compare`: compares two directories by content.
 //!
 //! ```text
 //! an index ──────► indexed ┐                  ┌─► partners (one scan) ─┐
@@ -7,20 +7,20 @@
 //! ```
 //!
 //! 1. **Paths first.** Both lists of entries are sorted, and one merge finds the entries of each
-//!    path. Files with equal contents at one path need nothing more. For two copies of a tree that
-//!    is all: nothing is measured.
+//!    path. Files with equal contents at one path need nothing more. For two copies of a tree,
+//!    nothing is measured.
 //! 2. **The remaining files are looked up once among all files of the other side** (`partners`), by
-//!    content. If a file has most of its content at its own path, only a better partner is
-//!    searched.
-//! 3. **Every file gets one class.** The module `classes` documents the order of decisions.
-//! 4. **The totals** cover all files, whatever the rows: the bytes of one side that lie in any file
-//!    of the other. For a file with several partners the common pieces are united, so a piece of
-//!    two partners counts once.
+//!    content. If most of a file lies in the file at its own path, only a better partner is
+//!    searched for.
+//! 3. **Every file gets one class.** The module `classes` explains the order of decisions.
+//! 4. **The totals** include all files, whatever the rows. They are the bytes of one side that lie
+//!    in any file of the other side. If a file has several partners, a piece that it shares with
+//!    two of them is counted once.
 //!
 //! The index (`indexed`) and the scan of the disk (`crate::compare::cache`) fill one model
-//! (`sides`). Candidates and boilerplate are counted over the contents of these two trees alone. So
-//! a daemon with a million other files and a command that has just read the two trees give the same
-//! bytes.
+//! (`sides`). Candidates and boilerplate are counted over the contents of these two trees alone. A
+//! daemon can have a million other files, and a command has read only the two trees. But both give
+//! the same bytes as the answer.
 //!
 //! A repeated comparison of the same contents uses stored findings (`findings`).
 //!
@@ -28,11 +28,11 @@
 //! then the pairs with the best estimates (`partners::budget`). The rows of unread pairs are marked
 //! as estimates.
 //!
-//! Documents are compared by their texts, archives by their members, as everywhere (`files`). The
-//! extracted parts of a file are looked up in addition to its own content.
+//! Documents are compared by their texts, and archives by their members, as in every question
+//! (`files`). The extracted parts of a file are looked up in addition to its own content.
 //!
-//! The trees are the scope: no ignore rule applies, even if a daemon's root has them. If one tree
-//! lies in the other, it is left out of the outer tree.
+//! The two trees are the scope. So no ignore rule applies, even if a daemon's root has such rules.
+//! If one tree lies in the other, the inner tree is left out of the outer tree.
 
 pub(crate) mod cache;
 mod classes;
@@ -72,13 +72,13 @@ pub(crate) use self::nearest::{NearestFile, NearestQuestion};
 pub(crate) use self::partners::Better;
 pub(crate) use self::samples::SideSamples;
 
-/// Compares two directories (or files) that the index knows. `cache` stores the findings for the
-/// next time. `part_reader` extracts documents and archives again to measure them. Without one they
-/// are estimated.
+/// Compares two directories (or files) that the index has. `cache` stores the findings for the next
+/// comparison. `part_reader` extracts documents and archives again to measure them. Without a part
+/// reader, they are estimated.
 ///
 /// # Errors
 ///
-/// [`AskError::Unreadable`] if the index has nothing at one of the paths.
+/// Fails with [`AskError::Unreadable`] if the index has nothing at one of the paths.
 pub fn compare_with_parts(
     snapshot: &Snapshot,
     request: &CompareRequest,
@@ -106,11 +106,12 @@ pub(crate) struct Terms<'a> {
     pub(crate) options: &'a CompareOptions,
     pub(crate) templates: &'a Templates,
     pub(crate) params: &'a Params,
-    /// A piece is boilerplate if more contents than this have it.
+    /// A piece is boilerplate if the number of contents that have it is above this limit.
     pub(crate) limit: u32,
     /// Takes documents and archives apart again.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
-    /// The maximum number of bytes to read, as in `groups`. Pairs beyond it keep their estimates.
+    /// The maximum number of bytes to read, as in `groups`. Pairs beyond this limit keep their
+    /// estimates.
     pub(crate) work: u64,
 }
 
@@ -121,7 +122,7 @@ impl Terms<'_> {
     }
 }
 
-/// Compares two sides, whether an index or a scan filled them.
+/// Compares two sides, which an index or a scan has filled.
 pub(crate) fn of_sides(
     sides: &Sides,
     pieces: &dyn Pieces,

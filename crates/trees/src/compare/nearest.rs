@@ -1,8 +1,10 @@
-//! Finds, for each of several files, the file of a tree that contains most of it.
+//! Looks up several files in a tree. For each of them, finds the file of the tree that contains
+//! most of it.
 //!
-//! `covered` asks this about files that are missing in the tree. The search is a comparison in
-//! which only one side is looked up, all its files in one scan. If most of a file lies in the file
-//! at its own path, another file is measured only if its estimate allows a larger share.
+//! `covered` uses this for files that are missing in the tree. The search is a comparison in which
+//! only one side is looked up. All files of this side are looked up in one scan. If most of a file
+//! lies in the file at its own path, another file is measured only if its estimate allows a larger
+//! share.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -25,15 +27,15 @@ use super::files::{ComparedFiles, FilesMeet};
 use super::partners::{Better, Link, PartnerQuestion, Partners};
 use super::sides::{Holders, Pieces, Sides};
 
-/// The files in question, and the tree in which they are searched for.
+/// The files to look up, and the tree in which they are looked up.
 pub(crate) struct NearestQuestion<'a> {
-    /// The files in question are side A, and the tree is side B.
+    /// Side A has the files to look up, and side B is the tree.
     pub(crate) sides: &'a Sides,
     pub(crate) pieces: &'a dyn Pieces,
     pub(crate) templates: &'a Templates,
-    /// A piece is boilerplate if more contents than this have it.
+    /// A piece is boilerplate if the number of contents that have it is above this limit.
     pub(crate) limit: u32,
-    /// The frames of all contents, which know a content by the id that `id_of` returns.
+    /// The frames of all contents. They use the ids of contents that `id_of` returns.
     pub(crate) frames: &'a Frames<'a>,
     pub(crate) id_of: &'a (dyn Fn(u32) -> ContentId + Sync),
     /// Takes documents and archives apart again.
@@ -42,7 +44,7 @@ pub(crate) struct NearestQuestion<'a> {
     pub(crate) memory: Option<u64>,
 }
 
-/// A file, and the file that contains most of it.
+/// A file that was looked up, and the file that contains most of it.
 pub(crate) struct NearestFile {
     pub(crate) path: PathBuf,
     pub(crate) by: PathBuf,
@@ -51,8 +53,8 @@ pub(crate) struct NearestFile {
 }
 
 impl NearestQuestion<'_> {
-    /// Returns, for each file of A, the file of B that contains most of it among the listed pairs.
-    /// The results are in the order of the paths of A. Also returns the errors of reading.
+    /// Looks up each file of A. Returns the file of B that contains most of it, among the listed
+    /// pairs. The results are in the order of the paths of A. Also returns the read errors.
     pub(crate) fn ask(&self) -> Result<(Vec<NearestFile>, Vec<SoftError>), AskError> {
         let sides = self.sides;
         let holders = [&sides.a, &sides.b].map(|side| Holders::of(side, sides.contents.len()));
@@ -92,7 +94,8 @@ impl NearestQuestion<'_> {
             )
         };
         let mut found = nearest(&counts)?;
-        // Families are searched only if they could add a pair, because that reads all contents.
+        // All contents must be read to find families. So families are searched only if they could
+        // add a pair.
         if is_common.load(Ordering::Relaxed) {
             question.count_families_once(&mut counts)?;
             found = nearest(&counts)?;
@@ -100,7 +103,8 @@ impl NearestQuestion<'_> {
         Ok((found.into_iter().flatten().collect(), partners.errors))
     }
 
-    /// Returns whether a link is listed. Sets `is_common` if it is not, because its text is common.
+    /// Returns whether a link is listed. Sets `is_common` if the link is not listed because its
+    /// text is common.
     fn is_listed(
         &self,
         question: &PartnerQuestion<'_>,
@@ -122,7 +126,7 @@ impl NearestQuestion<'_> {
         let (x, y) = (load(x)?, load(y)?);
         let rarity = counts.rarity(&x.sketch(), &y.sketch());
         // Boilerplate and frames can only lower the score. So a pair that is not listed here would
-        // not be listed with frames either.
+        // not be listed with frames, either.
         if !is_listed(rarity) {
             is_common.store(true, Ordering::Relaxed);
             return Ok(false);
@@ -185,8 +189,8 @@ fn nearest_of(
     Ok(None)
 }
 
-/// Returns the path of a file of B with this content: the same path, else a path with the same
-/// name, else the first in order.
+/// Returns the path of a file of B with this content. The same path is preferred, then a path with
+/// the same name, then the first path in order.
 fn place_of<'s>(sides: &'s Sides, holders: &Holders, path: &[u8], link: &Link) -> Option<&'s [u8]> {
     let held = holders.of_content(link.b);
     let paths = || held.iter().map(|&at| &*sides.b.entries[at as usize].path);

@@ -1,27 +1,27 @@
-//! Finds the contents of one side that resemble contents of the other.
+//! Finds the contents of one side that resemble contents of the other side.
 //!
-//! The comparison by paths and digests leaves some contents without an equal one. They are looked
-//! up in *all* contents of the other side, including those of files that have a partner. That takes
-//! one scan in total, instead of one question per file.
+//! After the comparison by paths and digests, some contents have no equal content. They are looked
+//! up in *all* contents of the other side, including contents of files that have a partner. This
+//! takes one scan in total, instead of one question for each file.
 //!
 //! 1. The subjects of the search are contents, not files. A file with ten copies is looked up once.
-//!    A content that the other side has as well is not looked up. The renditions of a file are
-//!    looked up with it. They nominate the pairs of files that are then measured
-//!    ([`ComparedFiles`]).
-//! 2. The pieces of a batch of subjects form one table ([`WantedKeys`]). One scan counts what each
-//!    content of both sides shares with each subject. Pieces of more than 1,000 contents are
-//!    ignored ([`CommonKeys`]). So a piece concerns at most 1,000 subjects, and the work is
-//!    proportional to the two trees.
-//! 3. A pair is dropped unmeasured if its common pieces cannot reach the least containment under
-//!    any distribution of edits. Boilerplate counts neither as common nor as missing. One common
-//!    sample is enough if a content has few samples, or if most of both is boilerplate. Two
-//!    contents that are not texts must share more than unrelated contents do (`kin`).
-//! 4. Two subjects of different sides are compared once, when the content of B is scanned.
-//! 5. Pairs with members are measured one after the other, because the members are kept from one
-//!    pair to the next.
-//! 6. Batches bound the memory, by [`CompareOptions::memory`] if it is given. Otherwise there is
-//!    one batch for trees that differ in fewer than 65,536 contents. The number of batches does not
-//!    change the links.
+//!    A content that the other side also has is not looked up. The renditions of a file are looked
+//!    up, too. They nominate the pairs of files that are then measured ([`ComparedFiles`]).
+//! 2. The pieces of a batch of subjects form one table ([`WantedKeys`]). One scan counts the pieces
+//!    that each content of both sides shares with each subject. Pieces that more than 1,000
+//!    contents have are ignored ([`CommonKeys`]). So a piece belongs to at most 1,000 subjects, and
+//!    the work is proportional to the sizes of the two trees.
+//! 3. A pair is dropped unmeasured if its common pieces cannot reach the least containment, however
+//!    the edits are distributed. Boilerplate is counted neither as common nor as missing. One
+//!    common sample is enough if a content has few samples, or if most samples of both contents are
+//!    boilerplate. Two contents that are not texts must share more than unrelated contents do
+//!    (`kin`).
+//! 4. Two subjects of different sides are compared only once, when the content of B is scanned.
+//! 5. Pairs with members are measured one after another, because members are kept for the next
+//!    pair.
+//! 6. Batches bound the memory. If [`CompareOptions::memory`] is given, it sets the size of a
+//!    batch. Otherwise, there is one batch for trees that differ in fewer than 65,536 contents. The
+//!    number of batches does not affect the links.
 
 mod bound;
 mod budget;
@@ -68,7 +68,7 @@ use super::files::{ComparedFiles, FilesMeet};
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
 
-/// Two contents, one of each side, that share something.
+/// Two contents that share something. There is one of each side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     /// A content of A.
@@ -81,7 +81,7 @@ pub(super) struct Link {
 
 impl Link {
     /// Returns the link of two files, which are named by their contents. `estimate` is the interval
-    /// if the measures are estimated, else `None`.
+    /// if the measures are estimated. Otherwise, it is `None`.
     fn of((a, b): (u32, u32), found: &Proven, estimate: Option<Interval>) -> Self {
         Self {
             a,
@@ -112,11 +112,11 @@ pub(super) struct PartnerQuestion<'a> {
     pub(super) options: &'a CompareOptions,
     pub(super) better: Better,
     pub(super) holders: [&'a Holders; 2],
-    /// A piece is boilerplate if more contents than this have it.
+    /// A piece is boilerplate if the number of contents that have it is above this limit.
     pub(super) limit: u32,
     /// The maximum number of bytes to read.
     pub(super) work: u64,
-    /// True if a content that was to be measured could not be read, so that an estimate is used.
+    /// True if a content that should be measured could not be read. Then an estimate is used.
     pub(super) has_unread: AtomicBool,
 }
 
@@ -168,9 +168,10 @@ impl PartnerQuestion<'_> {
     /// Looks up the subjects among the contents of the other side, and measures the twins. Also
     /// counts the contents that have each piece of a subject.
     ///
-    /// `subjects`: contents that A alone has, then contents that B alone has, both ascending.
-    /// `alone`: the contents of files without a file at the same path of the other side, of A and
-    /// of B, ascending. `twins`: pairs of unequal contents (a, b) at one path.
+    /// `subjects` has the contents that only A has, then the contents that only B has, each
+    /// ascending. `alone` has, for A and for B, the contents of files that have no file at the same
+    /// path on the other side, ascending. `twins` has the pairs of unequal contents (a, b) at one
+    /// path.
     pub(super) fn ask(
         &self,
         subjects: [&[u32]; 2],
@@ -198,8 +199,8 @@ impl PartnerQuestion<'_> {
         };
         let is_looked_up = looked_up.map(|side| flags(&side));
         let mut found = FoundCandidates::default();
-        // The first batch is looked up even if it is empty, because twins need the boilerplate,
-        // too.
+        // The first batch is looked up even if it is empty, because the twins also need the
+        // boilerplate.
         let mut batches = all.chunks(self.batch());
         self.look_up(
             batches.next().unwrap_or_default(),
@@ -290,8 +291,8 @@ impl PartnerQuestion<'_> {
     }
 
     /// Measures the candidates that are compared by one content of each file, and keeps the
-    /// partners. `is_summed` marks, by side and content, the contents whose total share in all
-    /// partners is wanted.
+    /// partners. `is_summed` marks the contents whose total share in all partners is needed, by
+    /// side and content.
     fn measure_all(
         &self,
         candidates: &[Candidate],
@@ -323,7 +324,7 @@ impl PartnerQuestion<'_> {
                     Reading::IfPartners
                 };
                 let (found, estimate) = self.measure((&a, b), reading, common, errors);
-                // An estimate already leaves boilerplate out, so only measured pairs are checked.
+                // Estimates already exclude boilerplate, so only measured pairs are checked.
                 if estimate.is_none() && !self.has_own((&a, b), &found, common, errors) {
                     continue;
                 }
@@ -367,9 +368,9 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// Returns the relation of two contents, and the intervals if it is an estimate. Stored
-    /// measures are used if there are any, else both contents are read. The pair is estimated if
-    /// `reading` does not allow that, or if a content cannot be read.
+    /// Returns the relation of two contents, and the intervals if the relation is estimated. If
+    /// there are stored measures, they are used. Otherwise, both contents are read. The pair is
+    /// estimated if `reading` does not allow this, or if a content cannot be read.
     fn measure(
         &self,
         (a, b): (&Ready, &Ready),
@@ -380,7 +381,7 @@ impl PartnerQuestion<'_> {
         let unit = unit_of(a.kept.kind, b.kept.kind, self.unit());
         let sizes = (a.kept.size, b.kept.size);
         if a.kept.id == b.kept.id {
-            // Equal contents are equal whatever is a template, so all their bytes are shared.
+            // Equal contents share all their bytes, even if some bytes are templates.
             let whole = a.kept.whole;
             let is_same = !similarity::too_small(whole);
             let same = Proven {
@@ -394,8 +395,8 @@ impl PartnerQuestion<'_> {
             return (same, None);
         }
         let estimate = LazyCell::new(|| a.estimate(b, self.unit(), common));
-        // Two contents are partners only if they are partners without boilerplate, which `estimate`
-        // leaves out. The figures that are shown include boilerplate, as in every question.
+        // Two contents are partners only if they are also partners without boilerplate. `estimate`
+        // leaves boilerplate out. The shown figures include boilerplate, as in every question.
         let estimated = |reading: Reading| {
             let least = self.min_shared();
             let relation = |of: &Measures| similarity::relation(false, sizes.0, sizes.1, of, least);
@@ -431,8 +432,8 @@ impl PartnerQuestion<'_> {
         if !is_read {
             return estimated(reading);
         }
-        // An exact question uses no stored measures. It reads the contents, and reports those that
-        // it cannot read.
+        // An exact question uses no stored measures. It reads the contents, and reports the
+        // contents that it cannot read.
         let digest = |ready: &Ready| &self.content(ready.kept.id.0).digest;
         let digests = (digest(a), digest(b));
         let measured = self.pieces.measured();
@@ -455,8 +456,8 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// Returns a content in the form for proofs. The first call reads the content. Returns `None`
-    /// if it cannot be read.
+    /// Returns a content in the form for proofs. The content is read at the first call. Returns
+    /// `None` if it cannot be read.
     fn content_of<'r>(
         &self,
         ready: &'r Ready,
@@ -467,8 +468,8 @@ impl PartnerQuestion<'_> {
     }
 
     /// Returns whether two texts would still be partners without their boilerplate. Only texts that
-    /// are mostly boilerplate are checked. A chunk of the boilerplate, or a sample at its edge, may
-    /// have nominated them.
+    /// are mostly boilerplate are checked. Such texts may have been nominated by a chunk of the
+    /// boilerplate, or by a sample at its edge.
     fn has_own(
         &self,
         (a, b): (&Ready, &Ready),
@@ -515,7 +516,8 @@ impl PartnerQuestion<'_> {
         let number = content.kept.id.0;
         let wanted = &self.content(number).digest;
         let owners = self.files.owners(number);
-        // A member is not read here: pairs with members are measured by all members of a file.
+        // A member is not read here, because pairs with members are measured by all members of a
+        // file.
         let owners = owners.filter(|&(_, rendition)| rendition != Rendition::Member);
         let places = [(number, Rendition::Own)]
             .into_iter()
@@ -536,7 +538,7 @@ impl PartnerQuestion<'_> {
                     return Some(provable(self.templates, content.kept.kind, bytes));
                 }
                 // A file that has vanished is always reported. Other errors are reported only by an
-                // exact question, whose measures are then not exact.
+                // exact question, because its measures are then not exact.
                 Err(error) if error.means_vanished() => {
                     failures.push(SoftError::vanished(path.into()));
                 }
@@ -548,9 +550,9 @@ impl PartnerQuestion<'_> {
         None
     }
 
-    /// Returns whether the true share of an estimated pair may be large enough for partners. The
-    /// estimate and its interval leave boilerplate samples out. If too few samples are left for an
-    /// estimate, only reading shows the share.
+    /// Returns whether the true share of an estimated pair can be large enough for partners. The
+    /// estimate and its interval exclude boilerplate samples. If too few samples are left for an
+    /// estimate, the contents must be read to find the share.
     fn could_pass(&self, estimate: &Measures, a: &Ready, b: &Ready) -> bool {
         let least = least_to_read(self.options.min);
         let level = a.kept.signature.level.max(b.kept.signature.level);
@@ -578,12 +580,13 @@ impl PartnerQuestion<'_> {
             .map_or(Relation::MIN_SHARED, ByteLen)
     }
 
-    /// Returns whether a link makes its files partners. `sizes` are those of the measured contents.
+    /// Returns whether a link makes its files partners. `sizes` are the sizes of the measured
+    /// contents.
     fn passes(&self, link: &Link, sizes: (ByteLen, ByteLen)) -> bool {
         match self.options.min.score() {
             None => link.told.relation.is_some(),
             Some(min) => {
-                // The same text in another layout may share few bytes.
+                // The same text in another layout can share few bytes.
                 let is_same_text = link.told.relation == Some(Relation::SameText);
                 let measures = (&link.measures, link.told.estimate);
                 link.score() >= min
@@ -599,7 +602,7 @@ enum Reading {
     Always,
     /// The pair is read if its estimate allows that the contents are partners.
     IfPartners,
-    /// The pair is not read, because its bytes are beyond the budget.
+    /// The pair is not read, because its bytes exceed the budget.
     Never,
 }
 
@@ -607,7 +610,7 @@ enum Reading {
 struct Measured {
     ready: ReadyContents,
     links: Vec<Link>,
-    /// The covers of files. The key is the file, and the content by which it was compared with its
+    /// The covers of files. A key has the file, and the content by which it was compared with its
     /// partners.
     covers: HashMap<(u32, u32), Cover>,
     errors: Vec<SoftError>,

@@ -17,7 +17,8 @@ use super::partners::{PartnerQuestion, Partners, is_settled};
 use super::sides::{Side, Sides, What, path_text};
 use super::trees::{self, Vote};
 
-/// The maximum number of further partners of a row. The overlay lists this many for a file, too.
+/// The maximum number of further partners of a row. The overlay also lists at most this number for
+/// a file.
 const OTHERS: usize = resemble_relate::judge::listing::LISTED;
 
 pub(super) fn answer(
@@ -73,8 +74,8 @@ pub(super) fn answer(
     };
     let mut errors = sides.errors.clone();
     errors.extend(partners.errors.iter().cloned());
-    // If both sides have the same contents, their documents were not taken apart, so none is
-    // reported.
+    // If both sides have the same contents, their documents were not taken apart. Then no unread
+    // document is reported.
     let [a, b] = question.holders;
     if (0..sides.contents.len() as u32).any(|content| a.has(content) != b.has(content)) {
         errors.extend(sides.unread_documents());
@@ -93,8 +94,9 @@ pub(super) fn answer(
     })
 }
 
-/// Counts each file once, by the class of its own row. A container may have no row of its own, but
-/// only the rows of the files that it contains. It gets the class of the first of those rows.
+/// Counts each file once, by the class of its own row. A container may have only the rows of the
+/// files that it contains, and no row of its own. Then it gets the class of the first of those
+/// rows.
 fn count(sides: &Sides, rows: &[ClassRow], summary: &mut CompareSummary) {
     let mut counted = [&sides.a, &sides.b].map(|side| vec![false; side.entries.len()]);
     let own = rows.iter().map(|row| (row, true));
@@ -110,8 +112,8 @@ fn count(sides: &Sides, rows: &[ClassRow], summary: &mut CompareSummary) {
     }
 }
 
-/// Returns the sort key of a row. Rows with a file of A are sorted by its path, then by the path of
-/// B. Rows without a file of A follow.
+/// Returns the sort key of a row. Rows with a file of A are sorted by the path in A, then by the
+/// path in B. Rows without a file of A follow.
 fn place<'a>(sides: &'a Sides, row: &ClassRow) -> (bool, Option<&'a [u8]>, Option<&'a [u8]>) {
     let path = |side: &'a Side, at: Option<u32>| at.map(|at| &*side.entries[at as usize].path);
     let a = path(&sides.a, row.a);
@@ -202,7 +204,7 @@ fn row(
     }
 }
 
-/// Sums the bytes of each side that lie in any file of the other.
+/// Sums the bytes of each side that lie in any file of the other side.
 fn bytes(
     question: &PartnerQuestion<'_>,
     known: &Known<'_>,
@@ -210,7 +212,7 @@ fn bytes(
     summary: &mut CompareSummary,
 ) {
     let sides = question.sides;
-    // Two related files at one path count even if no common piece nominated them.
+    // Two related files at one path are included even if no common piece nominated them.
     let mut twins: [Vec<(u32, Score)>; 2] = Default::default();
     let related = partners.twins.iter();
     for twin in related.filter(|twin| twin.told.relation.is_some()) {
@@ -284,8 +286,9 @@ fn not_found(
     }
 }
 
-/// Returns the entries that differ, if at least one of the two is no readable regular file. Also
-/// counts all entries of that kind, equal ones included.
+/// Returns a row for each path whose two entries differ, if one of the entries is no readable
+/// regular file. Counts these paths, and also paths where both entries are equal. Leaves out a path
+/// if both entries are directories, or if one is a directory and the other is missing.
 fn others(sides: &Sides, joined: &Joined, summary: &mut CompareSummary) -> Vec<OtherRow> {
     let mut rows = Vec::new();
     for &(a, b) in &joined.others {
@@ -294,8 +297,8 @@ fn others(sides: &Sides, joined: &Joined, summary: &mut CompareSummary) -> Vec<O
         let is_dir = |what: &What| *what == What::Dir;
         let counter = match (a.map(|a| &a.what), b.map(|b| &b.what)) {
             (Some(a), Some(b)) if is_dir(a) && is_dir(b) => continue,
-            // A directory of one side only is not listed. Its files are, and an empty directory
-            // holds nothing that could be elsewhere.
+            // A directory of only one side is not listed, because its files are listed. An empty
+            // directory holds nothing that could be elsewhere.
             (Some(one), None) | (None, Some(one)) if is_dir(one) => continue,
             (Some(What::Unread), Some(What::Unread)) => &mut summary.other.differ,
             (Some(a), Some(b)) if a == b => {
@@ -317,7 +320,7 @@ fn others(sides: &Sides, joined: &Joined, summary: &mut CompareSummary) -> Vec<O
     rows
 }
 
-/// Returns the votes for pairs of directories: one from each row with two different paths.
+/// Returns the votes for pairs of directories. Each row with two different paths has one vote.
 fn votes(sides: &Sides, rows: &[ClassRow]) -> Vec<Vote> {
     let leads_away = rows
         .iter()
@@ -332,7 +335,7 @@ fn votes(sides: &Sides, rows: &[ClassRow]) -> Vec<Vote> {
             Some(measures) => (part(measures.a_in_b, size_a), part(measures.b_in_a, size_b)),
             None => (size_a, size_b),
         };
-        // In a row about a file of B, the file of A has not moved. In a row of a copy, only the
+        // In a row about a file of B, the file of A has not moved. In the row of a copy, only the
         // copy has moved.
         Some(Vote {
             a,

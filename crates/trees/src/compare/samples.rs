@@ -1,8 +1,8 @@
-//! Finds the contents of both sides that have a sample, to find frames.
+//! Finds the contents of both sides that have a given sample. This is used to find frames.
 //!
-//! An index has the holders of a sample in its posting lists. Without an index, a first pass counts
-//! all samples in buckets. A second pass lists the holders of the few samples whose buckets count a
-//! dozen or more.
+//! An index has the contents with a sample in its posting lists. Without an index, a first pass
+//! counts all samples in buckets. A second pass lists the contents with a sample, only for samples
+//! in buckets of a dozen or more.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -18,12 +18,13 @@ use resemble_relate::parallel::in_parallel;
 use super::common::Buckets;
 use super::sides::{Pieces, Sides};
 
-/// The contents of two sides by number, with the holders of samples that a dozen of them have.
+/// The contents of two sides by number, and the lists of contents for samples that a dozen contents
+/// have.
 pub(crate) struct SideSamples<'a> {
     sides: &'a Sides,
     pieces: &'a dyn Pieces,
     holders: HashMap<u64, Vec<ContentId>>,
-    /// By number, the level of each content's samples.
+    /// The level of the samples of each content, by the number of the content.
     levels: Vec<u8>,
 }
 
@@ -37,7 +38,7 @@ impl<'a> SideSamples<'a> {
             for &sample in samples.iter() {
                 buckets.count(sample);
             }
-            // At its own level a signature nearly always has a sample.
+            // A signature nearly always has a sample at its own level.
             let least = samples
                 .iter()
                 .map(|&sample| Fingerprint(sample).level())

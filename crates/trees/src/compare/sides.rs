@@ -1,10 +1,11 @@
-//! The two sides of a comparison in memory, in the same form whatever their source.
+//! Holds the two sides of a comparison in memory, in the same form whatever their source.
 //!
 //! Two suppliers fill this model: an index ([`super::indexed`]) and a scan of the disk
-//! ([`crate::compare::cache`]). All decisions are made on the model. Answers must have the same
-//! bytes with both suppliers, so nothing may depend on the supplier. Contents are numbered in the
-//! order of their paths ([`Sides::put_in_order`]). The chunks and the signature of a content are
-//! fetched by its number on demand ([`Pieces`]). Two equal trees need none.
+//! ([`crate::compare::cache`]). All decisions are made with this model. Answers must have the same
+//! bytes with both suppliers, so no decision may depend on the supplier. Contents are numbered in
+//! the order of their paths ([`Sides::put_in_order`]). The chunks and the signature of a content
+//! are fetched by its number when they are needed ([`Pieces`]). For two equal trees, none are
+//! fetched.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -29,7 +30,7 @@ pub(crate) enum What {
     Unread,
     /// A symbolic link and its target.
     Link(Vec<u8>),
-    /// A pipe, a socket, a device.
+    /// A pipe, socket or device.
     Special(SpecialKind),
     /// A directory. It is listed only if the other side has an entry of another kind at its path.
     Dir,
@@ -59,24 +60,24 @@ impl What {
     }
 }
 
-/// A path of one side, and what is there.
+/// An entry of one side.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// The raw path relative to the side's root.
     pub(crate) path: Box<[u8]>,
     pub(crate) what: What,
-    /// The identity of the inode within this comparison; hard links share it.
+    /// The identity of the inode within this comparison. Hard links have the same identity.
     pub(crate) inode: (u64, u64),
 }
 
 /// One of the two trees or files that are compared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Side {
-    /// The path as requested.
+    /// The path in the form of the request.
     pub(crate) root: PathBuf,
-    /// True if the root is no directory. It is then the only entry.
+    /// True if the root is no directory. Then the root is the only entry.
     pub(crate) single: bool,
-    /// Sorted by raw path.
+    /// The entries, sorted by raw path.
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -105,7 +106,7 @@ pub(crate) trait Pieces: Sync {
     fn pieces(&self, content: u32) -> Result<(ChunkList, Signature), AskError>;
 
     /// Fills `keys` with the evidence keys of a content, as [`super::wanted::evidence_keys`] does.
-    /// Returns `false` if that is not cheaper than fetching its pieces.
+    /// Returns `false` if this is not cheaper than a call of [`Self::pieces`].
     fn keys(&self, content: u32, keys: &mut Vec<u64>) -> bool {
         let (_, _) = (content, keys);
         false
@@ -122,8 +123,8 @@ pub(crate) trait Pieces: Sync {
     }
 }
 
-/// The renditions of each content that was taken apart, by the number of that content. A rendition
-/// has its kind and the number of its own content.
+/// The renditions of each content that was taken apart, by the number of the content. A rendition
+/// has its kind, and the number of its own content.
 pub(crate) type Apart = BTreeMap<u32, Vec<(Rendition, u32)>>;
 
 /// Both sides.
@@ -135,11 +136,11 @@ pub(crate) struct Sides {
     pub(crate) contents: Vec<Content>,
     /// The renditions of each content that was taken apart.
     pub(crate) apart: Apart,
-    /// The skipped parts of each content that was not taken apart in full.
+    /// The skipped parts of each content that was not taken apart completely.
     pub(crate) skipped_parts: BTreeMap<u32, Vec<SkippedPart>>,
     /// Files and directories that could not be read.
     pub(crate) errors: Vec<SoftError>,
-    /// The number of entries excluded by a rule.
+    /// The number of entries that a rule excludes.
     pub(crate) skipped: u64,
     /// The number of files that changed while they were read.
     pub(crate) moving: u64,
@@ -147,7 +148,7 @@ pub(crate) struct Sides {
 
 impl Sides {
     /// Sorts the entries of both sides by path, and numbers the contents anew. The contents of
-    /// files are in the order of their first path, those of A before those of B. The contents of
+    /// files are in the order of their first path, and the contents of A are first. The contents of
     /// renditions follow, and unused contents are dropped. Returns the old number of each content,
     /// by its new number.
     pub(crate) fn put_in_order(&mut self) -> Vec<u32> {
@@ -168,7 +169,7 @@ impl Sides {
                 *content = *new;
             }
         }
-        // So far only the contents of files have new numbers. A content without a new number
+        // So far, only the contents of files have new numbers. A content without a new number
         // belongs to no file, so its renditions and skipped parts are dropped.
         let apart = std::mem::take(&mut self.apart).into_iter();
         let apart: Apart = apart
@@ -200,7 +201,7 @@ impl Sides {
         old_of
     }
 
-    /// Returns the documents of both sides that could not be read in full.
+    /// Returns the documents of both sides that could not be read completely.
     pub(crate) fn unread_documents(&self) -> Vec<SoftError> {
         if self.skipped_parts.is_empty() {
             return Vec::new();
@@ -219,8 +220,8 @@ impl Sides {
         Some(&self.contents[entry.what.content()? as usize])
     }
 
-    /// Returns the number of regular files, their bytes, and the number of those that are too small
-    /// to judge. Hard links count as one file.
+    /// Returns the number of regular files, the number of their bytes, and the number of files that
+    /// are too small to judge. Hard links are counted as one file.
     pub(crate) fn distinct_files(&self) -> (u64, ByteLen, u64) {
         let mut seen = HashSet::new();
         let (mut bytes, mut small) = (ByteLen::ZERO, 0);
@@ -235,7 +236,7 @@ impl Sides {
         (seen.len() as u64, bytes, small)
     }
 
-    /// Counts the regular files that could not be read. Hard links count as one file.
+    /// Counts the regular files that could not be read. Hard links are counted as one file.
     pub(crate) fn unread(&self) -> u64 {
         let both = self.a.entries.iter().chain(&self.b.entries);
         let unread = both.filter(|entry| entry.what == What::Unread);
@@ -294,7 +295,7 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// Returns the number of the content with this digest, if it has one.
+    /// Returns the number of the content with this digest, if the content is numbered.
     pub(crate) fn get(&self, digest: &ContentDigest) -> Option<u32> {
         self.by_digest.get(digest).copied()
     }
@@ -313,8 +314,8 @@ impl Numbering {
 /// If `inner` lies in `outer`, returns the path of `inner` relative to `outer`. The caller leaves
 /// that path out of the outer tree.
 ///
-/// Otherwise the files of the inner tree would match themselves. Without that path, the comparison
-/// shows whether the rest of the outer tree has the files of the inner tree.
+/// Otherwise, the files of the inner tree would match themselves. So the comparison shows whether
+/// the rest of the outer tree has the files of the inner tree.
 pub(crate) fn inner_of(outer: &Path, inner: &Path) -> Option<PathBuf> {
     let below = inner.strip_prefix(outer).ok()?;
     (!below.as_os_str().is_empty()).then(|| below.to_path_buf())

@@ -11,8 +11,8 @@ use resemble_testutil::prose::sentences;
 
 use super::*;
 
-/// Writes six files of about 12 KB, each with an edited version at another path, and two unrelated
-/// files at one path. Returns the index of all.
+/// Writes six files of about 12 KB, an edited version of each at another path, and two unrelated
+/// files at one path. Returns the index of all these files.
 fn snapshot(temp: &TempTree) -> Snapshot {
     let root = temp.folder("tree");
     for n in 0..6u64 {
@@ -59,7 +59,7 @@ fn asked(temp: &TempTree, snapshot: &Snapshot, work: u64, exact: bool) -> Compar
         .body
 }
 
-/// Returns the shares of the estimated rows, and those of the other rows.
+/// Returns the shares of the estimated rows, and the shares of the other rows.
 fn shares(answer: &Comparison) -> [Vec<Fraction>; 2] {
     let rows = answer
         .entries
@@ -79,7 +79,8 @@ fn what_is_beyond_the_budget_is_an_estimate_and_says_so() {
     let [estimates, proven] = shares(&some);
     assert!(proven.len() >= 2 && estimates.len() >= 2, "{some:?}");
     assert_eq!(proven.len() + estimates.len(), 7);
-    // Pairs at one path are measured although they share nothing. The others follow, best first.
+    // Pairs at one path are measured although they share nothing. The other pairs follow, best
+    // first.
     let nothing = Fraction::from_millionths(0);
     assert!(proven.contains(&nothing), "{proven:?}");
     let best = estimates.iter().max();

@@ -1,16 +1,17 @@
 //! Finds sub-trees of A that are elsewhere in B.
 //!
-//! A renamed directory has a row for each file, but a person wants one line. Every row of two
-//! different paths votes for pairs of directories: each directory above its file of A, with each
-//! directory above its file of B. The weight of a vote is the row's shared bytes. A directory of A
-//! has moved if 70 % of its bytes lie below one directory of B elsewhere.
+//! If a directory was renamed, each of its files has a row, but a person wants one line. Every row
+//! of two different paths votes for pairs of directories. It votes for each pair of a directory
+//! above its file of A and a directory above its file of B. The weight of a vote is the number of
+//! shared bytes of the row. A directory of A has moved if 70 % of its bytes lie below one directory
+//! of B elsewhere.
 //!
-//! If directories above each other hold (nearly) the same bytes, the deepest of them is named, both
-//! in A and in B. Of the named directories of A, those below another one are not listed. So
-//! `src/net` has moved to `code/net`, not all of A.
+//! If nested directories hold (nearly) the same bytes, the deepest is named, both in A and in B. A
+//! named directory of A is not listed if it is below another named directory. So the answer is that
+//! `src/net` has moved to `code/net`, and not that all of A has moved.
 //!
-//! Files at their old path cast no vote: a sub-tree that is still in its place, and has a further
-//! copy, has not moved.
+//! Files at their old path have no vote. So a sub-tree that is still in its place and has a further
+//! copy has not moved.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -28,7 +29,7 @@ const MOVED: f64 = 0.7;
 /// bytes.
 const NEARLY: f64 = 0.9;
 
-/// A directory with fewer files is not listed as moved.
+/// The minimum number of files of a directory that is listed as moved.
 const LEAST_FILES: u64 = 2;
 
 /// The files and bytes below each directory of a side.
@@ -55,7 +56,8 @@ impl<'a> DirTotals<'a> {
     }
 }
 
-/// The vote of a row with two paths: its two entries, and the bytes of each that lie in the other.
+/// The vote of a row with two paths: its two entries, and the number of bytes of each entry that
+/// lie in the other.
 pub(super) struct Vote {
     pub(super) a: u32,
     pub(super) b: u32,
@@ -63,7 +65,7 @@ pub(super) struct Vote {
     pub(super) bytes_b: u64,
 }
 
-/// Returns the directories above a path, the nearest first. The root, an empty path, is the last.
+/// Returns the directories above a path, the nearest first. The root is the last, as an empty path.
 fn dirs_above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(path);
     std::iter::from_fn(move || {
@@ -80,8 +82,7 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     if votes.is_empty() || sides.a.single || sides.b.single {
         return Vec::new();
     }
-    // For each pair of a directory of A and a directory of B, the bytes of each that lie in the
-    // other.
+    // The bytes of each directory of A that lie in each directory of B, and the reverse.
     let mut found: BTreeMap<&[u8], BytesByDir<'_>> = BTreeMap::new();
     for vote in votes {
         let a = &sides.a.entries[vote.a as usize].path;
@@ -101,7 +102,7 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     );
     let mut named: Vec<&[u8]> = Vec::new();
     let mut rows = Vec::new();
-    // The order is ascending, so a directory comes before those below it.
+    // The order is ascending, so a directory is before the directories below it.
     for (dir, into) in &found {
         let below_named = named.iter().any(|above| is_below(dir, above));
         let (files, bytes) = totals_a.at(dir);
@@ -128,7 +129,7 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
         if to == *dir {
             continue;
         }
-        // If a directory below has nearly all of the moved bytes, that one is named instead.
+        // If a directory below has nearly all of the moved bytes, it is named instead.
         let nearly = NEARLY * a_in_b as f64;
         let below = (Excluded(*dir), Unbounded);
         let is_deeper = found
@@ -166,8 +167,7 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     rows
 }
 
-/// For one directory of A and each directory of B: the bytes of the first that lie in the second,
-/// and the reverse.
+/// The bytes of one directory of A that lie in each directory of B, and the reverse.
 type BytesByDir<'a> = HashMap<&'a [u8], (u64, u64)>;
 
 /// Returns the number of components of a relative path.

@@ -1,5 +1,5 @@
-//! A table of the pieces of a batch of contents, in which the pieces of all other contents are
-//! looked up.
+//! Makes a table of the pieces of a batch of contents. The pieces of all other contents are looked
+//! up in this table.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,8 +8,8 @@ use resemble_core::similarity::Sketch;
 use resemble_relate::nominate::evidence::{CHUNK, chunk_keys};
 use resemble_relate::parallel::threads;
 
-/// Fills `keys` with the distinct evidence keys of a content: fingerprints unchanged, and chunks
-/// marked with [`CHUNK`].
+/// Fills `keys` with the distinct evidence keys of a content. Fingerprints are unchanged, and
+/// chunks are marked with [`CHUNK`].
 pub(super) fn evidence_keys(sketch: &Sketch<'_>, keys: &mut Vec<u64>) {
     keys.clear();
     keys.extend(chunk_keys(sketch).iter().map(|key| key | CHUNK));
@@ -27,33 +27,33 @@ pub(super) struct WantedKeys {
     /// The distinct keys.
     pub(super) keys: Vec<u64>,
     starts: Vec<u32>,
-    /// The contents that have each key: first those of `keys[0]`, from `starts[0]` on, then those
-    /// of `keys[1]`, and so on. A content is its place in the batch, with the bytes of the piece.
-    /// Places of one key ascend.
+    /// The contents that have each key. The contents of `keys[0]` begin at `starts[0]`, then the
+    /// contents of `keys[1]` follow, and so on. A content is given by its place in the batch, with
+    /// the number of bytes of the piece. Places of one key ascend.
     places: Vec<(u32, u32)>,
-    /// For each key, the number of contents that have it. It is counted while all contents are
-    /// visited.
+    /// The number of contents that have each key. They are counted while all contents are visited.
     counts: Vec<AtomicU32>,
-    /// The indexes in `keys` of the boilerplate keys; filled after counting.
+    /// The indexes of the boilerplate keys in `keys`. This set is filled after the contents are
+    /// counted.
     common: BitSet,
     /// A hash table with open addressing, at most half full. A slot has an index into `keys` plus
-    /// one; 0 is a free slot.
+    /// one. 0 means a free slot.
     slots: Vec<u32>,
     shift: u32,
-    /// A bit is set for each wanted key. Most keys of most contents are not wanted, and this table
-    /// fits into the processor's cache.
+    /// The filter in which a bit is set for each wanted key. It is checked first, because most keys
+    /// are not wanted and the filter fits into the processor's cache.
     filter: Vec<u64>,
 }
 
-/// The filter has 2 to the power of this many bits: 2 MiB.
+/// The logarithm, to the base 2, of the number of bits in the filter. The filter takes 2 MiB.
 const FILTER: u32 = 24;
 
 impl WantedKeys {
     /// Builds the table from triples in any order. A triple has a key, a place in the batch, and
     /// the size of the piece in bytes. A key occurs once per place.
     pub(super) fn new(pairs: Vec<(u64, u32, u32)>) -> Self {
-        // Sorting is half of the work. The threads divide the keys by some bits of their hash, and
-        // each sorts its part.
+        // The sort is half of the work. So the keys are divided by some bits of their hash, and
+        // each thread sorts one part.
         let threads = threads().next_power_of_two();
         let mut parts: Vec<Vec<(u64, u32, u32)>> = vec![Vec::new(); threads];
         for part in &mut parts {
@@ -132,7 +132,8 @@ impl WantedKeys {
         self.counts[at].load(Ordering::Relaxed)
     }
 
-    /// Decides which keys are boilerplate: those for whose index `is_common` returns true.
+    /// Marks the keys for which `is_common` returns true as boilerplate. `is_common` is called with
+    /// the index of a key.
     pub(super) fn decide(&mut self, is_common: impl Fn(&Self, usize) -> bool) {
         let mut common = BitSet::default();
         for at in (0..self.keys.len()).filter(|&at| is_common(self, at)) {

@@ -17,13 +17,13 @@ use super::Verdict;
 use super::entries::{Listed, Listing};
 use super::equals::Outside;
 
-/// Files are read in pieces of this many bytes.
+/// The number of bytes of the pieces in which files are read.
 const PIECE: usize = 1 << 18;
 
-/// Reads and compares files, reusing its buffers.
+/// Reads and compares files, always with the same buffers.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    /// When this flag is set, results are incomplete and must not be used.
+    /// The stop flag. When it is set, results are incomplete and must not be used.
     stop: StopFlag,
     ours: Vec<u8>,
     theirs: Vec<u8>,
@@ -31,7 +31,7 @@ pub(super) struct Verifier {
     their_folder: LastFolder,
 }
 
-/// The folder of the last opened file, by its path. The next file is usually in the same one.
+/// The folder of the last opened file, with its path. The next file is usually in the same folder.
 #[derive(Debug, Default)]
 struct LastFolder(Option<(PathBuf, OpenDir)>);
 
@@ -56,10 +56,10 @@ enum Tried {
     Equal,
     /// Another name of the same file.
     Link,
-    /// The candidate was nominated as equal, but it is not, or can no longer be read.
+    /// The candidate was nominated as equal, but is not equal or can no longer be read.
     Changed,
-    /// The candidate is in the checked directory by another path, is the checked file itself, or is
-    /// on a mount without real files.
+    /// The candidate is no proof. It is in the checked directory by another path, is the checked
+    /// file itself, or is on a mount without real files.
     DoesNotCount,
     /// The checked file itself changed meanwhile.
     Moving,
@@ -76,7 +76,8 @@ impl Verifier {
         }
     }
 
-    /// Returns the present digest of a file. `None` if it cannot be read or changes meanwhile.
+    /// Returns the present digest of a file. Returns `None` if the file cannot be read or changes
+    /// meanwhile.
     pub(super) fn digest(&mut self, listing: &Listing, file: &Listed) -> Option<ContentDigest> {
         let (opened, before) = open_regular(&listing.anchor, &file.path).ok()?;
         let mut hasher = ContentHasher::new();
@@ -101,7 +102,7 @@ impl Verifier {
     }
 
     /// Compares a file with the candidates in turn, and returns the verdict. The first candidate
-    /// with equal bytes decides. Another name of the file itself counts only if no candidate is
+    /// with equal bytes is taken. Another name of the file itself is taken only if no candidate is
     /// equal.
     pub(super) fn verdict(
         &mut self,
@@ -137,7 +138,8 @@ impl Verifier {
                 }
             }
         }
-        // Some file systems let a file be opened but not read. Such a file counts as unreadable.
+        // On some file systems, a file can be opened but not read. Such a file is treated as
+        // unreadable.
         if ours.1.size > 0
             && let Err(errno) = piece(&ours.0, &mut self.ours, 0, 1)
         {
@@ -169,7 +171,7 @@ impl Verifier {
         let Ok(theirs) = open_regular_in(folder, name) else {
             return Ok(Tried::Changed);
         };
-        // A candidate on a mount without real files does not count. The overlay, for example, shows
+        // A candidate on a mount without real files is no proof. For example, the overlay shows
         // views of watched files.
         let real = theirs.1.dev == root.stat().dev
             || class_of(theirs.0.as_fd()).is_ok_and(|class| class == FsClass::Real);
@@ -177,8 +179,8 @@ impl Verifier {
             return Ok(Tried::DoesNotCount);
         }
         if (theirs.1.dev, theirs.1.ino) == (ours.1.dev, ours.1.ino) {
-            // If the file has only one name, the candidate is the checked file itself, reached by
-            // another path.
+            // If the file has only one name, the candidate is the checked file itself under another
+            // path.
             let other = theirs.1.nlink > 1 && candidate != path;
             return Ok(if other {
                 Tried::Link
@@ -200,9 +202,9 @@ impl Verifier {
         })
     }
 
-    /// Returns whether two files of one size hold the same bytes. Holes that both have are not
-    /// read. If the candidate cannot be read, it counts as unequal; if the checked file cannot, the
-    /// error is returned.
+    /// Returns whether two files of one size hold the same bytes. Holes that both files have are
+    /// not read. If the candidate cannot be read, it is treated as unequal. If the checked file
+    /// cannot be read, returns the error.
     fn equal(&mut self, ours: &OpenFile, theirs: &OpenFile) -> rustix::io::Result<bool> {
         let size = ours.1.size;
         if size > PIECE as u64 {
@@ -245,7 +247,7 @@ fn stretch(file: &OwnedFd, stat: &Stat, at: u64) -> std::ops::Range<u64> {
     }
 }
 
-/// Reads the bytes from `at` on: at most one piece, and none at or after `end`.
+/// Reads the bytes from `at` on. Reads at most one piece, and no byte at or after `end`.
 fn piece<'b>(
     file: &OwnedFd,
     buffer: &'b mut Vec<u8>,

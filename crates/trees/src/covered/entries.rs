@@ -25,7 +25,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Returns whether the file is still in the state in which the index read it.
+    /// Returns whether the file is still in its state in the index.
     pub(super) fn is_as(&self, row: &FileStat) -> bool {
         let now = &self.stat;
         (now.ino, now.size, now.mtime, now.ctime) == (row.ino, row.size.0, row.mtime, row.ctime)
@@ -38,19 +38,19 @@ pub(super) type Identity = (u64, u64);
 /// A directory (or a single file) with everything below it.
 #[derive(Debug)]
 pub(super) struct Listing {
-    /// The path as requested.
+    /// The path in the form of the request.
     pub(super) dir: PathBuf,
     /// The descriptor from which everything below is opened.
     pub(super) anchor: Anchor,
     /// Regular files, by raw path.
     pub(super) files: Vec<Listed>,
-    /// All other entries except directories, and the directories that are not looked into. Nothing
-    /// covers them.
+    /// All other entries except directories, and the directories that are not entered. Nothing
+    /// covers these entries.
     pub(super) missing: Vec<MissingRow>,
     pub(super) errors: Vec<SoftError>,
     /// The identities of the directory itself and of all directories below it.
     pub(super) inside: HashSet<Identity>,
-    /// For a single file: its folder, and its name in it.
+    /// If the request names a single file, its folder and its name in the folder.
     pub(super) single: Option<(Identity, OsString)>,
 }
 

@@ -1,4 +1,5 @@
-//! Finds the files outside of the directory that are equal according to an index or a scan.
+//! Finds files outside of the directory that are equal to its files, according to an index or a
+//! scan.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -15,11 +16,11 @@ use resemble_scan::walk::{Anchor, OpenDir};
 use super::entries::{Listed, Listing};
 use super::known::{KnownFiles, KnownPlace};
 
-/// The maximum number of candidates that are tried for a file, not counting hard links. A candidate
-/// is tried only if the bytes of all earlier candidates differ by now.
+/// The maximum number of candidates that are tried for a file, without hard links. A candidate is
+/// tried only if the bytes of all previous candidates differ.
 const TRIES: usize = 64;
 
-/// The roots under which an equal file counts, except the part that lies in the checked directory.
+/// The roots below which an equal file is accepted, except the part in the checked directory.
 #[derive(Debug)]
 pub(super) struct Outside<'a> {
     pub(super) listing: &'a Listing,
@@ -28,8 +29,8 @@ pub(super) struct Outside<'a> {
 }
 
 impl<'a> Outside<'a> {
-    /// Opens the roots. A root that cannot be opened or lies in the directory is reported, and does
-    /// not count.
+    /// Opens the roots. A root that cannot be opened or lies in the checked directory is reported,
+    /// and is not used.
     pub(super) fn of(listing: &'a Listing, by: &[PathText], errors: &mut Vec<SoftError>) -> Self {
         let mut by: Vec<&PathText> = by.iter().collect();
         by.sort_unstable_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
@@ -59,7 +60,7 @@ impl<'a> Outside<'a> {
     }
 
     /// Returns the root that contains a path. Returns `None` if the path is in the checked
-    /// directory, or in a trash below the root, which may hold files of the directory.
+    /// directory, or in a trash below the root. A trash may hold files of the directory.
     pub(super) fn root_of(&self, path: &Path) -> Option<&Anchor> {
         if path.starts_with(&self.listing.dir) {
             return None;
@@ -70,9 +71,9 @@ impl<'a> Outside<'a> {
             .find(|root| path.starts_with(root.path()) && (!is_trash || is_in_trash(root.path())))
     }
 
-    /// Returns whether the file `name` in `folder` is inside the checked directory, by whatever
-    /// path it was found. Then `folder` is one of the directory's own folders. If `covered` checks
-    /// a single file, folder and name must be those of that file.
+    /// Returns whether the file `name` in `folder` is inside the checked directory, whatever its
+    /// path. Then `folder` is one of the directory's own folders. If `covered` checks a single
+    /// file, returns whether the folder and the name belong to that file.
     pub(super) fn is_really_inside(&self, folder: &OpenDir, name: &OsStr) -> bool {
         let identity = (folder.stat.dev, folder.stat.ino);
         let is_it = |(above, single): &(_, OsString)| *above == identity && *single == *name;
@@ -87,7 +88,7 @@ struct ContentPlaces {
     by_name: HashMap<OsString, Vec<usize>>,
 }
 
-/// The paths of all contents in question that lie under a root and outside of the directory.
+/// The paths of all needed contents, if they are below a root and outside of the directory.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     by_content: HashMap<ContentId, ContentPlaces>,
@@ -119,8 +120,8 @@ impl Places {
         })
     }
 
-    /// Returns the paths to try for a file, best first. The first ones, at most [`TRIES`], are
-    /// paths of other files. Then follow at most as many other names of the file itself (`own`).
+    /// Returns the paths to try for a file, best first. The first paths, at most [`TRIES`], belong
+    /// to other files. Other names of the file itself (`own`) follow, also at most [`TRIES`].
     pub(super) fn in_order(
         &self,
         outside: &Outside<'_>,

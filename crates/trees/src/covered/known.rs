@@ -1,4 +1,4 @@
-//! Finds the files that may be equal to a file, by their contents.
+//! Finds files that are perhaps equal to a file, by their contents.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use resemble_relate::AskError;
 
 use super::entries::Listed;
 
-/// The path of a file with the content in question.
+/// The path of a file with a given content.
 #[derive(Debug)]
 pub(super) struct KnownPlace {
     pub(super) path: PathBuf,
@@ -18,7 +18,7 @@ pub(super) struct KnownPlace {
 /// A file, and its content if that is known.
 pub(super) type FileContent = (FileId, Option<ContentId>);
 
-/// Nominates files that may be equal to a checked file. Its answers may be out of date.
+/// Nominates files that are perhaps equal to a checked file. The answers can be out of date.
 pub(super) trait KnownFiles: Sync {
     /// Returns the id of a file, and its content if the file was read in its present state. Hard
     /// links are one file.
@@ -29,8 +29,8 @@ pub(super) trait KnownFiles: Sync {
 
     fn content_by_digest(&self, digest: &ContentDigest) -> Result<Option<ContentId>, AskError>;
 
-    /// Returns the paths of the files with a content; those in the directory itself may be among
-    /// them.
+    /// Returns the paths of the files with a content. Paths in the checked directory itself can be
+    /// among them.
     fn places(&self, content: ContentId) -> Result<Vec<KnownPlace>, AskError>;
 }
 

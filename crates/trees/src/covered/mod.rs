@@ -1,27 +1,29 @@
 //! `covered`: checks whether a directory can be deleted.
 //!
-//! The user is about to delete files, so doubts count against deletion: a file counts as covered
-//! only if that is proven.
+//! The user is about to delete files. So a file is taken as covered only if there is a proof.
 //!
-//! 1. **The directory is listed now** (`entries`), not taken from the index, so a new file counts.
-//!    Every path must be covered. Anything that is not a regular file, or cannot be read or
-//!    entered, never is. No ignore rule applies, and mount points below are reported instead of
-//!    skipped.
+//! 1. **The directory is listed now** (`entries`), not taken from the index. So new files are
+//!    included. Every path must be covered. An entry is never covered if it is not a regular file,
+//!    or cannot be read or entered. No ignore rule applies, and mount points below are reported
+//!    instead of skipped.
 //! 2. **An index or a scan nominates** (`known`, `equals`) files with the same content, under a
 //!    root and outside the directory. A command without an index scans both trees as `compare` does
-//!    (`scanned`). Nominations that are out of date cost time and no accuracy.
-//! 3. **The bytes decide** (`bytes`): both files are opened with the usual care, and all their
-//!    bytes are compared. Then they are checked again: neither may have changed meanwhile.
-//! 4. **Outside means outside.** A root may contain the directory. A root inside it does not count,
-//!    and the answer says so. Bind mounts are recognised by device and inode. A candidate whose
-//!    folder is one of the directory's own folders is inside, whatever its path. The same inode
-//!    under another name is a hard link; under the same name it covers nothing.
+//!    (`scanned`). A nomination that is out of date costs time, but does not make the answer wrong.
+//! 3. **The bytes decide** (`bytes`). Both files are opened with the usual care, and all their
+//!    bytes are compared. Then both files are checked again, because neither may have changed
+//!    meanwhile.
+//! 4. **An equal file must really be outside.** A root may contain the directory. A root inside the
+//!    directory is not used, and the answer says so. Bind mounts are recognised by device and
+//!    inode. If the folder of a candidate is one of the directory's own folders, the candidate is
+//!    inside, whatever its path. The same inode under another name is a hard link. Under the same
+//!    name, it covers nothing.
 //! 5. **A catalogue proves nothing**, since its files are not here. An equal file that only a
-//!    catalogue has is listed separately. It counts only if the user accepts a digest as proof.
+//!    catalogue has is listed separately. Such a file covers another only if the user accepts a
+//!    digest as proof.
 //! 6. **Near copies are not safe** (`near`). They are listed separately, for missing files.
 //!
 //! If several files are equal to a checked file, the choice is deterministic. A file with the same
-//! relative path below a root is preferred, then one with the same name, then the first path in
+//! relative path below a root is preferred, then a file with the same name, then the first path in
 //! order. Other files are preferred to further names of the checked file.
 
 mod bytes;
@@ -59,13 +61,13 @@ enum Verdict {
     Copy(PathBuf),
     /// Another name of the same file.
     Linked(PathBuf),
-    /// No cover, for this reason.
+    /// Nothing covers the file. The string is the reason.
     Missing(String),
     /// The file cannot be read.
     Unreadable(SoftError),
 }
 
-/// Finds out whether every file of a directory has an equal one elsewhere.
+/// Finds out whether every file of a directory has an equal file elsewhere.
 ///
 /// `part_reader` takes documents and archives apart again, so that near copies are measured.
 ///
@@ -79,7 +81,7 @@ pub fn covered(
     let mut whole =
         verdicts.with_near(|lost| near::rows(snapshot, part_reader, lost, request.memory))?;
     if snapshot.totals()?.unreadable_files > 0 {
-        // An unreadable file outside of the directory may be equal to a missing one, so it is
+        // An unreadable file outside of the directory may be equal to a missing file, so it is
         // reported.
         let scoped = ScopedFiles::of(snapshot, &near::scope_of(&request.by))?;
         let is_outside =
@@ -95,7 +97,7 @@ pub fn covered(
 
 pub use scanned::covered as covered_by_scan;
 
-/// The files without an equal one, and the places in which near copies are searched for.
+/// The files without an equal file, and the places in which near copies are searched for.
 struct LostFiles<'a> {
     listing: &'a Listing,
     by: &'a [PathText],
@@ -113,8 +115,8 @@ struct Verdicts {
     body: Coverage,
     looked: Looked,
     errors: Vec<SoftError>,
-    /// The readable files without an equal one, not even in a catalogue, as indices into the
-    /// listing.
+    /// The readable files that have no equal file, not even in a catalogue. They are given as
+    /// indices into the listing.
     lost: Vec<usize>,
 }
 
@@ -143,7 +145,7 @@ impl Verdicts {
         let mut inodes = HashSet::new();
         let mut looked = Looked {
             unreadable: errors.len() as u64,
-            // This limit applies only to near copies. An equal file is found whatever its size.
+            // This limit applies only to near copies. An equal file of any size is found.
             least_run: least_run(params),
             ..Looked::default()
         };
@@ -250,7 +252,7 @@ impl Verdicts {
 }
 
 /// Returns the first path, in order, at which a catalogue has a content. A catalogue is no proof,
-/// so it covers nothing unless that was requested.
+/// so it covers a file only if the request allows this.
 fn recorded_at(
     known: &dyn KnownFiles,
     recorded: &[PathText],
@@ -264,10 +266,11 @@ fn recorded_at(
     Ok(places.filter(is_there).min())
 }
 
-/// Returns the content of each file of the listing, if it is known, and the verdict on the file.
+/// Returns the content of each file of the listing, if the content is known, and the verdict on the
+/// file.
 ///
-/// A file whose content is not known is first compared with a file of the same size, at the same
-/// relative path under a root. Most are equal to it, and need no digest.
+/// A file whose content is not known is first compared with a file of the same size at the same
+/// relative path below a root. In most cases, the two files are equal, and no digest is needed.
 fn verdicts(
     known: &dyn KnownFiles,
     outside: &Outside<'_>,
@@ -305,8 +308,8 @@ fn verdicts(
     Ok((contents, verdicts))
 }
 
-/// Returns the content of the file at the corresponding path under one of the roots, if it has the
-/// same size.
+/// Returns the content of the file at the corresponding path below one of the roots, if that file
+/// has the same size.
 fn at_its_path(
     known: &dyn KnownFiles,
     outside: &Outside<'_>,
@@ -324,7 +327,8 @@ fn at_its_path(
     Ok(None)
 }
 
-/// Returns the verdicts on these files. Their contents may be guesses: the bytes decide.
+/// Returns the verdicts on these files. The given contents can be guesses, because the bytes
+/// decide.
 fn judged(
     known: &dyn KnownFiles,
     outside: &Outside<'_>,
@@ -352,7 +356,7 @@ fn each<T: Send>(
     let verifier = || Verifier::new(stop);
     ordered(numbers.len(), verifier, |at, verifier| {
         let result = work(numbers[at], verifier)?;
-        // A result that was stopped midway is not valid.
+        // If the stop flag was set meanwhile, the result is not valid.
         stop.go_on()?;
         Ok(result)
     })

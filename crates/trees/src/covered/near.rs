@@ -1,7 +1,7 @@
-//! Near copies of missing files.
+//! Finds near copies of missing files.
 //!
-//! With an index, a missing file has no near copies if the index has not read it since its last
-//! change. No near copy makes a file safe.
+//! With an index, no near copies are found for a missing file that the index has not read since its
+//! last change. A near copy never makes a file safe.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
@@ -22,8 +22,9 @@ use super::LostFiles;
 use crate::compare::indexed::{ListedSide, joined};
 use crate::compare::{NearestFile, NearestQuestion};
 
-/// Returns a row for each missing file that has a similar file under one of the roots `by`, if that
-/// pair is listed. The row names the file that contains most of the missing one, by its least path.
+/// Returns a row for each missing file that has a similar file below one of the roots `by`, if the
+/// pair is listed. The row names the file that contains most of the missing file, by its least
+/// path.
 pub(super) fn rows(
     snapshot: &Snapshot,
     part_reader: Option<&dyn PartReader>,
@@ -95,7 +96,8 @@ pub(super) fn near_rows(
     Ok((nearest.iter().map(row).collect(), errors))
 }
 
-/// Returns the path below a root, or the whole path if it is elsewhere or the root itself.
+/// Returns the path relative to a root. Returns the whole path if it is elsewhere, or is the root
+/// itself.
 pub(super) fn below<'p>(root: &Path, path: &'p Path) -> &'p [u8] {
     let below = path.strip_prefix(root).ok();
     let below = below.filter(|below| !below.as_os_str().is_empty());

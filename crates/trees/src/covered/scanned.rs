@@ -1,8 +1,8 @@
 //! Answers `covered` without an index.
 //!
-//! The directory and the root are scanned together, as for `compare`, so equal files are found as
-//! fast as both trees are read. The scan only nominates: the bytes are compared afterwards, as with
-//! an index. Near copies of missing files are searched for among the scanned contents.
+//! The directory and the root are scanned together, as for `compare`. So equal files are found as
+//! fast as both trees are read. The scan only nominates files. Their bytes are compared afterwards,
+//! as with an index. Near copies of missing files are searched for among the scanned contents.
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
@@ -27,8 +27,8 @@ use crate::compare::cache::{ScannedTrees, TreeCache};
 use crate::compare::sides::{Entry, Holders, Pieces, Side, Sides, What};
 use crate::compare::{Better, NearestQuestion, SideSamples, Terms};
 
-/// Finds out whether every file of a directory has an equal one under a root. `by` is the only root
-/// of the request.
+/// Finds out whether every file of a directory has an equal file below a root. `by` is the only
+/// root of the request.
 pub fn covered(
     tree_cache: &TreeCache<'_>,
     request: &CoveredRequest,
@@ -57,7 +57,7 @@ pub fn covered(
         })?;
         // Only errors outside of the directory are added. The directory may lie under the root, and
         // the answer already has the errors in the directory. An unreadable file with several names
-        // is reported by the least of them, as with an index.
+        // is reported by its least name, as with an index.
         let further = further_names(sides, by);
         let outside = sides.errors.iter().filter(|error| {
             let path = error.path.as_path();
@@ -163,7 +163,7 @@ impl KnownFiles for ScannedFiles<'_> {
     }
 }
 
-/// Returns the near copies of files without an equal one, as the question with an index does.
+/// Returns the near copies of files without an equal file, as the question with an index does.
 fn near(
     trees: &ScannedTrees<'_>,
     lost: &LostFiles<'_>,
@@ -183,7 +183,7 @@ fn near(
     if a.is_empty() || lost.by.is_empty() {
         return Ok(Default::default());
     }
-    // A file with several names has the least of them, as with an index.
+    // A file with several names is given by its least name, as with an index.
     let mut inodes = HashSet::new();
     let b = scanned.b.entries.iter();
     let b = b.filter(|entry| matches!(entry.what, What::File(_)) && inodes.insert(entry.inode));
@@ -214,11 +214,11 @@ fn near(
     })
 }
 
-/// Reads the pieces of some contents of two scanned trees. These contents have numbers of their
-/// own.
+/// Reads the pieces of some contents of two scanned trees. Here, these contents have separate
+/// numbers.
 struct RenumberedPieces<'a> {
     trees: &'a ScannedTrees<'a>,
-    /// For each content, its number in the scanned trees.
+    /// The number of each content in the scanned trees.
     of_trees: Vec<u32>,
 }
 

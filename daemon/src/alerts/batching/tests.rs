@@ -182,8 +182,8 @@ fn a_file_that_is_rewritten_all_the_time_is_assessed_and_told() {
             ..Baseline::default()
         };
         batching.read(Path::new("/r/busy"), before.clone(), now);
-        // Its neighbour is also written all the time. Neither file may wait for the other one for
-        // ever.
+        // The neighbour of the file is also written all the time. Neither of the two files may wait
+        // for the other for ever.
         batching.read(
             Path::new("/r/other"),
             before,

@@ -30,9 +30,9 @@ pub const PLACES_FILE: &str = "sinks.json";
 pub struct SinkConfig {
     /// Name of the sink in `status` and in [`PLACES_FILE`].
     pub name: String,
-    /// Selects its alerts.
+    /// Selects the alerts that the sink gets.
     pub filter: Filter,
-    /// Limits its rate.
+    /// Limits the rate of the alerts that the sink gets.
     pub pace: Pace,
     /// Kind of the sink.
     pub kind: SinkKind,

@@ -37,7 +37,7 @@ fn damage_that_a_question_meets_leads_to_a_new_index() {
 }
 
 /// While the index is closed, answers read its last commit from the file. A snapshot from before
-/// cannot be read any more.
+/// the closing cannot be read any more.
 #[test]
 fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
     let (dir, root) = tree();

@@ -1,4 +1,4 @@
-//! Stored measures outlive the daemon.
+//! Tests that stored measures outlive the daemon.
 
 use resemble_index::Options as IndexOptions;
 use resemble_proto::message::{FindOptions, FindRow};

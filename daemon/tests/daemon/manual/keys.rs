@@ -2,7 +2,7 @@
 
 /// The default of a key.
 pub(super) enum Default {
-    /// Nothing.
+    /// The key has no default.
     None,
     /// A value, as it is written in the file.
     Is(&'static str),

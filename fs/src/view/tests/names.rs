@@ -141,7 +141,7 @@ fn a_listing_that_was_cut_says_how_many_more_there_are() {
     }
 }
 
-/// A neighbour whose path has 4,096 bytes or more has no entry, because no link can lead to it, and
+/// A neighbour whose path has 4,096 bytes or more has no entry, because no link can lead to it. It
 /// is one of the `… N more`.
 #[test]
 fn a_path_too_long_for_a_link_has_no_entry() {
@@ -160,8 +160,8 @@ fn a_path_too_long_for_a_link_has_no_entry() {
     assert_eq!(target, Path::new(&path(4095)));
 }
 
-/// The entry of a member is a file with the member's own bytes, taken out of the archive when it is
-/// opened; it shows their number as its size.
+/// The entry of a member is a file with the member's own bytes, which are taken out of the archive
+/// when the file is opened. The size of the file is their number.
 #[test]
 fn a_member_is_a_file_with_its_own_bytes() {
     let fixture = Fixture::new();

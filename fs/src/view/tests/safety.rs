@@ -166,8 +166,8 @@ fn an_open_file_outlives_its_name() {
     assert_eq!(space.getattr(file.ino()).unwrap_err(), Refusal::NotFound);
 }
 
-/// However often one text, member or listing is open, its bytes are held once, and what is too much
-/// is refused with EMFILE.
+/// However often one text, member or listing is open, its bytes are held once. If there is no room
+/// for another one, opening it fails with EMFILE.
 #[test]
 fn what_is_open_is_held_once_and_bounded() {
     let fixture = Fixture::new();
@@ -193,7 +193,7 @@ fn what_is_open_is_held_once_and_bounded() {
         let rest = read_on(&space, held[0].handle, from, 2000).len() as u64;
         assert_eq!(rest, 5002u64.saturating_sub(from), "{from}");
     }
-    // A listing that has changed is stored in addition to the earlier one, which is still open.
+    // A listing that has changed is stored in addition to the earlier listing, which is still open.
     fixture.dir.write("docs/many/one more", "");
     let changed = space.open_dir(many.ino()).unwrap();
     assert!(taken().disk > once.disk + 200_000);
@@ -235,8 +235,8 @@ fn what_is_open_is_held_once_and_bounded() {
     assert!(space.open(file.ino(), 0).is_ok());
 }
 
-/// What is excluded is recognised by its path, before any system call on it: it is neither listed
-/// nor found, nor is anything below it.
+/// An excluded path is recognised before any system call on it. Neither this path nor anything
+/// below it is listed or found.
 #[test]
 fn excluded_paths_are_not_there() {
     let fixture = Fixture::new();

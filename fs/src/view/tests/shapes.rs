@@ -47,7 +47,8 @@ fn files_view_is_the_tree_and_answers_per_directory() {
     assert_eq!(space.in_use(), (0, 0));
 }
 
-/// Any file's name can be looked up in a directory's `.similar`; those with neighbours are listed.
+/// Any file's name can be looked up in a directory's `.similar`; only files with neighbours are
+/// listed.
 #[test]
 fn files_without_neighbours_can_be_looked_up() {
     let fixture = Fixture::new();
@@ -104,8 +105,8 @@ fn show_decides_where_similar_is_listed() {
 }
 
 /// Directories that resemble a directory D, whatever their names and their layout, are links in
-/// `D/.similar` (folders view) or `D/.similar/.dirs` (files view), named by the share of D's bytes
-/// that they have.
+/// `D/.similar` (folders view) or `D/.similar/.dirs` (files view). Each is named by the share of
+/// D's bytes that it has.
 #[test]
 fn similar_directories_are_links() {
     let fixture = Fixture::new();
@@ -122,7 +123,7 @@ fn similar_directories_are_links() {
     assert!(ls(&files, "/.similar/.dirs").is_empty());
 }
 
-/// A real entry called `.similar` is hidden by ours and counted.
+/// A real entry called `.similar` is hidden behind that of the overlay, and counted.
 #[test]
 fn a_real_similar_is_hidden_and_counted() {
     let fixture = Fixture::new();
@@ -151,8 +152,8 @@ fn a_real_similar_is_hidden_and_counted() {
     assert_eq!(space.hidden_similar_entries(), 0);
 }
 
-/// `.similar` may be listed under another name; then it can still be looked up by its own, and a
-/// real entry of either name is hidden and counted.
+/// `.similar` may be listed under another name; then it can still be looked up by its own name, and
+/// a real entry of either name is hidden and counted.
 #[test]
 fn similar_may_have_another_name() {
     let fixture = Fixture::new();
@@ -263,9 +264,9 @@ fn several_roots_are_folders() {
     assert!(Walk::to(&space, &format!("/root{}", fixture.path("docs").display())).is_ok());
 }
 
-/// Roots come and go while mounted. If there was one root and the mount shows its entries, it
-/// continues to do so, and a further root is a folder beside them, with a name that none of them
-/// has.
+/// Roots can be added and removed while the view is mounted. If the mount shows the entries of its
+/// only root, it continues to do so. A further root is then a folder beside these entries, with a
+/// name that none of them has.
 #[test]
 fn roots_come_and_go_while_mounted() {
     let fixture = Fixture::new();

@@ -3,8 +3,8 @@
 use super::*;
 
 /// `.similar/.why/NAME` explains the link of that name and says which parts of the two documents
-/// could not be read; `.similar/.report.json` is the report, with all that `find` says about what
-/// it leaves out; both are reachable and not listed, and neither is computed before it is opened.
+/// could not be read. `.similar/.report.json` is the report of `find`, with what it leaves out.
+/// Both files can be opened but are not listed, and each is computed when it is opened.
 #[test]
 fn texts_are_reachable_and_computed_when_opened() {
     struct Counting(AtomicUsize);
@@ -126,7 +126,8 @@ fn attributes_name_the_best_neighbour() {
     );
 }
 
-/// Answers every question with nothing. Counts the questions about similar files and directories.
+/// Neighbours that answer every question with nothing, and count the questions about similar files
+/// and directories.
 #[derive(Debug, Default)]
 struct Counting(AtomicUsize);
 
@@ -211,7 +212,7 @@ fn attributes_mirror_the_real_file() {
     }
 }
 
-/// The kernel may cache names that mirror the tree for one second. It may not cache answers.
+/// The kernel may cache names that mirror the tree for one second. It must not cache answers.
 #[test]
 fn times_to_live() {
     let fixture = Fixture::new();
@@ -240,8 +241,8 @@ fn times_to_live() {
     assert_eq!(attr_ttl("/report.txt/.similar"), Duration::ZERO);
 }
 
-/// If a file was not changed for five seconds, the kernel trusts its attributes for 10 ms, and a
-/// program that has it open sees the next change that much later.
+/// If a file was not changed for five seconds, the kernel trusts its attributes for 10 ms, so a
+/// program that has it open sees the next change up to 10 ms later.
 #[test]
 fn a_quiet_file_is_trusted_for_ten_milliseconds() {
     // `Cargo.toml` is older than the test program, so it was last changed more than five seconds

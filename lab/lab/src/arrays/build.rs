@@ -1,4 +1,5 @@
-//! Steps 1 to 3 of making arrays: postings into buckets, buckets into lists, lists into parts.
+//! Performs steps 1 to 3 of making arrays. Postings are put into buckets, buckets are sorted into
+//! lists, and lists are merged into parts.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -41,9 +42,9 @@ pub(super) struct PartJob {
 pub(super) struct BuildJob {
     params: String,
     bits: u8,
-    /// For each document, its key and its number of chunks.
+    /// The key of each document, and its number of chunks.
     documents: Vec<(u32, u32)>,
-    /// For each document of the old state, its number in the new state.
+    /// The number that each document of the old state has in the new state.
     renumbered: Vec<u32>,
     /// The paths of the parts of the old state.
     old: Vec<PathBuf>,
@@ -55,8 +56,8 @@ pub(super) struct BuildJob {
 pub struct ArraysUpdate<'a> {
     /// The number n of the method: the number of upper bits of a hash that are kept.
     pub bits: u8,
-    /// The documents to add, each with its key. A document replaces an earlier one that has the
-    /// same key.
+    /// The documents to add, each with its key. A document replaces a stored one that has the same
+    /// key.
     pub new: &'a [(u32, &'a MethodSignature)],
     /// The number of processes that share the work. The new state has the same number of parts.
     pub shards: u32,
@@ -75,8 +76,8 @@ pub(super) fn cut(from: u64, to: u64, count: u64) -> Vec<Range> {
 }
 
 /// Performs step 1: writes the postings of the new documents into buckets, each of which has a
-/// range of values. Within a bucket they are in the order of the documents. The names of the new
-/// parts begin with `names`.
+/// range of values. The postings in a bucket are in the order of the documents. The names of the
+/// new parts begin with `names`.
 pub(super) fn prepare(
     work: &Path,
     params: &str,
@@ -118,7 +119,7 @@ pub(super) fn prepare(
     for ((_, signature), number) in new.iter().zip(&merging.new) {
         let mut at = 0;
         for entry in signature.entries() {
-            // The values of a document ascend, so its buckets do, too.
+            // The values of a document ascend, so the search for the next bucket never goes back.
             while entry.value >= buckets[at].0.to && at + 1 < buckets.len() {
                 at += 1;
             }
@@ -158,7 +159,8 @@ fn postings(path: &Path) -> Result<Vec<Posting>, ArraysError> {
         .collect())
 }
 
-/// Steps 2 and 3 for one part: sorts its buckets one at a time and merges them with the old lists.
+/// Performs steps 2 and 3 for one part: sorts its buckets one at a time and merges them with the
+/// old lists.
 pub(super) fn part(
     work: &Path,
     folder: &Path,

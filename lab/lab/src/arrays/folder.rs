@@ -39,8 +39,8 @@ pub struct ArraysFolder {
 
 impl ArraysFolder {
     /// Returns the folder for signatures of these parameters, below `folder`. `of` names the index
-    /// that assigned the keys of the documents: another index assigns the same keys to other
-    /// contents.
+    /// that assigned the keys of the documents, because another index assigns the same keys to
+    /// other contents.
     pub fn new(folder: &Path, params: &str, of: &str) -> Self {
         let name = blake3::hash(format!("{of}\n{params}").as_bytes()).to_hex();
         Self {

@@ -13,12 +13,12 @@
 //!
 //! 1. **A state is a set of parts** that a file named `current` lists. Parts are written whole,
 //!    synced and never changed again. A new state has new parts, and a rename replaces `current`.
-//!    So parts can be mapped ([`resemble_mapped`]), and a process that reads the old state keeps
-//!    it.
+//!    So parts can be mapped ([`resemble_mapped`]), and a process that reads the old state can go
+//!    on with it.
 //! 2. **Memory.** Building holds one bucket in memory. Merging reads the old lists from mapped
-//!    parts, whose pages the kernel may drop at any time, and writes through two buffers. Apart
-//!    from that, only some bytes for each document grow with the collection.
-//! 3. **The first run also merges**: into an empty state. Removing documents is a merge, too.
+//!    parts, whose pages the kernel may drop at any time, and writes through two buffers. The only
+//!    other memory that grows with the collection is some bytes for each document.
+//! 3. **The first run also merges.** Its old state is empty. Removing documents is a merge, too.
 //! 4. **Shards.** Building divides the values into ranges, and searching divides the documents into
 //!    ranges. For each range the running program starts another process of itself (`shards`). A
 //!    single process makes the same lists, because no list depends on where a range ends.
@@ -65,7 +65,8 @@ pub enum ArraysError {
     /// A file does not hold arrays, or is damaged.
     #[error("{} cannot be used as arrays: {source}", path.display())]
     Array {
-        /// The path of the file, or of the folder if it is one of several files.
+        /// The path of the file, or of its folder if it is unknown which file of the folder is
+        /// damaged.
         path: PathBuf,
         /// The damage that was found.
         source: ArrayError,

@@ -10,9 +10,9 @@ use resemble_relate::parallel;
 
 use super::{ArraysError, DocumentValues, MappedParts};
 
-/// The maximum number of values in memory at a time: 64 MiB of them. Documents whose values do not
-/// fit are looked up in further blocks. Each block takes another pass over the arrays, which takes
-/// 0.1 s at 24 bits.
+/// The maximum number of values in memory at a time. They take 64 MiB. Documents whose values do
+/// not fit are looked up in further blocks. Each block needs another pass over the arrays, and a
+/// pass takes 0.1 s at 24 bits.
 pub(super) const MOST_VALUES: u64 = 1 << 24;
 
 /// The numbers of two documents, and how many chunks they have in common.
@@ -34,7 +34,8 @@ struct Sieve {
     /// For each document of the arrays, true if the search includes it. A pair is found only if the
     /// search includes both documents.
     takes_part: Vec<bool>,
-    /// The least similarity of a pair that is found. The greater of its two containments counts.
+    /// The least similarity of a pair that is found. The similarity is the greater of the two
+    /// containments.
     least: f64,
 }
 
@@ -93,8 +94,8 @@ impl Sieve {
     }
 }
 
-/// Returns all pairs of these documents for which one of the two containments is at least `least`,
-/// ordered by their numbers. The work is distributed over threads.
+/// Returns all pairs of these documents of which at least one containment reaches `least`. The
+/// pairs are ordered by the numbers of their documents. The work is distributed over threads.
 pub fn pairs(
     set: &MappedParts,
     lists: &DocumentValues,
@@ -143,9 +144,9 @@ fn look_up(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// Returns the pairs among these documents with at least one containment of `least`. The arrays
-/// have the documents already, and `numbers` is ascending. The values of the documents are read
-/// from the arrays, for as many documents at a time as fit into memory.
+/// Returns the pairs of these documents of which at least one containment reaches `least`. The
+/// documents must be in the arrays, and `numbers` must ascend. The values are read from the arrays,
+/// for as many documents at a time as fit into memory.
 pub fn pairs_among(
     set: &MappedParts,
     numbers: &[u32],
@@ -158,8 +159,8 @@ pub fn pairs_among(
 }
 
 /// Returns the pairs of the documents at the indices `places` of `numbers` with documents of lesser
-/// numbers, in no particular order. At most `most` values are in memory, or those of one document
-/// if it has more.
+/// numbers, in no particular order. At most `most` values are in memory at a time, unless a single
+/// document has more.
 pub(super) fn pairs_of_places(
     set: &MappedParts,
     numbers: &[u32],

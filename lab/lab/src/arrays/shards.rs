@@ -38,8 +38,8 @@ struct SearchJob {
     ranges: Vec<Range>,
 }
 
-/// Makes all parts of a job. A single part is made by this process. If there are several, each part
-/// is made by a process of its own.
+/// Makes all parts of a job. A single part is made by this process. If there are several parts,
+/// each one is made by a process of its own.
 pub(super) fn build(work: &Path, folder: &Path, job: &BuildJob) -> Result<(), ArraysError> {
     if job.parts.len() == 1 {
         return build::part(work, folder, job, 0);
@@ -117,8 +117,8 @@ fn run(what: &str, work: &Path, folder: &Path, count: usize) -> Result<(), Array
     let failed = |error: std::io::Error| ArraysError::Worker(error.to_string());
     let mut children = Children(Vec::new());
     for at in 0..count {
-        // The program is started by this link and not by its path, at which another version may be
-        // by now.
+        // This link leads to the program that is running. Its path may lead to another version by
+        // now.
         let mut command = Command::new("/proc/self/exe");
         command
             .arg(WORKER)

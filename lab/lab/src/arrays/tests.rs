@@ -65,8 +65,9 @@ fn figures(signature: &MethodSignature) -> Vec<(u64, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Merging documents in batches gives the same bytes as building all at once, even if some
-    /// documents leave. The arrays give the same pairs as comparing all signatures.
+    /// Merging documents in batches gives the same bytes as building the arrays at once, even if
+    /// some documents are removed. A search of the arrays finds the same pairs as comparing all
+    /// signatures.
     #[test]
     fn merging_is_building_from_nothing(
         batches in prop::collection::vec(documents(), 1..4),
@@ -108,8 +109,8 @@ proptest! {
         }
     }
 
-    /// The values that are read back from the arrays are those that were added, for any documents
-    /// and any range of them.
+    /// The values that are read back from the arrays equal the values that were added. This is true
+    /// for any documents and any range of them.
     #[test]
     fn the_values_of_documents_are_read_off_the_arrays(
         documents in documents(),

@@ -10,8 +10,8 @@ pub struct DocumentValues {
     pub(super) numbers: Vec<u32>,
     /// For each document, the end of its values in the list of the values of all documents.
     ends: Vec<u64>,
-    /// The index of the first document whose values are in `values`. A value occurs there once for
-    /// each chunk of the document that contains the value.
+    /// The index of the first document whose values are in `values`. A value occurs in `values`
+    /// once for each chunk of the document that has this value.
     first: usize,
     values: Vec<u32>,
 }

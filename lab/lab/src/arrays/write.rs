@@ -1,5 +1,5 @@
-//! Writes a part of the arrays. The lists are passed in ascending order of their values. Their
-//! offsets and their ids go to two regions of the file.
+//! Writes a part of the arrays. The lists are passed in ascending order of their values. Offsets
+//! and ids are written to two regions of the file.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -13,8 +13,8 @@ use super::ArraysError;
 /// The size in bytes of the buffer of a region.
 const BUFFER: usize = 1 << 20;
 
-/// A region of the file that is written from front to back. The digest of its bytes is computed on
-/// the way.
+/// A region of the file that is written from front to back. The digest of its bytes is computed
+/// during writing.
 struct FileRegion {
     at: u64,
     buffer: Vec<u8>,
@@ -93,7 +93,7 @@ impl PartWriter {
         })
     }
 
-    /// Writes the list of the next value: the documents that have it.
+    /// Writes the list of the documents that have the next value.
     #[inline]
     pub(super) fn list(&mut self, list: &[u32]) -> Result<(), ArraysError> {
         self.offset()?;

@@ -238,7 +238,7 @@ pub(crate) struct PairsArgs {
     /// Read further names from a file, one a line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub(crate) files_from: Option<PathBuf>,
-    /// For sorted5: compute the pairs that the arrays found exactly, as the paper's second step
+    /// For sorted5: compute exact figures of the pairs from the arrays, the paper's second step
     #[arg(long)]
     pub(crate) exact: bool,
     /// The method, and the options of its rows.
@@ -253,7 +253,7 @@ pub(crate) enum ScoreArg {
     Paper,
     /// The larger share of one file that is in the other.
     Containment,
-    /// What both files have over what either has.
+    /// What both files have, divided by what either has.
     Resemblance,
 }
 
@@ -325,7 +325,7 @@ pub(crate) enum GroupsFormat {
     Text,
     /// One object with parameters, groups and errors.
     Json,
-    /// The same with an object a line: header, groups, errors.
+    /// The same, with one object on each line: header, groups, errors.
     Jsonl,
 }
 

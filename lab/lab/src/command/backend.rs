@@ -80,7 +80,7 @@ impl Backend {
         }
     }
 
-    /// Brings the cache in line with every path of the question.
+    /// Updates the cache for every path of the question.
     pub(super) fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
         match self {
             Self::Local(local) => local.refresh(ui, paths),
@@ -135,7 +135,7 @@ impl From<LabError> for CliError {
     }
 }
 
-/// The error of a question that the method refuses.
+/// Returns the error of a question that the method refuses.
 pub(super) fn refused(error: impl Into<MethodError>) -> CliError {
     CliError::Other(Box::new(error.into()))
 }

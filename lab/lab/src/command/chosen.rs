@@ -188,7 +188,7 @@ pub(super) struct Parameters {
     pub(super) of: Option<PathText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) contained: Option<Figure>,
-    /// The commonest ignored shingles.
+    /// The most frequent of the ignored shingles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ignored: Option<Vec<MethodCommonRow>>,
     #[serde(flatten)]

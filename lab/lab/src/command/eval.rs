@@ -1,7 +1,7 @@
 //! Runs `resemble lab eval`: the papers' experiments, on any folder.
 //!
-//! The folder is only read. All files of a report are written to the folder of `-o`. Most
-//! experiments hold texts in memory, at most `--max-bytes` of them. The experiment of Broder et al.
+//! The folder is never changed. All files of a report are written to the folder of `-o`. Most
+//! experiments hold up to `--max-bytes` bytes of texts in memory. The experiment of Broder et al.
 //! streams all texts and uses temporary files next to its report.
 
 use std::fmt::Write as _;
@@ -76,8 +76,8 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
     Ok(Outcome::Holds)
 }
 
-/// Runs one experiment. `texts` holds the texts that are read once for all experiments that need
-/// them.
+/// Runs one experiment. `texts` keeps the texts in memory, so that they are read only once for all
+/// experiments.
 fn report(
     ui: &Ui,
     args: &EvalArgs,
@@ -181,7 +181,7 @@ fn no_text(args: &EvalArgs) -> CliError {
     ))
 }
 
-/// Runs the experiment that works on disk, in a temporary folder in the folder of the output.
+/// Runs the experiment that works on disk, in a temporary folder inside the output folder.
 fn streamed(
     args: &EvalArgs,
     folder: &Path,
@@ -220,8 +220,8 @@ fn streamed(
     Err(no_text(args))
 }
 
-/// Returns the processor time in seconds that this process and the kernel on its behalf have used.
-/// It is 0 if unknown.
+/// Returns the processor time of this process in seconds, including its time in the kernel. Returns
+/// 0 if the time is unknown.
 fn processor_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name of the program, in parentheses, may contain spaces and parentheses.
@@ -235,7 +235,7 @@ fn processor_seconds() -> f64 {
     ticks as f64 / 100.0
 }
 
-/// The maximum memory that this process has used so far, in bytes.
+/// Returns the maximum memory that this process has used so far, in bytes.
 fn peak() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -48,8 +48,8 @@ pub(super) fn run<'a>(
         // the input.
         scope.spawn(|| {
             if let Some(mut stdin) = stdin {
-                // A program may close its input early, so a failed write is no error. Lines that it
-                // did not print are refused.
+                // A program may close its input early, so a failed write is no error. Pairs whose
+                // lines the program does not print are refused.
                 stdin.write_all(&input).unwrap_or_default();
             }
         });

@@ -129,7 +129,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     end(ui, backend, &header, &errors, selection.top)
 }
 
-/// The sets that are similar to the set of this name.
+/// Finds the sets that are similar to the set with this name.
 fn among_sets(
     params: &MethodParams,
     sets: &[NamedFeatures],
@@ -156,7 +156,8 @@ fn note_too_small(ui: &mut Ui, file: &Path, signed: &SignedFile, method: Method)
 }
 
 /// Computes the signature of a file and finds its real path. The outer error means that this file
-/// cannot be read; the question then continues with the other files.
+/// cannot be read. The question then continues with the other files. The inner error ends the
+/// question.
 #[allow(clippy::type_complexity)]
 fn sign(
     file: &Path,

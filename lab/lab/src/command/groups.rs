@@ -1,9 +1,9 @@
 //! The command `groups`: for sif, the groups that its paper prints; for other methods, clusters of
 //! similar pairs.
 //!
-//! The answer lists what files have in common. Rules and interesting sets, and for sif also
-//! thresholds, are applied in this module. So a question to sif with another threshold or rule
-//! takes only a moment: the collated sets are cached, and no file is read again.
+//! The answer lists what files have in common. This module applies the rules, the interesting sets
+//! and, for sif, the thresholds. So a question to sif with another threshold or rule takes only a
+//! moment: the collated sets are cached, and no file is read again.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -187,8 +187,8 @@ fn place_of_file(files: &[MethodFileRow], real: &Path) -> Option<u32> {
         let metadata = fs::metadata(path).ok()?;
         Some((metadata.dev(), metadata.ino()))
     };
-    // If a file has several hard links, its row has the least of their paths. So a file is also
-    // found by its inode.
+    // If a file has several hard links, its row has only the first of their paths in sorted order.
+    // So the file is also looked up by its inode.
     place_of(files, real).or_else(|| {
         let own = inode(real)?;
         let mut places = (0..).zip(files);
@@ -236,7 +236,7 @@ fn question(
     Ok(MethodQuestion::Clusters(clusters))
 }
 
-/// Prints the commonest ignored shingles.
+/// Prints the most frequent of the ignored shingles.
 fn print_common(ui: &mut Ui, args: &GroupsArgs, grouping: &GroupsAnswer) -> CliResult<()> {
     let Some(first) = grouping.common.first() else {
         return Ok(());
@@ -286,8 +286,8 @@ fn check(chosen: &ChosenMethod, args: &GroupsArgs) -> CliResult<()> {
     Ok(())
 }
 
-/// Returns the limit for sif that `--degree` sets, if it is given. A fingerprint that more files
-/// have is no evidence.
+/// Returns the limit that `--degree` sets for sif, or `None` without this option. A fingerprint is
+/// ignored if the number of files that have it exceeds the limit.
 fn most_members(args: &GroupsArgs, files: usize) -> Option<u32> {
     use resemble_proto::message::Degree;
     match args.degree? {
@@ -329,8 +329,8 @@ fn groups(
     let by_rules = |a: u32, b: u32| rules.accept(&facts(a), &facts(b));
     if let Some(command) = &args.rules.filter_cmd {
         // The files are grouped twice. The first pass collects the pairs that could be in one
-        // group, and the program is asked about them. The second pass groups the files by its
-        // answers.
+        // group. The program of `--filter-cmd` is then asked about these pairs. The second pass
+        // groups the files by the program's answers.
         let candidates: RefCell<HashSet<FilePair>> = RefCell::default();
         let collect = |a: u32, b: u32| {
             let may = by_rules(a, b);
@@ -508,7 +508,7 @@ fn document<R: Serialize>(
 }
 
 impl Parameters {
-    /// The threshold in the words of figure 3 of the paper.
+    /// Returns the threshold in the words of figure 3 of the paper.
     fn minimum(&self) -> String {
         match (self.threshold.value(), self.threshold_bytes) {
             (Some(least), _) => format!("Minimum similarity = {}%", least * 100.0),

@@ -1,7 +1,7 @@
 //! The output rows of published methods.
 //!
-//! In TSV they have the columns of the default measure, so one script can read both. A figure that
-//! a method cannot give is an empty field.
+//! In TSV, the rows have the same columns as those of the default measure, so one script can read
+//! the rows of every measure. A figure that a method cannot give is an empty field.
 
 use crate::figure::Figure;
 use crate::question::{MethodFindRow, MethodPairRow};

@@ -1,6 +1,6 @@
 //! Picks anchors for a folder (Manber 1994, section 2): strings that are "quite common but not too
-//! common", so that one occurs in about 200 bytes. The program reads the file of anchors with
-//! `--method sif-anchors --anchors FILE`.
+//! common", so that about one occurs in every 200 bytes. `resemble-lab --method sif-anchors
+//! --anchors FILE` reads the file of anchors.
 
 use std::sync::Arc;
 

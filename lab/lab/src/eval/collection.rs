@@ -26,16 +26,16 @@ impl AsRef<[u8]> for Text {
     }
 }
 
-/// The texts of a folder. A content that several files have is there once.
+/// The texts of a folder. A content that several files have is in the collection only once.
 #[derive(Clone, Debug, Default)]
 pub struct Collection {
     /// The texts, ordered by the digests of their names. So the first texts are a random sample
     /// that is the same on every run.
     pub texts: Vec<Text>,
-    /// The number of files that are empty or not text.
+    /// The number of files that are empty or are not text.
     pub others: u64,
-    /// The names of the files that equal an earlier one, each with the index of that text in
-    /// `texts`.
+    /// The names of the files that have the same bytes as a text in `texts`, each with the index of
+    /// that text.
     pub copies: Vec<(String, usize)>,
     /// The number of files that were left out because the limit of bytes was reached.
     pub left: u64,
@@ -106,7 +106,8 @@ impl Collection {
         chosen
     }
 
-    /// Returns the number of texts that have copies. Each is a group of equal files.
+    /// Returns the number of texts that have copies. Such a text and its copies form a group of
+    /// equal files.
     pub fn equal_groups(&self) -> usize {
         let mut numbers: Vec<usize> = self.copies.iter().map(|&(_, number)| number).collect();
         numbers.sort_unstable();

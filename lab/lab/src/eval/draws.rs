@@ -38,12 +38,12 @@ impl Draws {
         self.0.iter().copied().reduce(f64::max).unwrap_or(0.0)
     }
 
-    /// Counts the seeds whose value is above this one.
+    /// Counts the seeds for which the figure is above `value`.
     pub(super) fn above(&self, value: f64) -> usize {
         self.0.iter().filter(|&&one| one > value).count()
     }
 
-    /// Counts the seeds whose value is below this one.
+    /// Counts the seeds for which the figure is below `value`.
     pub(super) fn below(&self, value: f64) -> usize {
         self.0.iter().filter(|&&one| one < value).count()
     }
@@ -103,7 +103,7 @@ impl fmt::Display for Draws {
 
 /// Compares two figures seed by seed. Returns a sentence with the mean difference and with the
 /// numbers of seeds for which the difference is positive, negative or zero. So the sentence shows
-/// if the sign depends on the seed.
+/// whether the sign depends on the seed.
 pub(super) fn compared(a: (&str, &Draws), b: (&str, &Draws)) -> String {
     let difference = a.1.minus(b.1);
     let (more, less) = (difference.above(0.0), difference.below(0.0));

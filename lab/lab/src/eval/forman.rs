@@ -24,7 +24,7 @@ use crate::method::all_pairs::all_pairs;
 /// recommends.
 const SIZES: [u32; 4] = [5000, 1015, 1000, 100];
 
-/// The number of pairs of files that are compared both ways for footnote 2.
+/// The number of pairs of files that are compared to check footnote 2, in both of its ways.
 const COMPARED: usize = 200_000;
 
 /// The seed from which random numbers are drawn.
@@ -32,7 +32,7 @@ const SEED: u64 = 2005;
 
 type PairSet = BTreeSet<(usize, usize)>;
 
-/// The results of one way to cut the texts, which are not renamed.
+/// The results of one way to cut the texts. The byte values of the texts are not renamed.
 struct ChunkingResult {
     method: Method,
     size: u32,
@@ -50,8 +50,8 @@ struct ChunkingResult {
     parts: usize,
 }
 
-/// Figures about the pairs that the two ways find at one mean chunk size. Each field has a value
-/// for each seed.
+/// Figures about the pairs that the two ways of cutting find with one mean chunk size. Each field
+/// has a value for each seed.
 #[derive(Default)]
 struct RecallDraws {
     tttd: Draws,
@@ -59,7 +59,8 @@ struct RecallDraws {
     both: Draws,
     tttd_of_bsw: Draws,
     bsw_of_tttd: Draws,
-    /// The share that each way finds of the pairs that either way finds with chunks of 100 bytes.
+    /// The share of pairs that each way finds. The whole is the pairs that at least one way finds
+    /// with chunks of 100 bytes.
     of_finest: [Draws; 2],
 }
 
@@ -90,7 +91,7 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
     })
 }
 
-/// Finds the pairs of texts that share at least 1,000 bytes, as their common chunks prove.
+/// Finds the pairs of texts whose common chunks have at least 1,000 bytes.
 fn similar(params: &MethodParams, signatures: &[MethodSignature]) -> Result<PairSet, LabError> {
     let papers = Threshold::SharedBytes(1000);
     let threshold = RowThreshold::new(papers, MethodScore::Paper, MethodLimits::default());
@@ -111,8 +112,8 @@ fn look(
     let start = clock();
     let pairs = similar(&params, &signatures)?.len();
     let analysis = clock() - start;
-    // These are the steps of section 2.5. Chunks are sorted. Those that one file or more than half
-    // of all files have are ignored. Files that have one of the other chunks in common are
+    // These are the steps of section 2.5. Chunks are sorted. A chunk is ignored if only one file
+    // has it, or more than half of all files. Files that have one of the other chunks in common are
     // connected.
     let start = clock();
     let mut entries: Vec<(u64, u32)> = (0u32..)
@@ -419,8 +420,8 @@ fn merging(all: &[ChunkingResult], clock: Clock<'_>) -> Section {
         if signatures.len() < 2 {
             continue;
         }
-        // One file is compared with many others, as in an analysis. So the hash table of its chunks
-        // is built once.
+        // One file is compared with many others, so the hash table of its chunks is built only
+        // once.
         let mut random = Random(SEED);
         let (mut merging, mut hashing, mut compared, mut bytes) = (0.0, 0.0, 0, [0u64; 2]);
         let each = signatures.len().min(1000);

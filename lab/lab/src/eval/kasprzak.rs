@@ -1,8 +1,8 @@
 //! Kasprzak, Brandejs, Křipač & Šmerk 2008, *Distributed system for discovering similar documents*.
 //!
-//! The estimates are compared with exact similarities. For these, chunks are identified by 64 bits,
-//! and the common chunks of each pair are counted in memory. The arrays are files in a temporary
-//! folder.
+//! The estimates are compared with exact similarities. For exact similarities, chunks are
+//! identified by 64 bits, and the common chunks of each pair are counted in memory. The arrays are
+//! files in a temporary folder.
 
 mod bound;
 mod errors;
@@ -47,7 +47,7 @@ struct Corpus<'a> {
 }
 
 impl Corpus<'_> {
-    /// The number of (chunk, document) pairs.
+    /// Returns the number of (chunk, document) pairs.
     fn postings(&self) -> u64 {
         self.chunks.iter().map(|chunks| chunks.len() as u64).sum()
     }
@@ -58,7 +58,7 @@ impl Corpus<'_> {
         if self.distinct < SMALL { 16 } else { 24 }
     }
 
-    /// Returns those of `bits` whose arrays are not too large for the folder.
+    /// Returns the numbers in `bits` whose arrays are not too large for the folder.
     fn worth(&self, bits: &[u32]) -> Vec<u32> {
         let most = if self.distinct < SMALL { 20 } else { 28 };
         bits.iter().copied().filter(|bits| *bits <= most).collect()
@@ -133,7 +133,7 @@ fn settings(settings: &Settings) -> Result<MethodParams, LabError> {
     Ok(MethodParams::new(Method::Sorted5, settings).map_err(MethodError::from)?)
 }
 
-/// The distinct chunks of each text.
+/// Returns the distinct chunks of each text.
 fn chunks_of(params: &MethodParams, collection: &Collection) -> Result<Vec<Vec<u64>>, LabError> {
     let made = in_parallel(collection.texts.len(), Vec::new, |at, made| {
         made.push((at, real_chunks(params, &collection.texts[at].bytes)));

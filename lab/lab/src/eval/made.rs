@@ -1,14 +1,14 @@
 //! Makes any number of synthetic texts for runs at scale, from the words of a collection.
 //!
-//! Each word is taken from a random place of the collection, so it is as frequent as in the
-//! collection. A text depends only on the collection, the seed and its number, so no text has to be
-//! stored.
+//! Each word is taken from a random place of the collection. So a word is as frequent in the texts
+//! as in the collection. A text depends only on the collection, the seed and the text's number, so
+//! no text has to be stored.
 
 use resemble_core::words::WordTexts;
 
 use super::{Collection, Random};
 
-/// The number of pages in a family: versions of one page.
+/// The number of pages in a family. They are versions of one page.
 pub const FAMILY: u32 = 8;
 
 /// The number of lines of a page, without the lines that all pages have. Each line has [`LINE`]
@@ -19,8 +19,7 @@ const LINE: usize = 12;
 /// The number of words in a passage of a thesis.
 const PASSAGE: usize = 65;
 
-/// The number of passages at the start of each thesis that are its own, so that later theses can
-/// quote them.
+/// The number of new passages at the start of each thesis. Later theses can quote these passages.
 const OWN: u64 = 4;
 
 /// The number of theses in a department. The theses of a department draw from [`COMMON`] common
@@ -38,13 +37,13 @@ pub struct MadeTexts {
     starts: Vec<u32>,
 }
 
-/// Returns a pseudo-random number that depends on all of these numbers.
+/// Returns a pseudo-random number that depends on all numbers in `parts`.
 fn number(parts: &[u64]) -> u64 {
     parts.iter().fold(0, |all, &part| Random(all ^ part).draw())
 }
 
 impl MadeTexts {
-    /// Takes the words of a collection that have only the letters a to z. Returns `None` if the
+    /// Creates a source of the words that consist only of the letters a to z. Returns `None` if the
     /// collection has no such word.
     pub fn new(collection: &Collection, seed: u64) -> Option<Self> {
         let (mut text, mut starts) = (Vec::new(), vec![0]);
@@ -100,9 +99,9 @@ impl MadeTexts {
         text
     }
 
-    /// Returns a thesis of 4 to 127 passages, 37 on average. The first four passages are its own.
-    /// Of 24 later ones, on average, 17 are its own, 6 are quoted from any earlier thesis, and one
-    /// is common to its department.
+    /// Returns a thesis of 4 to 127 passages, 37 on average. The first four passages are new. Of 24
+    /// passages after them, on average, 17 are new, 6 are quoted from any earlier thesis, and one
+    /// is a common passage of the department.
     pub fn thesis(&self, thesis: u32) -> Vec<u8> {
         let this = u64::from(thesis);
         let mut random = Random(number(&[self.seed, this]));

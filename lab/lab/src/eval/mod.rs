@@ -5,14 +5,15 @@
 //! Page ─► tables (CSV), plots (SVG), one page (Markdown)
 //! ```
 //!
-//! Experiments neither read nor write files. (There are two exceptions: that of Kasprzak et al.
-//! measures files and writes to a temporary folder, and that of Broder et al. streams its texts.)
-//! Random numbers have fixed seeds, so all figures of a report except times are the same on every
-//! run and machine. Times are taken from a [`Clock`] argument, and tables with times say so.
+//! Experiments neither read nor write files, with two exceptions. The experiment of Kasprzak et al.
+//! writes to a temporary folder and measures its files. The experiment of Broder et al. streams its
+//! texts. Random numbers have fixed seeds, so all figures of a report except times are the same on
+//! every run and machine. Times are measured with a [`Clock`] argument, and tables with times say
+//! so.
 //!
 //! A figure that depends on chance is measured under several seeds (by default [`SEEDS`]) and
-//! printed with its range. A sentence that draws a conclusion is made from the figures that it is
-//! about.
+//! printed with its range. If a sentence draws a conclusion, the program makes the sentence from
+//! the measured figures.
 
 pub mod anchors;
 pub mod broder;
@@ -110,7 +111,7 @@ fn figure(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> f6
 }
 
 fn mean(values: &[f64]) -> f64 {
-    // An empty sum is -0.0. Adding 0.0 removes the sign, which would be printed.
+    // An empty sum is -0.0. Adding 0.0 removes the sign, which would otherwise be printed.
     (0.0 + values.iter().sum::<f64>()) / values.len().max(1) as f64
 }
 

@@ -1,4 +1,4 @@
-//! Writes the results of an experiment as a file in addition to its page.
+//! Adds a file of results to the page of an experiment.
 //!
 //! The page is that of [`resemble_report::page`], with the plots of this laboratory, which have
 //! logarithmic axes and can show points of a paper.
@@ -15,8 +15,7 @@ pub type Section = page::Section<Plot>;
 /// The page that an experiment makes.
 pub type Page = page::Page<Plot>;
 
-/// The maximum number of rows of a table in the results. A longer table is left out of them, and is
-/// only in its CSV file.
+/// The maximum number of rows of a table in the results. A longer table is only in its CSV file.
 const MAX_ROWS: usize = 30;
 
 /// Adds the [results](results_of) to a page as a further file.

@@ -1,5 +1,5 @@
-//! Forman, Eshghi & Chiocchetti 2005, section 2.5: finds connected components of files that have
-//! chunks in common.
+//! Finds connected components of files that have chunks in common (Forman, Eshghi & Chiocchetti
+//! 2005, section 2.5).
 //!
 //! Pairs of a chunk and a file are sorted, on disk if memory is short. In that order, the files of
 //! a chunk are neighbours. So a union-find over the files is enough, and chunks need no vertices.

@@ -71,8 +71,8 @@ const FRAME: PlotFrame = PlotFrame {
 /// The approximate number of marks of a line.
 const MARKS: usize = 7;
 
-/// The range of an axis, and its ticks at readable steps. On a logarithmic axis all of these
-/// numbers are logarithms.
+/// The range of an axis, and its ticks at round numbers. On a logarithmic axis, all these numbers
+/// are logarithms.
 struct Axis {
     is_log: bool,
     low: f64,
@@ -115,10 +115,10 @@ impl Axis {
     }
 
     /// Creates a logarithmic axis with ticks at 1, 3, 10, 30 and so on. If there are more than four
-    /// powers of ten, only these get ticks.
+    /// powers of ten, only the powers get ticks.
     fn logarithmic(low: f64, high: f64) -> Self {
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
-        // Ticks have numbers, two for each power of ten: an even number is a power of ten.
+        // Ticks are numbered, two for each power of ten. An even number is that of a power of ten.
         let place = |tick: i32| {
             let power = f64::from(tick.div_euclid(2));
             if tick.rem_euclid(2) == 0 {
@@ -212,7 +212,7 @@ fn hollow(x: f64, y: f64) -> String {
 }
 
 impl Plot {
-    /// A plot without curves.
+    /// Creates a plot without curves.
     pub fn new(name: &str, title: &str, x: &str, y: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -233,8 +233,8 @@ impl Plot {
         self.styled(label, points, style);
     }
 
-    /// Adds values of the paper as a curve. They are from the paper's text unless the label says
-    /// otherwise.
+    /// Adds values of the paper as a curve. The values are from the paper's text unless the label
+    /// says otherwise.
     pub fn paper(
         &mut self,
         label: impl Into<String>,
@@ -268,7 +268,7 @@ impl Plot {
         });
     }
 
-    /// The plot with marks instead of lines.
+    /// Returns the plot with marks instead of lines.
     #[must_use]
     pub fn points(self) -> Self {
         Self {
@@ -377,8 +377,8 @@ fn drawn(style: CurveStyle, number: usize, places: &[(f64, f64)]) -> String {
             if places.len() > 1 {
                 svg.push_str(&line(colour, DASHES[number % DASHES.len()]));
             }
-            // Not every value gets a mark. The first mark depends on the curve, so that marks of
-            // different curves do not coincide.
+            // Only some values get a mark. The place of the first mark depends on the curve, so
+            // that marks of different curves do not coincide.
             let every = places.len().div_ceil(MARKS).max(1);
             for &(x, y) in places.iter().skip(number % every).step_by(every) {
                 svg.push_str(&mark(number, x, y, colour));
@@ -476,8 +476,8 @@ mod tests {
             svg.matches(&format!("stroke-dasharray=\"{dashes}\""))
                 .count()
         };
-        // The dashes of a curve occur twice, in the plot and in the legend. The single point of the
-        // paper has them only in the legend.
+        // The dashes of a curve occur twice, in the plot and in the legend. A single point of the
+        // paper has dashes only in the legend.
         assert_eq!((dashes("none"), dashes("9 5"), dashes("3 3")), (2, 2, 1));
         assert!(
             svg.contains(COLOURS[1]) && !svg.contains(COLOURS[2]),

@@ -1,9 +1,9 @@
 //! Cherkasova et al. 2009, section 5: two collections of short texts, figures 9 and 10 and table 2.
 //!
-//! In the paper, its authors judged pairs by eye with `diff`. Here an oracle replaces them: it
+//! The paper's authors judged pairs by eye with `diff`. Here an oracle replaces the authors. It
 //! aligns the words of both texts by the longest common subsequence. A pair is correct if at least
-//! 70 % of all words of the two texts are aligned. This oracle uses no windows and no samples.
-//! Another oracle compares all windows of the two texts.
+//! 70 % of all words of the two texts are aligned. This oracle uses neither windows nor samples. A
+//! second oracle compares all windows of the two texts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,8 +23,8 @@ use crate::method::all_pairs::all_pairs;
 /// The least similarity of similar texts. The paper: "higher than 70%".
 const SIMILAR: f64 = 0.7;
 
-/// The maximum number of pairs that the oracles judge for each seed. Aligning two texts costs the
-/// product of their lengths.
+/// The maximum number of pairs that the oracles judge for each seed. The time for aligning two
+/// texts is proportional to the product of their lengths.
 const MAX_JUDGED: usize = 20_000;
 
 /// One of the paper's collections.
@@ -88,12 +88,12 @@ const METHODS: [(Method, &str); 4] = [
 /// The thresholds of figure 9, in percent.
 const THRESHOLDS: [u32; 6] = [40, 50, 60, 70, 80, 90];
 
-/// For each pair that a method finds above 70 %, a bit for each such method.
+/// The pairs that a method finds above 70 %. A pair has a bit for each method that finds it.
 type SimilarPairs = BTreeMap<(usize, usize), u8>;
 
 /// The pairs that the methods find in one collection, under all seeds.
 struct FoundByMethods {
-    /// For each method, its name with its n.
+    /// The name and the n of each method.
     labels: Vec<String>,
     /// For each method, the mean number of entries of a text under each seed.
     entries: [Draws; 4],
@@ -159,8 +159,8 @@ impl FoundByMethods {
     }
 
     /// Ranks the methods by the mean number of pairs that they find at a threshold of 70 %. Returns
-    /// a sentence that compares each method with the next one: under how many seeds it finds more
-    /// pairs, or fewer.
+    /// a sentence that compares each method with the next one. The sentence gives the number of
+    /// seeds under which a method finds more pairs than the next one, and fewer pairs.
     fn ranked(&self) -> String {
         let at = THRESHOLDS.iter().position(|&threshold| threshold == 70);
         let at = at.unwrap_or_default();
@@ -211,8 +211,9 @@ impl FoundByMethods {
         name: &str,
         oracles: &mut Oracles<'_>,
     ) -> Result<(Table, [Draws; 2]), LabError> {
-        // The rows are all pairs, and the pairs that each oracle calls correct. The columns are the
-        // numbers found by any method, by each method, and by exactly one to four methods.
+        // The first row counts all pairs that are found. The other rows count the pairs that each
+        // oracle calls correct. The columns are the pairs found by any method, by each method, and
+        // by exactly one to four methods.
         let mut cells: [[Draws; 9]; 3] = Default::default();
         let (mut sampled, mut shares) = (1, <[Draws; 2]>::default());
         for similar in &self.similar {
@@ -268,8 +269,8 @@ impl FoundByMethods {
     }
 }
 
-/// Judges pairs of texts without sampling, in two ways: by their words and by their windows. Each
-/// pair is judged only once.
+/// Judges pairs of texts without sampling, in two ways: by their words and by their windows.
+/// Judgements are kept, so no pair is judged again.
 struct Oracles<'a> {
     texts: &'a [&'a Text],
     /// The parameters that keep all windows of 20 bytes.
@@ -403,7 +404,7 @@ fn section(paper: &PaperCollection, texts: &[&Text], seeds: u64) -> Result<Secti
 }
 
 /// Returns twice the length of the longest common subsequence of words, divided by the number of
-/// words of both texts. The time is the product of the two numbers of words.
+/// words of both texts. The time is proportional to the product of the two numbers of words.
 fn alike(a: &[u8], b: &[u8]) -> f64 {
     let mut numbers: HashMap<&[u8], u32> = HashMap::new();
     let mut words = |text| -> Vec<u32> {

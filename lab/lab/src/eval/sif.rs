@@ -17,7 +17,8 @@ use crate::error::LabError;
 /// The number of other files. The paper: "among 4000 other files of about 60MB".
 const AMONG: usize = 4000;
 
-/// The number of files that are edited. The paper edits one file, whose choice decides the score.
+/// The number of files that are edited. The paper edits only one file, and its score depends on
+/// which file that is.
 const FILES: usize = 40;
 
 /// The number of runs for each file. The paper: "We ran this experiment 50 times."
@@ -83,12 +84,13 @@ struct EditedFile {
     scores: Draws,
     /// The number of runs in which this file is found.
     found: usize,
-    /// The number of runs in which only this file is found.
+    /// The number of runs in which this file and no other one is found.
     alone: usize,
 }
 
-/// Returns the expected share of fingerprints that survive: a fingerprint covers 50 bytes, and no
-/// substitution may overlap them. This assumes that each fingerprint occurs only once.
+/// Returns the expected share of fingerprints that survive the edits. A fingerprint covers 50
+/// bytes, and survives if no substitution overlaps these bytes. This assumes that each fingerprint
+/// occurs only once.
 fn expected(bytes: usize) -> f64 {
     (1.0 - 99.0 / bytes.max(99) as f64).powi(SUBSTITUTIONS as i32)
 }
@@ -237,7 +239,8 @@ fn edited_files(
     (table, text)
 }
 
-/// Counts the files that all of their runs find, and those that all runs find without another file.
+/// Counts the files that all of their runs find. Also counts the files of which every run finds the
+/// file and no other one.
 fn found_files(files: &[EditedFile]) -> Table {
     let columns = [
         "files",
@@ -302,8 +305,9 @@ fn scores_plot(files: &[EditedFile], among: &[&Text]) -> Plot {
     plot
 }
 
-/// Measures other readings of the paper's "300 random substitutions, each of size 50": fewer or
-/// shorter substitutions. Each value is the mean of a file's runs.
+/// Measures the effect of fewer or shorter substitutions, because the paper's "300 random
+/// substitutions, each of size 50" can be read in several ways. Each value is the mean of a file's
+/// runs.
 fn substitution_classes(order: &[usize], among: &[&Text], params: &MethodParams) -> Table {
     let columns = [
         "substitutions",
@@ -490,15 +494,15 @@ fn by_name(collection: &Collection) -> Result<Section, LabError> {
     Ok(Section::new("READMEs, licences, FAQs", text).table(table))
 }
 
-/// Counts the fingerprints of all sets, each once for each file of its set.
+/// Counts the fingerprints of all sets. A fingerprint is counted once for each file of its set.
 fn shared(collated: &Collated) -> u64 {
     let sets = collated.sets();
     sets.map(|(counter, members)| u64::from(counter) * members.len() as u64)
         .sum()
 }
 
-/// Measures how many bytes a fingerprint takes, for how many bytes of text there is one, and how
-/// many fingerprints small files have.
+/// Measures three things: the size of a fingerprint in bytes, the number of bytes of text for each
+/// fingerprint, and the number of fingerprints of small files.
 fn density(collection: &Collection, params: &MethodParams) -> Result<Section, LabError> {
     let columns = [
         "method",

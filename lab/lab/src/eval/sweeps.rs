@@ -1,9 +1,10 @@
-//! Clusters over several sweeps of one collection. The clusters are those of Broder et al. 1997.
-//! Cherkasova et al. 2009 leave their evolution to later work (section 7).
+//! Follows clusters over several sweeps of one collection. The clusters are those of Broder et al.
+//! 1997. Cherkasova et al. 2009 leave the evolution of clusters to later work (section 7).
 //!
 //! A document is followed from one sweep to the next by its name. If its name is gone, the document
-//! continues as the most similar document that has a new name. These two documents must be similar
-//! enough for one cluster. A cluster continues in each cluster that contains one of its documents.
+//! continues as the most similar document that has a new name. The two documents must be so similar
+//! that they could be in one cluster. A cluster continues in each cluster that contains one of its
+//! documents.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -35,8 +36,8 @@ const COUNTS: [&str; 10] = [
     "split",
 ];
 
-/// The clusterings. Each has the name of its table, a method, and a rate: one feature in this many
-/// is kept.
+/// The clusterings. Each has the name of its table, a method, and a rate. With rate n, one feature
+/// in n is kept.
 const CLUSTERINGS: [(&str, Method, u32); 3] = [
     ("all-shingles", Method::Shingle, 1),
     ("shingle", Method::Shingle, 25),
@@ -115,8 +116,8 @@ fn section(
     Ok(Section::new(&format!("Clusters by {name}"), text).table(table))
 }
 
-/// Returns the parameters with which the method draws another sample for each seed. `mod` samples
-/// by the bytes themselves, so [`renamed`] changes these instead.
+/// Returns the parameters with which the method draws another sample for each seed. `mod` has no
+/// seed: its sample depends only on the bytes. So [`renamed`] changes the bytes instead.
 fn params(method: Method, rate: u32, seed: u64) -> Result<MethodParams, LabError> {
     if method == Method::Mod {
         return windowed(method, 20, rate);
@@ -131,15 +132,15 @@ fn params(method: Method, rate: u32, seed: u64) -> Result<MethodParams, LabError
 
 /// The documents of a sweep and their clusters.
 struct ClusteredSweep<'a> {
-    /// For each name of a document, the number of its content.
+    /// The number of the content of each document, by the document's name.
     documents: BTreeMap<&'a str, usize>,
-    /// For each content, its signature.
+    /// The signature of each content.
     signatures: Vec<MethodSignature>,
-    /// For each content, the number of its cluster, if it is in one.
+    /// The number of the cluster of each content, or `None` if the content is in no cluster.
     clusters: Vec<Option<u32>>,
 }
 
-/// The pairs of signatures that reach the threshold.
+/// Returns the pairs of signatures that reach the threshold.
 fn pairs(
     params: &MethodParams,
     signatures: &[MethodSignature],
@@ -188,7 +189,7 @@ impl<'a> ClusteredSweep<'a> {
         })
     }
 
-    /// The documents of each cluster.
+    /// Returns the documents of each cluster.
     fn members(&self) -> BTreeMap<u32, Vec<&'a str>> {
         let mut members: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
         for (&name, &number) in &self.documents {
@@ -199,7 +200,7 @@ impl<'a> ClusteredSweep<'a> {
         members
     }
 
-    /// Returns, for each document that was in the sweep `before`, its name in that sweep.
+    /// Finds the documents that were in the sweep `before`. Returns the name of each in that sweep.
     fn followed<'b>(
         &self,
         before: &ClusteredSweep<'b>,
@@ -311,8 +312,8 @@ mod tests {
             .collect()
     }
 
-    /// Returns texts between two others: the first with a growing part of the second appended, and
-    /// the second with a growing part of the first.
+    /// Returns texts between two given ones. Five are the first text and a growing start of the
+    /// second. Four are a growing start of the first and the whole second text.
     fn joining(texts: [u64; 2]) -> Vec<Text> {
         let [one, other] = texts.map(|text| paragraphs(text, 40));
         let fifths = |text: &str, fifths: usize| text[..text.len() * fifths / 5].to_owned();

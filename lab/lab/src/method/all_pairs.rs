@@ -1,13 +1,14 @@
-//! All pairs of signatures that a threshold accepts.
+//! Finds all pairs of signatures that a threshold accepts.
 //!
 //! An inverted index of the keys nominates the pairs, because two signatures without a common key
-//! have nothing in common by any method. The number of common keys is counted on the way. If the
-//! figure of a method is a share of keys, that number bounds the figure. So with a threshold of 70
-//! %, the many pairs that share only a licence header are dropped without being scored.
+//! have nothing in common by any method. Their common keys are counted at the same time. If the
+//! figure of a method is a share of keys, the number of common keys bounds the figure. So with a
+//! threshold of 70 %, the many pairs that share only a licence header are dropped without being
+//! scored.
 //!
 //! **Cost.** All lists are read, so the time is quadratic in the number of signatures that share a
-//! key. The keys are in memory twice. No list is left out, even a very long one, because the
-//! papers' figures count everything that two files have in common.
+//! key. The keys are in memory twice. Even a very long list is used, because the papers' figures
+//! include everything that two files have in common.
 
 use resemble_index::ContentRow;
 use resemble_methods::{Method, MethodParams, MethodSignature};
@@ -18,7 +19,7 @@ use super::scores::RowThreshold;
 use super::{MethodContext, PairScores};
 use crate::error::LabError;
 
-/// Two signatures, by their indices, and their scores. The lesser index is `a`.
+/// The indices of two signatures, and their scores. `a` is the lesser index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScoredPair {
     /// The index of the first signature.
@@ -58,7 +59,8 @@ pub(super) fn equal(
 ///
 /// # Errors
 ///
-/// There is no error. The result type is that of the function that distributes work over threads.
+/// No error is possible. The result has the type of the function that distributes work over
+/// threads.
 pub fn all_pairs(
     params: &MethodParams,
     signatures: &[MethodSignature],
@@ -206,7 +208,7 @@ mod tests {
     }
 
     proptest! {
-        /// The pairs found must be those that scoring every pair gives.
+        /// The pairs that are found must be the same as if every pair were scored.
         #[test]
         fn no_pair_is_missed_and_none_made_up(
             files in prop::collection::vec(prop::collection::vec(0u64..60, 0..40), 0..14),

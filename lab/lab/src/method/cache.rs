@@ -1,9 +1,9 @@
 //! Caches signatures in the index, so that a second question reads no file.
 //!
 //! Signatures are records of the index with the key (params id, content id). One record holds the
-//! signatures of `BLOCK` contents, because records of single signatures would consist mostly of
-//! their names. The index never reuses the id of a content, so a signature is only found by the
-//! content that it belongs to.
+//! signatures of `BLOCK` contents, because a record of a single signature would consist mostly of
+//! the record's name. The index never reuses the id of a content, so no content gets the signature
+//! of another one.
 //!
 //! ```text
 //! method.register        the blocks of each params id; the id written last comes first
@@ -14,9 +14,9 @@
 //!
 //! 1. **Signatures are removed with their contents.** The first write of a question removes
 //!    signatures of its params id if the index no longer has their contents.
-//! 2. **The cache is bounded.** It holds the signatures of at most `MOST_IDS` params ids. The
-//!    oldest are removed when someone tries further parameters.
-//! 3. **No answer needs the cache.** If a record is damaged, missing or cannot be written, this
+//! 2. **The cache is bounded.** It holds the signatures of at most `MOST_IDS` params ids. Those of
+//!    the oldest id are removed when someone tries further parameters.
+//! 3. **No answer needs the cache.** A record that is damaged, is missing, or cannot be written
 //!    costs only time.
 //! 4. **A record is read and replaced in one transaction.** So two simultaneous questions do not
 //!    lose each other's signatures.
@@ -33,10 +33,10 @@ use serde::de::DeserializeOwned;
 /// The number of consecutive content ids whose signatures are in one record.
 pub(super) const BLOCK: u32 = 1024;
 
-/// The content of a record: encoded signatures by the content's id modulo [`BLOCK`].
+/// The encoded signatures of a record. The key of a signature is the content's id modulo [`BLOCK`].
 type SignatureBlock = BTreeMap<u32, Vec<u8>>;
 
-/// For each params id, the numbers of its blocks. The id that was written last is first.
+/// The params ids, each with the numbers of its blocks. The id that was written last is first.
 type BlockRegister = Vec<(String, BTreeSet<u32>)>;
 
 /// The names of records, with their new contents. `None` removes a record.
@@ -77,8 +77,8 @@ impl<'a> SignatureCache<'a> {
         }
     }
 
-    /// Sets the folder for cached files. `stays` says whether files may remain there. By default
-    /// the folder is that of temporary files, where nothing remains.
+    /// Sets the folder for cached files. `stays` says whether files remain there after the
+    /// question. By default, the folder is that of temporary files, where nothing remains.
     #[must_use]
     pub const fn with_folder(self, folder: &'a Path, stays: bool) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl<'a> SignatureCache<'a> {
         }
     }
 
-    /// Returns the folder for cached files, and whether files may remain there.
+    /// Returns the folder for cached files, and whether files remain there after the question.
     pub(super) fn folder(&self) -> (PathBuf, bool) {
         let folder = self
             .folder
@@ -260,8 +260,8 @@ fn touched(now: &Snapshot, id: &str) -> Result<(BlockRegister, Records), ReadErr
     Ok((register, forgotten))
 }
 
-/// Returns the signatures of a block whose contents the index still has, and the number of
-/// signatures that the block had.
+/// Returns those signatures of a block whose contents are still in the index. Also returns the
+/// number of signatures in the stored block.
 fn living(now: &Snapshot, id: &str, number: u32) -> Result<(SignatureBlock, usize), ReadError> {
     let mut block = read_block(now, id, number)?;
     let had = block.len();
@@ -282,7 +282,7 @@ fn encoded(value: &impl Serialize) -> Vec<u8> {
     postcard::to_stdvec(value).unwrap_or_default()
 }
 
-/// Decodes a value that takes up all of these bytes.
+/// Decodes these bytes. Returns `None` if bytes are left over.
 fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Some(value),
@@ -309,7 +309,7 @@ mod tests {
         MethodParams::paper(Method::Sif).to_string()
     }
 
-    /// Returns, for each of these contents, whether its signature is cached.
+    /// Returns whether the signature of each of these contents is cached.
     fn found(index: &Index, contents: &[u32]) -> Vec<bool> {
         let snapshot = index.snapshot().expect("a snapshot");
         let cached = CachedSignatures::new(&snapshot, id(), SignatureCache::nowhere());
@@ -349,7 +349,8 @@ mod tests {
         assert_eq!(left.len(), 1);
     }
 
-    /// Two questions that began on the same state write to one block and to one register.
+    /// Two questions that begin on the same state of the index write to the same block and
+    /// register.
     #[test]
     fn two_writers_lose_nothing_of_each_other() {
         let index = Index::in_memory(&Params::default()).expect("an index");

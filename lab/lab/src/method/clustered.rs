@@ -1,14 +1,15 @@
 //! `groups` with the methods `shingle` and `super-shingle`: runs the four phases of
 //! [`crate::phases`] on the files of a question.
 //!
-//! 1. **The work folder** is beside the index and is kept, one for each set of roots and each plan.
-//!    A question with another threshold, or with containment, repeats only phase 4. After changes,
-//!    only new contents are sketched and merged. If a content is gone, everything is merged again,
-//!    from signatures that are cached in the index. Only one question at a time uses a folder.
-//! 2. **Damage only costs time.** Files that are damaged, or that a killed process left, are made
-//!    again. (In a folder that the user named, damage is an error.)
+//! 1. **The work folder** is beside the index and is kept. Each set of roots with a plan has its
+//!    own folder. A question with another threshold, or with containment, repeats only phase 4.
+//!    After changes, only new contents are sketched and merged. If a content is gone, everything is
+//!    merged again, from signatures that are cached in the index. Only one question at a time uses
+//!    a folder.
+//! 2. **Damage only costs time.** Files that are damaged, or that a killed process left, are
+//!    replaced by new ones. (In a folder that the user named, damage is an error.)
 //! 3. **A file that has just changed** is sketched in its new state. The index does not have that
-//!    state, so the work folder is emptied after such a question.
+//!    state, so the results in the work folder are removed after the question.
 //! 4. **A content takes only a few bytes of memory**, because there may be millions of them.
 //!    Contents are numbered by their ids, and classes are lists of numbers.
 //! 5. **The answer** does not contain the numbers of the phases. It lists the files by path, the
@@ -34,8 +35,8 @@ use resemble_relate::bytes_of;
 use resemble_relate::scope::ScopedFile;
 use tempfile::TempDir;
 
-/// Stands for a missing number. A content has it if the results do not have the content as a
-/// document. A class has it if none of its files was found.
+/// The value for a missing number. A content has this value if it is no document of the results. A
+/// class has this value if none of its files was found.
 const NONE: u32 = u32::MAX;
 
 /// The maximum number of work folders that are kept.
@@ -122,8 +123,8 @@ impl ScopedContents {
             .ok()
     }
 
-    /// Returns, for each content, the number of its document, or [`NONE`]. Returns no list if the
-    /// scope does not have the content of some document.
+    /// Returns the number of each content's document, or [`NONE`] for a content without a document.
+    /// Returns no list if the scope lacks the content of any document.
     fn numbers(&self, documents: &[ContentDigest]) -> Option<Vec<u32>> {
         let mut numbers = vec![NONE; self.all.len()];
         for (number, digest) in (0u32..).zip(documents) {
@@ -135,8 +136,8 @@ impl ScopedContents {
     }
 }
 
-/// Brings the results in the work folder up to date with these contents. Also returns whether the
-/// results may stay there.
+/// Updates the results in the work folder for these contents. Also returns whether the results may
+/// stay there.
 fn settle(
     context: &MethodContext<'_>,
     folder: &Path,
@@ -231,8 +232,8 @@ fn answer(
     Ok(answer)
 }
 
-/// Returns the most frequent ignored shingles. A shingle is given as words if a file that has it
-/// can still be read.
+/// Returns the most frequent ignored shingles. The words of a shingle are included if a file that
+/// has the shingle can still be read.
 fn commonest<'a>(
     context: &MethodContext<'_>,
     results: &PhaseResults,

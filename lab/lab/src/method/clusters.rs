@@ -1,9 +1,10 @@
 //! Makes groups of similar files from the answer of [`super::sets`].
 //!
-//! For sif, the groups are those of its paper (Manber 1994, section 4): for each file, the others
-//! that reach the threshold. Each set of files is listed once. The papers of the other methods
-//! speak only of pairs. For these methods, a chain of similar pairs makes a group (single link, as
-//! in Broder et al. 1997, section 4), and the reference is the file with the most links.
+//! For sif, the groups are those of its paper (Manber 1994, section 4). A group is a file with all
+//! other files that reach the threshold. Groups with the same files are listed once. The papers of
+//! the other methods speak only of pairs. For these methods, a chain of similar pairs makes a group
+//! (single link, as in Broder et al. 1997, section 4), and the reference is the file with the most
+//! links.
 
 use std::collections::HashMap;
 
@@ -35,8 +36,8 @@ impl SimilarFiles {
 pub struct SimilarFile {
     /// The index of the file.
     pub file: u32,
-    /// The figure of the file and the reference. It is [`Figure::NONE`] if only other files connect
-    /// the two.
+    /// The figure of the file and the reference. It is [`Figure::NONE`] if this file and the
+    /// reference are connected only by other files.
     pub score: Figure,
     /// For sif, the number of fingerprints that the file has in common with the reference.
     pub common: Option<u32>,
@@ -46,8 +47,8 @@ pub struct SimilarFile {
 pub type Accept<'a> = &'a dyn Fn(u32, u32) -> bool;
 
 /// Returns the groups, ordered by the paths of their references. Only sif uses `threshold` and
-/// `most_members`: it ignores fingerprints that more than `most_members` files have. The pairs of
-/// all other methods were selected before.
+/// `most_members`, and ignores fingerprints that more than `most_members` files have. The pairs of
+/// all other methods are already selected.
 pub fn groups(
     grouping: &GroupsAnswer,
     threshold: f64,
@@ -90,10 +91,10 @@ pub fn interesting_sets(
     Some(interesting(sets, least, most_members, STEPS))
 }
 
-/// Groups files that similar pairs connect, directly or over other files.
+/// Groups files that similar pairs connect, directly or through other files.
 fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> {
     // Pairs name files by their paths, so a table from paths to indices is needed. Clusters that
-    // are computed on disk have no pairs: their links name files by index. Such clusters may have
+    // are computed on disk have no pairs. Their links name files by index. Such clusters may have
     // millions of files, so no table is built for them.
     let places: HashMap<&[u8], u32> = if grouping.pairs.is_empty() {
         HashMap::new()
@@ -133,9 +134,9 @@ fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFil
     let mut groups: Vec<SimilarFiles> = together
         .into_values()
         .map(|files| {
-            // The reference is the file with the most links. If several files have the most, it is
-            // the one with the least path. `max_by_key` returns the last maximum, so the order is
-            // reversed.
+            // The reference is the file with the most links. If several files have the same number
+            // of links, it is the one whose path is first. `max_by_key` returns the last maximum,
+            // so the order is reversed.
             let most = files.iter().rev().max_by_key(|file| around[file].len());
             let reference = most.copied().unwrap_or_default();
             let scores: HashMap<u32, Figure> = around[&reference].iter().copied().collect();
@@ -156,9 +157,9 @@ fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFil
 }
 
 /// Returns the links between files for clusters that are computed on disk. With `every`, each file
-/// of one sketch is linked to each file of the other, because a rule may accept only some of them.
-/// Without it, the first files of both sketches are linked, and each first file is linked to the
-/// others of its sketch.
+/// of one sketch is linked to each file of the other sketch, because a rule may accept only some of
+/// these pairs. Without `every`, the first files of both sketches are linked, and each first file
+/// is linked to the other files of its sketch.
 fn of_classes(grouping: &GroupsAnswer, every: bool) -> Vec<(u32, u32, Figure)> {
     let same: HashMap<u32, &[u32]> = grouping
         .same

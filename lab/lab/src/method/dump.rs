@@ -1,4 +1,4 @@
-//! The commands `dump` and `export`: write the signature of each file.
+//! Writes the signature of each file, for the commands `dump` and `export`.
 //!
 //! ```text
 //! lines          path TAB entry entry …
@@ -44,7 +44,7 @@ pub(super) fn dump(
     }
     for file in &context.scoped.files {
         let signature = of.get(&file.content).copied();
-        // An empty file has a line. A file that could not be read has none, because it is in the
+        // An empty file has a line. A file that could not be read has no line, because it is in the
         // list of errors.
         if signature.is_none() && file.size.0 > 0 {
             continue;
@@ -72,7 +72,7 @@ pub(super) fn dump(
     Ok(Answer::fresh(rows, context.errors(signed.errors)))
 }
 
-/// The size, kind and digest of a file's content.
+/// Returns the size, kind and digest of a file's content.
 fn digest_of(
     context: &MethodContext<'_>,
     file: &ScopedFile,

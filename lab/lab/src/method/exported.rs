@@ -1,4 +1,5 @@
-//! Exports: the signatures of a folder in one file, so that questions need no other file of it.
+//! Exports the signatures of a folder to one file, so that questions need no other file of the
+//! folder.
 //!
 //! The paper of Broder et al. 1997, section 3, says: "the sketch … suffices; the original documents
 //! are not needed".
@@ -9,9 +10,10 @@
 //! ```
 //!
 //! The sketch is an encoded signature in base64. An empty file has no sketch. To answer a question,
-//! the lines are loaded into an index in memory, with paths below that of the export itself. Since
-//! the export is a file and not a folder, the kernel refuses to open such a path. The signatures
-//! are put into the cache of that index, so each question is answered like one about a folder.
+//! the lines are loaded into an index in memory. There, the path of each file is below the path of
+//! the export. The export is not a folder, so the kernel refuses to open such a path. The
+//! signatures are put into the cache of that index, so each question is answered like one about a
+//! folder.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -58,7 +60,7 @@ struct ExportedFile {
     sketch: Option<String>,
 }
 
-/// The first line of an export.
+/// Returns the first line of an export.
 pub(super) fn head(params: &str) -> String {
     line(&ExportHead {
         sketches: VERSION,
@@ -66,7 +68,7 @@ pub(super) fn head(params: &str) -> String {
     })
 }
 
-/// The line of a file.
+/// Returns the line about a file.
 pub(super) fn file(
     path: &Path,
     (size, kind, digest): (u64, ContentKind, ContentDigest),
@@ -110,7 +112,7 @@ impl Exported {
     ///
     /// # Errors
     ///
-    /// If one cannot be read, or is damaged.
+    /// If an export cannot be read or is damaged.
     pub fn read(paths: &[&Path]) -> Result<Self, ExportError> {
         let failed = |path: &Path, what: String| ExportError::Index {
             path: path.to_owned(),
@@ -139,7 +141,7 @@ impl Exported {
     ///
     /// # Errors
     ///
-    /// If an export has sketches with other parameters than these.
+    /// If an export has sketches with other parameters.
     pub fn check(&self, asked: &str) -> Result<(), ExportError> {
         let other = self.params.iter().find(|(_, kept)| kept != asked);
         other.map_or(Ok(()), |(path, kept)| {
@@ -202,8 +204,8 @@ impl Exported {
     }
 }
 
-/// Returns the change that adds a file to the index, and the encoded signature of the file, if it
-/// has one.
+/// Returns the change that adds a file to the index. Also returns the encoded signature of the
+/// file, if the file has a signature.
 fn loaded(
     root: &Path,
     file: ExportedFile,

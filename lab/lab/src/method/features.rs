@@ -1,5 +1,5 @@
-//! The option `--features` of `find`, `pairs` and `groups`: compares sets of features from another
-//! program as if they were files.
+//! Compares sets of features from another program as if they were files. This is the option
+//! `--features` of `find`, `pairs` and `groups`.
 //!
 //! [`resemble_methods::lines`] defines the format of a line and a feature.
 
@@ -50,7 +50,7 @@ pub fn pairs(
 
 /// Returns the sets that are similar to the set with this name, best first, or `None` if no set has
 /// this name. The caller applies the limit `top`. A set also has a row if at least the share
-/// `contained` of one of the two sets is in the other.
+/// `contained` of one of the two sets is in the other set.
 pub fn find(
     params: &MethodParams,
     sets: &[NamedFeatures],
@@ -79,7 +79,7 @@ pub fn find(
 ///
 /// # Errors
 ///
-/// There is no error. The result type is that of [`pairs`], which refuses some scores.
+/// No error is possible. The result has the type of [`pairs`], which refuses some scores.
 pub fn groups(
     params: &MethodParams,
     mut sets: Vec<NamedFeatures>,

@@ -49,8 +49,8 @@ pub(super) fn find(
     Ok(Answer::fresh(rows.collect(), errors).cut(question.limits.top))
 }
 
-/// Makes the row for two names. It does not call them identical, because nothing is known about
-/// their bytes.
+/// Makes the row for two names. The row does not call the two identical, because nothing is known
+/// about their bytes.
 pub(super) fn named(
     (file, path): (PathText, PathText),
     (scores, interval): (PairScores, Option<MethodInterval>),
@@ -81,9 +81,9 @@ pub(super) fn sorted_rows(mut rows: Vec<(PairScores, MethodFindRow)>) -> Vec<Met
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Returns a function that decides whether a pair has a row. A pair has one if its figure of the
-/// paper reaches `limits.min`, or the paper's threshold if `limits.min` is absent. If `contained`
-/// is set, a pair whose larger containment reaches it has a row, too.
+/// Returns a function that decides whether a pair has a row. A pair has a row if its figure reaches
+/// `limits.min`, or the paper's threshold if `limits.min` is absent. If `contained` is set, a pair
+/// also has a row if its larger containment reaches this value.
 pub(super) fn acceptance(
     params: &MethodParams,
     contained: Figure,
@@ -162,8 +162,8 @@ fn all_scores(context: &MethodContext<'_>, own: &MethodSignature) -> Result<AllS
     Ok((scores.collect(), signed.errors))
 }
 
-/// Computes the scores by the arrays of sorted5. No signature is needed for a content that the
-/// arrays have. Returns `None` if there are no arrays.
+/// Computes the scores from the arrays of sorted5. A content in the arrays needs no signature.
+/// Returns `None` if there are no arrays.
 fn scores_by_arrays(
     context: &MethodContext<'_>,
     own: &MethodSignature,

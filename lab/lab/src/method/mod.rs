@@ -10,20 +10,20 @@
 //! sets of another program ─► features ─► signatures ─► find, pairs, groups
 //! ```
 //! 1. **A signature is computed from the bytes that a file has now**, in one pass with their
-//!    digest. It is cached ([`cache`]) only if the index has the same digest. So a cached signature
-//!    is always that of the content in the index. A file that has just changed is compared in its
-//!    new state, unless a signature of its old content is cached.
-//! 2. **The paper's figure decides.** It is neither rounded nor clamped. A row needs the paper's
-//!    threshold unless the user sets another one. A measure that the method does not have is
-//!    `null`. Before any file is read, the method is checked for the requested measures
-//!    ([`Refused`]).
-//! 3. **Signatures do not know files.** All pairs ([`all_pairs`]) are found among signatures: those
-//!    of files, or those of sets that another program made ([`features`]).
+//!    digest. The signature is cached ([`cache`]) only if the index has the same digest. So a
+//!    cached signature is always that of the content in the index. A file that has just changed is
+//!    compared in its new state, unless a signature of its old content is cached.
+//! 2. **The paper's figure decides whether a pair has a row.** It is neither rounded nor clamped.
+//!    It must reach the paper's threshold unless the user sets another one. A measure that the
+//!    method does not have is `null`. If the user requests such a measure, the question is refused
+//!    before any file is read ([`Refused`]).
+//! 3. **Signatures do not know files.** All pairs ([`all_pairs`]) are found among signatures. These
+//!    are made from files, or from sets of another program ([`features`]).
 //! 4. **Catalogues** have no signatures and no bytes from which to compute them. So a question
 //!    about files that only a catalogue has is refused. An export ([`exported`]) has signatures and
 //!    needs no files.
-//! 5. **Equal files need no method**: they are marked, and have a row even if the method keeps
-//!    nothing of them.
+//! 5. **Equal files need no method.** They are marked as identical, and have a row even if the
+//!    method keeps nothing of them.
 
 pub mod all_pairs;
 pub mod cache;
@@ -136,8 +136,8 @@ pub fn answer(
         MethodQuestion::Dump(form) => dump::dump(&context, *form)?,
     };
     answer.header.looked = Some(scoped.looked(snapshot));
-    // The header names the least length of a common run that is surely found. There is no such
-    // length here, because a sample may miss any run.
+    // The header names the least length of a common run that is found with certainty. A method has
+    // no such length, because its sample may miss any run.
     if let Some(looked) = &mut answer.header.looked {
         looked.least_run = 0;
     }
@@ -152,7 +152,7 @@ struct MethodContext<'a> {
     params: &'a MethodParams,
     scoped: &'a ScopedFiles,
     cache: SignatureCache<'a>,
-    /// For sorted5, the number of processes that share the work.
+    /// The number of processes that share the work. Only sorted5 uses it.
     shards: u32,
 }
 

@@ -94,8 +94,8 @@ fn row(
     named((name(one), name(other)), scores, score, identical)
 }
 
-/// Makes the row for two names. `scores` are those of (`one`, `other`); they are swapped if the row
-/// names `other` first.
+/// Makes the row for two names. `scores` are the scores of (`one`, `other`). They are swapped if
+/// the row names `other` first.
 pub(super) fn named(
     (one, other): (PathText, PathText),
     scores: PairScores,

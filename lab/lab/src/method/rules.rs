@@ -1,8 +1,9 @@
-//! Rules for which files may be in one group: by size, suffix and type, and by an expression of the
-//! user (Manber 1994, section 4: "files that fall under some other rules specified by the user").
+//! Decides by rules which files may be in one group. The rules are about size, suffix and type, or
+//! are an expression of the user (Manber 1994, section 4: "files that fall under some other rules
+//! specified by the user").
 //!
-//! The option `--where` takes an expression about two files: `a`, with which other files are
-//! compared, and `b`, one of these other files:
+//! The option `--where` takes an expression about two files. Other files are compared with `a`, and
+//! `b` is one of these other files:
 //!
 //! ```text
 //! rule     and-rule { "or" and-rule }
@@ -14,8 +15,8 @@
 //! FIELD    a.size b.size a.suffix … a.name a.dir a.path a.type;  type: text binary compressed
 //! ```
 //!
-//! Fields without `a.` or `b.`, such as `suffix`, are about both files: `suffix = "c"` holds if it
-//! holds for `a` and for `b`.
+//! Fields without `a.` or `b.`, such as `suffix`, are about both files: `suffix = "c"` is true if
+//! it is true of `a` and of `b`.
 
 mod expression;
 mod facts;
@@ -44,7 +45,7 @@ impl PairRules {
         *self != Self::default()
     }
 
-    /// Returns whether `b` may be in a group whose files are compared with `a`.
+    /// Returns whether `b` may be in a group whose reference is `a`.
     pub fn accept(&self, a: &FileFacts<'_>, b: &FileFacts<'_>) -> bool {
         let ratio = || a.size.min(b.size) as f64 / a.size.max(b.size).max(1) as f64;
         self.size_ratio.is_none_or(|least| ratio() >= least)

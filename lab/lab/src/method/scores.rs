@@ -1,5 +1,5 @@
-//! The scores that a method gives a pair of files, in the form of answers. Also the threshold that
-//! a pair must reach for a row.
+//! The scores that a method gives a pair of files, in the form of answers. Also has the threshold
+//! that a pair must reach to have a row.
 
 use std::cmp::Ordering;
 
@@ -27,17 +27,17 @@ pub struct PairScores {
 }
 
 impl PairScores {
-    /// Returns the scores of the subject of a question, `a`, and another file.
+    /// Returns the scores of the files `a` and `b`, of which `a` is the subject of a question.
     pub fn of(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Self {
         Self::of_scores(&score(params, a, b))
     }
 
-    /// Returns the scores by sorted5 from the number of common chunks.
+    /// Computes the scores by sorted5 from the number of common chunks.
     pub fn of_overlap(overlap: Overlap) -> Self {
         Self::of_scores(&Scores::of_shares(overlap))
     }
 
-    /// Returns the scores by sorted5 of two files if neither is the subject. See
+    /// Computes the scores by sorted5 of two files of which neither is the subject. See
     /// [`Self::both_ways`].
     pub fn of_overlap_both_ways(overlap: Overlap) -> Self {
         let scores = Self::of_overlap(overlap);
@@ -62,8 +62,8 @@ impl PairScores {
         }
     }
 
-    /// Returns the scores of two files if neither is the subject. If the figure depends on which
-    /// file is the subject, it is the larger of the two possible ones.
+    /// Returns the scores of two files of which neither is the subject. If the figure depends on
+    /// which file is the subject, it is the larger of the two possible figures.
     pub fn both_ways(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Self {
         let scores = Self::of(params, a, b);
         if params.method().is_symmetric() {
@@ -76,7 +76,7 @@ impl PairScores {
         }
     }
 
-    /// The scores of (b, a).
+    /// Returns the scores of (b, a).
     #[must_use]
     pub fn swapped(self) -> Self {
         Self {
@@ -112,13 +112,14 @@ pub struct RowThreshold {
     score: MethodScore,
     /// The least score.
     min: Figure,
-    /// The fewest bytes in common chunks. This counts only if the method cuts files into chunks.
+    /// The fewest bytes in common chunks. This limit is used only if the method cuts files into
+    /// chunks.
     bytes: u64,
 }
 
 impl RowThreshold {
-    /// Creates the threshold that the user set. If the user set none, creates that of the paper,
-    /// which is about the paper's figure.
+    /// Creates the threshold that the user set. If the user set no threshold, creates that of the
+    /// paper, which applies to the paper's figure.
     pub fn new(threshold: Threshold, score: MethodScore, asked: MethodLimits) -> Self {
         let off = Self {
             score: MethodScore::Paper,
@@ -142,8 +143,8 @@ impl RowThreshold {
         }
     }
 
-    /// Returns whether a pair has a row. A pair never has one if the files have nothing in common
-    /// or one of them is too small to judge.
+    /// Returns whether a pair has a row. It has no row if the files have nothing in common, or if
+    /// one of them is too small to judge.
     pub fn accepts(&self, scores: &PairScores) -> bool {
         let score = scores.score(self.score);
         score.value().is_some_and(|value| value > 0.0)

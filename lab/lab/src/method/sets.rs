@@ -1,9 +1,9 @@
-//! Collects the rows from which groups are made: the files, for sif the collated sets, and for
-//! other methods the similar pairs.
+//! Collects the rows from which groups are made: the files, and the collated sets (for sif) or the
+//! similar pairs (for other methods).
 //!
-//! The caller makes the groups ([`super::clusters`]), so another rule, and for sif another
-//! threshold, needs no second question. The sets are cached. Their key is made from the ids of all
-//! files' contents, in the order of the paths. If this key changes, the sets are made again from
+//! The caller makes the groups ([`super::clusters`]). So another rule needs no second question, nor
+//! does another threshold of sif. The sets are cached. Their key is made from the ids of all files'
+//! contents, in the order of the paths. If this key changes, the sets are made again from
 //! signatures, which are cached, too.
 
 use std::collections::HashMap;
@@ -78,7 +78,7 @@ fn collated(
         .collect();
     let key = digest(&ids).0;
     let mut cached = context.cached();
-    // Cached sets that are damaged are made again.
+    // If the cached sets are damaged, they are replaced by new ones.
     let known = cached.recall_sets(&key)?;
     if let Some(Ok(sets)) = known.map(|sets| Collated::decode(&sets)) {
         return Ok((sets, Vec::new()));
@@ -113,8 +113,8 @@ pub struct GroupsAnswer {
     pub sets: Option<Collated>,
     /// For other methods, the similar pairs of files.
     pub pairs: Vec<crate::question::MethodPairRow>,
-    /// For clusters that are computed on disk, the files that have equal sketches. Files are
-    /// indices of `files`.
+    /// For clusters that are computed on disk, the lists of files that have equal sketches. Files
+    /// are indices of `files`.
     pub same: Vec<Vec<u32>>,
     /// For clusters that are computed on disk, links between files. A linked file represents all
     /// files with its sketch.

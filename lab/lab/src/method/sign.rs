@@ -1,4 +1,4 @@
-//! The signature of a file.
+//! Computes the signature of a file.
 
 use std::path::Path;
 
@@ -57,7 +57,7 @@ impl Signing {
     }
 
     /// Computes the signature of a file. The file is read as carefully as by the indexer. It is
-    /// read in pieces, so only the signature may take more memory for a larger file. A hole takes
+    /// read in pieces, so a larger file needs more memory only for its signature. A hole takes
     /// hardly any time, because its zeros are not read.
     pub fn file(&mut self, path: &Path) -> Result<SignedFile, AskError> {
         let anchor = anchor_of(path)?;
@@ -77,8 +77,8 @@ impl Signing {
                 hasher.update_zeros(count);
             }
         });
-        // This also finishes after a failure, so that no bytes of this file are left for the next
-        // one.
+        // The content is ended even after a failure, so that no bytes of this file are left for the
+        // next one.
         self.size = *read.as_ref().unwrap_or(&0);
         let signed = self.finish();
         match read {
@@ -88,7 +88,7 @@ impl Signing {
     }
 }
 
-/// The signature of one file.
+/// Returns the signature of one file.
 pub fn sign_file(path: &Path, params: &MethodParams) -> Result<SignedFile, AskError> {
     Signing::new(params).file(path)
 }

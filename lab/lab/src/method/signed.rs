@@ -1,4 +1,4 @@
-//! The signatures of the files of a question. Those that are not cached are computed.
+//! Finds the signatures of the files of a question in the cache, or computes them.
 
 use std::collections::HashSet;
 
@@ -14,8 +14,8 @@ use super::{MethodContext, Signing};
 
 use crate::error::LabError;
 
-/// The range of content ids whose signatures are in memory together. It is a multiple of [`BLOCK`],
-/// so that two ranges never share a record of the cache.
+/// The number of consecutive content ids whose signatures are in memory together. It is a multiple
+/// of [`BLOCK`], so that two ranges never share a record of the cache.
 const TOGETHER: u32 = 1 << 16;
 const _: () = assert!(
     TOGETHER.is_multiple_of(BLOCK),
@@ -35,7 +35,7 @@ pub(super) struct Signed {
     /// that case, results that are computed from the signatures may be cached, too.
     pub(super) settled: bool,
     /// True if each signature is of the bytes in the index. Contents without a signature do not
-    /// matter here.
+    /// change this.
     pub(super) as_indexed: bool,
     /// The contents whose signatures were made from bytes other than those in the index.
     pub(super) unsettled: HashSet<ContentId>,

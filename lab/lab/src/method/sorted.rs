@@ -1,21 +1,22 @@
 //! The method sorted5: answers questions from two arrays ([`crate::arrays`]).
 //!
-//! The arrays hold each content that any question was about and that the index still has. The
-//! figure of a pair does not depend on other files, so contents outside the scope are skipped. A
-//! question merges its new contents into the arrays. The same merge removes contents that the index
-//! no longer has.
+//! The arrays have all contents of the questions so far that the index still has. The figure of a
+//! pair does not depend on other files, so a question skips contents outside its scope. A question
+//! merges its new contents into the arrays. The same merge removes contents that the index no
+//! longer has.
 //!
-//! 1. **A file that has just changed** has a content that the index does not know. It is never put
-//!    into the arrays; its signature is compared separately.
+//! 1. **A file that has just changed** has a content that the index does not know. This content is
+//!    never put into the arrays. Its signature is compared separately.
 //! 2. **Without the arrays the answer is the same.** If the arrays have no folder or are damaged,
 //!    signatures are compared as for every other method. With `--no-cache` no file may remain.
-//!    Arrays are then made in a temporary folder, and only if several processes share the work or
-//!    there are many documents. If several processes cannot use such arrays, the question fails.
+//!    Arrays are then made in a temporary folder, and only in two cases: if several processes share
+//!    the work, or if there are many documents. If several processes cannot use such arrays, the
+//!    question fails.
 //! 3. **Contents in the arrays need no signature.** The arrays have the chunks of each document,
 //!    and the number of these chunks. So a question without new contents needs no signature of a
 //!    content in its scope.
 //! 4. **Arrays belong to one index**, which assigns the ids of contents. A record in the index
-//!    holds its name. Arrays that were made for another index are not used.
+//!    holds the name of the index. Arrays that were made for another index are not used.
 
 use std::collections::{HashMap, HashSet};
 
@@ -48,7 +49,7 @@ const TRIES: usize = 3;
 /// The open arrays, and the documents in them.
 struct OpenArrays {
     set: MappedParts,
-    /// For each document, by its key: its number in the arrays, and its number of chunks.
+    /// The number of each document in the arrays, and its number of chunks, by the document's key.
     numbers: HashMap<u32, (u32, u32)>,
 }
 
@@ -74,8 +75,8 @@ struct ArraysPlace {
 }
 
 impl ArraysPlace {
-    /// Returns `Ok(None)`, so that the question is answered without the arrays. Returns the error
-    /// if the arrays are needed.
+    /// Returns the error if the arrays are needed. Otherwise returns `Ok(None)`, so that the
+    /// question is answered without the arrays.
     fn without<T>(&self, error: ArraysError) -> Result<Option<T>, LabError> {
         if self.is_needed {
             return Err(error.into());
@@ -227,9 +228,9 @@ pub(super) enum Values {
     Here(MethodSignature),
 }
 
-/// Brings the arrays up to date with the contents of a question. Signatures are needed only of new
-/// contents. `each_with_each` is true if all contents are compared with each other. Returns `None`
-/// if no arrays are used.
+/// Updates the arrays for the contents of a question. Signatures are needed only of new contents.
+/// `each_with_each` is true if all contents are compared with each other. Returns `None` if no
+/// arrays are used.
 pub(super) fn arranged(
     context: &MethodContext<'_>,
     each_with_each: bool,
@@ -258,8 +259,8 @@ pub(super) fn arranged(
         }
     }
     for content in contents {
-        // Another question has replaced the arrays by arrays with fewer documents, so they are not
-        // used.
+        // Another question has replaced the arrays. The new ones lack this document, so they are
+        // not used.
         let Some(&(number, chunks)) = numbers.get(&content.id.0) else {
             return Ok(None);
         };
@@ -278,14 +279,14 @@ pub(super) fn arranged(
     }))
 }
 
-/// Pairs of documents, as indices of [`Arranged::documents`] with the lesser first, and their
-/// numbers of common chunks.
+/// Pairs of documents, each with its number of common chunks. Documents are indices of
+/// [`Arranged::documents`], and the lesser index is first.
 type Placed = Vec<(usize, usize, u64)>;
 
 impl Arranged {
-    /// Returns how many chunks each document in the arrays has in common with this signature, by
-    /// the document's number. Documents without common chunks are left out. Returns `None` if the
-    /// arrays are damaged.
+    /// Counts the chunks that each document in the arrays has in common with this signature. The
+    /// keys of the result are the documents' numbers. Documents without common chunks are left out.
+    /// Returns `None` if the arrays are damaged.
     pub(super) fn common(
         &self,
         signature: &MethodSignature,
@@ -353,8 +354,8 @@ pub(super) fn pairs(
                 Values::Arrays(number) => of_arrays.get(number).copied().unwrap_or(0),
                 Values::Here(other) => common_of(signature, other),
             };
-            // Two documents outside the arrays meet twice in these loops, and each meets itself.
-            // They are counted only when the other one has the lesser index.
+            // In these loops, two documents outside the arrays form a pair twice, and each forms a
+            // pair with itself. Such a pair is counted only if `other` is less than `place`.
             let is_second = matches!(document.values, Values::Here(_)) && other >= place;
             if common_of > 0 && !is_second {
                 common.push((place.min(other), place.max(other), common_of));

@@ -1,4 +1,4 @@
-//! Phases 1 to 3 for new documents. Their results are merged with those in the work folder.
+//! Performs phases 1 to 3 for new documents. The results are merged with those in the work folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ use crate::error::{LabError, PhaseError};
 pub struct SketchedDocument {
     /// The digest of the document's bytes.
     pub content: ContentDigest,
-    /// The digest of the document's words, which lexically equivalent documents share. It is all
-    /// zeros if it is unknown.
+    /// The digest of the document's words. Lexically equivalent documents have the same digest. An
+    /// unknown digest is all zeros.
     pub words: [u8; 16],
     /// The size of the document in bytes.
     pub size: u64,
@@ -33,8 +33,8 @@ pub struct SketchedDocument {
     pub sketch: MethodSignature,
 }
 
-/// Counts of the documents that phases 2 and 3 leave out, because an equivalent document represents
-/// them.
+/// The numbers of documents that phases 2 and 3 leave out, because an equivalent document
+/// represents them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Eliminated {
     /// The number of documents that have the bytes of an earlier one.
@@ -57,16 +57,17 @@ pub struct ClusterBatch {
     sketches: Option<RecordWriter>,
     rows: Option<RecordWriter>,
     documents: u64,
-    /// The hasher of the digests of all documents so far. It names the state of the folder.
+    /// The hasher of the digests of all documents so far. The resulting hash names the state of the
+    /// folder.
     names: ContentHasher,
-    /// For each document, the number of the document that represents it.
+    /// The number of the document that represents each document.
     classes: Vec<u32>,
-    /// For each document, the offset of its sketch.
+    /// The offset of each document's sketch.
     offsets: Vec<u64>,
-    /// For each document, the number of its shingles that are ignored.
+    /// The number of ignored shingles of each document.
     ignored: Vec<u32>,
     triples: Option<Sorter<Triple>>,
-    /// For each sort so far, the number of bytes that it wrote to disk.
+    /// The number of bytes that each sort so far wrote to disk.
     scratch: Vec<u64>,
 }
 
@@ -75,8 +76,8 @@ impl ClusterBatch {
     ///
     /// # Errors
     ///
-    /// If the method has no shingles, or if the results are of other parameters or of another seed,
-    /// or are damaged, or the folder cannot be used.
+    /// If the method has no shingles, or if the folder cannot be used. If the results in the folder
+    /// are damaged, or are of other parameters or of another seed.
     pub fn begin(folder: &Path, plan: &ClusterPlan) -> Result<Self, LabError> {
         if !matches!(
             plan.params.scheme,
@@ -171,8 +172,8 @@ impl ClusterBatch {
         let shingles = shingle::sketch(&document.sketch).map_or(0, |(_, values)| values.len());
         let content = document.content.0;
         let sketch = if shingles == 0 {
-            // All documents without shingles have equal sketches. So each is represented by its
-            // digest instead, which only documents with the same bytes share.
+            // All documents without shingles have equal sketches. So the digest of the bytes is
+            // used instead, which only documents with the same bytes have in common.
             array_at(&content, 0)
         } else {
             array_at(&digest(&bytes).0, 0)
@@ -194,13 +195,13 @@ impl ClusterBatch {
         self.documents
     }
 
-    /// The size of all sketches so far, in bytes.
+    /// Returns the size of all sketches so far, in bytes.
     pub fn sketch_bytes(&self) -> u64 {
         self.sketches.as_ref().map_or(0, RecordWriter::bytes)
     }
 
-    /// Returns the number of bytes that each sort so far wrote to disk. The sorts are those of the
-    /// elimination, then that of shingles, then that of pairs.
+    /// Returns the number of bytes that each sort so far wrote to disk. First are the sorts of the
+    /// elimination, then the sort of shingles, then that of pairs.
     pub fn sorted_bytes(&self) -> &[u64] {
         &self.scratch
     }
@@ -243,9 +244,9 @@ impl ClusterBatch {
         Ok(eliminated)
     }
 
-    /// Counts the documents for which `name` returns the same digest as for an earlier document. A
-    /// digest of zeros is unknown and equals no other. With `classes`, the first such document
-    /// represents the others.
+    /// Counts the documents for which `name` returns the same digest as for a document with a
+    /// lesser number. A digest of zeros means that it is unknown, and equals no other digest. With
+    /// `classes`, the first such document represents the others.
     fn same(
         &mut self,
         name: impl Fn(&DocumentRecord) -> [u8; 16],
@@ -280,8 +281,8 @@ impl ClusterBatch {
         Ok(found)
     }
 
-    /// Performs phase 2: sorts <shingle, id>. Returns the number of these entries, and the number
-    /// of distinct shingles.
+    /// Performs phase 2: sorts the entries <shingle, id>. Returns the number of entries, and the
+    /// number of distinct shingles.
     pub fn merge_shingles(&mut self) -> Result<(u64, u64), LabError> {
         match &self.plan.params.scheme {
             Scheme::SuperShingle(params) => {
@@ -338,8 +339,8 @@ impl ClusterBatch {
     }
 
     /// Performs the first half of phase 3: forms the pairs of documents that share a shingle, if at
-    /// least one of them is new. Returns the number of records: a pair has one for each of its
-    /// shingles.
+    /// least one of them is new. Returns the number of records. A pair has one record for each
+    /// shingle that its documents share.
     pub fn form_pairs(&mut self) -> Result<u64, LabError> {
         match self.plan.params.scheme {
             Scheme::SuperShingle(_) => self.pairs::<8>(false),
@@ -398,8 +399,8 @@ impl ClusterBatch {
         Ok(formed)
     }
 
-    /// Performs the second half of phase 3: adds up the counts of each pair, merges them with those
-    /// in the folder, and replaces the results there. Returns the number of pairs.
+    /// Performs the second half of phase 3: adds up the counts of each pair, merges the sums with
+    /// the counts in the folder, and replaces the results there. Returns the number of pairs.
     pub fn merge_pairs(&mut self) -> Result<u64, LabError> {
         let sorter = match self.triples.take() {
             Some(sorter) => sorter,
@@ -452,8 +453,8 @@ impl ClusterBatch {
     fn write_rows(&mut self) -> Result<(), LabError> {
         let path = PhaseFile::Documents.part(&self.folder);
         let mut rows = RecordReader::new(&path, PhaseFile::Documents)?;
-        // The writer replaces the file that the reader reads. The reader has it open, so it still
-        // reads the old one.
+        // The writer replaces the file that the reader has open. The reader still reads the old
+        // file.
         let mut out = RecordWriter::new(&self.folder, PhaseFile::Documents, &self.id)?;
         let mut id = 0;
         while let Some(row) = rows.next::<DocumentRecord>()? {

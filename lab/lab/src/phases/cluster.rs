@@ -21,14 +21,13 @@ use crate::error::{LabError, PhaseError};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
     /// The least resemblance of a link. If it is 0, all documents that have anything in common are
-    /// linked. Documents with a common super shingle are linked without a check if it is 0, and
-    /// with a check otherwise.
+    /// linked, and the resemblance of documents with a common super shingle is not checked.
     pub resemblance: f64,
-    /// The least containment, of either document in the other, that also makes a link. `None` if
+    /// Documents are also linked if the containment of one in the other is at least this. `None` if
     /// containment makes no links.
     pub containment: Option<f64>,
-    /// For super shingles, true if all documents with a common super shingle are linked with each
-    /// other, and not only with one of them. The clusters are the same, but a user's rules may need
+    /// True if all documents with a common super shingle are linked with each other. Otherwise they
+    /// are linked only with one of them. The clusters are the same, but a user's rules may need
     /// every pair.
     pub every: bool,
 }
@@ -67,12 +66,12 @@ pub struct ClusterLink {
     pub estimates: Estimates,
 }
 
-/// The clusters: for each document, the least number of a document in its cluster.
+/// The clusters. Each document has the least number of a document in its cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clusters(pub Vec<u32>);
 
 impl Clusters {
-    /// The clusters of two or more documents, in the order of their least numbers.
+    /// Returns the clusters of two or more documents, in the order of their least numbers.
     pub fn sets(&self) -> Vec<Vec<u32>> {
         let mut order: Vec<(u32, u32)> = self.0.iter().copied().zip(0..).collect();
         order.sort_unstable();
@@ -92,7 +91,7 @@ pub struct PhaseResults {
     sketches: Sketches,
     classes: Vec<u32>,
     offsets: Vec<u64>,
-    /// For each document, the number of its shingles that are not ignored.
+    /// The number of shingles of each document that are not ignored.
     counts: Vec<u32>,
     /// The ignored shingles, ascending.
     ignored: Vec<u64>,
@@ -132,12 +131,12 @@ impl PhaseResults {
         Ok(results)
     }
 
-    /// The number of documents.
+    /// Returns the number of documents.
     pub fn documents(&self) -> u32 {
         self.classes.len() as u32
     }
 
-    /// Returns, for each document, the first document that has the same sketch.
+    /// Returns the number of the first document that has the same sketch, for each document.
     pub fn classes(&self) -> &[u32] {
         &self.classes
     }
@@ -152,8 +151,9 @@ impl PhaseResults {
         Ok(all)
     }
 
-    /// Returns the ignored shingles in ascending order. Each has the number of representatives that
-    /// have it, and the number of one of these documents.
+    /// Returns the ignored shingles in ascending order. Each shingle has a count and a document
+    /// number. The count is of the representatives that have the shingle, and the document is one
+    /// of them.
     pub fn ignored(&self) -> Result<Vec<(u64, u32, u32)>, LabError> {
         let mut from = self.reader(PhaseFile::Ignored)?;
         let mut all = Vec::new();
@@ -163,8 +163,8 @@ impl PhaseResults {
         Ok(all)
     }
 
-    /// Returns the most frequent shingles, ignored or not, the most frequent first. The form is
-    /// that of [`Self::ignored`].
+    /// Returns the most frequent shingles, whether they are ignored or not. The most frequent one
+    /// is first. The form is that of [`Self::ignored`].
     pub fn commonest(&self, most: usize) -> Result<Vec<(u64, u32, u32)>, LabError> {
         let mut entries = self.reader(PhaseFile::Shingles)?;
         let mut best = BinaryHeap::new();
@@ -195,7 +195,7 @@ impl PhaseResults {
             .collect())
     }
 
-    /// The sizes of the files: documents, sketches, shingles, pairs, ignored shingles.
+    /// Returns the sizes of the files: documents, sketches, shingles, pairs, ignored shingles.
     pub fn bytes(&self) -> Result<[u64; 5], LabError> {
         let mut bytes = [0; 5];
         for (kind, bytes) in PhaseFile::ALL.into_iter().zip(&mut bytes) {
@@ -215,7 +215,7 @@ impl PhaseResults {
         Ok(estimates.unwrap_or_else(|| of_overlap(Overlap::default())))
     }
 
-    /// The sketch of a document.
+    /// Returns the sketch of a document.
     pub fn sketch(&self, id: u32) -> Result<MethodSignature, LabError> {
         Ok(self.sketches.at(self.offsets[id as usize])?)
     }
@@ -233,8 +233,8 @@ impl PhaseResults {
         Ok(())
     }
 
-    /// Returns those ignored shingles that sketches can contain. No sketch contains super shingles,
-    /// so for these the result is empty.
+    /// Returns the ignored shingles that sketches can contain. No sketch contains super shingles,
+    /// so the result is empty for super shingles.
     fn in_sketches(&self) -> &[u64] {
         match self.plan.params.scheme {
             Scheme::SuperShingle(_) => &[],
@@ -249,7 +249,8 @@ impl PhaseResults {
         }
     }
 
-    /// The clusters that a policy makes. `link` gets each link once, in no particular order.
+    /// Returns the clusters that a policy makes. `link` receives each link once, in no particular
+    /// order.
     pub fn cluster(
         &self,
         policy: &Policy,
@@ -354,8 +355,8 @@ impl PhaseResults {
                         }
                     }
                 } else if !is_common {
-                    // All documents of a list are linked with one of them. It is chosen by its
-                    // digest, because the answer must not depend on numbers.
+                    // All documents of a list are linked with one of them. This one is chosen by
+                    // its digest, because the answer must not depend on the documents' numbers.
                     let first = list.iter().copied().min_by_key(|&id| digests[id as usize]);
                     for (&id, first) in list.iter().zip(first.into_iter().cycle()) {
                         if id != first {
@@ -388,5 +389,5 @@ impl PhaseResults {
     }
 }
 
-/// The sizes of a record of phase 2 and of one of phase 3, for reports.
+/// The size of a record of phase 2, and that of a record of phase 3, for reports.
 pub const RECORD_BYTES: (usize, usize) = (ShingleEntry::<5>::BYTES, Triple::BYTES);

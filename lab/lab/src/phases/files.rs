@@ -7,9 +7,10 @@
 //! ```
 //!
 //! A file is written under a preliminary name, and its header is written last. When all files of a
-//! generation are complete, they are renamed to their final names. Before an answer uses any of a
-//! file, a reader has checked the digest of its whole body. Only sketches are also read one by one,
-//! without that check. Files have the mode 0600, and their folder has the mode 0700.
+//! generation are complete, they are renamed to their final names. An answer uses the records of a
+//! file only after a reader has checked the digest of the whole body. The only exception is single
+//! sketches, which are read without that check. Files have the mode 0600, and their folder has the
+//! mode 0700.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -35,7 +36,7 @@ const LONGEST_ID: usize = 1 << 10;
 /// The number of bytes that are read or written at a time.
 const PIECE: usize = 1 << 18;
 
-/// A name for one state of a folder. The headers of all files of this state have it.
+/// The name of one state of a folder. The headers of all files of this state have this name.
 pub(super) type Generation = [u8; 16];
 
 /// The kinds of files in a work folder.
@@ -71,7 +72,7 @@ impl PhaseFile {
         folder.join(self.name())
     }
 
-    /// Returns the preliminary path of a file while it is written.
+    /// Returns the preliminary path, which a file has while it is written.
     pub(super) fn part(self, folder: &Path) -> PathBuf {
         folder.join(format!("{}.part", self.name()))
     }
@@ -91,7 +92,7 @@ pub(super) fn damaged(path: &Path, what: &'static str) -> PhaseError {
     }
 }
 
-/// Makes the folder, with permissions for its owner only.
+/// Makes the folder. Only its owner has permissions.
 pub(super) fn make_folder(folder: &Path) -> Result<(), PhaseError> {
     DirBuilder::new()
         .recursive(true)
@@ -200,12 +201,12 @@ impl RecordWriter {
         self.put(bytes).map(|_| ())
     }
 
-    /// The size of the body so far, in bytes.
+    /// Returns the size of the body so far, in bytes.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The number of records so far.
+    /// Returns the number of records so far.
     pub(super) const fn records(&self) -> u64 {
         self.records
     }
@@ -289,8 +290,8 @@ pub(super) fn open(path: &Path, kind: PhaseFile) -> Result<(File, PhaseFileHeade
     Ok((file, header))
 }
 
-/// Returns the header of the documents' file. Returns `None` unless the folder has all files and
-/// they are of one generation.
+/// Returns the header of the file of documents. Returns `None` if the folder lacks a file, or if
+/// the files are not of one generation.
 pub(super) fn results_header(
     folder: &Path,
     id: &str,
@@ -337,7 +338,7 @@ pub(super) struct RecordReader {
     path: PathBuf,
     header: PhaseFileHeader,
     file: File,
-    /// The bytes that were read from the file. Those from `at` on have not been returned yet.
+    /// The bytes that were read from the file. The bytes from `at` on have not been returned yet.
     piece: Vec<u8>,
     at: usize,
     body: ContentHasher,
@@ -449,7 +450,7 @@ mod tests {
         assert!(open(&path, PhaseFile::Shingles).is_err());
     }
 
-    /// Every flipped bit and every truncation of a file is noticed.
+    /// Every flipped bit of a file, and every truncation of it, is detected.
     #[test]
     fn what_is_damaged_is_told() {
         let folder = tempfile::tempdir().expect("a folder");

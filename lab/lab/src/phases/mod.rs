@@ -1,5 +1,5 @@
-//! Clusters more documents than memory could hold: on disk, in the four phases of Broder, Glassman,
-//! Manasse & Zweig 1997 ("The clustering algorithm").
+//! Clusters more documents than memory can hold. This is done on disk, in the four phases of
+//! Broder, Glassman, Manasse & Zweig 1997 ("The clustering algorithm").
 //!
 //! ```text
 //! phase   input                makes                          in the work folder
@@ -11,28 +11,29 @@
 //! ```
 //!
 //! 1. **Divide, sort, merge.** Records are collected into runs that fit into memory, sorted, and
-//!    written to unnamed files, as `groups` does, too. The runs are merged while the next phase
-//!    reads them. About 28 bytes of each document stay in memory (its class, its counts, the
-//!    union-find), as in the last phase of the paper.
+//!    written to unnamed files. (`groups` does the same.) The runs are merged while the next phase
+//!    reads them. As in the last phase of the paper, about 28 bytes for each document stay in
+//!    memory: its class, its counts, and its entry of the union-find.
 //! 2. **A batch** ([`batch::ClusterBatch`]) processes only new documents. Their sorted entries are
-//!    merged with those in the folder. Pairs are formed if one of the two documents is new, and
-//!    their counts are added to those in the folder. If a shingle becomes common, counts of -1
+//!    merged with those in the folder. Pairs are formed only if one of the two documents is new,
+//!    and their counts are added to those in the folder. If a shingle becomes common, counts of -1
 //!    cancel its old pairs. So several batches give the same results as one batch of all documents.
 //! 3. **Equal sketches are processed once.** Identical and lexically equivalent documents have
 //!    equal sketches, so they are in one class. The document with the least number represents its
-//!    class. The others are added to its cluster at the end. A document without shingles is in one
-//!    class only with documents of the same bytes.
+//!    class. The others are added to its cluster at the end. A document without shingles shares its
+//!    class only with documents that have the same bytes.
 //! 4. **A policy** ([`cluster::Policy`]) is a threshold, with or without containment. Another
-//!    policy repeats only phase 4, on the pairs in the folder. For `MOD_m` it needs only the counts
-//!    of the pairs; for `MIN_s` and `V_i` it compares the two sketches of each pair. Super shingles
-//!    have no third phase, because all documents with a common super shingle are in one cluster.
-//! 5. **Numbers of documents have no meaning outside.** Documents are numbered as they arrive, so
+//!    policy repeats only phase 4, on the pairs in the folder. For `MOD_m`, phase 4 needs only the
+//!    counts of the pairs. For `MIN_s` and `V_i`, it compares the two sketches of each pair. Super
+//!    shingles have no third phase, because all documents with a common super shingle are in one
+//!    cluster.
+//! 5. **Numbers of documents do not appear in answers.** Documents are numbered as they arrive, so
 //!    no answer may depend on their numbers. Clusters are sets, and links are between classes of
 //!    equal sketches.
 //!
 //! Files belong together if their headers name the same generation. They are replaced by renaming.
-//! A file is checked before it is used: it may be left by a killed process, be damaged, or have
-//! other parameters. `docs/clustering.md` describes all of this for users.
+//! A file is checked before it is used, because it may be damaged, have other parameters, or be
+//! left by a killed process. `docs/clustering.md` describes all of this for users.
 
 pub mod batch;
 pub mod cluster;
@@ -61,8 +62,8 @@ pub struct ClusterPlan {
     pub common: Option<u32>,
     /// The memory for sorting, in bytes.
     pub memory: u64,
-    /// True if one document represents all documents with an equal sketch. Tests check that the
-    /// clusters are the same without this.
+    /// True if one document represents all documents with the same sketch. Tests check that false
+    /// gives the same clusters.
     pub eliminate: bool,
 }
 

@@ -3,7 +3,7 @@
 use resemble_relate::sort::Record;
 
 /// The record <shingle, id>: a shingle of `KEY` bytes and a document that has it. `KEY` is 5 for
-/// shingles and 8 for super shingles. With 5 it takes 9 bytes on disk, as in the paper.
+/// shingles and 8 for super shingles. With 5, a record takes 9 bytes on disk, as in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ShingleEntry<const KEY: usize> {
     pub(super) shingle: u64,
@@ -29,8 +29,8 @@ impl<const KEY: usize> Record for ShingleEntry<KEY> {
 }
 
 /// The record <id, id, count>: two documents, the lesser number first, and the number of shingles
-/// that they have in common. While pairs are formed, a count may be -1: it takes back a shingle
-/// that has become common and no longer counts.
+/// that both have. While pairs are formed, a count may be -1. It cancels a shingle that too many
+/// documents now have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Triple {
     pub(super) a: u32,
@@ -115,8 +115,8 @@ impl Record for NamedId {
     }
 }
 
-/// An ignored shingle, the number of representatives that have it, and the number of one of these
-/// documents.
+/// An ignored shingle, the number of representatives that have it, and the number that identifies
+/// one of these documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct IgnoredShingle {
     pub(super) shingle: u64,
@@ -191,7 +191,7 @@ impl Record for DocumentRecord {
     }
 }
 
-/// Returns the `N` bytes from `at` on. If there are fewer, returns zeros.
+/// Returns the `N` bytes from `at` on. If there are fewer bytes, returns zeros.
 pub(super) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes
         .get(at..)

@@ -1,4 +1,4 @@
-//! The file of the sketches. A sketch is read from it when it is needed.
+//! Reads the file of the sketches. A sketch is read when it is needed.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,7 +9,7 @@ use resemble_methods::MethodSignature;
 use super::files::{PhaseFile, damaged, failed, open};
 use crate::error::PhaseError;
 
-/// The number of bytes that are read first; most sketches are shorter.
+/// The number of bytes that are read first. Most sketches are shorter.
 const PIECE: usize = 1 << 10;
 
 /// The maximum size of a sketch in bytes. A sketch of 2^32 shingles has this size.

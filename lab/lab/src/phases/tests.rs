@@ -13,7 +13,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::error::PhaseError;
 
-/// A test document: its shingles and a number. Documents have equal bytes only if both are equal.
+/// A test document: its shingles and a number. Documents have equal bytes only if both the shingles
+/// and the number are equal.
 type Made = (BTreeSet<u64>, u8);
 
 fn plan(params: MethodParams, common: Option<u32>) -> ClusterPlan {
@@ -106,8 +107,8 @@ fn naive(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
             _ => values.to_vec(),
         }
     };
-    // The phases process only one of several documents with equal sketches, so only that one counts
-    // for common shingles.
+    // The phases process only one of several documents with equal sketches. So these documents are
+    // counted as one when common shingles are determined.
     let running: BTreeSet<Vec<u8>> = signed.iter().map(MethodSignature::encode).collect();
     let mut lists: BTreeMap<u64, usize> = BTreeMap::new();
     for encoded in &running {
@@ -236,7 +237,8 @@ proptest! {
         let with = plan(params, None);
         let without = ClusterPlan { eliminate: false, ..with.clone() };
         // With elimination, documents with equal bytes are in one cluster even if they have no
-        // shingles. Without it they are not, so documents without shingles are left out.
+        // shingles. Without elimination they are not, so this test leaves out documents without
+        // shingles.
         let made: Vec<Made> = made.into_iter().filter(|one| !one.0.is_empty()).collect();
         prop_assert_eq!(fresh(&with, &made, &policy), fresh(&without, &made, &policy));
     }
@@ -287,8 +289,8 @@ proptest! {
         prop_assert_eq!(sets(&made), sets(&reversed));
     }
 
-    /// Linking all documents with a common super shingle with each other gives the same clusters as
-    /// linking all of them with one.
+    /// If all documents with a common super shingle are linked with each other, the clusters are
+    /// the same as if all are linked with one of them.
     #[test]
     fn every_link_of_super_shingles_adds_nothing(made in collections()) {
         let plan = plan(super_of(2), Some(6));
@@ -356,7 +358,7 @@ fn other_parameters_and_other_seeds_are_refused() {
     );
 }
 
-/// Files of different generations count as no results; a damaged file is reported.
+/// Files of different generations are treated as no results. A damaged file is reported.
 #[test]
 fn what_does_not_fit_is_not_used() {
     let folder = tempfile::tempdir().expect("a folder");

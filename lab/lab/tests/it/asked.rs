@@ -5,8 +5,9 @@ use resemble_methods::Method;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, finish};
 
-/// Creates a folder with a text, a copy, an edited version and a part of it, and a file that has
-/// the text twice. It also has an unrelated file, one that is too small to judge, and an empty one.
+/// Creates a folder with a text, and with a copy, an edited version and a part of this text. One
+/// file has the text twice. The folder also has an unrelated file, a file that is too small to
+/// judge, and an empty file.
 pub(crate) fn collection() -> Environment {
     let env = environment();
     let text = paragraphs(1, 400);
@@ -414,7 +415,7 @@ fn a_second_question_reads_no_file() {
     assert_eq!(by_stdin.lines().count(), by_name.text().lines().count() + 1);
 }
 
-/// A dictionary and a table of basic forms decide which words count.
+/// Only the words of the dictionary are used, and words are replaced by their basic forms.
 #[test]
 fn words_of_a_dictionary_and_basic_forms() {
     let env = environment();
@@ -526,7 +527,7 @@ fn shards_work_without_a_cache() {
 }
 
 /// The list `All_Fingers` contains every occurrence of a fingerprint, as in sif's paper. So a
-/// search in it finds the same files as `find`.
+/// search in this list finds the same files as `find`.
 #[test]
 fn all_fingers_finds_what_find_finds() {
     let env = collection();

@@ -176,7 +176,7 @@ fn only_the_group_of_a_file_is_printed() {
     let other = paragraphs(3, 200);
     env.write("docs/other.txt", &other);
     env.write("docs/other too.txt", other.replacen("river", "brook", 20));
-    // If a file has several names, its row has the least one: `other.txt`.
+    // If a file has several names, its row has the first in sorted order: `other.txt`.
     std::fs::hard_link(env.path("docs/other.txt"), env.path("docs/zzz.txt")).unwrap();
     let all = groups(&env, &["--method", "shingle"]);
     assert_eq!(all.len(), 2);
@@ -195,7 +195,7 @@ fn only_the_group_of_a_file_is_printed() {
         absent.code == 2 && absent.err.contains("docs/absent.txt"),
         "{absent:?}"
     );
-    // The exports still have files that are removed afterwards.
+    // The exports still contain files that are then removed from the folder.
     env.run([
         "export",
         "docs",
@@ -212,8 +212,8 @@ fn only_the_group_of_a_file_is_printed() {
     );
 }
 
-/// The paper's figure for a small part and its whole is below the threshold, whichever of the two
-/// is the subject.
+/// The paper's figure for a small part and its whole is below the threshold, no matter which of the
+/// two is the subject.
 #[test]
 fn a_text_that_lies_in_another_is_found_by_containment() {
     let env = collection();

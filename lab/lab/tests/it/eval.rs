@@ -1,7 +1,7 @@
 //! Tests of `resemble lab eval`: every experiment on a small folder.
 //!
-//! Experiments take long without optimization, so most of them run only twice: by themselves, and
-//! together with all other experiments. Most tests read the output of these two runs.
+//! Experiments take long without optimization, so most of them run only twice: once by themselves,
+//! and once together with all other experiments. Most tests read the output of these two runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -41,8 +41,8 @@ const EXPERIMENTS: [&str; 7] = [
     "anchors",
 ];
 
-/// Expected figures: the name of a table, some of its columns, and the rows that these texts give
-/// with three seeds.
+/// The expected figures. An entry has the name of a table, some of its columns, and the rows that
+/// these texts give with three seeds.
 const FIGURES: &[(&str, &[&str], &str)] = &[
     (
         "sif/query",
@@ -381,8 +381,8 @@ fn figures_of_experiments_on_fixed_texts() {
     assert!(others.is_empty(), "{others}");
 }
 
-/// There are three equal READMEs, one that is half of their text, and a LICENSE. A copy of the
-/// LICENSE has a name that does not count.
+/// There are three equal READMEs, a README with half of their text, and a LICENSE. A copy of the
+/// LICENSE has a name that is not counted.
 #[test]
 fn copies_and_readmes_are_counted() {
     let env = environment();

@@ -5,15 +5,15 @@ use crate::environment;
 use resemble_testutil::Environment;
 use resemble_testutil::prose::paragraphs;
 
-/// Returns the exit code and the rows of an answer. The argument `PLACE` is replaced by `place`,
-/// the name of the folder or of its export, and `place` in the rows by `PLACE`.
+/// Returns the exit code and the rows of an answer. `place` is the name of the folder or of its
+/// export. It replaces `PLACE` in the arguments, and is replaced by `PLACE` in the rows.
 fn answer(env: &Environment, args: &[&str], place: &str) -> (i32, String) {
     let args = args
         .iter()
         .map(|arg| if *arg == "PLACE" { place } else { arg });
     let ran = env.run(args.chain(["--format", "jsonl"]));
     assert_eq!(ran.err, "", "{place}");
-    // The first line contains the arguments, which differ, so it is left out.
+    // The first line is left out, because it contains the arguments, which differ.
     let rows: Vec<String> = ran.text().lines().skip(1).map(str::to_owned).collect();
     (
         ran.code,
@@ -98,7 +98,7 @@ fn an_export_is_dumped_like_its_folder() {
 }
 
 /// Tests the steps "divide, compute, merge" (Broder et al. 1997, section 4). Each process sketches
-/// a part of the files. The clusters of all parts together must be those of the whole folder.
+/// a part of the files. All parts together must give the same clusters as the whole folder.
 #[test]
 fn parts_that_processes_sketch_make_the_clusters_of_the_whole() {
     let env = environment();

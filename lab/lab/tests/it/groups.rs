@@ -1,4 +1,4 @@
-//! Methods in groups.
+//! Tests of methods in `groups`.
 
 use crate::asked::collection;
 

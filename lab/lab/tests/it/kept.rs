@@ -1,5 +1,4 @@
-//! Tests that an answer has the same bytes the first time, when the question is repeated, and
-//! without a cache.
+//! Tests that an answer has the same bytes the first time, the second time, and without a cache.
 
 use crate::environment;
 use resemble_methods::Method;
@@ -27,7 +26,8 @@ fn collection() -> Environment {
     env
 }
 
-/// Answers from cached signatures, from new ones, and without a cache must have the same bytes.
+/// Answers from cached signatures, answers from new signatures, and answers without a cache must
+/// have the same bytes.
 #[test]
 fn methods_have_the_same_bytes_whoever_kept_what() {
     let env = collection();
@@ -92,8 +92,8 @@ fn same_bytes(env: &Environment, questions: &[Vec<&str>], formats: &[&str]) {
     }
 }
 
-/// The laboratory writes only its own cache, and not that of the command or the state of the
-/// daemon.
+/// The laboratory writes only its own cache. It writes neither the cache of `resemble` nor the
+/// state of the daemon.
 #[test]
 fn the_laboratory_has_a_cache_of_its_own() {
     let env = collection();

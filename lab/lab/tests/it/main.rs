@@ -1,8 +1,8 @@
-//! Tests of the laboratory as scripts and people use it: they run the built program in a private
+//! Tests the laboratory as scripts and people use it. The tests run the built program in a private
 //! environment.
 
-// Clippy allows `unwrap` in test functions, but not in the functions that they call. If one of
-// these cannot prepare a test, the test must fail, too.
+// Clippy allows `unwrap` in test functions, but not in the functions that they call. If such a
+// function cannot prepare a test, the test must fail, too.
 #![allow(clippy::unwrap_used)]
 
 mod asked; // methods: find, pairs, dump
@@ -25,7 +25,7 @@ mod sorted; // the arrays of sorted5
 
 use resemble_testutil::{Environment, every_file_is_a_module};
 
-/// A private home, in which the program is run.
+/// Creates a private home in which the program runs.
 fn environment() -> Environment {
     Environment::of(env!("CARGO_BIN_EXE_resemble-lab"))
 }

@@ -2,8 +2,8 @@
 //!
 //! `lab/results/NAME.tsv` is the `results.tsv` of `resemble lab eval all` for one collection. A
 //! folder in `lab/results` has one file for each size of a run at scale. The template
-//! `lab/results/papers.md` is the page without our figures. These lines of the template are filled
-//! in:
+//! `lab/results/papers.md` is the page without our figures. These lines of the template are
+//! replaced:
 //!
 //! ```text
 //! @of FOLDER                       the columns below are the files of this folder
@@ -40,8 +40,8 @@ fn results(text: &str) -> Results {
     tables
 }
 
-/// Returns the cell in this column of the first row that begins with the cells in `row`. Returns
-/// "–" if these results have no such row.
+/// Finds the first row that begins with the cells in `row`, and returns its cell in this column.
+/// Returns "–" if these results have no such row.
 fn cell(tables: &Results, table: &str, row: &str, column: &str) -> String {
     let Some(rows) = tables.get(table) else {
         return "–".to_owned();
@@ -80,7 +80,7 @@ fn leading(cell: &str) -> Option<f64> {
     cell[..end.unwrap_or(cell.len())].parse().ok()
 }
 
-/// The last cell divided by the one before it, if both begin with a number.
+/// Divides the last cell by the one before it, if both begin with a number.
 fn growth(cells: &[String]) -> String {
     let [.., before, last] = cells else {
         return String::new();
@@ -91,7 +91,7 @@ fn growth(cells: &[String]) -> String {
     }
 }
 
-/// Returns the rows of a table from all collections. Each row begins with the name of its
+/// Returns the rows that a table has in all collections. Each row begins with the name of its
 /// collection.
 fn whole(what: &str, table: &str, collections: &[(String, Results)]) -> String {
     let mut page = String::new();
@@ -153,8 +153,8 @@ fn rendered(template: &str, of: &dyn Fn(&str) -> Vec<(String, Results)>) -> Stri
     page
 }
 
-/// Returns the results in a folder below `lab/results`, with their names, which are ordered by
-/// their numbers.
+/// Returns the results in a folder below `lab/results`, with their names. They are ordered by the
+/// number in the name.
 fn saved(folder: &str) -> Vec<(String, Results)> {
     let mut collections = Vec::new();
     for entry in std::fs::read_dir(Path::new(RESULTS).join(folder)).unwrap() {

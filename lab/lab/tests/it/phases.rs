@@ -1,5 +1,5 @@
-//! Tests of clusters in four phases, on files: which results are kept, which are merged, and which
-//! are made again.
+//! Tests clusters of files in four phases: which results are kept, which are merged, and which are
+//! replaced.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use resemble_proto::message::Answer;
 use resemble_relate::LARGEST_READ;
 use resemble_testutil::random::Random;
 
-/// Words that are all different.
+/// Returns words that are all different.
 fn words(seed: u64, count: usize) -> Vec<String> {
     let mut random = Random::new(seed);
     let word = |_| format!("w{:x}", random.draw() >> 40);
@@ -47,8 +47,8 @@ fn edited(text: &str, every: usize) -> String {
         .join(" ")
 }
 
-/// Writes two families of texts: each has a base, a copy, a text with other markup, an edited text
-/// and a part. Also writes an unrelated text, one that is too small, and an empty file.
+/// Writes two families of texts. Each has a base, a copy, a text with other markup, an edited text
+/// and a part. Also writes an unrelated text, a text that is too small, and an empty file.
 fn collection(scene: &Scene) {
     for family in 1..3 {
         let base = text(family, 3000);
@@ -153,8 +153,8 @@ fn families_are_found_and_a_policy_repeats_the_last_phase_alone() {
     let files = kept_files(folder.path());
     let before = numbers_of(&files);
     assert_eq!(files.len(), 2 * 6, "{files:?}");
-    // The files are moved away, because the next question must not read a file. It must not write
-    // one either.
+    // The files are moved away, because the next question must not read a file. The question must
+    // not write a file either.
     for name in ["1", "2", "stranger"] {
         std::fs::rename(scene.path(name), scene.temp.path(name)).expect("moved");
     }

@@ -6,7 +6,7 @@ use resemble_proto::message::Scope;
 
 use crate::scene::Scene;
 
-/// A question to a published method about the files at or below a path of the scene.
+/// Makes a question to a published method about the files at or below a path of the scene.
 pub(crate) fn method_request(
     scene: &Scene,
     within: &str,

@@ -21,7 +21,7 @@ fn collection(env: &Environment) {
     env.write("docs/empty", b"");
 }
 
-/// Returns the files of all arrays below a folder, which has only one state of them.
+/// Returns the files of all arrays below a folder. The folder has only one state of the arrays.
 fn parts(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -39,7 +39,7 @@ fn parts(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// All lists of all values.
+/// Returns the lists of all values.
 fn lists(files: &[PathBuf]) -> Vec<Vec<u32>> {
     let bytes: Vec<Vec<u8>> = files
         .iter()
@@ -108,7 +108,7 @@ fn shards_have_the_same_bytes_as_one_process() {
         }
     }
     // The arrays have seven parts now. A document is added and another one removed. Two processes
-    // merge this change into the arrays, which must give the same answer as making them again.
+    // merge this change into the arrays. The answer must be the same as that of newly made arrays.
     env.write("docs/new", paragraphs(3, 30));
     std::fs::remove_file(env.path("docs/parts/2")).expect("removed");
     let merged = ask("2", &["--format", "json"]);

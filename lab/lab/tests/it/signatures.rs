@@ -95,7 +95,7 @@ fn what_was_signed_once_is_not_read_again() {
             "{method}"
         );
         assert_eq!(commits(), before + 1, "{method}");
-        // For these parameters no signature is cached, so each file is an error.
+        // No signature with these parameters is cached, so each file gives an error.
         let params = MethodParams::parse("mod.bytes-20.n-7.v1", None).expect("params");
         let other = MethodRequest {
             params,
@@ -116,7 +116,7 @@ fn what_was_signed_once_is_not_read_again() {
 }
 
 /// Two questions that began on the same state of the index write to the same records. Neither
-/// removes signatures that the other has cached.
+/// question removes signatures that the other one has cached.
 #[test]
 fn two_questions_at_a_time_cache_what_both_have_signed() {
     let mut scene = Scene::new();

@@ -36,7 +36,7 @@ fn params() -> MethodParams {
     MethodParams::new(Method::Sorted5, &settings).expect("right")
 }
 
-/// Words of a small vocabulary in an order that depends on the seed.
+/// Returns words of a small vocabulary, in an order that depends on the seed.
 fn text(seed: u64, words: usize) -> String {
     let mut random = Random::new(seed);
     let word = |_| format!("word{}", random.below(32));
@@ -88,7 +88,7 @@ fn questions() -> Vec<MethodQuestion> {
     ]
 }
 
-/// Checks that answers with arrays equal answers without.
+/// Checks that answers with arrays equal answers without arrays.
 fn same_answers(scene: &Scene, cache: SignatureCache<'_>) {
     for within in ["", "sub"] {
         if !scene.root().join(within).exists() {
@@ -185,14 +185,14 @@ fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
     assert_eq!(std::fs::read(part()).expect("read"), whole);
     std::fs::write(state().join("current"), "nonsense").expect("written");
     same_answers(&scene, cache);
-    // The folder for the arrays cannot be made, because a file has its name.
+    // The folder for the arrays cannot be made, because a file already has this name.
     let blocked = folder.path().join("blocked");
     std::fs::write(&blocked, "").expect("written");
     same_answers(&scene, with_arrays(&scene, &blocked));
 }
 
-/// Tests files with equal bytes in several scopes, some of them too short for a chunk. The arrays
-/// must be enough after the cached signatures are removed.
+/// Tests files with equal bytes, in several scopes. Some of the files are too short for a chunk.
+/// After the cached signatures are removed, the arrays must be enough.
 #[test]
 fn copies_need_no_signatures() {
     let mut scene = Scene::new();
@@ -235,8 +235,9 @@ fn copies_need_no_signatures() {
     std::fs::rename(folder.path().join("away"), scene.root()).expect("renamed back");
 }
 
-/// If arrays are needed for several processes and these fail, the question fails and no file
-/// remains. (In this test each process runs the test program, which makes no arrays.)
+/// The arrays are needed, because several processes are requested. If the processes fail, the
+/// question fails and no file remains. (In this test each process runs the test program, which
+/// makes no arrays.)
 #[test]
 fn a_temporary_folder_goes_also_after_a_failure() {
     let mut scene = Scene::new();
@@ -259,8 +260,8 @@ fn a_temporary_folder_goes_also_after_a_failure() {
     ask(2, &folder.path().join("none")).expect_err("no folder");
 }
 
-/// Many documents are compared by temporary arrays. If these cannot be made, signatures are
-/// compared, with the same rows.
+/// Many documents are compared by temporary arrays. If the arrays cannot be made, signatures are
+/// compared, and the rows are the same.
 #[test]
 fn many_documents_are_compared_by_temporary_arrays() {
     let folder = tempfile::tempdir().expect("a folder");

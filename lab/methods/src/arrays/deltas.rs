@@ -2,17 +2,17 @@
 //!
 //! The paper: "Since most chunks appear in very low number of documents (most often there are in 0
 //! or 1 document), so the offset table can be compressed: the neighbouring values are usually close
-//! to each other." Here every 64th offset is stored as it is. Each other offset is stored in one
-//! byte, as the difference from the previous one. Differences of 255 or more are in a separate
-//! list. A look-up adds up to 63 bytes. So 64 offsets take 72 bytes instead of 256 or 512, and a
-//! look-up reads one more cache line.
+//! to each other." Here every 64th offset is stored as it is. Each of the other offsets is stored
+//! in one byte, as the difference from the previous offset. Differences of 255 or more are in a
+//! separate list. A look-up adds up the values of up to 63 bytes. So 64 offsets take 72 bytes
+//! instead of 256 or 512. A look-up reads one cache line more than without differences.
 
 use std::collections::HashMap;
 
-/// The number of offsets in a block, whose first offset is stored in full.
+/// The number of offsets in a block. The first offset of a block is stored in full.
 const BLOCK: usize = 64;
 
-/// The least difference that is stored in the separate list.
+/// The smallest difference that is stored in the separate list.
 const LARGE: u8 = u8::MAX;
 
 /// Offsets, stored as differences.
@@ -72,7 +72,7 @@ impl Deltas {
         (self.starts.len() * 8 + self.differences.len() + self.large.len() * 16) as u64
     }
 
-    /// The number of offsets.
+    /// Returns the number of offsets.
     pub const fn len(&self) -> usize {
         self.length
     }

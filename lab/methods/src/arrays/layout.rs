@@ -14,13 +14,13 @@
 //!      entries × id
 //! ```
 //!
-//! All numbers are little endian. They are not aligned: they are put together from bytes, which
-//! processors do in one instruction.
+//! All numbers are little endian. They are not aligned, so they are put together from bytes.
+//! Processors do this in one instruction.
 //!
-//! **No file is trusted.** [`Arrays::of`] checks the header, its digest and the length of the file,
-//! so that no array ends behind the file. An impossible offset or id is reported as
-//! [`ArrayError::Damaged`] when it is read. [`Arrays::verify`] checks the digests of the arrays
-//! before every merge. It reads all of them.
+//! **No file is trusted.** [`Arrays::of`] checks the header, its digest and the length of the file.
+//! Then no array extends beyond the end of the file. An impossible offset or id is reported as
+//! [`ArrayError::Damaged`] when it is read. Before every merge, [`Arrays::verify`] checks the
+//! digests of the arrays, for which it reads all arrays.
 
 use thiserror::Error;
 
@@ -36,7 +36,7 @@ pub const HEADER: usize = 512;
 /// The offset of the header's digest.
 const DIGEST_AT: usize = HEADER - 32;
 
-/// Position of the params id.
+/// The offset of the params id.
 const PARAMS_AT: usize = 154;
 
 /// The size in bytes of an entry in the table of documents.
@@ -88,7 +88,7 @@ pub struct Header {
     pub from: u64,
     /// The end of the range of values, which is not part of it.
     pub to: u64,
-    /// Number of documents.
+    /// The number of documents.
     pub documents: u64,
     /// The number of ids in all lists of the part.
     pub entries: u64,
@@ -106,7 +106,7 @@ pub const fn id_width(count: u64) -> u8 {
     }
 }
 
-/// Returns the number of bytes that an offset up to `most` needs: four, as in the paper, or eight.
+/// Returns the number of bytes for offsets up to `most`: four, as in the paper, or eight.
 pub const fn offset_width(most: u64) -> u8 {
     if most <= u32::MAX as u64 { 4 } else { 8 }
 }
@@ -116,7 +116,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// If the params id is too long.
+    /// Fails if the params id is too long.
     pub fn encode(&self) -> Result<[u8; HEADER], ArrayError> {
         let mut out = Vec::with_capacity(HEADER);
         out.extend_from_slice(MAGIC);
@@ -223,26 +223,26 @@ impl<'a> Documents<'a> {
         self.0.is_empty()
     }
 
-    /// The key and the number of chunks of each document.
+    /// Returns the key and the number of chunks of each document.
     pub fn iter(self) -> impl ExactSizeIterator<Item = (u32, u32)> + 'a {
         let number = |bytes: &[u8]| number(bytes) as u32;
         let documents = self.0.iter();
         documents.map(move |document| (number(&document[..4]), number(&document[4..])))
     }
 
-    /// The bytes of the table in the file.
+    /// Returns the bytes of the table in the file.
     pub fn bytes(self) -> &'a [u8] {
         self.0.as_flattened()
     }
 
-    /// The bytes of a document in the table.
+    /// Returns the bytes of a document in the table.
     pub fn encode(key: u32, chunks: u32) -> [u8; DOCUMENT] {
         let both = u64::from(chunks) << 32 | u64::from(key);
         both.to_le_bytes()
     }
 }
 
-/// A list of the numbers of documents, ascending.
+/// A list of the numbers of documents in ascending order.
 #[derive(Clone, Copy, Debug)]
 pub struct Ids<'a> {
     bytes: &'a [u8],
@@ -269,7 +269,7 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// A part of the arrays, whose file is read or mapped.
+/// A part of the arrays. The file of the part is read or mapped.
 #[derive(Clone, Debug)]
 pub struct Arrays<'a> {
     header: Header,
@@ -303,17 +303,17 @@ impl<'a> Arrays<'a> {
         })
     }
 
-    /// The header of this part.
+    /// Returns the header of this part.
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The documents of the arrays.
+    /// Returns the documents of the arrays.
     pub const fn documents(&self) -> Documents<'a> {
         self.documents
     }
 
-    /// Checks the digests of the documents, the offsets and the ids, which reads all of them.
+    /// Checks the digests of the documents, the offsets and the ids. This reads all three arrays.
     pub fn verify(&self) -> Result<(), ArrayError> {
         let arrays = [
             (
@@ -348,7 +348,7 @@ impl<'a> Arrays<'a> {
         (0..).map_while(|at| self.offset(at))
     }
 
-    /// The lists that are not empty, in the order of their values, each with its value.
+    /// Returns the lists that are not empty, each with its value, in the order of the values.
     pub fn lists(&self) -> impl Iterator<Item = Result<(u64, Ids<'a>), ArrayError>> + '_ {
         let values = self.header.from..self.header.to;
         values.filter_map(|value| match self.list(value) {
@@ -357,7 +357,7 @@ impl<'a> Arrays<'a> {
         })
     }
 
-    /// The documents that have the value, which must be in this part.
+    /// Returns the documents that have this value. The value must be in this part.
     #[inline]
     pub fn list(&self, value: u64) -> Result<Ids<'a>, ArrayError> {
         let damaged = ArrayError::Damaged("an impossible offset");

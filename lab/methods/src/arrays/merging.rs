@@ -1,6 +1,6 @@
 //! Computes which documents the arrays have after a merge, and their new numbers.
 
-/// The new number of a document that leaves.
+/// Marks a document that has no new number because it is removed.
 pub const GONE: u32 = u32::MAX;
 
 /// The result of merging old and new documents.
@@ -8,10 +8,10 @@ pub const GONE: u32 = u32::MAX;
 pub struct Merging {
     /// The key and the number of chunks of each document after the merge, in the order of the keys.
     pub documents: Vec<(u32, u32)>,
-    /// For each old number of a document, its new number or [`GONE`]. Documents that stay keep
-    /// their order.
+    /// The new number of each old document, or [`GONE`]. The index is the old number. Documents
+    /// that stay keep their order.
     pub old: Vec<u32>,
-    /// For each new document, its number.
+    /// The number of each new document.
     pub new: Vec<u32>,
 }
 
@@ -46,8 +46,8 @@ impl Merging {
         self.documents.push(document);
     }
 
-    /// Merges the documents of one value into `list`: the old ones, which get their new numbers,
-    /// and the new ones, which must ascend.
+    /// Merges the documents of one value into `list`. The old documents get their new numbers. The
+    /// new documents must be in ascending order.
     pub fn list(
         renumbered: &[u32],
         old: impl Iterator<Item = u32>,

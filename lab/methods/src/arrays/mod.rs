@@ -8,10 +8,10 @@
 //! ```
 //!
 //! The arrays lead from the hash of a chunk to the documents that have it. This is the only
-//! direction that a search for similar documents needs. [`layout`] is the file format. `search`
-//! counts the common chunks of documents, and `merging` merges old and new documents. [`sort`]
-//! turns documents into lists. [`deltas`] is the experiment of section 5 with smaller offsets. This
-//! module neither reads nor writes files.
+//! direction that a search for similar documents needs. [`layout`] defines the file format.
+//! `search` counts the common chunks of documents, and `merging` merges old and new documents.
+//! [`sort`] turns documents into lists. [`deltas`] is the experiment of section 5 with smaller
+//! offsets. This module neither reads nor writes files.
 //!
 //! # Choices
 //!
@@ -19,12 +19,12 @@
 //!    never below exact similarities; see [`crate::sorted5`].
 //! 2. **Documents are numbered in the order of their keys** (ids of contents, which are never used
 //!    again). So old and new numbers are in the same order, and lists stay sorted while they are
-//!    merged. **Merging gives the same bytes as building from nothing.**
+//!    merged. **Merging gives the same bytes as building the arrays anew.**
 //! 3. **Ids take whole bytes**, the fewest that the number of documents needs (three in the paper).
-//!    Ids of single bits would save at most seven bits each. Bytes are addressable, are copied
-//!    without shifting, and let parts be joined by copying.
-//! 4. **A file is a part** with a range of values, and with all documents. Values may be cut into
-//!    any ranges without changing the lists: into one file, or into one for each machine.
+//!    Ids of a number of bits would save at most seven bits each. But bytes are addressable and are
+//!    copied without shifting, and parts can be joined by copying.
+//! 4. **A file is a part** with a range of values, and with all documents. Values can be cut into
+//!    any ranges without changing the lists: into a single file, or into one file for each machine.
 
 pub mod deltas;
 pub mod layout;

@@ -3,7 +3,7 @@
 
 use crate::arrays::layout::{ArrayError, Arrays, Documents};
 
-/// Parts that together have all values.
+/// The parts of the arrays. Together they have all values.
 #[derive(Clone, Debug)]
 pub struct Parts<'a>(Vec<Arrays<'a>>);
 
@@ -12,7 +12,7 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     ///
-    /// If values are missing, or if the parts differ in their parameters or documents.
+    /// Fails if values are missing, or if the parts differ in their parameters or documents.
     pub fn of(mut parts: Vec<Arrays<'a>>) -> Result<Self, ArrayError> {
         parts.sort_by_key(|part| part.header().from);
         let Some(first) = parts.first().map(|part| part.header().clone()) else {
@@ -39,7 +39,7 @@ impl<'a> Parts<'a> {
         Ok(Self(parts))
     }
 
-    /// Returns the documents. All parts have the same ones.
+    /// Returns the documents. All parts have the same documents.
     pub fn documents(&self) -> Documents<'a> {
         self.0[0].documents()
     }
@@ -57,7 +57,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A document, and the number of chunks that it has in common with another one.
+/// A document, and the number of chunks that it has in common with another document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// The number of the document.

@@ -2,9 +2,9 @@
 //!
 //! Section 4.5: "a variant of a radix sort", "further speeded up by pre-sorting the data into a
 //! given number of buckets in the step 1". A bucket is a range of values that fits into memory.
-//! Within it the sort begins with the least significant bytes. It is stable, so the documents of a
-//! list keep their order. Bytes that are the same in all values of the bucket are skipped. With 24
-//! bits in 256 buckets, two bytes remain.
+//! Within a bucket, the sort begins with the least significant bytes. It is stable, so the
+//! documents of a list keep their order. Bytes that are the same in all values of the bucket are
+//! skipped. For values of 24 bits in 256 buckets, two bytes remain.
 
 /// The value of a chunk, and a document that has the chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Posting {
     pub document: u32,
 }
 
-/// Sorts by value. Postings of equal values keep their order.
+/// Sorts postings by value. Postings of equal values keep their order.
 pub fn radix_sort(postings: &mut Vec<Posting>) {
     let Some(&Posting { value: first, .. }) = postings.first() else {
         return;

@@ -62,8 +62,8 @@ fn pairs(values: &BTreeMap<u32, u64>) -> Vec<(u64, u64)> {
 }
 
 proptest! {
-    /// The counts are those of comparing each two documents, even if the values are cut into two
-    /// parts.
+    /// Compares the counts with those from comparing every two documents. The values may be cut
+    /// into two parts.
     #[test]
     fn counting_in_lists_is_comparing_each_two(documents in documents(), cut in 0u64..=1 << BITS) {
         let all = build(&documents, 0, 1 << BITS);
@@ -90,7 +90,7 @@ proptest! {
         }
     }
 
-    /// A changed byte or another length leads to an error or a wrong figure, and never to a panic.
+    /// A changed byte or length leads to an error or a wrong figure, but never to a panic.
     #[test]
     fn hostile_files_are_refused_or_read(
         documents in documents(),
@@ -115,8 +115,7 @@ proptest! {
                 let parts = Parts::of(vec![arrays]).expect("the header is sound");
                 let mut counter = Counter::new(documents.len());
                 let every = (0..1 << BITS).map(|value| (value, 9));
-                // The same is counted twice, because a counter that failed halfway must begin again
-                // from zero.
+                // Counts twice, because a counter that failed halfway must begin again from zero.
                 let counts = [(); 2].map(|()| counter.count(&parts, every.clone()));
                 prop_assert_eq!(&counts[0], &counts[1]);
                 let renumbered: Vec<u32> = (0..documents.len() as u32).collect();

@@ -15,22 +15,22 @@ pub struct LargeDigest {
     pub made: ComposedDigest,
     /// The state at the end of the content, if it was requested.
     pub checkpoint: Option<Checkpoint>,
-    /// The stretches of the content, if they were recorded and a content of its kind has any.
+    /// The stretches of the content, if they were recorded and contents of its kind have stretches.
     pub stretches: Option<Stretches>,
 }
 
-/// A digest, either with all chunks or without those that another content has.
+/// A digest, either with all chunks or without the chunks that another content has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ComposedDigest {
     /// The digest has all chunks.
     Whole(Box<Digest>),
-    /// The digest has no chunks, but the edits that turn the old content's chunks into those of the
-    /// new content.
+    /// The digest has no chunks. Instead it has the edits that turn the old content's chunks into
+    /// those of the new content.
     Edited(Box<EditedDigest>),
 }
 
 impl ComposedDigest {
-    /// Returns the digest; that of an edited content has no chunks.
+    /// Returns the digest. The digest of an edited content has no chunks.
     pub fn digest(&self) -> &Digest {
         match self {
             Self::Whole(digest) => digest,
@@ -41,9 +41,9 @@ impl ComposedDigest {
 
 impl Digester {
     /// Returns the digest, and the state to store for the next version. `base` is the old content,
-    /// if the digester resumed at its end; `keep_end` requests a checkpoint. Returns `None` if the
-    /// content must be digested again from its start. In any case the digester is then at the start
-    /// of another content.
+    /// if the digester resumed at the end of that content. `keep_end` requests a checkpoint.
+    /// Returns `None` if the content must be digested again from its start. In any case the
+    /// digester is then at the start of another content.
     pub fn finish_large(
         &mut self,
         base: Option<ContentDigest>,

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! While stretches are recorded, the digester has only the sums of the current stretch. At the end
-//! it adds the sums of all stretches. It is then in the same state as a digester that recorded
-//! none.
+//! it adds the sums of all stretches. It is then in the same state as a digester that recorded no
+//! stretches.
 
 use std::mem;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use crate::sample::Sampler;
 use crate::words::WordSums;
 
 /// The length of a stretch in bytes, before any stretches are joined. Digesting such a stretch
-/// takes some 20 ms.
+/// takes about 20 ms.
 const LENGTH: u64 = 8 << 20;
 
-/// The number of stretches at which every two neighbours are joined to one. A stretch takes some 4
+/// The number of stretches at which every two neighbours are joined to one. A stretch takes about 4
 /// KB, and the memory of its samples.
 pub(super) const MOST: usize = 256;
 
@@ -56,8 +56,8 @@ pub(super) struct Recorder {
     pub(super) revised: Option<Revised>,
 }
 
-/// Returns the sampling for all stretches together. It begins at `level`, and has more than twice
-/// the cap of `params`, the sampling of the content.
+/// Returns the sampling for all stretches together. The sampling begins at `level`. Its cap is more
+/// than twice the cap of `params`, the sampling of the content.
 const fn wide(params: &SamplingParams, level: u8) -> SamplingParams {
     let most = match params.cap {
         0 => 0,
@@ -160,7 +160,7 @@ impl Digester {
         }
     }
 
-    /// Like [`Self::room`], for zeros: any number of whole blocks of zeros becomes one stretch.
+    /// Like [`Self::room`], but for zeros. Any number of whole blocks of zeros becomes one stretch.
     pub(super) fn room_for_zeros(&mut self, next: u64) -> u64 {
         let room = self.room(next);
         let position = self.position();
@@ -173,8 +173,8 @@ impl Digester {
         }
     }
 
-    /// Hashes bytes a second time for the whole content, if the blocks of the stretches are not
-    /// those of the content.
+    /// Hashes bytes a second time for the whole content, if the blocks of the stretches are not the
+    /// blocks of the content.
     pub(super) fn hash_content(&mut self, hash: impl FnOnce(&mut ContentHasher)) {
         if let Some(recorder) = self.recorder.as_deref_mut()
             && recorder.hashes_twice

@@ -11,17 +11,17 @@ use crate::ids::ContentDigest;
 pub(super) struct Revised {
     pub(super) known: Arc<Stretches>,
     pub(super) content: ContentDigest,
-    /// The number of the known stretch that may be next, and its old position.
+    /// The number of the known stretch that may be next, and in `was_at` its old position.
     pub(super) at: usize,
     was_at: u64,
     /// The distance by which the known stretch has moved towards the end of the content, if it
     /// still exists. It is positive after an insertion.
     shift: i64,
-    /// The probable shift of the bytes after the first stretch that differs. `None` if it is 0, or
-    /// if `shift` has it already.
+    /// The probable shift of the bytes after the first stretch that differs. `None` if this shift
+    /// is 0, or if `shift` already has this value.
     pub(super) shift_ahead: Option<i64>,
     /// True if the digester has digested the bytes before the current stretch. Otherwise those
-    /// bytes are unchanged, and the state after them is to be restored.
+    /// bytes are unchanged, and the state after them must be restored.
     pub(super) is_there: bool,
     /// The blocks of the current stretch, if they were compared and differ from the known ones.
     pub(super) blocks: Option<Vec<BlockRun>>,
@@ -64,9 +64,9 @@ impl Revised {
         }
     }
 
-    /// Skips the stretch at `from`, which differs; the bytes after it have probably moved by
-    /// `shift`. The next known stretch is at least one block later. The bytes before that stretch
-    /// may be the beginning of the content, and must then suffice to decide its kind.
+    /// Skips the stretch at `from`, which differs. The bytes after this stretch have probably moved
+    /// by `shift`. The next known stretch is at least one block later. The bytes before that
+    /// stretch may be the beginning of the content, and must then suffice to decide its kind.
     pub(super) fn pass_shifted(&mut self, from: u64, shift: i64) {
         self.shift = shift;
         self.pass();

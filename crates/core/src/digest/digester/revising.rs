@@ -40,9 +40,9 @@ impl ComparedStretch {
 /// The next step for a content that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextStretch {
-    /// These bytes may be unchanged: they must be hashed and compared.
+    /// These bytes may be unchanged, so they must be hashed and compared.
     Compare(Range<u64>),
-    /// These bytes are to be digested.
+    /// These bytes must be digested.
     Digest(Range<u64>),
     /// The content is complete.
     None,
@@ -50,8 +50,8 @@ pub enum NextStretch {
 
 impl Digester {
     /// Begins the new content of a file whose earlier content had the stretches `known`. The last
-    /// bytes are probably unchanged, but `shift` bytes further towards the end. A wrong guess only
-    /// costs time.
+    /// bytes are probably unchanged, but `shift` bytes nearer to the end. If this guess is wrong,
+    /// it only costs time.
     pub fn revise(&mut self, known: Arc<Stretches>, content: ContentDigest, shift: i64) {
         self.reset();
         let revised = Revised::new(known, content, shift);
@@ -117,8 +117,8 @@ impl Digester {
         Some((recorder, recorder.revised.as_ref()?))
     }
 
-    /// Begins to hash the next stretch to be compared. The caller then passes its bytes to the
-    /// result.
+    /// Begins to hash the next stretch that must be compared. The caller then passes the bytes of
+    /// the stretch to the result.
     pub fn begin_comparing(&self) -> ComparedStretch {
         let recorder = self.recorder.as_deref();
         let twice = recorder.filter(|recorder| recorder.hashes_twice);
@@ -162,7 +162,7 @@ impl Digester {
         self.recorder = Some(recorder);
     }
 
-    /// Prepares the digester for the bytes of the next stretch to be digested.
+    /// Prepares the digester for the bytes of the next stretch that must be digested.
     pub fn begin_stretch(&mut self, range: &Range<u64>) {
         let Some(mut recorder) = self.recorder.take() else {
             return;
@@ -205,8 +205,8 @@ impl Digester {
             (Some(blocks), Some(stretch)) => blocks == stretch.blocks,
             _ => true,
         };
-        // If the state equals that at the end of a known stretch, the bytes from here on may be
-        // unchanged.
+        // If the state equals the state at the end of a known stretch, the bytes from here on may
+        // be unchanged.
         let known = revised.at.checked_sub(1);
         let known = known.and_then(|last| revised.known.all.get(last));
         let is_at_end = recorder.from == revised.next_is_at();

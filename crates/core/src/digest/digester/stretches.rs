@@ -3,20 +3,20 @@
 //!
 //! # Definition
 //!
-//! The digest of a content is put together from its parts. Chunks are concatenated, sums of words
-//! are added ([`WordSums`]), and samples are those of all parts at one level. Of the bytes before a
-//! part, only a few bytes and words around its beginning affect its results: its [`Standing`]. So a
-//! stretch with an equal standing and equal bytes has the same results, anywhere.
+//! The digest of a content is put together from its parts. Chunks are concatenated, and sums of
+//! words are added ([`WordSums`]). The samples are the samples of all parts at one level. Of the
+//! bytes before a part, only the last few bytes and words affect its results: its [`Standing`]. So
+//! two stretches with equal standings and equal bytes have the same results, wherever they are.
 //!
 //! # Choices
 //!
 //! 1. **Which contents**: texts in words, and binaries without code that [`crate::code`] filters.
 //!    Such code, table rows, encoded data, and markup that has no words need more state at a
 //!    boundary. They have no stretches, and are read again as a whole.
-//! 2. **Samples of a stretch are denser** than the content needs. On the first reading, all
+//! 2. **The samples of a stretch are denser** than the content needs. On the first reading, all
 //!    stretches together have at most twice the distinct samples of the content, and `SPARE` more.
-//!    When the content loses samples, samples of a lower level usually replace them. If too few are
-//!    stored for that, there is no digest from stretches, and the content is digested again.
+//!    When the content loses samples, samples of a lower level usually replace them. If too few
+//!    such samples are stored, the content is digested again as a whole.
 //! 3. **Chunks are not kept**: they are in the index. A stretch stores the number of its runs, its
 //!    first run and its last one. These show which of the stored runs stay ([`ChunkEdit`]).
 
@@ -30,15 +30,15 @@ use crate::hash::content::{BLOCK, BlockRun, push_run};
 use crate::ids::Fingerprint;
 use crate::words::{ShinglerStanding, WordSums};
 
-/// The number of samples that are stored for all stretches together, in addition to twice those of
-/// the content.
+/// The number of samples that are stored for all stretches together, in addition to twice the
+/// number of the content's samples.
 pub(super) const SPARE: u32 = 1000;
 
 /// A stretch of a large content.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
-    /// The length of the stretch in bytes. It is a number of whole blocks, except at the end of the
-    /// content, and where bytes were inserted or removed before the next stretch.
+    /// The length of the stretch in bytes. It is a number of whole blocks, with two exceptions: at
+    /// the end of the content, and where bytes were inserted or removed before the next stretch.
     pub(super) len: u64,
     /// The digests of the stretch's blocks. The first block begins where the stretch begins.
     pub(super) blocks: Vec<BlockRun>,
@@ -56,7 +56,7 @@ impl Stretch {
         self.len.is_multiple_of(BLOCK)
     }
 
-    /// Returns this stretch and the next one, joined. This one must consist of whole blocks.
+    /// Returns this stretch and the next one, joined. This stretch must consist of whole blocks.
     fn and(&self, next: &Self) -> Self {
         let mut blocks = self.blocks.clone();
         next.blocks
@@ -190,8 +190,8 @@ pub struct Stretches {
 }
 
 impl Stretches {
-    /// Returns the stretches, without one that reaches the end. They are the known stretches of a
-    /// content that only begins as this one does.
+    /// Returns the stretches, without a stretch that reaches the end. They are the known stretches
+    /// of a content of which only the beginning is equal to this one.
     #[must_use]
     pub fn of_beginning(&self) -> Self {
         let most = self.all.len() - usize::from(self.are_whole && !self.all.is_empty());
@@ -227,8 +227,8 @@ impl Stretches {
     }
 
     /// Returns the edits that turn the chunks of this content into those of a content that consists
-    /// of `pieces`. A piece is some stretches of this content, or other chunks. If the last piece
-    /// is stretches, it must include the last stretch.
+    /// of `pieces`. A piece consists of stretches of this content, or of other chunks. If the last
+    /// piece consists of stretches, it must include the last stretch of this content.
     pub(super) fn edits(&self, pieces: Vec<Piece>) -> Vec<ChunkEdit> {
         let spans = self.spans();
         let last = pieces.len().saturating_sub(1);
@@ -247,8 +247,8 @@ impl Stretches {
             let Some(span) = span.chain([end]).fold(None, RunSpan::of_both) else {
                 continue;
             };
-            // Where two pieces meet, the last run of one and the first run of the other may be one
-            // run.
+            // Where two pieces meet, the last run of one piece and the first run of the other may
+            // be one run.
             let (mut from, mut to) = (spans[kept.start], spans[kept.start] + span.count);
             if at > 0 {
                 by.push(span.first);
@@ -308,8 +308,8 @@ impl RunSpan {
 }
 
 /// Drops the samples below the least level at which all these stretches have all their samples. The
-/// first stretches also have samples of lower levels, because the content had few samples then. In
-/// a large text, most samples of the first stretches are dropped.
+/// first stretches also have samples of lower levels, because the content still had few samples
+/// when they were made. In a large text, most samples of the first stretches are dropped.
 pub(super) fn thin(stretches: &mut [Arc<Stretch>]) {
     let levels = levels(stretches);
     for stretch in stretches {
@@ -331,7 +331,7 @@ pub(super) fn levels(stretches: &[Arc<Stretch>]) -> [u8; 2] {
 }
 
 /// Joins the stretches in pairs. A stretch that does not consist of whole blocks is not joined with
-/// the next.
+/// the next one.
 pub(super) fn join_in_pairs(stretches: &mut Vec<Arc<Stretch>>) {
     let mut all = std::mem::take(stretches).into_iter().peekable();
     while let Some(one) = all.next() {
@@ -343,7 +343,7 @@ pub(super) fn join_in_pairs(stretches: &mut Vec<Arc<Stretch>>) {
 /// The chunks of a part of a new content.
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
-    /// The chunks of these stretches of the old content, at least one.
+    /// The chunks of these stretches of the old content. There is at least one stretch.
     Kept(Range<usize>),
     /// New chunks.
     New(ChunkList),

@@ -10,7 +10,7 @@ use crate::digest::{ChunkList, ChunkRun};
 use crate::ids::{ByteLen, ChunkHash};
 use crate::sample::Signature;
 
-/// Frequencies by key; 1 for keys that are not in it.
+/// Frequencies by key. Keys that are not in the table have the frequency 1.
 #[derive(Default)]
 struct Table {
     chunks: HashMap<u64, u32>,
@@ -87,7 +87,8 @@ fn weights_begin_at_one_and_end_at_the_cut_off() {
 
 #[test]
 fn a_pair_that_shares_a_header_keeps_the_rest() {
-    // Six of the shared pieces are in 400 contents, and one is in two. a has three more of its own.
+    // Six of the shared pieces are in 400 contents, and one is in two contents. a also has three
+    // pieces that b does not have.
     let (a, b) = (
         content(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
         content(&[0, 1, 2, 3, 4, 5, 6]),
@@ -95,7 +96,8 @@ fn a_pair_that_shares_a_header_keeps_the_rest() {
     let table = table(&[400, 400, 400, 400, 400, 400, 2]);
     let rarity = rarity(&sketch(&a), &sketch(&b), &table, 1000);
     assert_eq!(rarity.contents, 400);
-    // One shared piece keeps its weight. With the three that are not shared, it is one of four.
+    // One shared piece keeps its weight. With the three pieces that are not shared, there are four
+    // pieces.
     let left = rarity.discounted(Score::new(0.7)).get();
     assert!((left - 0.25).abs() < 0.01, "{left}");
 }
@@ -189,8 +191,8 @@ proptest! {
     }
 }
 
-/// The bytes between the last sample of a header and the next sample may belong to the header. So
-/// if little is left beyond the header, it shows nothing.
+/// The bytes between the last sample of a header and the next sample may belong to the header. So a
+/// small rest beyond the header shows nothing.
 #[test]
 fn little_that_is_left_by_words_says_nothing() {
     let rarity = Rarity {
@@ -212,7 +214,7 @@ fn little_that_is_left_by_words_says_nothing() {
 }
 
 /// A chunk that ends in the text after a header is in few files. But its samples show that its text
-/// is common. If one of the samples is rare, the chunk counts.
+/// is common. If a sample in the chunk is rare, the chunk counts.
 #[test]
 fn a_chunk_is_no_rarer_than_all_samples() {
     let (chunks, mut signature) = content(&[0, 1]);
@@ -229,8 +231,8 @@ fn a_chunk_is_no_rarer_than_all_samples() {
         let (a, mut b) = (sketch(&content), sketch(&content));
         let all = rarity_of_all(&a, &b, table, 1000);
         assert_eq!(rarities(&a, &b, table, 1000).1, all);
-        // If the samples of either content are sparse for its size, they say nothing about the
-        // chunk. So the chunk counts as evidence.
+        // If either content has few samples for its size, they show nothing about the chunk. So the
+        // chunk counts as evidence.
         b.size = ByteLen(100_000);
         let unseen = rarity_of_all(&a, &b, table, 1000);
         assert!(unseen.weight > 0.5);

@@ -6,15 +6,15 @@ use crate::ids::ByteLen;
 use crate::similarity::proof::SHINGLE;
 use crate::similarity::too_small;
 
-/// The length of each word of a text, in bytes of UTF-8 with one for its separator, if it has one;
-/// 0 for a template word.
+/// The length of each word of a text in bytes of UTF-8, including one byte for a separator. The
+/// length of a template word is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::similarity) struct WordLengths {
     /// The length of each word; [`Self::LONG`] if the length is in `long`.
     short: Vec<u8>,
     /// The lengths of the words of at least [`Self::LONG`] bytes, each after the place of the word.
     long: Vec<(u32, u32)>,
-    /// Counts the template words.
+    /// The number of template words.
     of_template: usize,
 }
 
@@ -78,7 +78,7 @@ impl WordLengths {
         lengths.filter(|&&length| length > 0).count() as u64
     }
 
-    /// Returns whether templates leave enough of a range of words to judge it.
+    /// Returns whether a range of words has enough words to be judged, not counting template words.
     pub(in crate::similarity) fn are_enough(&self, words: Range<usize>) -> bool {
         self.of_template == 0 || !too_small(ByteLen(self.sum(words)))
     }
@@ -129,7 +129,7 @@ impl<'a> CoverWalk<'a> {
     }
 
     /// Adds the next run of consecutive shingles, which may be empty, and returns the bytes that it
-    /// covers. In a text of one to four words, the only shingle covers all of them.
+    /// covers. In a text of one to four words, the only shingle covers all words.
     pub(in crate::similarity) fn add(&mut self, shingles: Range<usize>) -> u64 {
         if shingles.is_empty() {
             return 0;
@@ -150,6 +150,6 @@ impl<'a> CoverWalk<'a> {
 pub(in crate::similarity) struct Covered {
     pub(in crate::similarity) words: u64,
     pub(in crate::similarity) bytes: u64,
-    /// Bytes of the longest run.
+    /// The number of bytes of the longest run.
     pub(in crate::similarity) longest: u64,
 }

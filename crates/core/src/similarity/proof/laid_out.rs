@@ -1,17 +1,17 @@
-//! Proof of tables and of encoded data: contents whose line ends mean more, or less, than those of
-//! a text.
+//! Proof of tables and of encoded data: contents in which line ends have another meaning than in a
+//! text.
 //!
 //! Two *tables* of short rows are measured by their rows, if that gives a larger containment than
 //! runs of words. Each row is then a text of its own. A row of fewer than five words is covered if
-//! the other table has it. The resemblance is that of the sets of short rows and of the shingles of
-//! longer rows. So rows may be in any order. A short row that is not distinctive is never covered,
-//! because another table may have it by chance.
+//! the other table has it. The resemblance compares the sets of short rows and of the shingles of
+//! longer rows. So the order of rows has no effect. A short row that is not distinctive is never
+//! covered, because another table may have the same row by chance.
 //!
 //! Two files of *encoded data* are measured in bytes without their line ends.
 //!
-//! Only two tables are measured by rows, and only two files of encoded data without their line
-//! ends. In any other pair a table is measured as a text, and encoded data as bytes. So exchanging
-//! the contents of a pair only exchanges the sides of its measure.
+//! Rows are used only if both contents are tables. Line ends are removed only if both contents are
+//! encoded data. In any other pair a table is measured as a text, and encoded data as bytes. So
+//! exchanging the contents of a pair only exchanges the sides of its measure.
 
 use std::sync::OnceLock;
 
@@ -107,7 +107,7 @@ impl ComparedBytes {
         self.joined.get_or_init(|| joined(&self.bytes)).as_deref()
     }
 
-    /// Returns the bytes of both contents that are compared: without line ends if both are encoded
+    /// Returns the bytes that are compared for each content: without line ends if both are encoded
     /// data.
     pub(super) fn meeting<'a>(&'a self, other: &'a Self) -> (&'a [u8], &'a [u8]) {
         let joined = self.joined().zip(other.joined());

@@ -1,14 +1,14 @@
 //! Measures archives by their members, in any order and any packing.
 //!
 //! The texts among the members are measured in words and all others in bytes, each kind as one
-//! content. A word counts as covered wherever its run is in the other archive. Containments are
-//! shares of all bytes. The covered share of an archive's words counts as the same share of the
-//! bytes of its texts. If both archives have only texts, containments are shares of words.
+//! content. A word is covered if its run is anywhere in the other archive. Containments are shares
+//! of all bytes. The covered share of an archive's words counts as the same share of the bytes of
+//! its texts. If both archives have only texts, containments are shares of words.
 //!
-//! Texts keep their ends, so no shingle crosses from one to the next. Other members are in the
+//! Texts keep their ends, so no shingle crosses from one text to the next. Other members are in the
 //! order of their digests. So the measure depends only on the two sets of members, and exchanging
-//! the archives exchanges the sides of the measure. A file without members that is compared with an
-//! archive counts as its own only member.
+//! the archives exchanges the sides of the measure. A file without members can also be compared
+//! with an archive. It then counts as its own only member.
 
 use std::sync::OnceLock;
 
@@ -19,8 +19,8 @@ use crate::similarity::runs::common_bytes;
 use crate::similarity::{Measures, Templates, Unit, too_small};
 use crate::{ContentKind, WordsDigest};
 
-/// The members of an archive, prepared to be measured against those of another archive. A file that
-/// is no archive is its own only member.
+/// The members of an archive, prepared to be measured against the members of another archive. A
+/// file that is no archive is its own only member.
 #[derive(Debug)]
 pub struct ProvableMembers {
     texts: Vec<Member>,
@@ -34,23 +34,23 @@ struct Member {
     bytes: Vec<u8>,
 }
 
-/// The name of a member: the digest of its words if it is a text with enough of them, else the
-/// digest of its bytes.
+/// The name of a member: the digest of its words if it is a text with enough words, else the digest
+/// of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum MemberName {
     Words(WordsDigest),
     Content(ContentDigest),
 }
 
-/// The comparison of two archives for one kind of members. The first number of each two is for a,
-/// the second for b.
+/// The comparison of two archives for one kind of members. In each pair of numbers, the first is
+/// for a and the second is for b.
 #[derive(Clone, Copy, Debug, Default)]
 struct CommonKind {
     sizes: (f64, f64),
-    /// The part of each size that the other archive has, too.
+    /// The shared part of the size of a and of b.
     shared: (f64, f64),
     resemblance: f64,
-    /// Bytes in common runs.
+    /// The number of bytes in common runs.
     bytes: (u64, u64),
     /// See [`Proven::is_pattern`].
     is_pattern: bool,
@@ -62,8 +62,7 @@ impl ProvableMembers {
         Self::without(&Templates::default(), members)
     }
 
-    /// Like [`Self::new`], but templates do not count, neither in the bytes nor in the words of
-    /// texts.
+    /// Like [`Self::new`], but without templates, both in the bytes and in the words of texts.
     pub fn without(templates: &Templates, members: Vec<(ContentKind, Vec<u8>)>) -> Self {
         let (mut texts, mut others) = (Vec::new(), Vec::new());
         for (kind, bytes) in members {
@@ -95,7 +94,7 @@ impl ProvableMembers {
         }
     }
 
-    /// Returns the bytes of all members.
+    /// Returns the number of bytes of all members.
     pub fn size(&self) -> ByteLen {
         ByteLen(size(&self.texts) + size(&self.others))
     }
@@ -107,7 +106,8 @@ impl ProvableMembers {
         })
     }
 
-    /// Measures these members (a) and others (b): texts in words, unless bytes are asked for.
+    /// Measures these members (a) and others (b): texts in words, unless bytes are requested, and
+    /// all other members in bytes.
     pub fn measure(&self, other: &Self, asked: Unit) -> Proven {
         let kinds = match asked {
             Unit::Words => [self.common_texts(other), self.common_others(other)],
@@ -176,7 +176,7 @@ impl ProvableMembers {
         in_bytes(&joined(self), &joined(other))
     }
 
-    /// Returns the names of all members, independent of their order.
+    /// Returns the names of all members. The order of the members does not change the result.
     fn names(&self, asked: Unit) -> Vec<MemberName> {
         let content = |member: &Member| MemberName::Content(member.digest);
         let mut names: Vec<MemberName> = self.others.iter().map(content).collect();
@@ -303,7 +303,7 @@ mod tests {
         let (file, held) = shares(&found);
         assert_eq!((file, found.unit), (0.999_999, Unit::Bytes));
         assert!((0.1..0.3).contains(&held), "{held}");
-        // The shared bytes are those of its words, with one for the separator of each.
+        // The shared bytes are the bytes of its words, including one byte for each separator.
         let shared = found.measures.shared_bytes.0 as f64 / one.len() as f64;
         assert!((0.95..=1.0).contains(&shared), "{shared}");
         assert!(shares(&of(&[&image]).measure(&archive, Unit::Words)).0 > 0.9999);

@@ -1,4 +1,4 @@
-//! The measures, compared with naive implementations of their definitions.
+//! Compares the measures with naive implementations of their definitions.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,8 @@ use super::*;
 use crate::similarity::{CommonShingles, Template};
 use crate::words::canonical;
 
-/// Returns the words of a text. Scripts without blanks would need more, but no test has them.
+/// Returns the words of a text. Scripts without blanks would need more code, but no test has such
+/// scripts.
 fn words(text: &str) -> Vec<String> {
     let canonical = String::from_utf8(canonical(text.as_bytes())).expect("UTF-8");
     canonical.split_whitespace().map(str::to_owned).collect()
@@ -119,7 +120,7 @@ proptest! {
         let kept = one.iter().zip(&out).filter(|&(_, &out)| !out).map(|(word, _)| word.clone());
         prop_assert_eq!(words(&String::from_utf8_lossy(&payload)), kept.collect::<Vec<_>>());
 
-        // All other measures are those of the remaining words.
+        // All other measures are the measures of the remaining words.
         let provable = |text: &str| {
             Provable::without(&templates, ContentKind::Text, text.as_bytes().to_vec())
         };

@@ -16,8 +16,8 @@ mod flag {
 }
 
 impl Proven {
-    /// Returns the measures as numbers: six flags (below 64), the three shares by their bits, and
-    /// the shared bytes. The unit is not among the numbers.
+    /// Returns the measures as numbers: a number below 64 for six flags, the bits of each of the
+    /// three shares, and the shared bytes. The unit is not among the numbers.
     pub fn to_words(&self) -> [u64; 5] {
         let Measures {
             a_in_b,
@@ -42,8 +42,8 @@ impl Proven {
         ]
     }
 
-    /// Reads the numbers that [`Self::to_words`] returned for measures in this unit. `None` if
-    /// [`Self::to_words`] never returns such numbers.
+    /// Reads the numbers that [`Self::to_words`] returned for measures in this unit. Returns `None`
+    /// if [`Self::to_words`] never returns such numbers.
     pub fn of_words(
         [flags, a_in_b, b_in_a, resemblance, shared]: [u64; 5],
         unit: Unit,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A set of the numbers below a limit, as one bit for each.
+/// A set of numbers below a limit, stored as one bit for each number.
 #[derive(Clone)]
 pub(super) struct Bits {
     words: Vec<u64>,
@@ -86,7 +86,7 @@ impl Bits {
         })
     }
 
-    /// Returns the first number from `from` on whose bit is set after an exclusive or with `flip`.
+    /// Returns the first number from `from` on whose bit is set after `^ flip`.
     fn find(&self, from: usize, flip: u64) -> Option<usize> {
         let first = self.words.get(from / 64)?;
         let mut word = (first ^ flip) & (!0 << (from % 64));

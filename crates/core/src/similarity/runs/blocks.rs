@@ -1,36 +1,36 @@
 //! A sparse index of a file's blocks that finds every common run of 64 bytes.
 //!
-//! It has blocks of 32 bytes at every 33rd position. Any 64 bytes contain one of them, so a window
-//! of another file that occurs here contains an indexed block. The index has a 33rd of the entries
-//! that all windows would need. A bitmap that fits the cache rejects nearly all positions of a file
-//! with nothing in common.
+//! The index has blocks of 32 bytes at every 33rd position. Any 64 bytes contain such a block. So
+//! if a window of another file occurs in this file, it contains an indexed block. The index has a
+//! 33rd of the entries that all windows would need. A bitmap that fits the cache rejects nearly all
+//! positions of a file that has nothing in common.
 
 use crate::similarity::runs::LEAST_RUN;
 use crate::similarity::runs::bits::Bits;
 use crate::similarity::runs::filter::Filter;
 use crate::similarity::runs::window::{Roll, windows};
 
-/// Bytes in a block.
+/// The number of bytes in a block.
 pub(super) const WIDTH: usize = 32;
 
 /// The distance between the beginnings of two blocks. A run of 64 bytes contains a whole block,
-/// wherever it begins.
+/// wherever the run begins.
 pub(super) const STEP: usize = LEAST_RUN - WIDTH + 1;
 
-/// The maximum number of slots that a search examines. An ordinary file never needs as many; a file
-/// made to collide is not indexed.
+/// The maximum number of slots that a search examines. An ordinary file never needs as many slots.
+/// A file made to collide is not indexed.
 const LONGEST_PROBE: usize = 256;
 
 /// The blocks of a file. Equal blocks are in a chain.
 pub(super) struct Blocks<'s> {
     data: &'s [u8],
     filter: Filter,
-    /// By hash: a tag, and the number of the first block of the chain plus 1. 0 as the number marks
-    /// a free slot.
+    /// By hash: a tag, and the number of the first block of the chain plus 1. If the number is 0,
+    /// the slot is free.
     heads: Vec<(u32, u32)>,
     /// The next equal block's number + 1, or 0.
     next: Vec<u32>,
-    /// The blocks that are not equal to an earlier one.
+    /// The blocks that are not equal to an earlier block.
     first: Bits,
     complete: bool,
 }
@@ -80,13 +80,13 @@ impl<'s> Blocks<'s> {
         self.complete
     }
 
-    /// Returns whether `at` is the begin of a block that is not equal to an earlier one.
+    /// Returns whether a block begins at `at` that is not equal to an earlier block.
     #[inline]
     pub(super) fn is_first(&self, at: usize) -> bool {
         at.is_multiple_of(STEP) && self.first.has(at / STEP)
     }
 
-    /// Returns false if certainly no block has this hash.
+    /// Returns false only if no block has this hash.
     #[inline]
     pub(super) fn may_have(&self, hash: u64) -> bool {
         self.filter.may_have(hash)
@@ -127,8 +127,8 @@ impl<'s> Blocks<'s> {
         crowded
     }
 
-    /// Returns the slot where the chain of the block begins, or would begin; `None` if the search
-    /// ends first.
+    /// Returns the slot where the chain of the block begins, or would begin. `None` if the search
+    /// ends before such a slot.
     #[inline]
     fn probe(&self, hash: u64, block: &[u8]) -> Option<usize> {
         let mask = self.heads.len() - 1;

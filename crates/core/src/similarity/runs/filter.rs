@@ -22,7 +22,7 @@ impl Filter {
         self.0[word] |= bits;
     }
 
-    /// Returns false only if the hash was certainly not added.
+    /// Returns false only if the hash was not added.
     #[inline]
     pub(super) fn may_have(&self, hash: u64) -> bool {
         let (word, bits) = self.place(hash);

@@ -1,20 +1,20 @@
 //! Marks the windows of one file that occur in another, or earlier in the same file.
 //!
-//! The result is verified on the bytes, and exact unless a file was made to collide
-//! ([`WindowSet`]). The time is linear in the size of both files, whatever they contain:
+//! The result is verified on the bytes. It is exact unless a file was made to collide
+//! ([`WindowSet`]). For files with any content, the time is linear in the sizes of both files:
 //!
 //! 1. A rolling hash over the file is looked up in the sparse index of the other file ([`Blocks`]).
 //!    Where a block is found, the 32 bytes on either side decide about every window that contains
-//!    it. A run that continues is followed to its end and skipped. All its windows are marked, and
-//!    none of them is hashed.
-//! 2. A block with more than [`CROWD`] occurrences is compared only with the first [`CROWD`] of
-//!    them. Examples are zeros, a table of equal records, a heading in every file. The windows that
-//!    contain such a *crowded* block and are still unmarked stay *open*. Where most blocks are
-//!    common, more than [`FEW`] occurrences already make a block crowded.
+//!    the block. A run that continues is followed to its end and skipped. All windows of the run
+//!    are marked, and none of these windows is hashed.
+//! 2. A block with more than [`CROWD`] occurrences is compared only with its first [`CROWD`]
+//!    occurrences. Examples are zeros, a table of equal records, a heading in every file. The
+//!    windows that contain such a *crowded* block and are still unmarked stay *open*. If most
+//!    blocks are common, more than [`FEW`] occurrences already make a block crowded.
 //! 3. Open windows are looked up in a set of the other file's windows that contain a crowded block.
-//!    This finds all that step 1 could not mark. Suppose that an open window occurs in the other
-//!    file. If it contains a block that was not crowded, it was marked in step 1. Otherwise it is
-//!    in that set.
+//!    This finds all windows that step 1 could not mark. Suppose that an open window occurs in the
+//!    other file. If the window contains a block that was not crowded, it was marked in step 1.
+//!    Otherwise the window is in that set.
 
 use crate::similarity::runs::bits::Bits;
 use crate::similarity::runs::blocks::{Blocks, WIDTH, holding};
@@ -35,7 +35,7 @@ const FEW: usize = 1;
 pub(super) enum Among {
     /// Any window of the indexed file.
     All,
-    /// A window at an earlier position of the indexed file, which is the same file.
+    /// Only windows at earlier positions. In this case, the data are the indexed file itself.
     Earlier,
 }
 
@@ -82,13 +82,13 @@ pub(super) fn marked_within(
 
 /// The windows that the sparse index left open.
 struct Open {
-    /// The open windows; some of them may have been marked by another block in them.
+    /// The open windows. Some of them may have been marked because of another block in them.
     windows: Bits,
-    /// The open windows contain blocks with more occurrences than this.
+    /// Each open window contains a block with more occurrences than this.
     crowd: usize,
 }
 
-/// Steps 1 and 2: marks windows and returns which are open.
+/// Does steps 1 and 2: marks windows, and returns the open windows.
 fn by_blocks(
     data: &[u8],
     blocks: &Blocks<'_>,
@@ -104,10 +104,10 @@ fn by_blocks(
         Open { windows, crowd }
     });
     let mut roll = Roll::new(data, WIDTH);
-    // The work so far: one for each place that was compared, and one more for every 256 bytes by
-    // which a place continued.
+    // The work so far: one unit for each place that was compared, and one more for every 256 bytes
+    // by which the equal bytes continued there.
     let mut work = 0;
-    // The blocks that begin from `look` to `skip` are only in windows that are marked already.
+    // All windows with a block that begins between `look` and `skip` are marked already.
     let (mut look, mut skip) = (usize::MAX, 0);
     let mut at = 0;
     loop {
@@ -134,7 +134,7 @@ fn by_blocks(
             FEW.min(crowd)
         };
         let skipping = look != usize::MAX;
-        // If a skip is planned, a run is followed for 32 bytes beyond this block, which is enough
+        // If a skip is planned, a run is followed for 32 bytes beyond this block. That is enough
         // for every window of 64 bytes that has the block. Later blocks decide about later windows.
         let most = if skipping {
             LEAST_RUN - WIDTH
@@ -168,8 +168,8 @@ fn by_blocks(
         }
         let (on, back) = best;
         if !skipping && on > LEAST_RUN - WIDTH {
-            // The windows from `at - back` to `skip` are marked. A window before them may still
-            // occur elsewhere; another block in it shows that.
+            // The windows from `at - back` to `skip` are marked. An earlier window may still occur
+            // elsewhere; another block in that window will show it.
             skip = at + WIDTH + on - LEAST_RUN + 1;
             look = (at - back + LEAST_RUN - WIDTH).clamp(at + 1, skip);
         }
@@ -177,8 +177,8 @@ fn by_blocks(
     }
 }
 
-/// Step 3: marks the open windows that occur among the crowded windows of the indexed file,
-/// `source`.
+/// Does step 3: marks the open windows that occur among the crowded windows of `source`, the
+/// indexed file.
 fn by_windows(
     data: &[u8],
     open: &Bits,

@@ -9,10 +9,10 @@ use crate::similarity::runs::{LEAST_RUN, PLACES};
 /// Finds the strings of a at which a run may start, and their places in b. All strings have one
 /// width.
 pub(super) trait Starts {
-    /// Bytes in a string.
+    /// The number of bytes in a string.
     const WIDTH: usize;
 
-    /// Returns the first position in a, from `from` on, of a string that b may have.
+    /// Returns the first position in a, from `from` on, at which there is a string that b may have.
     fn next(&mut self, from: usize) -> Option<usize>;
 
     /// Adds the first [`PLACES`] positions in b of the string at position `at` of a, ascending.
@@ -90,8 +90,8 @@ impl Starts for AllWindows<'_> {
 
 /// The windows of b that contain a crowded block and that a has.
 struct Crowd<'s> {
-    /// True if `set` has all windows of b that a has. If most of these are crowded, one look-up in
-    /// the set is fastest.
+    /// True if `set` has all windows of b that a has. If most of these windows are crowded, one
+    /// look-up in the set is fastest.
     is_all: bool,
     set: WindowSet<'s>,
     places: Places,
@@ -219,7 +219,8 @@ impl Starts for BlocksOfA<'_> {
 struct Places {
     /// For each string, by its number, the index of its first node plus 1; 0 if it has no node.
     first: Vec<u32>,
-    /// A position, and the index of the next node of the same string plus 1; 0 after the last.
+    /// A position, and the index of the next node of the same string plus 1. The last node has 0
+    /// instead.
     nodes: Vec<(u64, u32)>,
 }
 

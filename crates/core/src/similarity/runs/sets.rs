@@ -6,8 +6,9 @@ use crate::similarity::runs::blocks::Blocks;
 use crate::similarity::runs::mark::{Among, marked};
 use crate::similarity::runs::window::windows;
 
-/// Compares the sets of 64-byte windows, on the bytes. Returns the number of windows in both sets,
-/// and the resemblance: that number over the number of windows in either set.
+/// Compares the bytes of the 64-byte windows in two sets. Returns the number of windows that are in
+/// both sets. Also returns the resemblance: this number over the number of windows that are in at
+/// least one set.
 ///
 /// `shared` has the positions of the windows of a that b has, too. Only the first occurrence of a
 /// window counts.

@@ -1,4 +1,4 @@
-//! The exact measures, compared with naive implementations of their definitions.
+//! Compares the exact measures with naive implementations of their definitions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use resemble_testutil::random::{Random, noise};
 
 use super::*;
 
-/// `cover` by definition: a byte counts if any window of 64 over it occurs in b.
+/// `cover` by definition: a byte counts if any window of 64 bytes over this byte occurs in b.
 fn naive_cover(a: &[u8], b: &[u8]) -> usize {
     let of_b: HashSet<&[u8]> = b.windows(LEAST_RUN).collect();
     let mut covered = vec![false; a.len()];
@@ -27,8 +27,8 @@ fn naive_resemblance(a: &[u8], b: &[u8]) -> f64 {
     a.intersection(&b).count() as f64 / a.union(&b).count().max(1) as f64
 }
 
-/// Makes two strings of pieces of a few common sources, some of them repetitive, and of other
-/// bytes.
+/// Makes two strings from pieces of a few common sources and from other bytes. Some sources are
+/// repetitive.
 fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let piece = (0..5usize, 0..400usize, 1..300usize);
     let pieces = || proptest::collection::vec(piece.clone(), 0..8);
@@ -54,8 +54,8 @@ fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     })
 }
 
-/// Returns the windows of `data` that occur in `source`. If `earlier` is true, returns only those
-/// that occur in `source` before their own position.
+/// Returns the windows of `data` that occur in `source`. If `earlier` is true, returns only the
+/// windows that occur in `source` before their own position.
 fn naive_marks(data: &[u8], source: &[u8], earlier: bool) -> Vec<usize> {
     let mut first: HashMap<&[u8], usize> = HashMap::new();
     for (at, window) in source.windows(LEAST_RUN).enumerate() {
@@ -115,7 +115,7 @@ proptest! {
     }
 
     /// Tests blocks at every distance from their indexed positions, and files of every size around
-    /// that of a window.
+    /// the size of a window.
     #[test]
     fn marks_of_small_files(
         a in (0..200usize, 0..200usize),
@@ -351,7 +351,7 @@ fn constant_and_periodic_data_take_linear_time() {
     );
 }
 
-/// The work limit is reached within a file. The marks before and after that place must be exact.
+/// The work limit is reached within a file. The marks before and after this place must be exact.
 #[test]
 fn crowds_beyond_the_work_limit_are_exact() {
     let (mut a, mut b) = (noise(8, 30_000), noise(9, 30_000));

@@ -2,8 +2,8 @@
 
 use crate::similarity::runs::LEAST_RUN;
 
-/// The maximum number of slots that a search examines. An ordinary string never needs as many. In a
-/// string made to collide, a window that needs more is lost.
+/// The maximum number of slots that a search examines. An ordinary string never needs as many
+/// slots. In a string made to collide, a window that needs more slots is lost.
 const LONGEST_PROBE: usize = 256;
 
 /// Returns the number of windows of this width in a byte string.
@@ -13,8 +13,9 @@ pub(super) fn windows(data: &[u8], width: usize) -> usize {
 
 /// A Karp-Rabin hash of the window at a position, mod 2^64.
 ///
-/// It is used within one call only and always verified, so it need not equal the fingerprints of
-/// the index. It is made for one of two widths, and can restart anywhere.
+/// No hash is kept after a call, and the bytes are always compared, too. So the hash need not be
+/// equal to the fingerprints of the index. The width is the width of a block or of a window.
+/// [`Self::seek`] moves to any position.
 pub(super) struct Roll<'s> {
     data: &'s [u8],
     width: usize,
@@ -114,11 +115,10 @@ impl<'s> Roll<'s> {
     }
 }
 
-/// The distinct windows of 64 bytes among those inserted, each with the place of its first
-/// insertion.
+/// The distinct windows of 64 bytes that were inserted, each with the place of its first insertion.
 ///
-/// It uses open addressing, at most half full, with entries of 8 bytes. It grows with the number of
-/// distinct windows, so a repetitive file takes little memory.
+/// The set uses open addressing with entries of 8 bytes, and is at most half full. It grows with
+/// the number of distinct windows, so a repetitive file takes little memory.
 pub(super) struct WindowSet<'s> {
     data: &'s [u8],
     len: usize,
@@ -145,8 +145,8 @@ impl<'s> WindowSet<'s> {
         self.len
     }
 
-    /// Loads the entries for these hashes, so that the loads overlap. [`Self::insert`] or
-    /// [`Self::find`] is then called with each hash.
+    /// Loads the entries for these hashes in advance, so that the loads overlap. [`Self::insert`]
+    /// or [`Self::find`] is then called with each hash.
     #[inline]
     pub(super) fn touch(&self, hashes: impl Iterator<Item = u64>) {
         std::hint::black_box(hashes.fold(0, |sum, hash| {
@@ -154,7 +154,7 @@ impl<'s> WindowSet<'s> {
         }));
     }
 
-    /// Inserts the window at `at`, unless an equal one is in the set.
+    /// Inserts the window at `at`, unless an equal window is in the set.
     #[inline]
     pub(super) fn insert(&mut self, hash: u64, at: usize) {
         if let (Some(slot), false) = self.probe(hash, &self.data[at..at + LEAST_RUN]) {
@@ -188,7 +188,7 @@ impl<'s> WindowSet<'s> {
     }
 
     /// Returns the slot of the window and true, or a free slot for it and false. The slot is `None`
-    /// if the search ends without one.
+    /// if the search finds neither.
     #[inline]
     fn probe(&self, hash: u64, window: &[u8]) -> (Option<usize>, bool) {
         let mask = self.entries.len() - 1;

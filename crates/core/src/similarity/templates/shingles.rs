@@ -1,9 +1,9 @@
 //! Templates in words: all shingles that marked texts have in common.
 //!
 //! A text is measured in words, so the template must be known for each word. Sampled shingles do
-//! not show it, and chunks miss the words beside them. So the set has all shingles. A word is
-//! template if one of the shingles over it is in the set. That is the same rule by which a word is
-//! covered by another text.
+//! not show this, and chunks miss the words next to them. So the set has all shingles. A word is
+//! template if one of the shingles over it is in the set. By the same rule, a word is covered by
+//! another text.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -61,7 +61,7 @@ impl TemplateShingles {
 /// Finds the shingles that a given share of some texts have.
 #[derive(Clone, Debug)]
 pub struct CommonShingles {
-    /// Counts the contents that are not added yet.
+    /// The number of contents that are not added yet.
     left: usize,
     enough: usize,
     having: HashMap<u64, usize>,
@@ -69,7 +69,7 @@ pub struct CommonShingles {
 
 impl CommonShingles {
     /// Prepares to find the shingles that at least the share `share` (0..=1) of `contents` contents
-    /// have, and at least one content.
+    /// have. Even if `share` is 0, at least one content has each of them.
     pub fn new(contents: usize, share: f64) -> Self {
         Self {
             left: contents,
@@ -90,7 +90,7 @@ impl CommonShingles {
         let mut shingles = CollectedWords::of(bytes).shingles;
         shingles.extend(rows_of(bytes).unwrap_or_default());
         let distinct: HashSet<u64> = shingles.into_iter().collect();
-        // A shingle that is new now can still be in enough texts only if enough of them are left.
+        // A shingle that is new now can be in enough texts only if enough texts are left.
         let may_begin = self.left >= self.enough;
         for shingle in distinct {
             if let Some(having) = self.having.get_mut(&shingle) {

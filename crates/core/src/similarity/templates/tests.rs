@@ -72,7 +72,7 @@ fn a_share_of_the_files_is_enough() {
     assert!(after.a_in_b.expect("judged").get() < 0.05);
 }
 
-/// A single file is all template; its samples are as dense as possible.
+/// A single file is all template. The samples of the template are as dense as possible.
 #[test]
 fn one_file_is_all_template() {
     let frame = noise(1, 9_000);
@@ -91,7 +91,7 @@ fn one_file_is_all_template() {
 /// Dense samples that only a few members can show are not common.
 #[test]
 fn few_small_members_do_not_decide_for_the_many() {
-    // Two small files that share everything, and four large ones that share a frame with them.
+    // Two small files that share everything, and four large files that share a frame with them.
     let small = noise(1, 3_000);
     let mut files = vec![small.clone(), [small.clone(), noise(50, 100)].concat()];
     for file in 0..4 {
@@ -149,8 +149,8 @@ fn as_boilerplate_it_is_what_it_takes_out() {
 }
 
 proptest! {
-    /// The rest is never larger than the file and has nothing of the template. Removing the
-    /// template twice is the same as once.
+    /// The rest is never larger than the file and has nothing of the template. If the template is
+    /// removed again, nothing changes.
     #[test]
     fn stripping_ends(frame in 0usize..6_000, payload in 0usize..6_000, files in 2u64..5) {
         let files = framed(files, &noise(1, frame), payload);

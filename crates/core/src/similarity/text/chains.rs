@@ -1,11 +1,12 @@
 //! Shingles that always occur together.
 //!
-//! Texts share pieces of many words, so most shared shingles are always followed by the same one.
-//! Such shingles are a *chain*. The first shingle determines the texts, counts and places of all of
-//! them. So a chain is numbered, stored and looked up as one.
+//! Texts share pieces of many words, so most shared shingles are always followed by the same next
+//! shingle. Such shingles are a *chain*. The first shingle determines the texts, counts and places
+//! of all shingles in the chain. So a chain is numbered, stored and looked up as a unit.
 //!
-//! In 6,046 mails, the 563,526 shared shingles are 123,809 chains, with 1.7 instead of 3.7 million
-//! places. In 8,000 C files, 528,344 are 207,050 chains, with 1.3 instead of 2.4 million.
+//! In 6,046 mails, the 563,526 shared shingles make 123,809 chains, with 1.7 instead of 3.7 million
+//! places. In 8,000 C files, 528,344 shared shingles make 207,050 chains, with 1.3 instead of 2.4
+//! million places.
 
 use std::iter::successors;
 
@@ -20,18 +21,18 @@ pub struct Chains {
     begun: Vec<u32>,
     /// The first shingle of each chain, by its number.
     firsts: Vec<u32>,
-    /// The count of the shingles in each chain.
+    /// The number of shingles in each chain.
     lengths: Vec<u32>,
 }
 
 impl Chains {
-    /// Finds the chains, in the order of their first occurrence in these texts. `times` has the
-    /// number of occurrences in all texts of each numbered shingle.
+    /// Finds the chains, in the order of their first occurrence in these texts. For each numbered
+    /// shingle, `times` has the number of its occurrences in all texts.
     pub fn of<'t>(texts: impl Iterator<Item = &'t NumberedText> + Clone, times: &[u32]) -> Self {
         /// Marks a shingle that has not occurred yet.
         const UNSEEN: u32 = u32::MAX;
-        /// Marks a shingle that is followed by different shingles, or by one that no other text
-        /// has.
+        /// Marks a shingle that is followed by different shingles, or by a shingle that no other
+        /// text has.
         const NONE: u32 = u32::MAX - 1;
         let mut next = vec![UNSEEN; times.len()];
         for text in texts.clone() {
@@ -46,8 +47,8 @@ impl Chains {
                 }
             }
         }
-        // Suppose that a shingle is always followed by the same one. If that one occurs equally
-        // often, it continues the chain.
+        // Suppose that a shingle is always followed by the same next shingle. If the next shingle
+        // occurs equally often, it continues the chain.
         let mut continuing = BitSet::default();
         for (number, after) in next.iter_mut().enumerate() {
             if *after < NONE && times[*after as usize] == times[number] {
@@ -77,7 +78,7 @@ impl Chains {
         &self.firsts
     }
 
-    /// Returns the count of the shingles in each chain.
+    /// Returns the number of shingles in each chain.
     pub fn lengths(&self) -> &[u32] {
         &self.lengths
     }

@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const AT_ONCE: usize = 16;
 
 /// The shingles that were noted once, and those that were noted again. A shingle that was noted
-/// twice is always found. A shingle may also be found because it collides with another one. Threads
-/// may note at the same time.
+/// twice is always found. A shingle may also be found because it collides with another one. Several
+/// threads can note shingles at the same time.
 #[derive(Debug)]
 pub struct SeenShingles {
-    /// Bits of the shingles noted once, and of those noted again, side by side: both are loaded
-    /// from memory at once.
+    /// Bits of the shingles noted once, and next to them bits of the shingles noted again. So both
+    /// are loaded from memory at once.
     seen: Vec<[AtomicU64; 2]>,
 }
 
 impl SeenShingles {
-    /// Makes a set for texts of this many bytes: a bit for each byte, some eight for each shingle.
+    /// Makes a set for texts of this many bytes: a bit for each byte, so about eight bits for each
+    /// shingle.
     pub fn for_bytes(bytes: u64) -> Self {
         let words = (bytes / 64).clamp(16, 1 << 26);
         let seen = (0..words).map(|_| [const { AtomicU64::new(0) }; 2]);

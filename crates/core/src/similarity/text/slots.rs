@@ -46,7 +46,7 @@ impl Slots {
         (word, 1 << (number % 64))
     }
 
-    /// Returns the slot of a number, or the one where it would be inserted.
+    /// Returns the slot of a number, or the slot where the number would be inserted.
     #[inline]
     fn place(&self, number: u32) -> usize {
         let mask = self.slots.len() - 1;

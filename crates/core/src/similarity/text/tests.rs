@@ -11,7 +11,8 @@ use super::*;
 use crate::similarity::proof::{CommonText, ShingledText};
 use crate::similarity::{CommonShingles, Template, Templates};
 
-/// Converts texts to the chains that several of them have, with the frequency of each.
+/// Converts texts to the chains that several of them have. Also returns the frequency of each
+/// chain.
 fn numbered(texts: &[&str]) -> (Vec<Text>, Vec<Commonness>) {
     numbered_without(&TemplateShingles::default(), texts)
 }
@@ -62,7 +63,7 @@ fn numbered_without(template: &TemplateShingles, texts: &[&str]) -> (Vec<Text>, 
     (texts.collect(), common)
 }
 
-/// The common part of texts is one chain, unless one of the texts has a part of it elsewhere.
+/// The common part of texts is one chain, unless one of the texts also has a part of it elsewhere.
 #[test]
 fn shingles_that_never_stand_apart_are_a_chain() {
     let run = words(0, 30);
@@ -182,7 +183,7 @@ fn what_many_have_is_no_evidence() {
     assert!(found.kinship < 0.01, "{found:?}");
 }
 
-/// Returns the number of shared shingles over that of all shingles of either text.
+/// Returns the number of shared shingles over the number of shingles that at least one text has.
 fn resemblance(proof: &Proof) -> f64 {
     let (shared, distinct) = (proof.common.shared, proof.common.distinct);
     share(shared, distinct.0 + distinct.1 - shared)
@@ -278,8 +279,8 @@ proptest! {
                 a.push_str(&words(at * 3, length));
             }
         }
-        // The other texts begin as `a` does. The more there are, the weaker the beginning is as
-        // evidence.
+        // The other texts begin like `a`. The more such texts there are, the weaker the beginning
+        // is as evidence.
         let others: Vec<String> = (0..many)
             .map(|at| format!("{}{}", words(0, 40), words(50_000 + at * 300, 20)))
             .collect();

@@ -117,7 +117,7 @@ fn what_has_other_lines_is_no_table() {
         words[n],
         words[n + 1]
     ))));
-    // Rows of five words or more are compared by their runs of words, so these are no table.
+    // Rows of five words or more are compared by their runs of words, so these lines are no table.
     assert!(!is_table(&lines(300, |n| format!(
         "{n};{}",
         words[5 * n..5 * n + 5].join(";")
@@ -175,7 +175,7 @@ fn encoded_data_are_joined_and_digests_are_not() {
     assert!(is_encoded(&hex(64, 4001)));
     assert!(!is_encoded(&hex(40, 4000)));
     assert!(!is_encoded(&hex(64, 3200)));
-    // Encoded data that is too short, and a text that quotes some.
+    // Encoded data that is too short, and a text that quotes encoded data.
     assert!(!is_encoded(&base64(1, 200, 76)));
     assert!(!is_encoded(&format!(
         "{}\n{}",

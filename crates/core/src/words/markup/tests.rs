@@ -105,8 +105,8 @@ fn a_part_of_markup_is_markup_wherever_it_begins() {
     for at in 0..page.len() - 600 {
         let part = words(&page[at..]);
         assert!(is_markup(&page[at..]), "{}", &page[at..at + 60]);
-        // A letter or two of the cut word may be read, and one rest of a tag that was not
-        // recognised.
+        // One or two letters of the cut word may be read as text. The rest of a tag may also be
+        // read, if it was not recognised.
         let common = part.iter().rev().zip(all.iter().rev());
         let common = common.take_while(|(a, b)| a == b).count();
         assert!(
@@ -121,7 +121,7 @@ fn a_part_of_markup_is_markup_wherever_it_begins() {
     let path = "<path id=\"a\" style=\"fill:#fff\"\n d=\"M 1 2 Z\" />\n";
     let text = format!("some words of prose here\n{}", &path.repeat(9)[5..]);
     assert_eq!(words(&text)[..5], ["some", "words", "of", "prose", "here"]);
-    // Nor is prose before a part that begins in a script, at any length.
+    // Prose of any length before a part that begins in a script is no script.
     let prose = "some words of prose, here and there.\n".repeat(40);
     let begin = page.find("var a").expect("a script");
     let text = format!("{prose}{}", &page[begin + 500..]);

@@ -1,4 +1,4 @@
-//! Reads characters from bytes, normalizes them and passes them to words.
+//! Reads characters from bytes, normalizes them, and passes them to the sink, which makes words.
 
 use super::Tokenizer;
 use crate::words::classes::{Role, TWO_IN_LOWER_CASE, class_of};
@@ -98,8 +98,8 @@ impl Tokenizer {
         sink.end_word();
     }
 
-    /// Holds a separator if it is one of the three that a mark changes. For example, `=` and a
-    /// stroke become `≠`.
+    /// Holds a separator if it is one of the three separators that a mark can change. For example,
+    /// `=` and a stroke become `≠`.
     #[inline]
     pub(super) fn hold_relation(&mut self, byte: u8, sink: &mut impl Sink) {
         if matches!(byte, b'<' | b'=' | b'>') {
@@ -165,7 +165,7 @@ impl Tokenizer {
         self.hold(character, class_of(character).joins(), sink);
     }
 
-    /// Holds a character until its marks are read, or joins it to the one that waits.
+    /// Holds a character until its marks are read, or joins it to the character that waits.
     #[inline]
     fn hold(&mut self, character: char, joins: bool, sink: &mut impl Sink) {
         self.between = false;
@@ -194,7 +194,7 @@ impl Tokenizer {
 }
 
 /// Passes on a letter that continues a word. `alone` is true if the current word is a letter of a
-/// script without blanks, which then ends.
+/// script without blanks. Such a word then ends.
 #[inline]
 fn letter(letter: u32, alone: &mut bool, sink: &mut impl Sink) {
     if *alone {

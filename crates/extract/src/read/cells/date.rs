@@ -3,7 +3,7 @@
 /// The day from which days are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::read) enum Epoch {
-    /// Day 1 is 1 January 1900. Day 60 is 29 February 1900, although this day did not exist.
+    /// Day 1 is 1 January 1900. Day 60 is 29 February 1900, although the year 1900 had no such day.
     #[default]
     Of1900,
     /// Day 0 is 1 January 1904.
@@ -94,8 +94,8 @@ impl Moment {
         })
     }
 
-    /// Formats a unit for which the number format has `width` letters. `twelve` means a clock of
-    /// twelve hours.
+    /// Formats a unit for which the number format has `width` letters. If `twelve` is true, hours
+    /// are on a clock of twelve hours.
     pub(super) fn part(&self, unit: Unit, width: usize, twelve: bool) -> String {
         let seconds = self.of_day / self.rate;
         let name =
@@ -118,7 +118,7 @@ impl Moment {
         format!("{number:0width$}", width = width.min(2))
     }
 
-    /// Returns the number of all hours, minutes or seconds since day 0.
+    /// Returns the total number of hours, minutes or seconds since day 0.
     pub(super) fn elapsed(&self, unit: Unit, width: usize) -> String {
         let seconds = self.ticks / self.rate;
         let number = match unit {

@@ -10,7 +10,7 @@ pub(super) enum FormatToken {
     /// A placeholder for a digit: `0`, `#` or `?`.
     Digit(u8),
     Point,
-    /// The mark of an exponent. It is true if a plus sign is shown.
+    /// The mark of an exponent. The value is true if a plus sign is shown.
     Exponent(bool),
     Percent,
     /// The slash between numerator and denominator.
@@ -18,9 +18,9 @@ pub(super) enum FormatToken {
     General,
     Part(Unit, usize),
     Elapsed(Unit, usize),
-    /// The decimals of the seconds, with their number.
+    /// The decimals of the seconds. The value is the number of decimals.
     OfSecond(usize),
-    /// The half of the day (AM or PM). It is true if one letter is shown.
+    /// The half of the day (AM or PM). The value is true if only one letter is shown.
     Half(bool),
 }
 
@@ -61,7 +61,7 @@ impl Condition {
     }
 }
 
-/// The part of a format between two semicolons.
+/// A section: the part of a format between two semicolons.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Section {
     condition: Option<Condition>,
@@ -96,7 +96,7 @@ impl NumberFormat {
             11 => "0.00E+00",
             12 => "# ?/?",
             13 => "# ??/??",
-            // These are the default date and its variants in East Asia.
+            // These numbers are the default date and its variants in East Asia.
             14 | 27..=31 | 36 | 50..=58 => "yyyy-mm-dd",
             15 => "d-mmm-yy",
             16 => "d-mmm",
@@ -155,7 +155,8 @@ impl NumberFormat {
         section.number(value)
     }
 
-    /// Returns whether cells with this format show their texts. An empty fourth section hides them.
+    /// Returns whether cells with this format show their texts. An empty fourth section hides
+    /// texts.
     pub(in crate::read) fn shows_texts(&self) -> bool {
         let of_texts = self.sections.get(3);
         of_texts.is_none_or(|section| !section.tokens.is_empty())
@@ -280,7 +281,8 @@ fn word(from: &mut std::iter::Peekable<std::str::Chars<'_>>, rest: &str) -> bool
     is_there
 }
 
-/// Parses a decimal point. Zeros after the point of the seconds are the decimals of the seconds.
+/// Parses a decimal point. Zeros after the point that follows the seconds are placeholders for
+/// decimals of the seconds.
 fn point(
     tokens: &[FormatToken],
     from: &mut std::iter::Peekable<std::str::Chars<'_>>,
@@ -329,7 +331,8 @@ fn bracket(inner: &str) -> Bracket {
     Bracket::Token(FormatToken::Elapsed(unit, inner.len()))
 }
 
-/// Turns months into minutes after hours or before seconds. The letter `m` means both.
+/// Turns a month that follows hours or precedes seconds into minutes. The letter `m` can mean
+/// months or minutes.
 fn minutes(tokens: &mut [FormatToken]) {
     let is_clock = |token: Option<&FormatToken>, unit: Unit| {
         token.is_some_and(|token| match token {

@@ -1,15 +1,17 @@
 //! Formats the values of cells as programs show them.
 //!
-//! Spreadsheet programs store 17 digits of a number, or the fewest that identify it. They store a
-//! date as a count of days. All programs show 15 significant digits and a date, and so does this
-//! module. So a sheet has the same text, no matter which program saved it:
+//! Spreadsheet programs store 17 digits of a number, or the fewest digits that identify it. They
+//! store a date as a count of days. But all programs show 15 significant digits of a number, and
+//! show a date as a date. This module does the same. So a sheet has the same text, no matter which
+//! program saved it:
 //!
 //! * A number without a format has up to 15 significant digits. Below 0.0001, and at or above 10¹⁵,
 //!   it has an exponent.
 //! * A number with a format has the digits, groups, signs and units of the format.
-//! * A date is shown by its format. Each program shows the default format in the way of its
-//!   country; here it is written as year, month, day: `2024-01-31`. American programs store the
-//!   format month, day, year in digits instead; it is written in the same way.
+//! * A date has the form of its format. Each program shows the default format as is usual in its
+//!   country. Here it is written as year, month, day: `2024-01-31`. American programs store the
+//!   default format as month, day and year in digits. That format is also written as year, month,
+//!   day.
 
 mod date;
 mod format;
@@ -21,7 +23,8 @@ pub(super) use format::NumberFormat;
 /// A number as decimal digits: `0.DIGITS` times ten to the power of `exponent`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Decimal {
-    /// The digits without zeros at either end. There are none for zero.
+    /// The digits, without zeros at the start and at the end. For the number zero, there are no
+    /// digits.
     digits: Vec<u8>,
     exponent: i32,
 }
@@ -61,7 +64,7 @@ impl Decimal {
         let rounds_up = kept >= 0 && self.digits[kept as usize] >= b'5';
         self.digits.truncate(kept.max(0) as usize);
         if rounds_up {
-            // Each nine at the end becomes zero, and the digit before it rises by one.
+            // Each nine at the end becomes zero, and the digit before the nines rises by one.
             while self.digits.last() == Some(&b'9') {
                 self.digits.pop();
             }

@@ -44,8 +44,8 @@ impl Section {
         shown
     }
 
-    /// Formats a number as a fraction. The section has either the denominator or the number of its
-    /// digits.
+    /// Formats a number as a fraction. The section has either the denominator or the number of
+    /// digits of the denominator.
     pub(super) fn fraction(&self, value: f64) -> String {
         let slash = self
             .tokens
@@ -110,7 +110,7 @@ impl Section {
         let mut power = 0;
         if places.has_exponent && !decimal.is_zero() {
             // In engineering notation, several placeholders are before the point. The exponent is
-            // then a multiple of their number.
+            // then a multiple of the number of these placeholders.
             let step = places.whole.max(1) as i32;
             power = (decimal.exponent - 1).div_euclid(step) * step;
             decimal.exponent -= power;

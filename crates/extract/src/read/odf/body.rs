@@ -30,7 +30,7 @@ enum Holder {
     },
 }
 
-/// The stored value of a cell. The cell has the text that is shown, too.
+/// The stored value of a cell. The cell also has the text that the program showed.
 #[derive(Debug, Default)]
 struct Value {
     kind: String,
@@ -119,9 +119,9 @@ impl<'w> Body<'w> {
                 column: 0,
             }),
             "table:table-cell" | "table:covered-table-cell" => self.open_cell(element),
-            // These elements are not text of the document: the number of a note, the deleted text
-            // of a change, the title and description of a picture, the author and date of a
-            // comment.
+            // These elements are not text of the document. They are the number of a note, the
+            // deleted text of a change, the title and description of a picture, and the author and
+            // date of a comment.
             "text:note-citation"
             | "text:tracked-changes"
             | "svg:title"
@@ -233,7 +233,7 @@ impl<'w> Body<'w> {
         Ok(())
     }
 
-    /// Writes a row or cell as often as it is repeated. If it is empty, writes it once.
+    /// Writes a row or cell as often as it is repeated. Writes an empty row or cell once.
     fn emit_often(&mut self, piece: &str, repeat: u64) -> Take {
         let repeat = if piece.trim().is_empty() { 1 } else { repeat };
         for at in 0..repeat {

@@ -1,11 +1,12 @@
-//! Reads the styles of Open Document: whether they hide text, and how they show numbers.
+//! Reads the styles of Open Document. Styles define whether text is hidden and how numbers are
+//! shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::read::Take;
 use crate::read::xml::{Element, Node, Xml};
 
-/// The properties that a style sets itself.
+/// The properties that a style sets itself, without those of its ancestors.
 #[derive(Debug, Default)]
 struct Style {
     hides: Option<bool>,
@@ -19,7 +20,7 @@ struct Style {
 pub(super) struct Styles {
     /// The styles by family and name.
     all: BTreeMap<String, BTreeMap<String, Style>>,
-    /// The names of the number styles that do not show a number unchanged.
+    /// The names of the number styles that change how a number is shown.
     shaping: BTreeSet<String>,
 }
 
@@ -75,8 +76,8 @@ impl Styles {
         }
     }
 
-    /// Returns a property from a style, or, if the style does not set it, from the nearest ancestor
-    /// that does.
+    /// Returns a property of a style. If the style does not set it, returns the property of the
+    /// nearest ancestor that does.
     fn nearest<T>(
         &self,
         family: &str,

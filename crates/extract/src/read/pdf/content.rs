@@ -17,15 +17,16 @@ use super::Faults;
 /// The maximum number of operands. If an operator has more, only the last ones count.
 const MOST_OPERANDS: usize = 512;
 
-/// The maximum number of unterminated objects (strings, arrays, dictionaries, images) for which the
-/// end is searched. Each search may read the rest of the stream.
+/// The maximum number of objects without an end (strings, arrays, dictionaries, images) whose end
+/// is searched for. Each search may read the rest of the stream.
 const MOST_UNCLOSED: u32 = 64;
 
 /// The maximum length of the head of an inline image.
 const LONGEST_HEAD: usize = 4096;
 
-/// Decodes a stream. Of a damaged stream, the bytes before the damage are returned if it is only
-/// deflated, otherwise none. Subtracts the number of decoded bytes from `left`.
+/// Decodes a stream. If the stream is damaged and has no encoding other than Deflate, returns the
+/// bytes before the damage. For other damaged streams, returns no bytes. Subtracts the number of
+/// decoded bytes from `left`.
 pub(super) fn decoded(stream: &Stream<'_>, left: &mut u64, faults: &mut Faults) -> Vec<u8> {
     if *left == 0 {
         faults.too_much = true;
@@ -43,8 +44,8 @@ pub(super) fn decoded(stream: &Stream<'_>, left: &mut u64, faults: &mut Faults) 
     bytes
 }
 
-/// Decompresses as much of a stream as possible. The library would return either all of it or
-/// nothing. A wrong check sum is ignored, because the library would then return nothing.
+/// Decompresses as much of a stream as possible. The library is not used here, because it would
+/// return nothing of a damaged stream. A wrong check sum is ignored.
 fn inflated(bytes: &[u8], most: u64, faults: &mut Faults) -> Vec<u8> {
     let header = match bytes {
         [a, b, ..] if a & 15 == 8 && (u32::from(*a) * 256 + u32::from(*b)).is_multiple_of(31) => 2,
@@ -121,8 +122,8 @@ impl<'a> Operators<'a> {
             .unwrap_or_default()
     }
 
-    /// Reads a number that may have any number of signs and points. It ends before its second
-    /// point, and before a sign among its digits.
+    /// Reads a number that may have any number of signs and points. A second point, or a sign after
+    /// a digit, ends the number.
     fn number(&mut self) -> Object<'a> {
         let of_number = |byte: u8| matches!(byte, b'+' | b'-' | b'.' | b'0'..=b'9');
         let all = str::from_utf8(self.token(of_number)).unwrap_or_default();
@@ -138,8 +139,8 @@ impl<'a> Operators<'a> {
     }
 }
 
-/// Returns the end of an inline image. It consists of a head, `ID`, the data, and `EI`. Returns
-/// `None` if the end is missing; then this is not an image.
+/// Returns the end of an inline image. The image consists of a head, `ID`, the data, and `EI`.
+/// Returns `None` if the end is missing. The bytes are then not an image.
 fn image_end(bytes: &[u8]) -> Option<usize> {
     let data = 2 + memchr::memmem::find(&bytes[..bytes.len().min(LONGEST_HEAD)], b"ID")?;
     let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0);

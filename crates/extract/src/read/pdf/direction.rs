@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
-/// The number of glyphs before and after a mark (a vowel or an accent) among which its letter is
-/// searched.
+/// The number of glyphs before a mark (a vowel or an accent) that are searched for its letter. As
+/// many glyphs after the mark are searched.
 const NEAR: usize = 4;
 
 /// A glyph in the current line.
@@ -29,7 +29,7 @@ enum Class {
     RightToLeft,
     LeftToRight,
     Digit,
-    /// A point or another sign that may be part of a number.
+    /// A point or another sign that can be part of a number.
     InNumber,
     Other,
 }
@@ -106,8 +106,8 @@ fn turn(line: &mut [OnLine]) {
     }
 }
 
-/// Moves each vowel or accent that is above a letter to the end of that letter, so that it sorts
-/// after the letter. It may have been drawn before the letter.
+/// Moves each mark (a vowel or an accent) to the end of the letter that it is above. Then it sorts
+/// after the letter. The mark may have been drawn before the letter.
 fn place_marks(line: &mut [OnLine]) {
     let is_mark = |glyph: &OnLine| {
         let mark = |letter: char| letter.general_category() == GeneralCategory::NonspacingMark;

@@ -1,7 +1,8 @@
-//! Reads fonts: they say which letters the codes in a string mean, and how wide these are.
+//! Reads fonts. A font defines which letters the codes in a string mean, and how wide the letters
+//! are.
 //!
-//! hayro-font reads the fonts whose codes have one byte. Of composite fonts, only the code maps are
-//! needed. So their font programs, which are large, are not read.
+//! The library hayro-font reads the fonts whose codes have one byte. Of composite fonts, only the
+//! code maps are needed. Their font programs are large and are not read.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -51,8 +52,8 @@ enum FontKind<'a> {
 struct Composite {
     encoding: CMap,
     to_unicode: Option<CMap>,
-    /// True if the code map to Unicode has no letters. Then the codes themselves are taken as
-    /// Unicode.
+    /// True if the font has a code map to Unicode that has no letters. Then the codes themselves
+    /// are taken as Unicode.
     is_unicode: bool,
     /// Maps the characters of a standard collection to Unicode.
     collection: Option<Rc<CMap>>,
@@ -123,8 +124,8 @@ impl<'a> Fonts<'a> {
         };
         let encoding = encoding.unwrap_or_else(CMap::identity_h);
         let to_unicode = dict.get::<Object<'_>>("ToUnicode");
-        // A map that is only named (`Identity-H`), or that has no letters, means that codes are
-        // letters themselves.
+        // If the map is only a name (`Identity-H`) or has no letters, the codes themselves are
+        // Unicode.
         let (to_unicode, says) = match &to_unicode {
             Some(Object::Stream(stream)) => parsed(stream).unzip(),
             other => (None, Some(!matches!(other, Some(Object::Name(_))))),
@@ -212,8 +213,8 @@ impl Font<'_> {
         glyph.clone()
     }
 
-    /// Returns the height of the letters in a font of drawings (Type 3), which defines its own
-    /// units. The height is estimated as twice the width.
+    /// Returns the height of the letters in a font of drawings (Type 3). Such a font defines its
+    /// own units. The height is estimated as twice the width.
     fn height(&self) -> f64 {
         let widths = (0..=LAST_CODE).map(|code| self.glyph(code, 1).advance.abs());
         let widths: Vec<f64> = widths.filter(|width| *width > 0.0).collect();
@@ -241,7 +242,8 @@ impl Composite {
         }
     }
 
-    /// Returns the letters of a code, the guess that is used if there are none, and the width.
+    /// Returns the letters of a code, the guess that is used if the code has no letters, and the
+    /// width.
     fn glyph(&self, code: u32, length: usize) -> (Option<BfString>, Option<char>, f64) {
         let cid = self.encoding.lookup_cid_code(code, length as u8);
         let cid = cid.unwrap_or(0);

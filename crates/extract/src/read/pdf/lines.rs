@@ -2,11 +2,12 @@
 //!
 //! Writers of PDF place glyphs freely. A blank may be a glyph, a gap between two strings, or extra
 //! space after a glyph in a string (Ghostscript). So blanks are found by position only. A gap
-//! counts as a blank if it is wide enough relative to the size of the letters. Between strings 15 %
-//! are enough, because kerning causes only small gaps there. Within a string the gap must have more
-//! than 20 %, because letters may be spaced. In print, blanks are a quarter of the size wide, and a
-//! sixth in narrow lines. A glyph that is off the line by more than half its size begins another
-//! line. A glyph that is less off the line is a superscript.
+//! counts as a blank if it is wide enough relative to the size of the letters. Between strings, 15
+//! % of the size are enough, because kerning causes only small gaps there. Within a string, the gap
+//! must be wider than 20 % of the size, because letters may be spaced. In print, a blank is as wide
+//! as a quarter of the size, or a sixth in narrow lines. A glyph that is off the line by more than
+//! half its size begins another line. A glyph that is off the line by less is a superscript or a
+//! subscript.
 //!
 //! All positions are measured along the line of the glyph, so turned pages and tables need no
 //! special case. Lines have the order in which they were drawn.
@@ -19,16 +20,16 @@ use resemble_core::words::letters_of_shape;
 
 use super::direction::{OnLine, is_right_to_left, to_reading_order};
 
-/// The minimum width of a gap that counts as a blank, relative to the size of the letters: first
-/// between strings, then within a string.
+/// The width, relative to the size of the letters, above which a gap counts as a blank. The first
+/// value is for gaps between strings, the second for gaps within a string.
 const BLANK: [f64; 2] = [0.15, 0.2];
 
 /// The distance between the baseline and a glyph, relative to the size of the letters, above which
 /// the glyph begins another line.
 const OFF_THE_LINE: f64 = 0.5;
 
-/// The distance, relative to the size of the letters, by which a glyph must lie further back on the
-/// line to begin another line. A shorter distance may be due to rounded widths in a long string.
+/// The distance, relative to the size of the letters, above which a glyph that lies further back
+/// begins another line. A shorter distance may be due to rounded widths in a long string.
 const BACK: f64 = 8.0;
 
 /// The distance, relative to the size of the letters, below which two equal letters are a single
@@ -64,7 +65,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Adds a glyph that shows `letters`. They are empty if the text was already added with an
+    /// Adds a glyph that shows `letters`. `letters` is empty if the text was already added with an
     /// earlier glyph.
     pub(super) fn put(&mut self, letters: &Rc<str>, placed: Placed) {
         if self.is_drawn(letters, placed) {
@@ -160,8 +161,8 @@ impl Lines {
         self.text
     }
 
-    /// Returns whether letters with the same first letter were drawn at this place before. If not,
-    /// records these letters.
+    /// Returns whether letters with the same first letter were already drawn at this place. If not,
+    /// records that these letters are drawn here.
     fn is_drawn(&mut self, letters: &str, placed: Placed) -> bool {
         let (letter, close) = (letters.chars().next(), OVERPRINT * placed.size);
         // Positions that differ by less than half a step are in the same step or in neighbouring

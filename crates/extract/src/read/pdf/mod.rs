@@ -7,11 +7,11 @@
 //!
 //! # Unreadable pages
 //!
-//! A page of scanned paper has no text, which is not a fault. A page has a fault if most letters
-//! are unknown, if content is damaged, or if the page exceeds a limit. Then the number of the page
-//! and the reason are reported, and the readable text is kept.
+//! A page of scanned paper has no text. That is not a fault. A page has a fault if most letters are
+//! unknown, if content is damaged, or if the page exceeds a limit. Then the number of the page and
+//! the reason are reported, and the readable text is kept.
 //!
-//! Everyone can open a file whose user password is empty, so it is read. Other files with a
+//! A file whose user password is empty is read, because everyone can open it. Other files with a
 //! password are reported as encrypted.
 
 mod content;
@@ -99,11 +99,11 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
 /// The number of references to an information dictionary that are tried, from the end.
 const MOST_REFERENCES: usize = 8;
 
-/// The maximum length of such a reference in bytes.
+/// The maximum length in bytes of a reference to an information dictionary.
 const LONGEST_REFERENCE: usize = 40;
 
-/// Returns the information dictionary. The library shows no trailer, so the reference in it is
-/// searched for.
+/// Returns the information dictionary. The library gives no access to the trailer, so the bytes are
+/// searched for the reference in it.
 fn information(document: &Pdf) -> Option<Dict<'_>> {
     let bytes = document.data().as_ref();
     let mut references = memchr::memmem::rfind_iter(bytes, b"/Info").take(MOST_REFERENCES);
@@ -118,7 +118,8 @@ fn information(document: &Pdf) -> Option<Dict<'_>> {
     })
 }
 
-/// Returns the date in the information dictionary, or else that in the XMP packet.
+/// Returns the date in the information dictionary. If it has no date, returns the date in the XMP
+/// packet.
 fn stated(document: &Pdf, root: Option<&Dict<'_>>) -> Take<Option<DocumentDate>> {
     let found = information(document).and_then(|information| {
         let of = |key, source| date::of_pdf(&content::text(&information, key)?, source);

@@ -14,7 +14,7 @@ use super::lines::{Lines, Placed};
 /// The maximum nesting of forms.
 const DEEPEST: usize = 24;
 
-/// The maximum number of forms that a page draws. A form counts each time it is drawn.
+/// The maximum number of forms that a page draws. A form is counted each time it is drawn.
 const MOST_FORMS: u32 = 20_000;
 
 /// The maximum nesting of saved states, and of marked content. Only damaged pages exceed it.
@@ -37,13 +37,13 @@ pub(super) struct Page<'f, 'd> {
     lines: Lines,
     faults: Faults,
     state: State<'d>,
-    /// For each marked content that is open, the text that replaces its glyphs. The text is empty
-    /// after it was written.
+    /// The text that replaces the glyphs of each open marked content. The text is made empty when
+    /// it has been written.
     marks: Vec<Option<Rc<str>>>,
     matrix: Affine,
     line_matrix: Affine,
     forms: u32,
-    /// The forms that are being drawn. Each is drawn by the one before it.
+    /// The forms that are being drawn. Each form is drawn by the form before it.
     within: Vec<ObjectIdentifier>,
     /// The number of bytes of text after which reading ends.
     most: u64,
@@ -86,8 +86,8 @@ impl<'f, 'd> Page<'f, 'd> {
         match page.get::<Object<'d>>("Contents") {
             Some(Object::Array(array)) => {
                 streams.extend(array.iter::<Object<'d>>());
-                // The iterator passes over a stream whose object is missing. The page is damaged if
-                // it returned fewer streams than the array has.
+                // The iterator leaves out a stream whose object is missing. So the page is damaged
+                // if the iterator returned fewer streams than the array has.
                 self.faults.damaged |= streams.len() < array.raw_iter().count();
             }
             None => self.faults.damaged |= page.contains_key("Contents"),
@@ -117,14 +117,14 @@ impl<'f, 'd> Page<'f, 'd> {
                 _ => 0.0,
             };
             let matrix = || match operands.len() {
-                // If operands are missing, the position stays unchanged.
+                // If operands are missing, the matrix has no effect.
                 0..6 => Affine::IDENTITY,
                 _ => Affine::new([5, 4, 3, 2, 1, 0].map(number)),
             };
             match operator {
                 b"Tj" | b"TJ" => match operands.last() {
                     Some(Object::Array(array)) => self.show(&array.iter().collect::<Vec<_>>()),
-                    // The array may lack its brackets; then its elements are the operands.
+                    // The array may lack its brackets. Then its elements are the operands.
                     _ => self.show(&operands),
                 },
                 b"'" | b"\"" => {
@@ -201,7 +201,7 @@ impl<'f, 'd> Page<'f, 'd> {
         (self.matrix, self.line_matrix) = (matrix, matrix);
     }
 
-    /// Shows the strings among `parts`, and moves by the offsets between them.
+    /// Shows the strings in `parts`, and moves the position by the offsets between the strings.
     fn show(&mut self, parts: &[Object<'_>]) {
         let font = self.state.font.clone();
         let font = font.unwrap_or_else(|| self.fonts.of(&Dict::empty()));
@@ -295,8 +295,9 @@ impl<'f, 'd> Page<'f, 'd> {
         (self.state, self.matrix, self.line_matrix) = outside;
     }
 
-    /// Reads the appearance of an annotation and its text, which viewers show in a separate window.
-    /// The text of a form field or a free text is read only if the appearance shows no text.
+    /// Reads the appearance of an annotation, and its text, which viewers show in a separate
+    /// window. If the annotation is a form field or a free text, its text is read only if the
+    /// appearance shows no text.
     fn annotation(&mut self, dict: &Dict<'d>, resources: &Resources<'d>) {
         const HIDDEN: u32 = 2;
         if self.lines.len() as u64 > self.most {

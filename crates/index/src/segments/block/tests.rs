@@ -1,5 +1,5 @@
-//! Tests of blocks: a block decodes to the postings that were encoded. Arbitrary bytes decode or
-//! are refused, without a panic.
+//! Tests of blocks. A decoded block has the postings that were encoded. Arbitrary bytes are decoded
+//! or refused, without a panic.
 
 use super::*;
 use proptest::prelude::*;

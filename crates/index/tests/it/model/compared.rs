@@ -1,4 +1,4 @@
-//! Compares all answers of the index with those of the model.
+//! Compares all answers of the index with the answers of the model.
 
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;

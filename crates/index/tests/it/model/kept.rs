@@ -1,10 +1,10 @@
-//! Cached answers. Each is valid until a commit touches what it depends on.
+//! Cached answers. An answer is valid until a commit touches something that the answer depends on.
 
 use resemble_index::Footprint;
 
 use super::*;
 
-/// A question to a snapshot. No question reads a file's stat, which a footprint does not have.
+/// A question to a snapshot. No question reads a file's stat, because a footprint does not have it.
 #[derive(Clone, Debug)]
 enum Question {
     Content(ContentId),
@@ -68,7 +68,7 @@ impl Question {
 pub(super) struct KeptAnswers(Vec<(Question, String, Footprint)>);
 
 impl KeptAnswers {
-    /// Checks that every valid answer equals the present one, and drops the other answers. Then
+    /// Checks that every valid answer equals the present answer, and drops the other answers. Then
     /// asks all questions again.
     pub(super) fn compare(&mut self, index: &Index, model: &Model) {
         let now = index.snapshot().unwrap();

@@ -1,4 +1,4 @@
-//! The naive model: a map from whole paths to entries. A file without a path is removed.
+//! The naive model, which is a map from whole paths to entries. A file without a path is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -50,11 +50,11 @@ pub(crate) struct Model {
     pub(crate) born: usize,
     /// Files that have lost their last name in this batch.
     pub(crate) nameless: BTreeMap<usize, File>,
-    /// For each content that was searched for parts, the result.
+    /// The result of the search for parts, for each content that was searched.
     pub(crate) looks: BTreeMap<u64, Looked>,
 }
 
-/// The result of searching a content for parts: the contents of its parts.
+/// The result of searching a content for parts. It has the contents of these parts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Looked {
     pub(crate) look: Look,
@@ -78,7 +78,7 @@ impl Model {
         live
     }
 
-    /// Ends a batch: a content without a file releases its parts.
+    /// Ends a batch. A content without a file then releases its parts.
     pub(crate) fn let_go(&mut self) {
         self.nameless.clear();
         let of_files = self.of_files();
@@ -137,7 +137,8 @@ impl Model {
             .filter(|(at, _)| at.starts_with(from))
             .map(|(at, node)| (at.strip_prefix(from).unwrap().to_path_buf(), node.clone()))
             .collect();
-        // Files without names are not removed here: those that move have no name for a moment.
+        // Files without names are not removed here, because a file that moves has no name for a
+        // moment.
         self.tree.retain(|at, _| !at.starts_with(from));
         let above: Vec<_> = to.ancestors().skip(1).map(Path::to_path_buf).collect();
         for dir in above.into_iter().rev().filter(|dir| dir != Path::new("/")) {

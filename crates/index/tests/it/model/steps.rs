@@ -1,4 +1,5 @@
-//! Random steps for the index and the model. There are few names, so that steps often meet.
+//! Random steps for the index and the model. There are few names, so that steps often concern the
+//! same name.
 
 use super::*;
 
@@ -14,7 +15,7 @@ pub(super) enum State {
 pub(super) enum Content {
     Known(u64),
     New(u64),
-    /// The first content, given as edits of the second one.
+    /// The first content, given as edits of the second content.
     Grown(u64, u64),
 }
 
@@ -32,8 +33,9 @@ pub(super) enum Step {
     Unlisted(PathBuf, Option<i32>),
     Remove(PathBuf),
     Rename(PathBuf, PathBuf),
-    /// The result of searching a content for parts. `None` if it cannot be taken apart. Otherwise
-    /// its parts, whether parts were skipped, and whether the search must be tried again.
+    /// The result of searching a content for parts. `None` means that it cannot be taken apart.
+    /// Otherwise, the values are the parts, whether parts were skipped, and whether the search must
+    /// be repeated.
     Look(u64, Option<(Vec<Option<Content>>, bool, bool)>),
 }
 

@@ -195,9 +195,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the share of the subject's words that the other content has only as text that many
-    /// files have; `None` if unknown. Also returns the weight of the common samples that still
-    /// count.
+    /// Returns a share of the subject's words: those that the other content has, too, but only in
+    /// text that many files have. It is `None` if unknown. Also returns the weight of the common
+    /// samples that still count.
     fn lost(
         &mut self,
         (subject, row): (&SubjectSide, &ContentRow),

@@ -58,7 +58,7 @@ pub(super) enum NomineeFound {
     Draft(Box<Draft>),
 }
 
-/// The boilerplate that the index knows, and that which was found with the nominees.
+/// The boilerplate that the index knows, and the boilerplate that was found with the nominees.
 pub(super) struct Either<'a>(pub(super) &'a KnownBoilerplate<'a>, pub(super) &'a Counts);
 
 impl Boilerplate for Either<'_> {
@@ -150,7 +150,7 @@ impl Search<'_> {
     }
 
     /// Returns the results for a pair: at most one for each file or archive member that holds the
-    /// nominee. A place where the pair cannot become a row has none.
+    /// nominee. A place where the pair cannot become a row has no result.
     fn pair(
         &self,
         pair: &ContentPair<'_>,

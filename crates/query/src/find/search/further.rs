@@ -1,5 +1,5 @@
 //! Near-copies of a subject beyond the hundred entries of a listing. Their places are counted, so
-//! that the listing can state how many more there are.
+//! that the listing can state how many entries it leaves out.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -53,8 +53,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns whether a content is a near-copy of the subject if this rendition of it is one. An
-    /// archive or a mail is a copy only if the rendition is a whole with most of what both hold.
+    /// Returns whether a content counts as a near-copy of the subject because this rendition of it
+    /// is a near-copy. An archive or a mail counts only if the rendition is a whole, and if this
+    /// whole is most of the content of both files.
     fn is_copy(&self, rendition: Rendition, content: ContentId) -> Result<bool, AskError> {
         if !self.holds_members(content)? {
             return Ok(true);

@@ -51,7 +51,7 @@ impl Search<'_> {
             let is_compared = is_equal || self.faces.meeting(other) == met;
             return Ok(is_compared.then_some(Meeting::Contents));
         }
-        // A container that is a mail is nominated by its text, too.
+        // A mail that is a container is nominated by its text, too.
         let nominates = |faces: Faces, rendition: Rendition| {
             let by = if faces.holds_members() {
                 Rendition::Text
@@ -203,7 +203,8 @@ impl Search<'_> {
         for member in &self.members.members {
             members.extend(self.snapshot.content_by_digest(&member.content)?);
         }
-        // Members beyond the bound nominate nothing, but files that are equal to one are found.
+        // Members beyond the bound are not compared by their samples. They only nominate files that
+        // are equal to one of them.
         if let Some(own) = self.own_place {
             let held = held_contents(self.snapshot, own, usize::MAX)?;
             for content in held.into_iter().skip(MOST_MEMBERS) {

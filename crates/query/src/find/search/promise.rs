@@ -1,6 +1,6 @@
 //! Rejects, by samples alone, texts that cannot be in the listing of a subject.
 //!
-//! Of the texts that share samples with a subject, nine of ten have no entry in its listing. A
+//! On average, nine of ten texts that share samples with a subject have no entry in its listing. A
 //! large text keeps few samples. They cannot show whether the text has a twentieth of the subject
 //! or a quarter. The posting lists can: they have one shingle in eight, and the number of common
 //! shingles is known for every nominee. A text is read only if these samples allow at least one of
@@ -12,9 +12,9 @@
 //! # From shingles to words
 //!
 //! Suppose that words are edited at random and a part q of them stays. Then a part p = q⁵ of the
-//! shingles stays. The words in runs of five or more are 5q⁵ - 4q⁶ = 5p - 4p^(6/5) of all. Any
-//! other distribution of edits leaves more shingles for as many words. A repeated text may lie in
-//! the other one as a whole, although samples of distinct shingles count it once.
+//! shingles stays. The words in runs of five or more are 5q⁵ - 4q⁶ = 5p - 4p^(6/5) of all words.
+//! Any other distribution of edits leaves more shingles for the same number of words. A repeated
+//! text may lie in the other text as a whole, although samples of distinct shingles count it once.
 //!
 //! The true share of samples may exceed the sampled one by as much as in an
 //! [estimate](similarity::interval).

@@ -15,7 +15,7 @@ use super::{FoundRows, Search};
 use crate::find::{Similar, Wanted, holders};
 
 impl Search<'_> {
-    /// Keeps a result for a place if it is better than the earlier one.
+    /// Keeps a result for a place, unless the place already has a better one.
     pub(super) fn offer(&mut self, place: Place, found: Match) {
         match self.rows.get_mut(&place) {
             Some(best) if !found.is_better_than(best) => {}

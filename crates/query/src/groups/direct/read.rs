@@ -235,8 +235,8 @@ impl EqualSizesWorker<'_, '_> {
         &self.reading.files[place as usize]
     }
 
-    /// Checks permission before opening: nearly all files may be read, and opening one costs five
-    /// times as much.
+    /// Checks the permission to read a file. The file is opened only if the check fails, because
+    /// opening costs five times as much, and nearly all files may be read.
     fn access(&self, place: u32) -> Result<(), ReadFailure> {
         let file = self.file(place);
         if access(file.path(), Access::READ_OK).is_err() {

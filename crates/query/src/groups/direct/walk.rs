@@ -22,7 +22,7 @@ use resemble_scan::unindexed::{DirChain, DirListing, Unindexed};
 pub(super) struct WalkedFile {
     /// The absolute path.
     pub(super) path: Box<[u8]>,
-    /// The root that it lies below.
+    /// The root below which the file lies.
     pub(super) root: u32,
     pub(super) inode: (u64, u64),
     pub(super) size: u64,

@@ -4,9 +4,9 @@
 //! displayed figures are measured from the contents themselves. The drafts are visited in two
 //! passes:
 //!
-//! 1. **Best first**, to decide which pairs the question may read
-//!    ([`resemble_relate::prove::cost::MOST_WORK`]). The pairs beyond that keep their estimates.
-//!    The choice does not depend on the schedule of the threads.
+//! 1. **Best first.** This pass decides which pairs the question may read
+//!    ([`resemble_relate::prove::cost::MOST_WORK`]). The pairs beyond that budget keep their
+//!    estimates. The choice does not depend on the schedule of the threads.
 //! 2. **By path.** A draft is ordered by the later of its two files, so all drafts of one file are
 //!    adjacent. The other file was usually read shortly before, because most similar files share a
 //!    directory.
@@ -93,7 +93,7 @@ impl LinkDraft {
         }
     }
 
-    /// Returns the draft with the kinship of two contents that share rare pieces.
+    /// Returns the draft with this kinship.
     pub(super) const fn with_kinship(self, kinship: f32) -> Self {
         Self {
             kinship: kinship.to_bits(),
@@ -390,10 +390,10 @@ impl Solver<'_> {
         Ok(is_open)
     }
 
-    /// Corrects a proven pair that is no link only because of its common text. If the samples show
-    /// too little, the words nearest to the common text decide. In a file with a long header, few
-    /// samples remain of the words that an edited version shares. The returned flag is false if a
-    /// content could not be read.
+    /// Checks again a proven pair that would be a link without the discount for common text. If the
+    /// samples show too little, the words nearest to the common text decide. In a file with a long
+    /// header, few samples remain of the words that an edited version shares. The returned flag is
+    /// false if a content could not be read.
     fn with_rare_words(
         &self,
         places: (u32, u32),
@@ -438,7 +438,7 @@ impl Solver<'_> {
         let left = |rarity: Rarity, share: Option<Score>| share.map(|raw| rarity.discounted(raw));
         let of_both = left(in_a, a_in_b).min(left(in_b, b_in_a));
         // The ids of the contents decide which of them is a, and ids depend on the order of
-        // scanning. The result must not depend on that.
+        // scanning. The result must not depend on this order.
         let of_a = (a_in_b, in_a.weight, in_a.contents);
         let of_b = (b_in_a, in_b.weight, in_b.contents);
         let found = PairFound {
@@ -449,8 +449,8 @@ impl Solver<'_> {
         Ok((found, true))
     }
 
-    /// Returns the link of an archive and a single file, from a member's link to that file. It is
-    /// measured against the whole archive when the links are joined.
+    /// Returns the link of an archive and a single file, from a member's link to that file. The
+    /// file is measured against the whole archive when the links are joined.
     pub(super) fn link_of_held(
         &self,
         (one, other): ((u32, Rendition), (u32, Rendition)),

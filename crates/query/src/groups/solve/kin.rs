@@ -1,5 +1,5 @@
-//! Computes the kinship of two contents that are not texts. It says whether they share more than
-//! unrelated contents do.
+//! Computes the kinship of two contents that are not texts. Kinship shows whether they share more
+//! than unrelated contents do.
 //!
 //! Kinship depends on how few contents have the common pieces ([`WindowCounts`]). If a problem is
 //! solved in parts, the lists of a part lack some of these contents. Then the lists of the index

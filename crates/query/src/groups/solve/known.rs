@@ -8,8 +8,8 @@
 //! would be rejected again.
 //!
 //! Drafts are not stored if the question is about one file, if templates are marked, if memory is
-//! bounded, or if some are beyond the read budget. Drafts of a caller who does not see everything
-//! are not stored, either: which pieces are common depends on all visible files.
+//! bounded, or if some drafts are beyond the read budget. Drafts of a caller who does not see
+//! everything are not stored, either: which pieces are common depends on all visible files.
 
 use resemble_core::hash::content::digest;
 use resemble_index::Snapshot;

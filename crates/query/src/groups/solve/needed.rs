@@ -9,15 +9,15 @@ use resemble_relate::sort::SortedRun;
 use super::Solver;
 use super::drafts::LinkDraft;
 
-/// Selects the requested ones among links, each of which is named by its two contents.
+/// Selects the requested links from a list. A link is given by its two contents.
 pub(crate) type NeededLinks<'a> = &'a (dyn Fn(&[(ContentId, ContentId)]) -> Vec<bool> + Sync);
 
 /// The requested links, each named by its two contents.
 pub(super) type NeededPairs = HashSet<(ContentId, ContentId)>;
 
 impl Solver<'_> {
-    /// Returns the requested ones among the links that these drafts may become. `None`: all are
-    /// requested.
+    /// Returns the requested links among those that these drafts may become. `None` means that all
+    /// links are requested.
     pub(super) fn needed(
         &self,
         drafts: &[SortedRun<LinkDraft>],

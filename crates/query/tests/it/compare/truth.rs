@@ -144,8 +144,8 @@ fn check(
             prop_assert_eq!(own[0].get(path), Some(&vec![Class::Same]));
         }
     }
-    // Some files of a content are not settled at their own path. Of these, as many are moved as the
-    // side with fewer of them has. The rest are copies.
+    // Some files of a content have no equal file at their own path. The number of moved files is
+    // the lesser of the numbers of these files on both sides. The rest are copies.
     let mut contents: BTreeSet<&Vec<u8>> = a.values().collect();
     contents.retain(|content| b.values().any(|other| other == *content));
     for content in contents {

@@ -1,5 +1,6 @@
-//! Tests a chain of versions. Each resembles only versions near it, and the first and the last have
-//! nothing in common. The tests check the groups, their order in time, and the files in no group.
+//! Tests a chain of versions. Each version resembles only versions near it, and the first and the
+//! last version have nothing in common. The tests check the groups, their order in time, and the
+//! files in no group.
 
 use super::*;
 

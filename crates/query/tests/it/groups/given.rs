@@ -184,7 +184,7 @@ fn files(folder: &Path, found: &mut HashMap<i64, ListedFile>) {
     }
 }
 
-/// Measures pairs. Does what an engine's workers do if they can read the files.
+/// Measures pairs, as the workers of an engine do if they can read the files.
 fn measured(scene: &Scene, pairs: &[ExternalPair]) -> Vec<ExternalMeasures> {
     let mut found = HashMap::new();
     files(&scene.path(""), &mut found);
@@ -338,8 +338,8 @@ proptest! {
 }
 
 /// The question counts the 90 near-copies of a page as one file. So for the question, the page's
-/// text is in few files, and it pairs the quotations with the near-copies. For the engine, more
-/// than 70 contents have the text, so it is boilerplate.
+/// text is in few files, and the text pairs the quotations with the near-copies. For the engine,
+/// more than 70 contents have the text, so it is boilerplate.
 #[test]
 fn what_only_near_copies_make_common_is_paired_at_home() {
     let mut scene = Scene::new();
@@ -373,8 +373,8 @@ fn what_only_near_copies_make_common_is_paired_at_home() {
     assert!(found.clusters.iter().any(has_page));
 }
 
-/// If only small texts keep a sample, the question also counts the large texts that have it, and
-/// may find that it is boilerplate. The engine does not count these.
+/// If only small texts keep a sample, the question also counts the large texts that have it. So it
+/// may find that the sample is boilerplate. The engine does not count the large texts.
 #[test]
 fn levels_are_corrected_at_home() {
     let mut scene = Scene::new();

@@ -55,7 +55,7 @@ fn the_layer_can_be_switched_on_later() {
     scene.ingest = off;
 }
 
-/// Two roots have equal documents. The parts stay until the option is off for both.
+/// Two roots have equal documents. The parts stay until the option is off for both roots.
 #[test]
 fn the_layer_can_be_switched_off_later() {
     let scene = Scene::with_parts();
@@ -89,7 +89,7 @@ fn the_layer_can_be_switched_off_later() {
         let has_text = by_text.iter().any(|(path, ..)| path.ends_with("docx"));
         assert_eq!(has_text, expected == Look::Apart, "{texts:?}");
     }
-    // A question that takes nothing apart leaves the parts to the next one.
+    // A question that takes nothing apart leaves the parts to the next question.
     let mut options = ingest.options().clone();
     options.roots[0].text = true;
     let targets = roots.each_ref().map(Target::subtree);
@@ -116,7 +116,8 @@ fn a_document_with_names_in_two_roots_has_its_text() {
             ..RootOptions::new(scene.path(root))
         });
         ingest.set_roots(roots.to_vec());
-        // One root after the other, so that the second name is a link to an indexed file.
+        // The roots are scanned one after the other, so that the second name is a link to an
+        // indexed file.
         for root in ["a", "b"] {
             let target = [Target::subtree(scene.path(root))];
             ingest.reconcile(&target, &mut Unobserved).expect("scanned");
@@ -219,7 +220,8 @@ fn equal_files_that_come_together_are_taken_apart_whoever_is_first() {
     for n in 0..40 {
         scene.write(&format!("copy{n}.zip"), &zip);
         scene.write(&format!("plain{n}"), sentences(5, 10));
-        // This file is taken apart because of its name. The equal file `plain` alone would not be.
+        // This file is taken apart because of its name. The equal file `plain` alone would not be
+        // taken apart.
         scene.write(&format!("plain{n}.conv"), sentences(5, 10));
     }
     scene.scan();
@@ -432,7 +434,7 @@ fn a_file_that_changes_while_it_is_taken_apart_is_read_again() {
 }
 
 /// One of two documents with the same text has changed since it was indexed. The text is read from
-/// the other one.
+/// the other document.
 #[test]
 fn a_text_is_read_from_any_document_that_has_it() {
     let mut scene = Scene::with_parts();

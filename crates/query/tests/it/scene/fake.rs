@@ -21,7 +21,7 @@ pub(crate) enum Record {
     },
     /// A truncated part.
     Broken { parent: Option<u32>, name: Vec<u8> },
-    /// A skipped part within.
+    /// A skipped part of the file.
     Skip(Vec<u8>),
     /// Text that the document leaves out on purpose.
     Hide,

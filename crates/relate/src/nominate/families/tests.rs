@@ -80,8 +80,8 @@ fn a_copy_with_another_name_is_a_member() {
     assert_eq!(families.members().count(), 499);
 }
 
-/// Every second copy has a changed line whose fingerprint is the least. So no 65 copies have the
-/// same first name.
+/// Every second copy has a changed line whose fingerprint is the least. So at most 64 copies have
+/// the same first name.
 #[test]
 fn near_copies_meet_by_any_of_their_names() {
     let names: Vec<FamilyNames> = (0..100u64)
@@ -240,8 +240,8 @@ const CHANGES: [Change; 4] = [
     Change::WordsReplaced,
 ];
 
-/// Checks that the copies of a page are one family after any kind of change, however many they are,
-/// and that no other page is in it.
+/// Checks that the copies of a page are one family after any kind of change, whatever their number.
+/// No other page may be in that family.
 #[test]
 fn near_copies_of_a_page_are_one_family() {
     for change in CHANGES {

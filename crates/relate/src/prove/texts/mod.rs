@@ -50,7 +50,7 @@ mod tables;
 
 use shared::{SharedChains, families};
 
-/// The maximum number of bytes of text that are read for one question.
+/// If a question has more bytes of text than this, its texts are read only with `--exact`.
 pub const TEXTS_READ: ByteLen = ByteLen(256 << 20);
 
 /// The number of distinct shingles below which a text is small.
@@ -276,9 +276,9 @@ impl Texts {
         self.decoded.has(place as u32)
     }
 
-    /// Calls `found` with each pair of texts, or of a text and data, that shares more than
-    /// unrelated texts do or has a relation, and with its proof and rarity. Each thread has its own
-    /// state. Returns all states.
+    /// Calls `found` with each pair of texts, or of a text and data, that has a relation or shares
+    /// more than unrelated texts do. `found` also gets the proof and the rarity of the pair. Each
+    /// thread has its own state. Returns all states.
     pub fn pairs<S: Send, E: Send + From<Stopped>>(
         &self,
         stop: &StopFlag,

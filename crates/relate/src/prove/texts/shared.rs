@@ -197,7 +197,7 @@ struct TextCopies<'a> {
     stop: &'a StopFlag,
 }
 
-/// The number of shingles of which one is compared, as in a signature.
+/// One in this many shingles is compared, as in a signature.
 const SAMPLED: u64 = 8;
 
 impl NearCopies for TextCopies<'_> {

@@ -8,11 +8,11 @@
 use std::collections::HashMap;
 
 /// The number of rows up to which all rows of a table nominate. In a table with up to eight times
-/// as many rows, one row in eight does. In a larger one, one in 64 does.
+/// as many rows, one row in eight nominates. In a larger table, one in 64 does so.
 const SMALL: usize = 4096;
 
-/// The number of tables with the same row above which not all pairs of them are made. Each table is
-/// then paired with the first one and with its neighbours.
+/// If more tables than this have the same row, not all pairs of them are made. Each table is then
+/// paired with the first one and with its neighbours.
 const FAMILY: usize = 64;
 
 /// The number of later tables with which a table is paired if more than [`FAMILY`] have the row.

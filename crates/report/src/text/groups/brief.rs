@@ -23,8 +23,8 @@ const GROUPS: usize = 20;
 /// The maximum number of folders with many duplicated bytes shown.
 const FOLDERS: usize = 3;
 
-/// If the path of the common folder of all files has fewer bytes than this, it is printed with each
-/// name.
+/// If the common folder of all files has a path with fewer bytes than this, each name is printed
+/// with that path.
 const LEAST_PREFIX: usize = 12;
 
 /// A set or a cluster, with its duplicated bytes.
@@ -34,7 +34,7 @@ enum Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Returns the files of the group. The one that should be kept is first.
+    /// Returns the files of the group. The file that should be kept is first.
     fn paths(&self) -> Vec<&'a PathText> {
         match self {
             Self::Identical(set) => set.paths.iter().collect(),
@@ -138,8 +138,8 @@ fn totals(body: &Groups, groups: &[(u64, Group<'_>)]) -> Vec<Cell> {
     head
 }
 
-/// Returns the common folder of all files of all groups, with its `/`. If that is short
-/// enough to be printed with each file, returns only a leading `./`, or nothing.
+/// Returns the common folder of all files of all groups, with its `/`. If its path is short enough
+/// to be printed with each file, returns only a leading `./`, or nothing.
 fn prefix(groups: &[(u64, Group<'_>)]) -> Vec<u8> {
     let mut paths = groups.iter().flat_map(|(_, group)| group.paths());
     let Some(first) = paths.next() else {

@@ -1,17 +1,17 @@
-//! Decides which document is taken apart next, so that all owners are treated fairly. It does no
-//! I/O.
+//! Decides which document is taken apart next, so that all owners are treated fairly. This module
+//! does no I/O.
 //!
-//! Some documents take a minute, and one user may add a thousand of them. So every owner has a
-//! queue. The next document is that of the owner with the fewest documents in progress. If several
-//! owners have equally few, it is that of the owner who got a reader the longest time ago. A single
-//! owner may use all readers except one. That one is reserved for owners without a document in
-//! progress, so that they need not wait.
+//! Some documents take a minute, and one user can add a thousand of them. So every owner has a
+//! queue. The next document belongs to the owner with the fewest documents in progress. If several
+//! owners have equally few, it belongs to the owner who has not got a reader for the longest time.
+//! A single owner may use all readers except one. That reader is reserved for owners without a
+//! document in progress, so that they need not wait.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use resemble_core::{ContentId, FileId};
 
-/// The unit among which readers are shared: a user or a folder.
+/// A user or a folder. The readers are shared fairly among owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::ingest) struct Owner(pub(in crate::ingest) u32);
 
@@ -29,16 +29,16 @@ pub(super) struct Waiting {
 struct Share {
     waiting: VecDeque<Waiting>,
     running: usize,
-    /// The turn in which the owner last got a reader. Before that, the turn in which the owner was
-    /// added.
+    /// The turn in which the owner last got a reader. If it has got none yet, the turn in which the
+    /// owner was added.
     last: u64,
 }
 
 /// All contents that wait for a reader, are being read, or have a result that is not in the index.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The number of readers that a single owner may use. One more reader is reserved for other
-    /// owners.
+    /// The number of readers that a single owner is allowed to use. One more reader is reserved for
+    /// other owners.
     readers: usize,
     owners: BTreeMap<Owner, Share>,
     running: usize,
@@ -73,8 +73,8 @@ impl Queue {
         self.arrivals += 1;
         self.known.insert(waiting.content, self.arrivals);
         self.order.insert(self.arrivals);
-        // A new owner counts as if it had got a reader in the current turn. Otherwise an owner that
-        // adds one document after another would always be first.
+        // A new owner is treated as if it had got a reader in the current turn. Otherwise, an owner
+        // that adds one document after another would always be first.
         let last = self.turns;
         let share = self.owners.entry(waiting.owner).or_insert(Share {
             waiting: VecDeque::new(),
@@ -120,7 +120,7 @@ impl Queue {
         }
     }
 
-    /// Drops all contents that wait for a reader. Those that are being read continue.
+    /// Drops all contents that wait for a reader. Contents that are being read continue.
     pub(super) fn clear(&mut self) {
         for share in self.owners.values_mut() {
             for waiting in share.waiting.drain(..) {
@@ -174,8 +174,8 @@ mod tests {
         }
     }
 
-    /// Returns a queue in which owner 1 has the contents 100 to 199, and all readers that it may
-    /// have.
+    /// Returns a queue in which owner 1 has the contents 100 to 199, and all readers that one owner
+    /// is allowed to use.
     fn crowded(readers: usize) -> Queue {
         let mut queue = Queue::new(readers);
         (100..200).for_each(|content| queue.add(waiting(1, content)));
@@ -218,8 +218,7 @@ mod tests {
         assert!(taken[1].abs_diff(taken[2]) <= 4, "{taken:?}");
     }
 
-    /// With one reader, two owners take turns. This is so even if one of them adds one document
-    /// after another.
+    /// With one reader, two owners take turns, even if one owner adds one document after another.
     #[test]
     fn who_comes_again_and_again_waits_his_turn() {
         let mut queue = Queue::new(1);

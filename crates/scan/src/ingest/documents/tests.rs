@@ -21,9 +21,9 @@ use crate::parts::{Formats, Limits, PartReader};
 /// A time limit that is longer than any expected wait.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A reader that takes files called `*.doc` apart. The text of such a file is its bytes in
-/// capitals. A file called `slow*` waits until the test opens the reader. A file called `hostile*`
-/// exceeds the time limit.
+/// A reader that takes files with names `*.doc` apart. The text of such a file is its bytes in
+/// capitals. A file with a name `slow*` waits until the test opens the reader. A file with a name
+/// `hostile*` exceeds the time limit.
 #[derive(Debug, Default)]
 struct Slow {
     version: u32,
@@ -199,7 +199,7 @@ fn bytes_are_in_the_index_while_documents_are_taken_apart() {
     let waiting = scene.ingest.waiting_documents();
     let content = scene.content("slow.doc").expect("a content").id;
     assert!(waiting.has(content) && !scene.ingest.is_past(mark));
-    // Meanwhile other files are indexed. The document is checked again, too, but it is not read
+    // Meanwhile, other files are indexed. The document is checked again, too, but is not read
     // twice.
     scene.write("b.txt", "b");
     scene.scan();

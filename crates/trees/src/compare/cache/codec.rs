@@ -1,11 +1,11 @@
 //! Encodes inventories, in postcard format.
 //!
-//! An inventory has two records. The head names the tree, and the pools where the packed pieces of
-//! its contents are. The other record lists the files in path order, and each path omits the prefix
-//! that it shares with the path before it.
+//! An inventory has two records. The head names the tree, and the pools that have the packed pieces
+//! of its contents. The other record lists the files in path order. Each path omits the prefix that
+//! it shares with the previous path.
 //!
-//! The input is not trusted: lengths are checked against the available bytes before allocation. A
-//! number out of range makes the whole record unreadable.
+//! The input is not trusted. Lengths are compared with the available bytes before memory is
+//! allocated. If a number is out of range, the whole record is unreadable.
 
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
@@ -29,7 +29,7 @@ const VERSION: u64 = 7;
 pub(super) struct InventoryHead {
     version: u64,
     params: String,
-    /// The id of the part reader that took documents apart; empty if there was none.
+    /// The id of the part reader that took documents apart. Empty if there was no part reader.
     formats: String,
     root: Vec<u8>,
     /// The names of the pools, which are records with packed pieces of contents.
@@ -77,11 +77,11 @@ struct PackedContent {
     pool: u32,
     from: u64,
     length: u32,
-    /// The renditions of the content: the kind of each, and the index of its own content in
+    /// The renditions of the content. Each has its kind, and the index of its own content in
     /// [`FilesRecord::contents`].
     stand_ins: Vec<(u8, u32)>,
-    /// The parts that were skipped when the file was taken apart: the name of each inside the file,
-    /// and the reason.
+    /// The parts that were skipped when the file was taken apart. Each has its name inside the
+    /// file, and the reason.
     skipped: Vec<(Vec<u8>, String)>,
     /// True for a document that no scan has taken apart yet.
     pending: bool,
@@ -89,14 +89,14 @@ struct PackedContent {
 
 #[derive(Serialize, Deserialize)]
 struct PackedFile<'a> {
-    /// The number of bytes that the path shares with the path before it.
+    /// The number of bytes that the path shares with the previous path.
     shared: u64,
     rest: &'a [u8],
     /// The index of the file's file system in [`FilesRecord::file_systems`].
     fs: u32,
     ino: u64,
     mtime: (i64, u32),
-    /// The change time. Its seconds are stored as the difference from those of `mtime`.
+    /// The change time. Its seconds are stored as the difference from the seconds of `mtime`.
     ctime: (i64, u32),
     content: u32,
 }

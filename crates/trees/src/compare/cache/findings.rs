@@ -1,4 +1,4 @@
-//! Stores in the cache what comparisons found out.
+//! Stores the findings of comparisons in the cache.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ const REGISTER: &str = "comparison.register";
 /// The maximum number of comparisons whose findings are stored.
 const MOST: usize = 8;
 
-/// All findings together take at most the limit of the cache divided by this number.
+/// The limit of the cache, divided by this number, is the limit for all findings together.
 const PART: u64 = 8;
 
 fn record_of(name: &str) -> String {

@@ -1,4 +1,4 @@
-//! Holds what an earlier scan found in a tree.
+//! Holds the files and contents that an earlier scan found in a tree.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,8 +25,8 @@ pub(super) struct PackedPlace {
     pub(super) length: u32,
 }
 
-/// The names of pools and the ids of file systems. Inventories and scans refer to both by their
-/// index in these lists. An index is valid only within this process.
+/// The names of pools and the ids of file systems. Inventories and scans refer to a name or an id
+/// by its index in its list. An index is valid only within this process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     /// The names of the records with packed pieces.
@@ -84,11 +84,12 @@ pub(super) struct KnownFile {
 /// [`Inventory::contents`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct KnownParts {
-    /// The renditions of each content that was taken apart: the kind of each, and its own content.
+    /// The renditions of each content that was taken apart. A rendition has its kind and its own
+    /// content.
     pub(super) apart: HashMap<u32, Vec<(Rendition, u32)>>,
-    /// The skipped parts of each content that was taken apart, if it has any.
+    /// The skipped parts of each content that was taken apart, if it has skipped parts.
     pub(super) skipped: HashMap<u32, Vec<SkippedPart>>,
-    /// The documents that no scan has taken apart yet, as indexes of their contents.
+    /// The documents that no scan has taken apart yet, given as indexes of their contents.
     pub(super) pending: BTreeSet<u32>,
 }
 

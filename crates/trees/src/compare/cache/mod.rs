@@ -1,23 +1,25 @@
 //! Compares two trees without an index of them.
 //!
-//! An index answers any question, but it costs postings, rows by inode and transactions. A single
-//! comparison of two trees needs less, and should take no longer than reading the trees:
+//! An index answers any question, but making it costs postings, rows for inodes and transactions. A
+//! single comparison of two trees needs less, and should take no longer than a read of both trees:
 //!
 //! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of the same path and size
-//!    are read side by side and compared byte by byte. If they are equal, one of them is digested.
-//!    Every file is read once, except large files of one size that turn out to be unequal. Its
-//!    chunks and fingerprints are packed at once, into about 650 bytes. Documents and archives are
-//!    taken apart afterwards if needed, and their renditions are packed as well.
-//! 2. **The comparison** is that of [`crate::compare`]. Packed pieces are unpacked only if a
+//!    are read side by side and compared byte by byte. If they are equal, only one of them is
+//!    digested. Every file is read once, except large files of one size that turn out to be
+//!    unequal. The chunks and fingerprints of a file are packed at once, into about 650 bytes.
+//!    Documents and archives are taken apart afterwards if necessary, and their renditions are
+//!    packed as well.
+//! 2. **The comparison** is made by [`crate::compare`]. Packed pieces are unpacked only if a
 //!    partner must be searched for some files.
-//! 3. **An inventory of each tree is stored** ([`store`]) while the comparison runs. It holds
-//!    paths, stats and digests. The packed pieces are in pools that several inventories share. The
-//!    next comparison stats everything and reads only changed files. If nothing changed, it also
-//!    reuses the pairs that were found (`findings`). The inventory only saves time: one that does
-//!    not decode is ignored.
+//! 3. **An inventory of each tree is stored** ([`store`]) while the comparison runs. An inventory
+//!    holds paths, stats and digests. The packed pieces are in pools that several inventories
+//!    share. The next comparison calls `stat` for everything, and reads only changed files. If
+//!    nothing changed, it also reuses the pairs that were found (`findings`). An inventory only
+//!    saves time. If it cannot be decoded, it is ignored.
 //!
-//! An inventory trusts a stat only under rule 5 of [`resemble_scan::read`]. So a file that changed
-//! less than 35 seconds before it was read is not recorded, and the next comparison reads it again.
+//! An inventory trusts a stat only if rule 5 of [`resemble_scan::read`] allows it. So a file that
+//! changed less than 35 seconds before it was read is not recorded, and the next comparison reads
+//! it again.
 
 pub(crate) mod codec;
 mod findings;
@@ -54,12 +56,12 @@ use crate::compare::{Terms, of_sides};
 pub struct TreeCache<'a> {
     /// The index with the inventories.
     pub index: &'a Arc<Index>,
-    /// The maximum size of the cache file; with 0 nothing is written.
+    /// The maximum size of the cache file. If it is 0, nothing is written.
     pub cache_bytes: u64,
     /// Folders that are left out of every tree, such as the cache itself.
     pub exclude: &'a [PathBuf],
-    /// The time for which an inode must have been unchanged when its file was read. Only then does
-    /// an inventory trust its stat.
+    /// An inventory trusts a stat only if the inode was unchanged for at least this time when its
+    /// file was read.
     pub settle_window: Duration,
     /// Takes documents and archives apart.
     pub part_reader: Option<&'a dyn PartReader>,
@@ -80,7 +82,8 @@ impl<'a> TreeCache<'a> {
         self.part_reader.filter(|_| request.options.text)
     }
 
-    /// Returns the id of the part reader; empty if the request takes nothing apart.
+    /// Returns the id of the part reader. Returns an empty id if nothing is taken apart for the
+    /// request.
     fn formats_for(&self, request: &CompareRequest) -> String {
         let part_reader = self.part_reader_for(request);
         part_reader.map_or_else(String::new, PartReader::id)
@@ -109,7 +112,7 @@ impl<'a> TreeCache<'a> {
 
     /// Scans two trees and calls `ask` with the result, while their inventories are stored. If
     /// stored inventories are damaged, scans and asks once more without them. If only files of A
-    /// are in question (`better`), no document is taken apart unless B lacks a content of A.
+    /// are looked up (`better`), documents are taken apart only if B lacks a content of A.
     pub(crate) fn scanned<T>(
         &self,
         request: &CompareRequest,
@@ -192,7 +195,7 @@ impl Failure {
         match self {
             Self::Ask(error) => error,
             // Only inventories refer to pools, and the second attempt uses no inventory. So this
-            // should not occur.
+            // failure should not occur.
             Self::Pool => AskError::Unreadable {
                 path: PathBuf::from("cache.redb"),
                 source: std::io::Error::other("the cache changed under our eyes; ask again"),
@@ -254,8 +257,7 @@ impl ScannedTrees<'_> {
         all.get(from..from.checked_add(place.length as usize)?)
     }
 
-    /// Returns whether packed pieces that were asked for were missing or damaged. If so, the answer
-    /// is not valid.
+    /// Returns whether requested pieces were missing or damaged. If so, the answer is not valid.
     fn failed(&self) -> bool {
         self.damaged.load(Ordering::Relaxed)
     }

@@ -1,7 +1,7 @@
-//! Reads the two files at one path, one of each tree, side by side.
+//! Reads two files side by side: one file of each tree, at the same path.
 //!
-//! Two equal files need only one digest, and comparing bytes is ten times as fast as digesting. So
-//! the bytes are compared first.
+//! Two equal files need only one digest, and to compare bytes is ten times as fast as to digest
+//! them. So the bytes are compared first.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::SystemTime;
@@ -11,10 +11,10 @@ use resemble_scan::read::{ReadFailure, fill};
 use resemble_scan::walk::Stat;
 use rustix::fs::Advice;
 
-/// Files of at most this size are read whole.
+/// The maximum size of a file that is read as a whole.
 const SMALL: u64 = 1 << 20;
 
-/// Larger files are read in pieces of this many bytes.
+/// The size of the pieces in which larger files are read.
 const PIECE: usize = 1 << 18;
 
 /// An open file and its stat.
@@ -22,20 +22,20 @@ pub(super) type Opened = (OwnedFd, Stat);
 
 /// The result of reading two files side by side.
 pub(super) enum PairLook {
-    /// The bytes of the files are equal, and neither file changed while both were read, from `at`
-    /// on.
+    /// The bytes of the files are equal, and neither file changed while they were read, from the
+    /// time `at` on.
     Equal { digest: Digest, at: SystemTime },
-    /// The files are not equal. Both were digested, and neither changed while both were read.
+    /// The files are not equal. Both files were digested, and neither changed while they were read.
     Unequal {
         digests: Box<[Digest; 2]>,
         at: SystemTime,
     },
-    /// The caller must read the files one by one. They are large and unequal, are large and have
-    /// holes, or changed while they were read.
+    /// The caller must read the files one by one. Either they are large and are unequal or have
+    /// holes, or they changed while they were read.
     OneByOne,
 }
 
-/// Reads pairs of files, each pair with the same two buffers.
+/// Reads pairs of files, and uses the same two buffers for all pairs.
 #[derive(Debug)]
 pub(super) struct PairReader {
     buffers: [Vec<u8>; 2],

@@ -1,14 +1,14 @@
 //! Scans two trees together, with all cores.
 //!
-//! 1. **A task is a directory of both sides**, a few files of one directory, a root that is not a
-//!    directory, or a document. Tasks are taken from a stack, so few directories are open at a
-//!    time.
+//! 1. **Work is divided into tasks.** A task is a directory of both sides, a few files of one
+//!    directory, a root that is not a directory, or a document. Tasks are taken from a stack, so
+//!    few directories are open at a time.
 //! 2. **Files are opened by name in their open directory**, with all the care of
 //!    [`resemble_scan::read`].
-//! 3. **Nothing is decided here.** Threads note the entry at each path, and the notes are sorted
-//!    afterwards. So the result does not depend on the schedule.
-//! 4. **Documents and archives are taken apart afterwards**, and only if a side in question has a
-//!    content that the other lacks. Two equal trees need no texts.
+//! 3. **The threads decide nothing.** They note the entry at each path, and the notes are sorted
+//!    afterwards. So the result does not depend on the order of the tasks.
+//! 4. **Documents and archives are taken apart afterwards**, and only if one side has a content
+//!    that the other side lacks. Two equal trees need no texts.
 //! 5. A path that cannot be listed or read adds an error. A file that is gone when it is opened
 //!    adds an error, too, and gets no entry. A file that keeps changing is used as it was read, and
 //!    counted as moving.
@@ -50,7 +50,7 @@ use resemble_scan::unindexed::{DirChain, Unindexed};
 /// The maximum number of files of one task.
 const FILES: usize = 64;
 
-/// The maximum size of the files of one task together. A task with a single file may exceed it.
+/// The maximum total size of the files of one task. A task with a single file can exceed this size.
 const BYTES: u64 = 8 << 20;
 
 /// The result of a scan.
@@ -60,12 +60,12 @@ pub(super) struct Scanned {
     pub(super) places: Vec<PackedPlace>,
     /// The buffers into which the threads packed pieces, one for each thread.
     pub(super) arenas: Vec<Vec<u8>>,
-    /// The stamp of each entry, by side; `None` if an inventory must not trust the entry.
+    /// The stamp of each entry, by side. `None` if an inventory must not trust the entry.
     pub(super) stamps: [Vec<Option<Stamp>>; 2],
     pub(super) names: Names,
     /// The documents that were not taken apart.
     pub(super) pending: BTreeSet<u32>,
-    /// True if a document could not be taken apart now, so that the next scan must try again.
+    /// True if a document could not be taken apart now. Then the next scan must try again.
     pub(super) again: bool,
 }
 
@@ -93,8 +93,8 @@ pub(super) fn scan(
         // A content of several files is taken apart only once, at the first of them.
         documents.sort_unstable_by(|x, y| x.place().cmp(&y.place()));
         documents.dedup_by_key(|document| document.number);
-        // Tasks are taken from the end, so the largest document, which takes longest, is started
-        // first.
+        // Tasks are taken from the end. So the largest document is started first, because it takes
+        // longest.
         documents.sort_by_key(|document| document.stat.size);
         shared.tasks.give(documents.into_iter().map(Task::Document));
         let first = notes.len() as u32;
@@ -161,8 +161,8 @@ pub(super) fn scan(
     })
 }
 
-/// An entry of a side, with the stamp by which the next comparison recognises an unchanged file.
-/// The stamp is `None` if the next comparison must read the file again.
+/// An entry of a side, with its stamp. With the stamp, the next comparison recognises an unchanged
+/// file. The stamp is `None` if the next comparison must read the file again.
 struct ScanItem {
     entry: Entry,
     stamp: Option<Stamp>,
@@ -194,8 +194,8 @@ impl ScannedDocument {
     }
 }
 
-/// Returns whether one side has a content that the other lacks. With [`Better::OfA`] only contents
-/// of A matter.
+/// Returns whether one side has a content that the other side lacks. With [`Better::OfA`], only
+/// contents of A are considered.
 fn has_lone_contents(notes: &[Notes], better: Better) -> bool {
     let [a, b] = [0, 1].map(|side| {
         let items = notes.iter().flat_map(|notes| &notes.items[side]);
@@ -216,9 +216,9 @@ type Linked = HashMap<(u64, u64), (u32, Option<Stamp>)>;
 struct ContentTable {
     numbers: Numbering,
     places: Vec<PackedPlace>,
-    /// The renditions of each content that was taken apart, if it has any.
+    /// The renditions of each content that was taken apart, if it has renditions.
     apart: Apart,
-    /// The skipped parts of each content, if it has any.
+    /// The skipped parts of each content, if it has skipped parts.
     skipped: BTreeMap<u32, Vec<SkippedPart>>,
 }
 
@@ -282,11 +282,12 @@ struct ScanShared<'a> {
     dirs: AtomicU64,
 }
 
-// In `Dir::sides` the outer option is `None` on a side without the directory. The inner one is
+// In `Dir::sides`, the outer option is `None` on a side without the directory. The inner option is
 // `None` at the root, which has no directory above it.
 #[allow(clippy::option_option)]
 enum Task {
-    /// A directory to be listed. Each side that has it names the chain of the directories above it.
+    /// A directory to be listed. Each side that has the directory gives the chain of the
+    /// directories above it.
     Dir {
         below: Vec<u8>,
         sides: [Option<Option<Arc<DirChain>>>; 2],
@@ -382,8 +383,8 @@ impl<'a> ScanShared<'a> {
             files: get(&self.files),
             files_read: get(&self.files_read),
             bytes_read: get(&self.bytes_read),
-            // The files read are a good estimate of the progress in a first scan, which reads
-            // nearly all files. A later scan is too short to need a better one.
+            // In a first scan, nearly all files are read, so the number of read files is a good
+            // estimate of the progress. A later scan is so short that it needs no better estimate.
             done: Amount {
                 files: get(&self.files_read),
                 bytes: get(&self.bytes_read),

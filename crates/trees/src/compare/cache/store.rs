@@ -1,11 +1,11 @@
-//! Stores scan results: two small records per tree, and pools of packed pieces.
+//! Stores the results of scans: two small records per tree, and pools of packed pieces.
 //!
 //! 1. **Pools are shared.** The pieces of a scan are stored in one pool per thread. The inventories
-//!    of both trees name these pools and keep naming their earlier ones. So content common to two
-//!    trees is stored once. A scan that finds ten new files writes the pieces of ten files.
-//! 2. **A pool that no inventory names is removed**, in the transaction that drops the last
-//!    inventory with its name. One record lists all pools and the inventories that name them,
-//!    because listing the names in the store would read all values.
+//!    of both trees name these pools, and also their earlier pools. So a content of both trees is
+//!    stored once. If a scan finds ten new files, only the pieces of these ten files are written.
+//! 2. **A pool that no inventory names is removed.** This is done in the transaction that drops the
+//!    last inventory that names it. One record lists all pools and the inventories that name them.
+//!    To list the names in the store instead, all values would have to be read.
 //! 3. **Nothing is written if nothing is new.**
 //! 4. **The size is bounded.** If the file would exceed its limit, the inventories of other trees
 //!    are dropped first. If that is not enough, nothing is stored.
@@ -31,8 +31,8 @@ use super::{ScannedTrees, TreeCache};
 use crate::compare::record::{decode, encode};
 use crate::compare::sides::{Content, Side};
 
-/// The maximum number of pools that an inventory names. If an inventory would need more, all its
-/// pieces are stored in one new pool instead.
+/// The maximum number of pools that an inventory names. If an inventory would need more pools, all
+/// its pieces are stored in one new pool instead.
 const MOST_POOLS: usize = 24;
 
 /// The record that lists all pools and the inventories that name them.
@@ -69,7 +69,7 @@ fn pool<'a>(pieces: impl Into<Cow<'a, [u8]>>) -> NewPool<'a> {
 }
 
 /// Loads the inventory of a tree, and adds its pools and file systems to `names`. An inventory is
-/// treated as missing if it does not decode, or was made with other parameters or another part
+/// treated as missing if it cannot be decoded, or was made with other parameters or another part
 /// reader.
 pub(super) fn load(
     snapshot: &Snapshot,
@@ -101,7 +101,8 @@ pub(super) enum CacheError {
 /// The size of each inventory and the names of its pools, by the key of the inventory.
 type Inventories = BTreeMap<String, (u64, Vec<String>)>;
 
-/// The content of the record [`REGISTER`]: the size of each pool, and the inventories that name it.
+/// The content of the record [`REGISTER`]: the size of each pool, and the inventories that name the
+/// pools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Register {
     pools: BTreeMap<String, u64>,
@@ -149,8 +150,8 @@ struct Written {
 impl NewInventories<'_> {
     pub(super) fn store(&self) -> Result<(), CacheError> {
         let roots = [self.request.a.as_path(), self.request.b.as_path()];
-        // If documents could not be taken apart now (`again`), nothing is stored. So the next scan
-        // tries them again.
+        // If some documents could not be taken apart now (`again`), nothing is stored. So the next
+        // scan tries them again.
         let news = [0, 1].map(|side| !self.scanned.again && self.is_new(side));
         if news == [false, false] {
             return Ok(());
@@ -212,8 +213,9 @@ impl NewInventories<'_> {
         [&self.scanned.sides.a, &self.scanned.sides.b][side]
     }
 
-    /// Returns whether the stored inventory is outdated: it lacks a scanned file, has another stamp
-    /// of one, has one that is gone, or lacks the parts of documents.
+    /// Returns whether the stored inventory is outdated. It is outdated if it lacks a scanned file
+    /// or the parts of documents. It is also outdated if it has another stamp for a file, or has a
+    /// file that is gone.
     fn is_new(&self, side: usize) -> bool {
         let stamps = &self.scanned.stamps[side];
         let Some(known) = &self.known[side] else {
@@ -241,7 +243,7 @@ impl NewInventories<'_> {
     }
 
     /// Returns the number of a scanned content in `list`. Adds the content and its renditions if
-    /// the list lacks them.
+    /// they are not in the list.
     fn listed(&self, list: &mut List, content: u32) -> u32 {
         let of_scan = |content: u32| {
             let at = content as usize;
@@ -280,8 +282,8 @@ impl NewInventories<'_> {
             }
         }
         if let Some(known) = self.known[side].as_ref().filter(|_| self.is_filtered()) {
-            // Files that this request excludes by patterns or by size keep the records of earlier
-            // scans.
+            // If this request excludes a file by patterns or by size, the record of an earlier scan
+            // is kept.
             let rules = Rules::new(root, &self.request.options.scope).ok()?;
             let seen: BTreeSet<&[u8]> = of.entries.iter().map(|entry| &*entry.path).collect();
             for (path, file) in &known.files {
@@ -368,7 +370,7 @@ impl List {
         number
     }
 
-    /// Adds a rendition of the content `of`, unless the list has it already.
+    /// Adds a rendition of the content `of`, unless the list already has it.
     fn add(&mut self, of: u32, stand_in: (Rendition, u32)) {
         let stand_ins = self.parts.apart.entry(of).or_default();
         if !stand_ins.contains(&stand_in) {

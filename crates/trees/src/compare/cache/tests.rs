@@ -1,4 +1,4 @@
-//! Tests that inventories of a real tree only decide which files are read again. They never change
+//! Tests that inventories of a real tree only decide which files are read again, and never change
 //! the answer.
 
 use std::collections::BTreeMap;
@@ -31,8 +31,8 @@ struct Scene {
     part_reader: Option<EmptyDocuments>,
 }
 
-/// A part reader for files whose names end in `.doc`. It finds nothing in them and counts how often
-/// it is called.
+/// A part reader for files whose names end in `.doc`. It finds nothing in these files, and counts
+/// how often it is called.
 #[derive(Debug, Default)]
 struct EmptyDocuments(AtomicU64);
 
@@ -124,7 +124,7 @@ impl Scene {
         self.ask(&self.request(a, b))
     }
 
-    /// Returns the answer that is found without any inventory.
+    /// Returns the answer that is computed without any inventory.
     fn fresh(&self, a: &str, b: &str) -> Whole<Comparison> {
         let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
         let tree_cache = TreeCache {
@@ -194,7 +194,7 @@ fn what_was_found_out_is_kept_for_the_same_contents() {
     assert_eq!(scene.compare("a", "b").0, first);
     assert_eq!(scene.records("comparison/"), kept);
 
-    // Damaged findings are ignored: the comparison is done again, and the findings are stored
+    // Damaged findings are ignored. The comparison is made again, and its findings are stored
     // again.
     for name in kept.keys() {
         let damaged = Some(&[7u8; 40][..]);
@@ -210,8 +210,8 @@ fn what_was_found_out_is_kept_for_the_same_contents() {
     assert_eq!(changed, scene.fresh("a", "b"));
     assert_eq!(scene.records("comparison/").len(), 2);
 
-    // Findings depend on contents only, so a rename leaves them valid. But another pair of files
-    // may now have the row.
+    // Findings depend only on contents, so they stay valid after a rename. But the row may now
+    // belong to another pair of files.
     fs::rename(scene.path("b/dir/3"), scene.path("b/dir/3-new")).expect("renamed");
     assert_eq!(scene.compare("a", "b").0, scene.fresh("a", "b"));
     for n in 0..20u64 {
@@ -306,8 +306,8 @@ fn nothing_is_kept_beyond_the_limit_or_without_a_cache() {
     scene.cache_bytes = 1 << 30;
     scene.compare("a", "b");
     assert_eq!(scene.compare("a", "b").1, 0);
-    // The limit is too small for the inventories of three trees. So those of A and B are dropped,
-    // and that of C is stored.
+    // The limit is too small for the inventories of three trees. So the inventories of A and B are
+    // dropped, and the inventory of C is stored.
     for n in 0..20u8 {
         scene.write(&format!("c/dir/{n}"), &letters(2000 + u64::from(n), 5000));
     }

@@ -1,17 +1,18 @@
-//! Merges the sorted entries of two trees: finds the paths that both have, and those that one has.
+//! Merges the sorted entries of two trees. Finds the paths that both trees have, and the paths that
+//! only one tree has.
 
 use std::cmp::Ordering;
 
 use crate::compare::sides::{Side, Sides};
 
-/// The paths that both sides have, and those that only one side has.
+/// The paths that both sides have, and the paths that only one side has.
 #[derive(Debug, Default)]
 pub(in crate::compare) struct Joined {
     /// Pairs of regular files at the same path, as indexes of their entries.
     pub(in crate::compare) pairs: Vec<(u32, u32)>,
     /// Regular files with no regular file at their path on the other side.
     pub(in crate::compare) alone: [Vec<u32>; 2],
-    /// The paths with an entry that is not a regular file: the entries of A and of B there.
+    /// The entries of A and of B at each path with an entry that is not a regular file.
     pub(in crate::compare) others: Vec<(Option<u32>, Option<u32>)>,
 }
 
@@ -22,7 +23,7 @@ impl Joined {
         let (mut i, mut j) = (0, 0);
         while i < a.len() || j < b.len() {
             let order = match (a.get(i), b.get(j)) {
-                // If two files were named, they are compared whatever their names.
+                // If the user named two files, they are compared whatever their names are.
                 (Some(_), Some(_)) if sides.a.single && sides.b.single => Ordering::Equal,
                 (Some(a), Some(b)) => a.path.cmp(&b.path),
                 (Some(_), None) => Ordering::Less,
@@ -50,8 +51,8 @@ impl Joined {
         joined
     }
 
-    /// Returns the unequal contents of files at the same path: that of A, then that of B. The pairs
-    /// are in ascending order.
+    /// Returns pairs of unequal contents of files at the same path. Each pair has the content of A,
+    /// then the content of B. The pairs are in ascending order.
     pub(in crate::compare) fn twins(&self, sides: &Sides) -> Vec<(u32, u32)> {
         let content = |side: &Side, at: u32| side.entries[at as usize].what.content();
         let contents = self.pairs.iter();

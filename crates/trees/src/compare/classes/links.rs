@@ -1,4 +1,5 @@
-//! Looks up the links of each content, and the partners of a file beyond the one in its row.
+//! Looks up the links of each content, and the further partners of a file, which are not in its
+//! row.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -9,7 +10,7 @@ use resemble_proto::message::{CompareOptions, PairFigures};
 use crate::compare::partners::Link;
 use crate::compare::sides::{Entry, Holders, Sides};
 
-/// The measures of two files, and the figures that the answer has of them.
+/// The measures of two files, and the figures that the answer shows for these files.
 pub(in crate::compare) type Figures = (Measures, PairFigures);
 
 /// The links of each content, as indexes into the list of links, best first.
@@ -37,16 +38,16 @@ impl Known<'_> {
         !self.by[side].of(content).is_empty()
     }
 
-    /// Returns the largest share of a content that lies in any one content of the other side.
+    /// Returns the largest share of a content that lies in a single content of the other side.
     pub(in crate::compare) fn most_inside(&self, side: usize, content: u32) -> Score {
         let links = self.by[side].of(content).iter();
         let shares = links.map(|&at| Score::new(inside(&self.links[at as usize], side)));
         shares.max().unwrap_or(Score::ZERO)
     }
 
-    /// Returns at most `most` further partners of a file, best first. Each is an entry of the other
-    /// side with the figures of the pair, in which this file is `a`. Partners with equal bytes have
-    /// no figures.
+    /// Returns at most `most` further partners of a file, best first. A partner is an entry of the
+    /// other side, with the figures of the pair. This file is `a` in the figures. Partners with
+    /// equal bytes have no figures.
     pub(in crate::compare) fn further(
         &self,
         side: usize,
@@ -76,8 +77,8 @@ impl Known<'_> {
         let mut links: Vec<Link> = links
             .map(|&at| self.links[at as usize].seen(side))
             .collect();
-        // The list is in the order of answers about A, which breaks ties by the share of A. The
-        // links are now seen from this side, so they are sorted again.
+        // The list is in the order of answers about A, and equal scores are ordered by the share of
+        // A. Now the links are seen from this side, so they are sorted again.
         links.sort_by(rank);
         for link in links {
             add(link.b, Some((link.measures, link.told)));
@@ -87,7 +88,7 @@ impl Known<'_> {
 }
 
 impl Link {
-    /// Returns the link as seen from a side: the content of that side becomes `a`.
+    /// Returns the link as seen from a side. The content of that side becomes `a`.
     pub(in crate::compare) fn seen(self, side: usize) -> Self {
         if side == 0 {
             return self;
@@ -101,7 +102,7 @@ impl Link {
     }
 }
 
-/// Compares two links as answers order them: by score, containment and resemblance, the largest
+/// Compares two links in the order of answers: by score, containment and resemblance, the largest
 /// first.
 pub(super) fn rank(x: &Link, y: &Link) -> Ordering {
     let key = |link: &Link| {
@@ -138,8 +139,8 @@ pub(in crate::compare) fn file_name(path: &[u8]) -> &[u8] {
     slash.map_or(path, |slash| &path[slash + 1..])
 }
 
-/// Returns the part of a file name from its last dot to its end; empty without a dot. A leading dot
-/// does not begin a suffix.
+/// Returns the part of a file name from its last dot to its end. The result is empty if there is no
+/// dot. A leading dot does not begin a suffix.
 pub(super) fn suffix(path: &[u8]) -> &[u8] {
     let name = file_name(path);
     match name.iter().rposition(|&byte| byte == b'.') {

@@ -4,15 +4,15 @@ use resemble_relate::parallel::threads;
 
 use super::PartnerQuestion;
 
-/// The maximum number of subjects looked up in one scan.
+/// The maximum number of subjects that are looked up in one scan.
 const BATCH: usize = 1 << 16;
 
-/// The minimum number of subjects looked up in one scan, even if memory is bounded, because each
-/// batch scans all contents.
+/// The minimum number of subjects that are looked up in one scan, even if memory is bounded,
+/// because all contents are scanned for each batch.
 const LEAST_BATCH: usize = 1 << 8;
 
-/// The memory that a subject takes during its lookup, in bytes. It includes pieces that other
-/// subjects share.
+/// The memory that a subject takes during its look-up, in bytes. This includes pieces that it
+/// shares with other subjects.
 const SUBJECT: u64 = 16 << 10;
 
 /// The memory that a content takes once it is read, as a multiple of its bytes.

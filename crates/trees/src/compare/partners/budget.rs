@@ -1,9 +1,9 @@
-//! Bounds the bytes that a comparison reads.
+//! Bounds the number of bytes that a comparison reads.
 //!
-//! Most comparisons, and all exact ones, read everything that they want to measure. If the other
-//! comparisons would read more than [`PartnerQuestion::work`] bytes, the pairs at one path are read
-//! first, then the pairs with the best estimates. The other pairs keep their estimates. The choice
-//! depends only on the contents, not on threads or earlier measures.
+//! An exact comparison reads all pairs that must be measured. Any other comparison reads at most
+//! [`PartnerQuestion::work`] bytes, which is mostly enough. If it is not enough, the pairs at one
+//! path are read first, then the pairs with the best estimates. The other pairs keep their
+//! estimates. This choice depends only on the contents, not on threads or earlier measures.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -39,7 +39,7 @@ impl BeyondBudget {
 }
 
 impl PartnerQuestion<'_> {
-    /// Returns the pairs at one path, as the pairs of contents or files that are measured for them.
+    /// Returns the pairs of contents or files that are measured for the pairs at one path.
     pub(super) fn of_twins(&self, twins: &[(u32, u32)]) -> Vec<CostlyPair> {
         let pairs = twins.iter().map(|&(a, b)| match self.files.meeting(a, b) {
             FilesMeet::Contents(x, y) => CostlyPair::Contents(x, y),
@@ -61,7 +61,7 @@ impl PartnerQuestion<'_> {
     }
 
     /// Returns the pairs that exceed the rest of the budget. The costs of the other pairs are
-    /// subtracted from it.
+    /// subtracted from the budget.
     pub(super) fn beyond_budget(
         &self,
         budget: &mut ReadBudget,
@@ -111,8 +111,8 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// Returns the cost of reading a content. For a rendition, the bytes of its file must be read
-    /// and taken apart.
+    /// Returns the cost of reading a content. For a rendition, its file must be read and taken
+    /// apart.
     fn reading(&self, content: u32) -> u64 {
         let size = self.content(content).size;
         if self.holders.iter().any(|holders| holders.has(content)) {

@@ -1,9 +1,9 @@
-//! Finds the pairs of contents that may be partners.
+//! Finds the pairs of contents that are perhaps partners.
 //!
 //! All contents are scanned once for each batch. The scan records which pieces each content shares
-//! with a subject, and counts every piece. Common pieces are dropped, the others are summed up for
-//! each subject. A pair is no candidate if its pieces cannot reach the threshold, or if its
-//! contents are unrelated (`kin`).
+//! with a subject, and counts every piece. Common pieces are dropped, and the other pieces are
+//! summed up for each subject. A pair is no candidate if its pieces cannot reach the threshold, or
+//! if its contents are unrelated (`kin`).
 
 use std::collections::HashMap;
 
@@ -30,12 +30,12 @@ use crate::compare::wanted::WantedKeys;
 pub(super) struct FoundCandidates {
     /// The boilerplate, which is known after the first batch.
     pub(super) common: Option<CommonKeys>,
-    /// Pairs (content of A, content of B). The two contents may be partners, or be renditions of
-    /// files that may be partners.
+    /// Pairs (content of A, content of B). The contents are perhaps partners, or renditions of
+    /// files that are perhaps partners.
     pub(super) candidates: Vec<(u32, u32)>,
 }
 
-/// Two files that may be partners, and the contents by which they are compared (`met`).
+/// Two files that are perhaps partners, and the contents by which they are compared (`met`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
     pub(super) met: (u32, u32),
@@ -43,8 +43,8 @@ pub(super) struct Candidate {
     pub(super) files: (u32, u32),
 }
 
-/// If more files than this share a text, each is compared only with the first file of the other
-/// side.
+/// The maximum number of files with the same text that are all compared. If there are more, each
+/// file is compared only with the first file of the other side.
 const MOST_OF_ONE_TEXT: usize = 48;
 
 impl PartnerQuestion<'_> {
@@ -63,8 +63,8 @@ impl PartnerQuestion<'_> {
             .collect()
     }
 
-    /// Returns the pairs of files that these pairs of contents nominate. The first list has the
-    /// pairs that are compared by one content of each file, the second those that are compared by
+    /// Returns the pairs of files that these pairs of contents nominate. The pairs in the first
+    /// list are compared by one content of each file. The pairs in the second list are compared by
     /// members. Both lists are sorted.
     pub(super) fn candidates(
         &self,
@@ -79,7 +79,7 @@ impl PartnerQuestion<'_> {
             candidates.sort_unstable();
             return (candidates, Vec::new());
         }
-        // A rendition that a file of A shares with a file of B nominates both, even without a
+        // A rendition that a file of A shares with a file of B nominates both files, even without a
         // common sample.
         let stand_ins = self.sides.apart.values().flatten();
         found.extend(stand_ins.map(|&(_, content)| (content, content)));
@@ -115,8 +115,8 @@ impl PartnerQuestion<'_> {
     }
 
     /// Finds the candidates of a batch. The first pass over all contents notes the keys that each
-    /// content shares with any subject. After that pass the boilerplate among the keys is known,
-    /// and the other keys are counted for each pair.
+    /// content shares with any subject. After this pass, the boilerplate among the keys is known.
+    /// Then the other keys are counted for each pair.
     pub(super) fn look_up(
         &self,
         batch: &[(u32, bool)],
@@ -252,8 +252,8 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// Returns whether a key of the subjects is boilerplate: more contents than the limit have it.
-    /// For a sample, the count is estimated by levels.
+    /// Returns whether a key of the subjects is boilerplate, that is, whether it is in more
+    /// contents than the limit. The count for a sample is estimated from the levels.
     fn is_common(
         &self,
         wanted: &WantedKeys,
@@ -271,7 +271,7 @@ impl PartnerQuestion<'_> {
         levels.contents(sample, is_text, counted as usize, self.limit) > self.limit as usize
     }
 
-    /// Returns the boilerplate keys that no subject has. Contents that are measured may have them.
+    /// Returns the boilerplate keys that no subject has. Measured contents may have these keys.
     fn common(&self, buckets: &Buckets) -> Result<CommonKeys, AskError> {
         let Some(suspects) = buckets.suspects() else {
             return Ok(CommonKeys::default());
@@ -280,8 +280,8 @@ impl PartnerQuestion<'_> {
         Ok(CommonKeys::of(parts, self.limit))
     }
 
-    /// Counts, for each of these keys, the contents that have it. The result is in parts: all
-    /// counts of a key must be added.
+    /// Counts the contents that have each of these keys. The result is in parts. The counts of a
+    /// key in all parts must be added.
     pub(super) fn count(
         &self,
         is_counted: impl Fn(u64) -> bool + Sync,
@@ -310,10 +310,10 @@ impl PartnerQuestion<'_> {
     }
 
     /// Returns the two least shares that allow a pair to reach the threshold. One is the share of
-    /// common windows, the other that of bytes in common whole chunks.
+    /// common windows, and the other is the share of bytes in common whole chunks.
     fn least_shares(&self) -> (f64, f64) {
         /// Every scattered edit spoils 64 windows and only one byte. With a share p of common
-        /// windows, the containment is at most about p·(1 - ln p). That is below 4·p for every p ≥
+        /// windows, the containment is at most about p·(1 - ln p). This is below 4·p for every p ≥
         /// 0.05. The rest of the factor allows for the error of small samples.
         const MOST_PER_WINDOW: f64 = 6.5;
         /// The same factor for bytes in common chunks. Chunks and windows cover the same bytes. So
@@ -340,7 +340,7 @@ fn common_of(subjects: &[LookedUp], wanted: &WantedKeys) -> Vec<Vec<u64>> {
 }
 
 /// Returns the evidence keys of a content. The key of a chunk is paired with the number of its
-/// bytes in the content, the key of a fingerprint with 0.
+/// bytes in the content. The key of a fingerprint is paired with 0.
 fn weighed(kept: &StoredSketch) -> Vec<(u64, u32)> {
     let chunks = kept.chunks.0.iter().filter(|run| run.is_evidence());
     let mut keys: Vec<(u64, u32)> = chunks
@@ -363,8 +363,8 @@ fn weighed(kept: &StoredSketch) -> Vec<(u64, u32)> {
 #[derive(Default)]
 struct ThreadNotes {
     keys: Vec<u64>,
-    /// The keys that each content shares with subjects, content by content, as indexes of wanted
-    /// keys.
+    /// The keys that each content shares with subjects, one content after another. They are given
+    /// as indexes of wanted keys.
     found: Vec<u32>,
     seen: Vec<Seen>,
     levels: SignatureLevels,

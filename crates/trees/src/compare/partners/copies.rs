@@ -1,8 +1,8 @@
-//! Counts a family of near-copies once among the contents that have a piece.
+//! Counts how many contents have a piece. A family of near-copies is counted as one content.
 //!
 //! The scan counts contents, because a piece of too many contents would nominate too many pairs.
-//! But the text of a page with 400 near-copies is no boilerplate. So the counts by which a pair is
-//! discounted are made again if the discount of a pair decides.
+//! But the text of a page with 400 near-copies is no boilerplate. So the counts are made again if a
+//! discount decides whether a pair is listed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,8 +36,8 @@ impl NearCopies for PartnerQuestion<'_> {
 }
 
 impl PartnerQuestion<'_> {
-    /// Counts again the contents that have each piece in `counts`: a family counts once. Pieces
-    /// that are boilerplate stay boilerplate, because they nominated nothing.
+    /// Counts again the contents that have each piece in `counts`. A family is counted as one
+    /// content. Pieces that are boilerplate stay boilerplate, because they nominated nothing.
     pub(in crate::compare) fn count_families_once(
         &self,
         counts: &mut Counts,

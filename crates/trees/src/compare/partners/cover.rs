@@ -1,7 +1,7 @@
 //! Measures the share of a content that lies in all its partners together.
 //!
-//! Shares of several partners do not add up, because common pieces would count twice. So the pieces
-//! that any partner has are recorded, and measured as if they were one file.
+//! The shares of several partners cannot be added, because common pieces would be counted twice. So
+//! the pieces that any partner has are recorded, and are measured as if they were one file.
 
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Boilerplate, Sketch};
@@ -15,15 +15,16 @@ use super::ready::Ready;
 #[derive(Default)]
 pub(super) struct Cover {
     pub(super) partners: u32,
-    /// The greatest level of the partners' signatures. A signature may lack fingerprints below it.
+    /// The greatest level of the partners' signatures. A signature may lack fingerprints below this
+    /// level.
     level: u8,
     fingerprints: BitSet,
     chunks: BitSet,
 }
 
 impl Cover {
-    /// Adds the pieces that a partner has. They may include boilerplate, because the score ignores
-    /// it.
+    /// Adds the pieces that a partner has. The pieces may include boilerplate, because the score
+    /// ignores it.
     pub(super) fn add(&mut self, subject: &StoredSketch, partner: &Ready) {
         self.partners += 1;
         self.level = self.level.max(partner.kept.signature.level);

@@ -1,9 +1,9 @@
 //! Decides whether two contents that are not texts share more than unrelated contents do. The rule
-//! is that of `nominate::kinship`.
+//! is the same as in `nominate::kinship`.
 //!
 //! During the scan, the windows of the subjects of a batch are counted over all contents. A content
-//! that is no subject also has windows that are not counted. If the decision depends on those, they
-//! are counted in a separate pass.
+//! that is no subject also has windows that are not counted. If the decision depends on these
+//! windows, they are counted in a separate pass.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,8 @@ use resemble_relate::nominate::kinship::sum_is_at_most;
 use super::PartnerQuestion;
 use crate::compare::wanted::WantedKeys;
 
-/// The windows of those subjects of a batch that are judged by their windows.
+/// The windows of the subjects of a batch. Only subjects that are judged by their windows are
+/// included.
 pub(super) struct BatchWindows<'a> {
     wanted: &'a WantedKeys,
     limit: u32,
@@ -47,7 +48,7 @@ impl<'a> BatchWindows<'a> {
         windows.filter(move |&at| Fingerprint(self.wanted.keys[at]).level() >= level)
     }
 
-    /// Counts the windows of a subject at or above this level, boilerplate included.
+    /// Counts the windows of a subject at or above this level, including boilerplate.
     pub(super) fn count(&self, subject: usize, level: u8) -> usize {
         self.at_level(subject, level).count()
     }
@@ -67,8 +68,8 @@ fn worth(wanted: &WantedKeys, at: usize, limit: u32) -> Option<PieceWorth> {
     is_own.then(|| PieceWorth::of(wanted.counted(at), limit))
 }
 
-/// The condition for two contents to be kin: the rare windows of one of them at or above this level
-/// are worth at most `most`.
+/// The condition under which two contents are kin: the rare windows of one of the contents, at or
+/// above this level, are worth at most `most`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RareAtMost {
     pub(super) level: u8,
@@ -85,8 +86,8 @@ pub(super) struct UndecidedPair {
 }
 
 impl PartnerQuestion<'_> {
-    /// Returns whether a content is judged by its windows. It must not be a text, nor a rendition
-    /// of a file beyond the file's bytes.
+    /// Returns whether a content is judged by its windows. Such a content is not a text, and not a
+    /// rendition of a file beyond the file's bytes.
     pub(super) fn is_judged(&self, content: u32) -> bool {
         let is_text = self.content(content).kind == ContentKind::Text;
         !is_text && self.files.owners(content).next().is_none()

@@ -33,7 +33,7 @@ impl OwnedFiles for &PartnerQuestion<'_> {
 }
 
 impl PartnerQuestion<'_> {
-    /// Measures pairs of files by all their members. A pair is estimated if it is beyond the budget
+    /// Measures pairs of files by all their members. A pair is estimated if it exceeds the budget
     /// or cannot be read. Returns the links, and the sizes of the measured contents.
     pub(super) fn by_members(
         &self,
@@ -102,7 +102,7 @@ impl PartnerQuestion<'_> {
         }))
     }
 
-    /// Estimates a pair of a file with members and a file that is compared by a single content.
+    /// Estimates the match of a file with members and a file that is compared by a single content.
     fn shown_beside(&self, archive: u32, single: u32) -> Result<Option<Match>, AskError> {
         let members = self.files.members(archive);
         let members = members.map(|member| self.sampled(member));
@@ -155,8 +155,8 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// Estimates a pair of files by their wholes: all texts of a file as one, and all its other
-    /// parts as one.
+    /// Estimates a pair of files by their wholes. A whole is all texts of a file together, or all
+    /// its other parts together.
     fn shown_of_wholes(&self, (a, b): (u32, u32)) -> Result<Option<Match>, AskError> {
         let wholes = (self.files.wholes(a), self.files.wholes(b));
         let mut shown: [Option<Estimated>; 2] = [None, None];

@@ -1,4 +1,4 @@
-//! Contents prepared for measuring pairs.
+//! Prepares contents for the measurement of pairs.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -14,7 +14,8 @@ use resemble_relate::nominate::evidence::StoredSketch;
 use crate::compare::common::CommonKeys;
 
 /// The maximum number of prepared contents of B that a thread keeps, because the contents of a
-/// family are used repeatedly. Each takes about 4 KB, and 25 bytes per word if it was read.
+/// family are used repeatedly. Each takes about 4 KB. If the content was read, it also takes 25
+/// bytes per word.
 const READY: usize = 512;
 
 /// The prepared contents of a thread.
@@ -25,8 +26,9 @@ pub(super) struct ReadyContents {
 }
 
 impl ReadyContents {
-    /// Returns a prepared content, which `make` prepares if the thread does not keep it. If the
-    /// thread keeps too many, or more than `room` bytes, all of them are dropped first.
+    /// Returns a prepared content. `make` prepares the content if the thread does not keep it. If
+    /// the thread keeps too many contents, or more than `room` bytes, all kept contents are dropped
+    /// first.
     pub(super) fn get(
         &mut self,
         content: u32,
@@ -52,8 +54,8 @@ impl ReadyContents {
 pub(super) struct Ready {
     pub(super) kept: StoredSketch,
     pub(super) prepared: Prepared,
-    /// The content for proofs, which is read when it is first needed. The inner option is `None` if
-    /// it cannot be read.
+    /// The content in the form for proofs, which is read when it is first needed. The inner option
+    /// is `None` if the content cannot be read.
     pub(super) content: OnceCell<Option<Provable>>,
 }
 

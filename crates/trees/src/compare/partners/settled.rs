@@ -1,14 +1,14 @@
 //! Decides which files need no partner other than the file at their own path.
 //!
-//! In two versions of a tree, nearly all files without an equal one are edits of the file at their
-//! own path. Each also resembles related files: a driver resembles the other drivers of its family.
-//! Proving all these pairs would take ten times as long as reading both trees, and no user needs
-//! them. So a file is settled if 70 % of it lies in the file at its own path. A settled file is
-//! paired with another one only if that one needs a partner, or if the estimate allows a better
-//! one.
+//! Suppose that two versions of a tree are compared. Nearly all files without an equal file are
+//! edits of the file at their own path. Such a file also resembles related files: a driver
+//! resembles the other drivers of its family. To prove all these pairs would take ten times as long
+//! as to read both trees, and no user needs these pairs. So a file is settled if 70 % of it lies in
+//! the file at its own path. A settled file is paired with another file only if the other file
+//! needs a partner, or if the estimate allows a better partner.
 //!
-//! This module does not decide about pairs of files that are compared by their members. All of them
-//! are measured.
+//! This module does not decide about pairs of files that are compared by their members. All such
+//! pairs are measured.
 
 use std::collections::HashMap;
 
@@ -25,9 +25,10 @@ use crate::compare::common::CommonKeys;
 /// The criterion for the better of two partners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Better {
-    /// The partner that shares more of both files: the smaller of its two containments is compared.
+    /// The better partner shares more of both files. For this, the smaller of its two containments
+    /// is compared.
     OfBoth,
-    /// The partner that has the larger share of the file of A.
+    /// The better partner has the larger share of the file of A.
     OfA,
 }
 
@@ -50,7 +51,7 @@ pub(in crate::compare) fn is_settled(own: Option<Score>) -> bool {
 pub(super) struct Settled([HashMap<u32, Score>; 2]);
 
 impl Settled {
-    /// `alone`: the contents of files without a file at their own path. They are never settled.
+    /// `alone` has the contents of files without a file at their own path. They are never settled.
     pub(super) fn of(twins: &[Link], alone: [&[u32]; 2], better: Better) -> Self {
         let mut settled = [0, 1].map(|side| {
             let mut least: HashMap<u32, Option<Score>> = HashMap::new();
@@ -78,7 +79,7 @@ impl Settled {
 }
 
 impl PartnerQuestion<'_> {
-    /// Returns the candidates that at least one of the two files needs.
+    /// Returns the candidates that at least one of their two files needs.
     pub(super) fn needed(
         &self,
         candidates: &[Candidate],
@@ -86,8 +87,8 @@ impl PartnerQuestion<'_> {
         settled: &Settled,
         common: &CommonKeys,
     ) -> Result<Vec<Candidate>, AskError> {
-        // Returns the share that a pair must exceed to be needed; `None`: the pair is always
-        // needed.
+        // Returns the share that a pair must exceed to be needed. Returns `None` if the pair is
+        // always needed.
         let least_of = |files: (u32, u32)| {
             let asked = [files.0, files.1].into_iter().enumerate();
             let asked = asked.filter(|&(side, file)| is_subject[side][file as usize]);
@@ -100,8 +101,8 @@ impl PartnerQuestion<'_> {
             for of_pair in groups[at].chunk_by(|x, y| x.met == y.met) {
                 self.pieces.go_on()?;
                 let met = of_pair[0].met;
-                // Several pairs of files may be compared by this pair of contents. One that needs
-                // it is enough, so the least share decides.
+                // Several pairs of files may be compared by this pair of contents. It is enough if
+                // one of them needs the pair of contents. So the least share decides.
                 let least = of_pair.iter().map(|one| least_of(one.files)).min();
                 let is_needed = match least.flatten().filter(|_| met.0 != met.1) {
                     None => true,
@@ -125,12 +126,14 @@ impl PartnerQuestion<'_> {
         Ok(kept)
     }
 
-    /// Returns whether, judging by the samples, the true share of two contents may exceed `least`.
+    /// Returns whether the true share of two contents can exceed `least`, according to their
+    /// samples.
     fn may_exceed(&self, least: Score, (a, b): (&Ready, &Ready), common: &CommonKeys) -> bool {
         let level = a.kept.signature.level.max(b.kept.signature.level);
         let most = |share: Score, of: &Ready| interval(share, of.prepared.samples_at(level)).1;
-        // Counting common samples is cheap and makes most estimates unnecessary. A text and data
-        // have no samples in common, so the estimate decides about them.
+        // Common samples are counted first, because this is cheap and makes most estimates
+        // unnecessary. A text and data have no samples in common, so the estimate decides about
+        // them.
         let is_text = |of: &Ready| of.kept.kind == ContentKind::Text;
         let have_samples = is_text(a) == is_text(b);
         let shared = a.common_samples(b, level) as f64;

@@ -32,7 +32,7 @@ pub(crate) struct EvalArgs {
     /// The folder for the page, the tables and the plots; it is made if need be
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: PathBuf,
-    /// Take texts until there are SIZE bytes; their names alone decide which
+    /// Take texts until there are SIZE bytes, in an order that depends only on their names
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "64M")]
     pub(crate) max_bytes: u64,
     /// Repeat each measurement that depends on chance with N seeds, and print mean and range

@@ -49,7 +49,7 @@ pub(crate) struct MethodArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) seed: Option<String>,
     /// For shingle and super-shingle: read the secret from FILE, because all users of a machine can
-    /// see a command line; a line feed at its end does not count
+    /// see a command line; a line feed at its end is ignored
     #[arg(long, value_name = "FILE", conflicts_with = "seed", value_hint = ValueHint::FilePath)]
     pub(crate) seed_file: Option<PathBuf>,
     /// For sif-anchors: use the strings in FILE, one on each line, instead of the usual ones

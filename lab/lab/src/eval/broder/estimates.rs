@@ -42,7 +42,7 @@ fn params(sample: Sample, seed: Option<u32>) -> Result<MethodParams, LabError> {
     Ok(MethodParams::new(Method::Shingle, &settings).map_err(MethodError::from)?)
 }
 
-/// Two texts, with a word for how the first was made from the second.
+/// A pair of texts. `kind` names the way in which one was made from the other.
 struct TextPair {
     kind: &'static str,
     a: Vec<u8>,

@@ -1,4 +1,5 @@
-//! Compares with the figures that the paper prints: headline, section "Status", time by phase.
+//! Compares the results with the figures that the paper prints: its main figures, those of the
+//! section "Status", and the time of each phase.
 
 use super::super::{Section, Table, percent};
 use super::{ClusteredFolder, Stage};

@@ -1,5 +1,5 @@
-//! Reads a folder with any number of texts. At most a few thousand of their sketches are in memory,
-//! or those of one folder if it has more files.
+//! Reads a folder with any number of texts. At most a few thousand sketches are in memory at a
+//! time, unless a single folder has more files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,12 +30,12 @@ pub(super) struct FolderTotals {
     pub(super) bytes: u64,
     /// The size in bytes of the names of the texts, relative to the folder.
     pub(super) names: u64,
-    /// The number of files that are not text, or empty, or cannot be read.
+    /// The number of files that are empty, are not text, or cannot be read.
     pub(super) others: u64,
 }
 
 /// Sketches the texts below a folder, and passes each path with its sketch to `take`. The files of
-/// a folder come in the order of their names, and before the files of its subfolders.
+/// a folder are passed in the order of their names, before the files of its subfolders.
 pub(super) fn documents(
     folder: &Path,
     params: &MethodParams,

@@ -1,5 +1,5 @@
-//! Super shingles: the share of similar documents that they find, which depends on their length,
-//! and why they do not find containment.
+//! Measures which share of similar documents super shingles find, by their length. Shows why super
+//! shingles do not find containment.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ const LINKS: u64 = 60_000;
 /// The number of texts from which parts are cut.
 const TEXTS: usize = 300;
 
-/// The divisors of a text's length: each part is the first of this many equal pieces.
+/// The numbers of equal pieces into which a text is cut. The first piece is the part that is
+/// compared with the text.
 const PARTS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// The parameters of super shingles of the default length.
@@ -54,10 +55,12 @@ pub(super) fn batch(
     Ok(batch)
 }
 
-/// Measures the share of similar documents that have a super shingle in common, by the length of
-/// the super shingles, and by the length of the sketches or the resemblance of the documents.
+/// Measures the share of similar documents that have a super shingle in common, for each length of
+/// super shingles. One table divides the pairs of documents by the length of their sketches,
+/// another one by their resemblance.
 pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabError> {
-    // If there are many links, only some are tested. A hash of the two documents selects them.
+    // If there are many links, that is, pairs of similar documents, only some are tested. A hash of
+    // the two documents selects the links.
     let every = (pairs / LINKS).max(1);
     let mut chosen = Vec::new();
     results.cluster(&Policy::PAPER, &mut |link| {
@@ -70,9 +73,9 @@ pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabE
             ));
         }
     })?;
-    // The keys of `classes` are classes of the shorter sketch's length, and those of `by_share` are
-    // tenths of the resemblance. The values are the number of links, and the numbers of links that
-    // super shingles of each length find.
+    // The keys of `classes` are classes of the shorter sketch's length. The keys of `by_share` are
+    // tenths of the resemblance. A value has the number of links. It also has the number of links
+    // that super shingles of each length find.
     let mut classes: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
     let mut by_share: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
     for &(a, b, resemblance) in &chosen {

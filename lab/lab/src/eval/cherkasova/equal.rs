@@ -9,11 +9,11 @@ use super::{
 };
 use crate::error::LabError;
 
-/// The mean number of entries that a document has in the signatures of each method.
+/// The mean number of entries in a signature of each method.
 const ENTRIES: f64 = 100.0;
 
-/// The edits that figure 7 shows. Each has the letter of its part of the figure, the edit, its
-/// distribution and a description.
+/// The edits that figure 7 shows. Each entry has the letter of a part of the figure, an edit, the
+/// distribution of the edit's places, and a description.
 const EDITS: [(&str, Edit, Spread, &str); 4] = [
     (
         "a",

@@ -63,7 +63,7 @@ fn hashes(window: &[u8]) -> WindowHashes {
 }
 
 /// Returns the least hash of each function over all windows of a text. `known` has the hashes of
-/// the windows of the original, so that they are not computed again.
+/// the original's windows, so that these hashes are not computed again.
 fn sketch(text: &[u8], known: &HashMap<&[u8], WindowHashes>) -> WindowHashes {
     let mut least = [u32::MAX; FUNCTIONS];
     for window in text.windows(WINDOW) {

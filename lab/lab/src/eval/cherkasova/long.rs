@@ -1,4 +1,4 @@
-//! Figure 11: times. Section 8: whole chunks of long documents.
+//! Repeats figure 11, which shows times, and tests section 8: whole chunks of long documents.
 
 use resemble_methods::changes::{Edit, Spread};
 use resemble_methods::{Method, Signer};
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::error::LabError;
 
-/// The number of measurements of each time.
+/// The number of runs in which each duration is measured.
 const TIMED: usize = 5;
 
 pub(super) fn figure_11(documents: &[&Text], clock: Clock<'_>) -> Result<Section, LabError> {

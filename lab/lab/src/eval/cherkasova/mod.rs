@@ -1,9 +1,9 @@
 //! Cherkasova et al. 2009, *Applying syntactic similarity algorithms for enterprise information
-//! management*: sections 3 to 6 and 8, figures 1 to 8 and 11, table 1. Figures 9 and 10 and table
-//! 2: [`super::short_texts`].
+//! management*: sections 3 to 6 and 8, figures 1 to 8 and 11, table 1. Figures 9 and 10 and table 2
+//! are in [`super::short_texts`].
 //!
 //! [`resemble_methods::changes`] makes a corpus with known changes. The random places of i changes
-//! are among those of i + 1 changes. So along such a curve the same texts get more and more edits.
+//! are among those of i + 1 changes. So along a curve, the same texts get more and more edits.
 
 mod equal;
 mod jenkins;
@@ -27,7 +27,8 @@ const DOCUMENTS: usize = 100;
 /// The sizes of these documents, in bytes.
 const SIZES: std::ops::RangeInclusive<usize> = 9_000..=540_000;
 
-/// The maximum number of changes of a document. The paper's figures have all numbers from 1 on.
+/// The maximum number of changes of a document. The paper's figures have all numbers from 1 up to
+/// this maximum.
 const MAX_CHANGES: usize = 50;
 
 /// The numbers of changes that are measured under all seeds.
@@ -90,8 +91,8 @@ struct ResearchCorpus<'a> {
 }
 
 impl ResearchCorpus<'_> {
-    /// Returns the signatures of the documents after their byte values are renamed as [`renamed`]
-    /// does for this seed.
+    /// Renames the byte values of the documents with [`renamed`] and this seed, and returns the
+    /// signatures of the results.
     fn signed(&self, params: &MethodParams, seed: u64) -> Result<Vec<MethodSignature>, LabError> {
         let texts: Vec<Vec<u8>> = self
             .documents

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::error::LabError;
 
-/// The methods of figures 2 and 3, each with the letter of its figure and its n.
+/// The methods of figures 2 and 3, each with the letter of its part of these figures, and with its
+/// n.
 const TWO: [(&str, Method, u32); 2] = [("a", Method::Mod, 100), ("b", Method::BswMin, 400)];
 
 pub(super) fn figure_2(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> {

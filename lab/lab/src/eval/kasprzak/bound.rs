@@ -11,7 +11,8 @@ use super::super::Table;
 /// The maximum probability that any estimate of a collection exceeds its bound.
 const CHANCE: f64 = 0.05;
 
-/// The classes of documents by their number of chunks: the least number of each class.
+/// Documents are divided into classes by their number of chunks. These are the least numbers of the
+/// classes.
 const CLASSES: [usize; 6] = [1, 30, 100, 300, 1000, 10_000];
 
 /// An estimate of the share of document `of` that document `within` contains, and the exact share.
@@ -35,7 +36,7 @@ pub(super) fn points(share: f64) -> String {
 }
 
 /// Returns the bound for the number of accidental hits of a document with `a` chunks in one with
-/// `b` chunks. It depends on the number of pairs that are compared.
+/// `b` chunks. The bound depends on the number of pairs that are compared.
 fn most_hits(bits: u32, a: usize, b: usize, pairs: f64) -> usize {
     let expected = a as f64 * b as f64 / 2f64.powi(bits as i32);
     let least = (CHANCE / pairs.max(1.0)).ln();
@@ -55,8 +56,8 @@ fn most_hits(bits: u32, a: usize, b: usize, pairs: f64) -> usize {
     low
 }
 
-/// The number of estimates in one class of documents, their greatest error and greatest bound, and
-/// the number of estimates that exceed their bound.
+/// Figures about the estimates in one class of documents: their number, their greatest error, their
+/// greatest bound, and the number of estimates that exceed their bound.
 #[derive(Clone, Copy, Debug, Default)]
 struct Class {
     estimates: u64,
@@ -68,7 +69,7 @@ struct Class {
 /// The estimates for one n, compared with their bounds.
 pub(super) struct BoundedErrors {
     bits: u32,
-    /// The number of pairs of documents that are compared. A pair counts twice, once for each
+    /// The number of pairs of documents that are compared. A pair is counted twice, once in each
     /// direction.
     pairs: f64,
     classes: [Class; CLASSES.len()],
@@ -84,8 +85,8 @@ impl BoundedErrors {
         }
     }
 
-    /// Returns the maximum error for a document with `a` chunks in one with `b`, as a share of the
-    /// `a` chunks.
+    /// Returns the maximum error for a document with `a` chunks in one with `b` chunks. It is a
+    /// share of the `a` chunks.
     pub(super) fn bound(&self, a: usize, b: usize) -> f64 {
         most_hits(self.bits, a, b, self.pairs) as f64 / a.max(1) as f64
     }
@@ -126,7 +127,7 @@ impl BoundedErrors {
     }
 }
 
-/// The table of the classes, without rows.
+/// Returns the table of the classes, still without rows.
 pub(super) fn by_length() -> Table {
     let columns = [
         "n",

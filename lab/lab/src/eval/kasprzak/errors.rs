@@ -12,7 +12,7 @@ use crate::error::LabError;
 
 /// The maximum number of (chunk, document) pairs in experiments with few bits. With 12 bits, nearly
 /// every list contains nearly every document, so the number of counted pairs grows with the square
-/// of the documents.
+/// of the number of documents.
 const FEW: u64 = 400_000;
 
 /// A document is large if its chunks would fill more than this share of the 2^n values. The errors
@@ -94,7 +94,8 @@ const COLUMNS: [&str; 9] = [
     "below exact",
 ];
 
-/// Returns all pairs that have chunks in common, with the exact number of these chunks.
+/// Returns all pairs of documents that have chunks in common, each with the exact number of these
+/// chunks.
 pub(super) fn exact_pairs(chunks: &[Vec<u64>]) -> Vec<CommonChunks> {
     let mut postings: Vec<(u64, u32)> = (0u32..)
         .zip(chunks)
@@ -128,8 +129,8 @@ pub(super) fn exact_pairs(chunks: &[Vec<u64>]) -> Vec<CommonChunks> {
     found
 }
 
-/// Makes arrays of these signatures and returns the errors of the estimates that they give. Also
-/// adds the estimates to `bounded`.
+/// Makes arrays of these signatures, and returns the errors of the arrays' estimates. Also adds the
+/// estimates to `bounded`.
 fn errors(
     corpus: &Corpus<'_>,
     name: &str,
@@ -207,7 +208,7 @@ fn as_set(bits: u32, signature: &MethodSignature) -> Result<MethodSignature, Lab
 }
 
 /// The values of n that are measured under all seeds. Larger arrays take a second to write, so they
-/// are measured once.
+/// are measured under one seed.
 const SEEDED: [u32; 3] = [12, 16, 20];
 
 /// Figures about the errors at one n, with a value for each seed.
@@ -219,8 +220,8 @@ struct ErrorDraws {
     off: [Draws; 2],
 }
 
-/// Measures few bits on a small part of the folder. The signatures count real chunks in one series,
-/// and are the paper's sets of hashes in the other.
+/// Measures arrays of few bits on a small part of the folder. In one series, the signatures count
+/// chunks. In the other series, they are sets of hashes, as in the paper.
 pub(super) fn small(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError> {
     let mut sum = 0;
     let few = corpus.chunks.iter().take_while(|chunks| {
@@ -259,7 +260,7 @@ pub(super) fn small(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError
         let tried = if SEEDED.contains(&bits) { seeds } else { 1 };
         let mut draws: [ErrorDraws; 2] = Default::default();
         for seed in 0..tried {
-            // Seed 0 uses the MD5 of the chunks as it is. Each other seed hashes the same chunks
+            // Seed 0 uses the MD5 of each chunk unchanged. Each other seed hashes the same chunks
             // differently.
             let key = Random(seed).draw();
             let of_seed = |chunk: &u64| match seed {

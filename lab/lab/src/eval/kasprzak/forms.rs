@@ -23,16 +23,16 @@ pub(super) const EDITS: usize = 50;
 /// The first seed of the edits.
 const SEED: u64 = 2008;
 
-/// The minimum number of texts that must have a word for it to count as a known word.
+/// A word is known if at least this number of texts have it.
 pub(super) const KNOWN: u32 = 3;
 
 /// The words of a text in the order of the text.
 pub(super) type Words = Vec<Box<[u8]>>;
 
-/// A function that changes the words of a text at an index.
+/// A function that changes the words of a text at the given index.
 pub(super) type Edit<'a> = &'a (dyn Fn(&mut Words, usize) + Sync);
 
-/// Joins words to a text.
+/// Makes a text of words, with a space between neighbours.
 fn joined(words: &[Box<[u8]>]) -> Vec<u8> {
     words.join(&b' ')
 }
@@ -46,7 +46,7 @@ fn unsorted(words: &[Box<[u8]>]) -> Vec<Vec<u8>> {
     runs
 }
 
-/// Counts, for each word, the texts that have it.
+/// Counts the texts that have each word.
 pub(super) fn texts_with<'a>(texts: impl IntoIterator<Item = &'a Text>) -> HashMap<Box<[u8]>, u32> {
     let mut texts_with: HashMap<Box<[u8]>, u32> = HashMap::new();
     for text in texts {
@@ -60,7 +60,7 @@ pub(super) fn texts_with<'a>(texts: impl IntoIterator<Item = &'a Text>) -> HashM
     texts_with
 }
 
-/// The words that at least [`KNOWN`] texts have, the commonest first.
+/// Returns the words that at least [`KNOWN`] texts have. The most frequent word is first.
 pub(super) fn known<'a>(texts: impl IntoIterator<Item = &'a Text>) -> Vec<Box<[u8]>> {
     let mut known: Vec<(u32, Box<[u8]>)> = texts_with(texts)
         .into_iter()
@@ -84,7 +84,7 @@ pub(super) fn families(
     several.collect()
 }
 
-/// Families of known words with the same stem.
+/// Returns families of known words. The words of a family have the same stem.
 fn stem_families<'a>(
     language: Language,
     texts: impl IntoIterator<Item = &'a Text>,
@@ -128,8 +128,8 @@ impl EditedWords {
         }
     }
 
-    /// Edits the text and returns the share of it that is still found in the edited text: first by
-    /// unsorted runs, then by each way.
+    /// Edits a copy of the text, and returns the shares of the text that are still found in the
+    /// copy. The first share is by unsorted runs. The next shares are by each way.
     fn found(&self, edit: Edit<'_>, ways: &[Way<'_>], random: &mut Random) -> Vec<f64> {
         let mut changed = self.words.clone();
         for _ in 0..EDITS {
@@ -282,7 +282,8 @@ pub(super) fn forms(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError
     Ok(Section::new("Words that change places and forms (sections 2.2, 5)", text).table(table))
 }
 
-/// Ways to make sorted chunks: of the words themselves, of their stems, and of their lemmas.
+/// Returns the ways to make sorted chunks: of the words themselves, of their stems, and of their
+/// lemmas.
 pub(super) fn ways(
     stem: Option<Language>,
     lemmas: Arc<Lemmas>,

@@ -1,5 +1,6 @@
 //! Repeats the experiment of section 5 with texts of an inflected language. The texts are compared
-//! by their words, by stems, and by basic forms, which a supplied table, `lemmas.tsv`, has.
+//! by their words, by stems, and by basic forms. The basic forms are from a supplied table,
+//! `lemmas.tsv`.
 //!
 //! The edits take other forms of a word from a second table, `forms.tsv`. If both tables were the
 //! same, lemmas would undo every edit by definition.
@@ -67,8 +68,8 @@ fn basic<'a>(table: &'a Lemmas, word: &'a [u8]) -> &'a [u8] {
     table.of(word).unwrap_or(word)
 }
 
-/// Measures how many words of the texts the table of lemmas has and changes, and how often it
-/// agrees with the second table.
+/// Measures how many words of the texts are in the table of lemmas, and how many have another basic
+/// form. Also measures how often the table agrees with the second one.
 fn words(of: &InflectedTexts, members: usize, others: &HashMap<Box<[u8]>, Box<[u8]>>) -> Section {
     let (mut all, mut in_table, mut changed) = (0, 0, 0);
     for text in &of.collection.texts {

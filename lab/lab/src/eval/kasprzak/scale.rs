@@ -24,8 +24,8 @@ const BLOCK: u32 = 1 << 10;
 /// The sampling rate for counting distinct chunks: one chunk in 64 is kept.
 const SAMPLED: u64 = 64;
 
-/// The number of documents, the last ones, whose pairs are counted for comparison with other
-/// programs.
+/// The number of documents whose pairs are counted for comparison with other programs. These
+/// documents are the last ones.
 const LAST: u32 = 1000;
 
 /// The wall time and the processor time of a step.

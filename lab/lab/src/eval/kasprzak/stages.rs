@@ -1,5 +1,5 @@
-//! Sections 2.3, 4.3 to 4.6 and 5 of the paper: the data, times by stage, sizes, shards,
-//! increments, exact similarities, and smaller offsets.
+//! Repeats sections 2.3, 4.3 to 4.6 and 5 of the paper: the data, the time of each stage, sizes,
+//! shards, increments, exact similarities, and smaller offsets.
 
 use std::fs;
 
@@ -99,7 +99,7 @@ pub(super) fn times(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, La
     Ok(Section::new("Times by stage (section 4.6)", text).table(table))
 }
 
-/// Measures the sizes of arrays that sections 4.3 and 4.6 give.
+/// Measures the sizes of arrays, which sections 4.3 and 4.6 give.
 pub(super) fn sizes(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "sizes",
@@ -225,7 +225,8 @@ pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
     Ok(Section::new("Shards (section 4.5)", text).table(table))
 }
 
-/// Measures merging new documents into arrays (section 4.4, step 3), and removing documents.
+/// Measures the time for merging new documents into arrays (section 4.4, step 3), and for removing
+/// documents.
 pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "increments",

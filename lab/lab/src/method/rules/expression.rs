@@ -97,8 +97,8 @@ fn compare(left: &Worth<'_>, op: RuleOperator, right: &Worth<'_>) -> bool {
     }
 }
 
-/// Returns whether a text matches a pattern with `*` and `?`. The time is the product of the two
-/// lengths.
+/// Returns whether a text matches a pattern with `*` and `?`. The time is proportional to the
+/// product of the two lengths.
 pub(super) fn is_like(text: &[u8], pattern: &[u8]) -> bool {
     let (mut t, mut p) = (0, 0);
     // The place of the last star in the pattern, and the place in the text where its match ends.

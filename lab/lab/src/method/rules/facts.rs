@@ -13,13 +13,13 @@ pub struct FileFacts<'a> {
 }
 
 impl<'a> FileFacts<'a> {
-    /// The name of the file without its directory.
+    /// Returns the name of the file without its directory.
     pub fn name(&self) -> &'a [u8] {
         let from = self.path.iter().rposition(|&byte| byte == b'/');
         &self.path[from.map_or(0, |at| at + 1)..]
     }
 
-    /// The directory of the file, without a slash at the end.
+    /// Returns the directory of the file, without a slash at the end.
     pub fn dir(&self) -> &'a [u8] {
         let end = self.path.iter().rposition(|&byte| byte == b'/');
         &self.path[..end.unwrap_or(0)]
@@ -35,8 +35,8 @@ impl<'a> FileFacts<'a> {
         }
     }
 
-    /// One of the three types of the paper: `text`, `binary` or `compressed`. A file is compressed
-    /// if it is not text and has a suffix of compressed files.
+    /// Returns one of the three types of the paper: `text`, `binary` or `compressed`. A file is
+    /// compressed if it is not text and has a suffix of compressed files.
     pub fn kind(&self) -> &'static str {
         const COMPRESSED: [&str; 28] = [
             "gz", "tgz", "bz2", "tbz2", "xz", "txz", "zst", "lz", "lz4", "lzma", "br", "z", "zip",

@@ -38,7 +38,7 @@ struct Parser<'a> {
     depth: usize,
 }
 
-/// The maximum depth of nested brackets and `not`s. People need less.
+/// The maximum depth of nested brackets and `not`s. No rule of a person needs more.
 const DEEPEST: usize = 64;
 
 impl Parser<'_> {
@@ -57,7 +57,7 @@ impl Parser<'_> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// Consumes this sign if it is next, and returns whether it is.
+    /// Consumes this sign if it is next. Returns whether it was next.
     fn sign(&mut self, sign: &str) -> bool {
         self.blanks();
         let found = self.rest().starts_with(sign);

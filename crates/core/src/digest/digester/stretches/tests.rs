@@ -1,4 +1,4 @@
-//! Contents that change: digests by stretches, compared with fresh digests.
+//! Contents that change. Digests by stretches are compared with fresh digests.
 
 use proptest::prelude::*;
 use resemble_testutil::prose::prose;
@@ -11,7 +11,7 @@ use crate::params::Params;
 
 const MIB: usize = BLOCK as usize;
 
-/// The bytes of a file; runs of at least `hole` zeros are passed as holes.
+/// The bytes of a file. Runs of at least `hole` zeros are passed as holes.
 struct Content {
     bytes: Vec<u8>,
     hole: usize,
@@ -88,7 +88,7 @@ fn revise(
     }
 }
 
-/// Returns the complete digest, whether it was made as a whole or from edits.
+/// Returns the complete digest, both if it was made as a whole and if it was made from edits.
 fn whole(made: ComposedDigest, was: &Digest) -> Option<Box<Digest>> {
     match made {
         ComposedDigest::Whole(digest) => Some(digest),
@@ -131,7 +131,7 @@ impl Fill {
 }
 
 impl Change {
-    /// Changes `bytes` at the place `at`, which is given in 65,536ths of their length.
+    /// Changes `bytes` at the place `at`, which is given in 65,536ths of the length of `bytes`.
     fn make(&self, bytes: &mut Vec<u8>, at: u16) {
         let at = bytes.len() * usize::from(at) / (1 << 16);
         let end = |len: usize| (at + len).min(bytes.len());
@@ -226,8 +226,8 @@ fn page(seed: u64, len: usize) -> Vec<u8> {
     page
 }
 
-/// Makes seven overlapping pieces of one text without line ends. Each begins 1,000 bytes after the
-/// one before.
+/// Makes seven overlapping pieces of one text without line ends. Each piece begins 1,000 bytes
+/// after the piece before it.
 fn shifted_copies(seed: u64, len: usize) -> Vec<u8> {
     let mut text = prose(seed, len / 7 + 7000);
     let line_ends = text.iter_mut().filter(|byte| **byte == b'\n');
@@ -259,8 +259,8 @@ fn differences(one: &Digest, other: &Digest) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// After any changes, the digest by stretches is that of a fresh reading. If bytes change in
-    /// place, not much more is digested than their stretches.
+    /// After any changes, the digest by stretches is the digest of a fresh reading. If bytes change
+    /// in place, little more is digested than the stretches of these bytes.
     #[test]
     fn what_changes_is_digested_as_if_it_were_new(
         first in content(),
@@ -338,9 +338,10 @@ fn first_reading(now: &Content, params: &Params) -> (Digester, Stretches, Digest
     (digester, large.stretches.unwrap(), was)
 }
 
-/// Samples below the level of other stretches are useless, and the first stretches have many of
-/// them. If they were stored, the stretches of a repetitive content of a gigabyte would exceed
-/// their memory. They would be dropped, so after every change the whole content would be digested.
+/// Samples below the level of other stretches are useless, and the first stretches have many such
+/// samples. If they were stored, the stretches of a repetitive content of a gigabyte would exceed
+/// the memory for stretches. The stretches would be dropped, so after every change the whole
+/// content would be digested.
 #[test]
 fn stretches_have_samples_of_one_level() {
     let mut params = Params::default();
@@ -442,8 +443,8 @@ fn what_stands_elsewhere_is_not_digested() {
                 "",
                 "{put_in} for {taken_out} at {at}"
             );
-            // After a shift, stretches begin within blocks of the content. They can still be
-            // compared, and so can the beginning of a content that grew.
+            // After a shift, stretches begin within blocks of the content. Such stretches can still
+            // be compared. The beginning of a content that grew can be compared, too.
             let known = Arc::new(large.stretches.unwrap());
             let length = now.bytes.len();
             now.bytes.extend(prose(4, 5000));
@@ -466,7 +467,7 @@ fn what_stands_elsewhere_is_not_digested() {
     assert!(grown > 0, "none was known");
 }
 
-/// The rest of a content after an edit may be a single chunk.
+/// After an edit, the rest of a content can be a single chunk.
 #[test]
 fn an_edit_just_before_the_end_is_one() {
     let params = Params::default();

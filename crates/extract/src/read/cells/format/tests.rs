@@ -59,7 +59,7 @@ fn numbers_are_shown_by_their_format() {
     assert!(NumberFormat::parse("0;;;@").shows_texts());
 }
 
-/// The number of days for 15 January 2024, 13:05:09.5.
+/// 15 January 2024, 13:05:09.5, as a number of days.
 const MOMENT: f64 = 45_306.0 + (13.0 * 3600.0 + 5.0 * 60.0 + 9.5) / 86_400.0;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Takes documents and archives apart after a scan. The index chooses their renditions by the same
-//! rule (`renditions::owners`).
+//! Takes documents and archives apart after a scan. An index chooses renditions by the same rule
+//! (`renditions::owners`).
 
 use std::collections::HashSet;
 use std::os::fd::AsFd;

@@ -24,7 +24,7 @@ use crate::compare::cache::pair::{Opened, PairLook, PairReader};
 use crate::compare::sides::{Content, Entry, What};
 use resemble_scan::unindexed::{DirChain, DirListing};
 
-/// The place of a file: its side, its path, and its file system if known.
+/// The place of a file: its side, its path, and its file system if it is known.
 #[derive(Clone, Copy)]
 struct At<'a> {
     side: usize,
@@ -301,8 +301,9 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// Records a file without reading it, if possible, and returns whether it was. It is possible
-    /// if an earlier scan has the file, or if this scan has read another name of the same inode.
+    /// Records a file without reading it, if possible. Returns whether the file was recorded. This
+    /// is possible if an earlier scan has the file, or if this scan has read another name of the
+    /// same inode.
     fn is_known(&mut self, at: At<'_>, stat: &Stat) -> bool {
         let inventory = self.shared.known[at.side].as_ref();
         if let (Some(inventory), Some(fs)) = (inventory, at.fs)
@@ -378,8 +379,8 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.look_into(files[side].0, number, opened);
                 (number, at)
             }),
-            // The files cannot be read side by side, or one of them failed. If they are read one by
-            // one, each reports its own failure.
+            // The files cannot be read side by side, or one read failed. If the files are read one
+            // by one, each failure is reported for its own file.
             Ok(PairLook::OneByOne) | Err(_) => {
                 self.read_one(files[0].0, files[0].1, Ok(a));
                 self.read_one(files[1].0, files[1].1, Ok(b));
@@ -393,8 +394,8 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// Reads one file and returns the number of its content and its stamp. Returns `None` if it
-    /// cannot be read.
+    /// Reads one file and returns the number of its content and its stamp. Returns `None` if the
+    /// file cannot be read.
     fn read_one(
         &mut self,
         at: At<'_>,
@@ -426,14 +427,14 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.file(at, seen, What::Unread, None);
                 return None;
             }
-            // Another file or none may now be at the path, so the file that was listed counts as
-            // gone.
+            // Now there may be another file or no file at the path. So the listed file is treated
+            // as gone.
             Err(ReadFailure::Gone | ReadFailure::NotRegular) => {
                 let is_single = self.shared.roots[at.side].single;
                 self.vanished(at.side, if is_single { b"" } else { at.path });
                 return None;
             }
-            // Nothing stops or pauses the reading of a comparison, so these do not occur.
+            // Nothing stops or pauses the reads of a comparison, so these failures do not occur.
             Err(ReadFailure::Stopped | ReadFailure::Paused) => return None,
         };
         self.shared.files_read.fetch_add(1, Ordering::Relaxed);
@@ -442,7 +443,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             read::Content::Known(id) => id.0,
             read::Content::New(digest) => self.keep(&digest),
             // These two variants do not occur, because only an index has contents in flight or
-            // edited. If they did, the table would have their digests.
+            // edited. If they did occur, the table would have their digests.
             read::Content::InFlight(digest) => self.shared.table.lock().numbers.get(&digest)?,
             read::Content::Edited(edited) => {
                 let table = self.shared.table.lock();
@@ -470,7 +471,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// Notes a document that may be taken apart when all files have been read.
+    /// Notes a document that will perhaps be taken apart after all files were read.
     fn put_off(&mut self, at: At<'_>, number: u32, stat: &Stat) {
         self.notes.documents.push(ScannedDocument {
             number,
@@ -480,7 +481,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         });
     }
 
-    /// Records a file that was read. Returns its stamp if an inventory may trust it.
+    /// Records a file that was read. Returns the stamp of the file, if an inventory may trust it.
     fn settle(
         &mut self,
         at: At<'_>,
@@ -528,7 +529,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             }
         });
         if !new {
-            // Another thread has added the same content meanwhile, so this copy is removed.
+            // Meanwhile, another thread has added the same content. So this copy is removed.
             arena.truncate(from);
         }
         number
@@ -550,7 +551,8 @@ fn joined(below: &[u8], name: &OsStr) -> Vec<u8> {
     path
 }
 
-/// Splits files into batches of at most [`FILES`] files and [`BYTES`] bytes, one for each task.
+/// Splits files into batches of at most [`FILES`] files and [`BYTES`] bytes. There is one batch for
+/// each task.
 fn batches(files: Vec<TwinNames>) -> Vec<Vec<TwinNames>> {
     let mut batches: Vec<Vec<TwinNames>> = Vec::new();
     let mut bytes = 0;

@@ -11,7 +11,7 @@ use super::super::PartnerQuestion;
 use super::super::kin::{BatchWindows, RareAtMost, UndecidedPair};
 use crate::compare::wanted::WantedKeys;
 
-/// A content that is looked up, with the fields that the choice of candidates needs.
+/// A content that is looked up, with the fields that are needed to choose candidates.
 pub(super) struct LookedUp {
     pub(super) content: u32,
     pub(super) of_a: bool,
@@ -29,9 +29,9 @@ pub(super) struct Shape {
     /// signature.
     level: u8,
     /// The number of fingerprints at or above each level, beginning with the least possible level.
-    /// Counts saturate at 255.
+    /// A count above 255 is stored as 255.
     at_least: [u8; 32],
-    /// The number of fingerprints left out as boilerplate.
+    /// The number of fingerprints that are left out as boilerplate.
     common: u8,
 }
 
@@ -112,11 +112,11 @@ pub(super) struct Scan<'a> {
 
 /// The counters of a thread.
 pub(super) struct CandidateTally {
-    /// For each subject, the number of fingerprints, and of bytes in chunks, that the scanned
-    /// content shares with it.
+    /// The number of fingerprints, and of bytes in chunks, that the scanned content shares with
+    /// each subject.
     counts: Vec<(u16, u32)>,
-    /// For each subject, the rarity of the pieces that the scanned content shares with it. Used
-    /// only if that content is judged by its windows.
+    /// The rarity of the pieces that the scanned content shares with each subject. Used only if the
+    /// scanned content is judged by its windows.
     rarities: Vec<Common>,
     touched: Vec<u32>,
     pub(super) candidates: Vec<(u32, u32)>,
@@ -157,7 +157,7 @@ impl Scan<'_> {
             let counted = self.wanted.counted(at);
             let of_chunk = self.wanted.keys[at] & CHUNK != 0;
             let worth = is_judged.then(|| PieceWorth::of(counted, question.limit));
-            // The places are ascending and subjects of A come first, so one position separates the
+            // The places are ascending, and subjects of A are first. So one position separates the
             // sides.
             let places = self.wanted.places(at);
             let of_b = places.partition_point(|&(place, _)| place < self.of_a);
@@ -209,9 +209,9 @@ impl Scan<'_> {
         }
     }
 
-    /// Returns whether a subject and a scanned content, which is judged by its windows, share more
-    /// than two unrelated contents do. Returns true if the subject is not judged by its windows.
-    /// Fails if the decision depends on windows that are not counted.
+    /// Returns whether a subject and a scanned content share more than unrelated contents do. The
+    /// scanned content must be judged by its windows. Returns true if the subject is not judged by
+    /// its windows. Fails if the decision depends on windows that are not counted.
     fn are_kin(&self, place: u32, other: &Seen, common: Common) -> Result<bool, RareAtMost> {
         let subject = &self.subjects[place as usize];
         if !self.question.is_judged(subject.content) {
@@ -255,12 +255,12 @@ impl Scan<'_> {
         }
         let (least_windows, least_bytes) = self.least;
         let smaller = subject.size.0.min(other.size.0).max(1) as f64;
-        // A chunk may prove common bytes that the few samples do not show.
+        // Common chunks can prove common bytes that the few samples do not show.
         if bytes > 0 && f64::from(bytes) / smaller >= least_bytes {
             return true;
         }
-        // If both texts are mostly boilerplate, one common sample is enough, because few samples
-        // are left that could be common.
+        // If both texts are mostly boilerplate, one common sample is enough, because only few other
+        // samples are left.
         let are_texts = self.is_text(subject.content) && self.is_text(other.content);
         if are_texts && subject.shape.is_header() && shape.is_header() {
             return fingerprints > 0;
