@@ -197,9 +197,12 @@ class Asked:
                     if share == int(entry[:3])
                 ][:1]
         slow.sort()
-        self.notes.append(
-            f"Listing `.similar` took {slow[len(slow) // 2] * 1000:.1f} ms in the median of {len(names)} files, and {slow[len(slow) * 99 // 100] * 1000:.1f} ms at the 99th percentile. {wrong or 'No'} percentage{'s were' if wrong > 1 else ' was'} wrong"
-        )
+        milliseconds = [f"{slow[len(slow) * part // 100] * 1000:.1f} ms" for part in (50, 99)]
+        self.notes = [
+            "| listings of `.similar` | median | 99th percentile | wrong percentages |",
+            "|---|---|---|---|",
+            f"| {len(names)} files | {' | '.join(milliseconds)} | {wrong} |",
+        ]
         return rows
 
     def _alerts(self, home, old, new):
@@ -229,10 +232,6 @@ class Asked:
                 for name in new
                 if name in whole or any(str(folder) in whole for folder in Path(name).parents)
             }
-            kinds = {said["kind"] for said in answer["alerts"]}
-            self.notes.append(
-                f"{len(new)} files arrived. `alerts` listed {len(answer['alerts'])} alerts of these kinds: {', '.join(sorted(kinds))}"
-            )
         finally:
             daemon.end()
 

@@ -182,7 +182,7 @@ def table(tools, corpus, binary, most=ASKED, log=sys.stderr, faults=None):
                 for off, row, right in sorted(judged.wrong, key=lambda item: -item[0])[:3]
             ]
             faults += [(verb, "contradicts find", *each) for each in against[:3]]
-    out += [""] + [note + "." for note in questions.notes]
+    out += ["", *questions.notes]
     shown = {
         verb: {key for key in scored[verb].found}
         for verb in ("find", ".similar", "groups", "pairs")
