@@ -293,6 +293,11 @@ fn what_a_renamed_file_became_is_not_what_was_lost() {
     sync(&sandbox);
     let near = [row("draft", "near"), row("keep/plan", "identical")];
     assert_eq!(found(), near);
+    // Many programs save a file by renaming a new one to its name.
+    sandbox.write("draft.new", edited(&prose(1, 9_000), 2, 2));
+    fs::rename(sandbox.tree("draft.new"), sandbox.tree("draft")).expect("it is saved");
+    sync(&sandbox);
+    assert_eq!(found(), near);
     fs::remove_file(sandbox.tree("keep/plan")).expect("it is removed");
     sandbox.write("keep/near", edited(&prose(1, 9_000), 3, 4));
     sync(&sandbox);

@@ -11,6 +11,7 @@ mod summary;
 
 pub use summary::write_files;
 
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
 use resemble_arguments::{Global, InSweeps};
@@ -68,7 +69,9 @@ fn sweeps(
     } else {
         names::resolve(&options.within)
     };
-    named.extend(also.filter(|also| !named.iter().any(|one| one.real == also.real)));
+    named.extend(also);
+    let mut seen = HashSet::new();
+    named.retain(|one| seen.insert(one.real.clone()));
     if named.is_empty() {
         return Err(CliError::Usage(match missing.into_iter().next() {
             Some(error) => format!("{}: {}", error.path.lossy(), error.message),

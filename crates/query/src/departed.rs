@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use resemble_core::ContentDigest;
-use resemble_index::{Departed, Entry, Snapshot};
+use resemble_index::{Departed, DepartureLog, Entry, Snapshot};
 use resemble_proto::message::{Answer, DepartedRequest, DepartedRow};
 use resemble_proto::path::PathText;
 use resemble_relate::AskError;
@@ -30,7 +30,7 @@ pub(crate) fn departed(
             if known.as_ref().is_some_and(|row| !row.places.is_empty()) {
                 break;
             }
-            let renamed = renamed(snapshot, &departed)?;
+            let renamed = renamed(snapshot, &log, &departed)?;
             let content = departed.content.as_ref();
             let equal = content.map_or(Ok(Vec::new()), |digest| places(snapshot, digest))?;
             let (places, copies) = match &renamed {
@@ -51,8 +51,13 @@ pub(crate) fn departed(
 }
 
 /// Returns the present path of a renamed entry, if it is known. A file whose bytes are unchanged is
-/// left out, because [`places`] finds it.
-fn renamed(snapshot: &Snapshot, departed: &Departed) -> Result<Option<PathBuf>, AskError> {
+/// left out, because [`places`] finds it. Many programs save a file by renaming a new one to its
+/// name. So another file at the name is the renamed one, too, unless it came from another name.
+fn renamed(
+    snapshot: &Snapshot,
+    log: &DepartureLog,
+    departed: &Departed,
+) -> Result<Option<PathBuf>, AskError> {
     let Some(to) = &departed.to else {
         return Ok(None);
     };
@@ -64,7 +69,8 @@ fn renamed(snapshot: &Snapshot, departed: &Departed) -> Result<Option<PathBuf>, 
             let content = row.and_then(|row| row.state.content());
             let content = content.map(|content| snapshot.content(content));
             let content = content.transpose()?.flatten();
-            file == to.file && content.is_none_or(|content| content.digest != *digest)
+            (file == to.file || !log.is_renamed_to(&to.path, file))
+                && content.is_none_or(|content| content.digest != *digest)
         }
         _ => false,
     };

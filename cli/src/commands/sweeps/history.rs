@@ -96,8 +96,10 @@ impl Verb for Following<'_> {
         lists::title_of_rows(ui, output, lists::LARGER_SHARE, document)?;
         lists::print_document(ui, output, document, false)?;
         let is_change = |row: &VersionRow| !matches!(row.became, Became::First | Became::Same);
-        if !document.body.versions.iter().any(is_change) {
-            ui.note("it did not change");
+        match &document.body.versions[..] {
+            [_] => ui.note("no other version is known; name catalogues of others with --in"),
+            versions if !versions.iter().any(is_change) => ui.note("it did not change"),
+            _ => {}
         }
         Ok(())
     }

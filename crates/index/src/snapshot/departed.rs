@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use resemble_callers::{Listable, Seen};
+use resemble_core::FileId;
 
 use super::Snapshot;
 use crate::departures::{Departed, Departure};
@@ -65,6 +66,13 @@ impl DepartureLog {
         found
             .filter_map(|number| self.followed(number, path))
             .collect()
+    }
+
+    /// Returns whether this file has its path by the rename of another name in the log.
+    pub fn is_renamed_to(&self, path: &Path, file: FileId) -> bool {
+        let renamed = self.rows.iter().filter_map(|row| row.departed.to.as_ref());
+        let mut renamed = renamed.filter(|to| to.file == file);
+        renamed.any(|to| to.path == path)
     }
 
     /// Checks the name itself, and each directory above it. Returns the first and the last

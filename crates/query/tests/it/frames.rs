@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use resemble_core::Params;
 use resemble_proto::message::{
-    CoveredRequest, DirsRequest, FindOptions, GroupsRequest, PairsRequest,
+    CompareOptions, CompareRequest, CoveredRequest, DirsRequest, FindOptions, GroupsRequest,
+    PairsRequest,
 };
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
+use resemble_relate::findings::MemoryCache;
 use resemble_testutil::random::Random;
+use resemble_trees::compare::compare_with_parts;
 use resemble_trees::covered::covered;
 
 use crate::plain::{dirs, groups, pairs};
@@ -91,6 +94,20 @@ fn listed(scene: &Scene, files: usize) -> BTreeMap<&'static str, usize> {
     };
     let answer = covered(&snapshot, &request, None).expect("an answer");
     counts.insert("covered", answer.body.near.len());
+    let request = CompareRequest {
+        a: scene.path("even").as_path().into(),
+        b: scene.path("odd").as_path().into(),
+        options: CompareOptions::default(),
+    };
+    let answer =
+        compare_with_parts(&snapshot, &request, None, &MemoryCache::default()).expect("an answer");
+    let pairs = answer.body.entries.iter();
+    counts.insert(
+        "compare",
+        pairs
+            .filter(|row| row.a.is_some() && row.b.is_some())
+            .count(),
+    );
     counts
 }
 
@@ -186,7 +203,9 @@ fn are_relatives(files: usize, text: impl FnMut(usize) -> Vec<String>) {
     let listed = listed(&scene, files);
     // A few files that differ much from all others may be in no group.
     assert!(listed["groups"] >= files * 3 / 4, "{listed:?}");
-    assert!(listed["covered"] >= files / 2 * 3 / 4, "{listed:?}");
+    for verb in ["covered", "compare"] {
+        assert!(listed[verb] >= files / 2 * 3 / 4, "{listed:?}");
+    }
     assert_eq!(listed["dirs"], 1, "{listed:?}");
     for verb in ["find", "find --in", ".similar"] {
         assert!(listed[verb] >= files * (files - 1) * 9 / 10, "{listed:?}");
@@ -241,7 +260,8 @@ fn relatives_under_a_frame_are_listed() {
     for verb in ["find", "find --in", ".similar", "groups"] {
         assert_eq!(listed[verb], 40, "{listed:?}");
     }
-    assert_eq!((listed["dirs"], listed["covered"]), (1, 20));
+    let of_folders = ["dirs", "covered", "compare"].map(|verb| listed[verb]);
+    assert_eq!(of_folders, [1, 20, 20]);
 }
 
 /// A text in ten formats counts as one text. Here two versions of a text are in ten formats each,

@@ -8,6 +8,8 @@
 //! overwritten.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::Relation;
@@ -475,10 +477,15 @@ impl<'a> Schedule<'a> {
     /// Moves an entry that is in the way to an unused name beside it. No other step renames this
     /// entry.
     fn aside(&mut self, number: usize, path: &Path) -> Option<usize> {
+        let own = path.file_name().unwrap_or_default().as_bytes();
         let name = |n: usize| {
-            let mut name = path.file_name().unwrap_or_default().to_owned();
-            name.push(format!(".resemble-aside.{n}"));
-            path.with_file_name(name)
+            let end = format!(".resemble-aside.{n}");
+            // A name has at most 255 bytes. A character is not cut in two.
+            let mut kept = own.len().min(255 - end.len());
+            while own.get(kept).is_some_and(|byte| byte & 0xc0 == 0x80) {
+                kept -= 1;
+            }
+            path.with_file_name(OsStr::from_bytes(&[&own[..kept], end.as_bytes()].concat()))
         };
         let n = (1..usize::MAX).find(|n| (self.trees.at_b)(&name(*n)) == PathKind::Nothing);
         let next = n.and_then(|n| self.add(path, &name(n)).ok());

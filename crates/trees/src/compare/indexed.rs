@@ -27,13 +27,6 @@ pub(crate) struct Indexed<'a> {
     ids: Vec<ContentId>,
 }
 
-impl Indexed<'_> {
-    /// Returns the ids of the contents of both sides, by their number in the comparison.
-    pub(crate) fn ids(&self) -> &[ContentId] {
-        &self.ids
-    }
-}
-
 impl Pieces for Indexed<'_> {
     fn pieces(&self, content: u32) -> Result<(ChunkList, Signature), AskError> {
         let id = self.ids[content as usize];
@@ -42,6 +35,10 @@ impl Pieces for Indexed<'_> {
 
     fn measured(&self) -> Option<&Snapshot> {
         Some(self.snapshot)
+    }
+
+    fn listed(&self) -> Option<(&Snapshot, &[ContentId])> {
+        Some((self.snapshot, &self.ids))
     }
 
     fn go_on(&self) -> Result<(), Stopped> {

@@ -40,6 +40,7 @@ mod common;
 mod discounts;
 mod files;
 mod findings;
+mod framed;
 pub(crate) mod indexed;
 mod nearest;
 mod partners;
@@ -70,7 +71,6 @@ use self::sides::{Holders, Pieces, Sides};
 pub use self::cache::TreeCache;
 pub(crate) use self::nearest::{NearestFile, NearestQuestion};
 pub(crate) use self::partners::Better;
-pub(crate) use self::samples::SideSamples;
 
 /// Compares two directories (or files) that the index has. `cache` stores the findings for the next
 /// comparison. `part_reader` extracts documents and archives again to measure them. Without a part

@@ -30,6 +30,7 @@ mod copies;
 mod cover;
 mod kin;
 mod members;
+mod own;
 mod ready;
 mod settled;
 
@@ -39,10 +40,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use resemble_core::hash::content::digest;
-use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::{Provable, unit_of};
-use resemble_core::similarity::{self, Boilerplate, Interval, Templates, Unit};
-use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
+use resemble_core::similarity::{self, Interval, Templates, Unit};
+use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, EstimateInterval, PairFigures, SoftError};
 use resemble_relate::judge::estimate::{enough_shared, least_to_read, shown_in};
 use resemble_relate::nominate::evidence::{Counts, StoredSketch};
@@ -65,6 +65,7 @@ use self::settled::Settled;
 pub(super) use self::settled::is_settled;
 use super::common::CommonKeys;
 use super::files::{ComparedFiles, FilesMeet};
+use super::framed::SideFrames;
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
 
@@ -136,6 +137,10 @@ pub(super) struct Partners {
 impl PartnerQuestion<'_> {
     fn content(&self, content: u32) -> &Content {
         &self.sides.contents[content as usize]
+    }
+
+    pub(super) fn kind(&self, content: u32) -> ContentKind {
+        self.content(content).kind
     }
 
     pub(super) fn load(&self, content: u32) -> Result<StoredSketch, AskError> {
@@ -233,7 +238,10 @@ impl PartnerQuestion<'_> {
         }
         let costly = Self::of_candidates(&candidates, &of_members);
         let beyond = self.beyond_budget(&mut budget, costly, &common)?;
-        self.measure_all(&candidates, &is_summed, (&common, &beyond), &mut partners)?;
+        SideFrames::with(self, candidates.iter().map(|one| one.met), |frames| {
+            let left_out = (&common, &beyond, frames);
+            self.measure_all(&candidates, &is_summed, left_out, &mut partners)
+        })?;
         let of_members = self.by_members(&of_members, &beyond)?;
         let of_members = of_members.into_iter();
         let passed = of_members.filter(|(link, sizes)| self.passes(link, *sizes));
@@ -297,7 +305,7 @@ impl PartnerQuestion<'_> {
         &self,
         candidates: &[Candidate],
         is_summed: &[Vec<bool>; 2],
-        (common, beyond): (&CommonKeys, &BeyondBudget),
+        (common, beyond, frames): (&CommonKeys, &BeyondBudget, &SideFrames<'_>),
         partners: &mut Partners,
     ) -> Result<(), AskError> {
         // Candidates are grouped by the content of A, so that its pieces are unpacked once.
@@ -325,7 +333,10 @@ impl PartnerQuestion<'_> {
                 };
                 let (found, estimate) = self.measure((&a, b), reading, common, errors);
                 // Estimates already exclude boilerplate, so only measured pairs are checked.
-                if estimate.is_none() && !self.has_own((&a, b), &found, common, errors) {
+                if estimate.is_none()
+                    && !(self.has_own((&a, b), &found, common, errors)
+                        && self.has_unframed((&a, b), &found, (common, frames), errors)?)
+                {
                     continue;
                 }
                 for &Candidate { files, .. } in of_pair {
@@ -465,38 +476,6 @@ impl PartnerQuestion<'_> {
     ) -> Option<&'r Provable> {
         let content = ready.content.get_or_init(|| self.read(ready, errors));
         content.as_ref()
-    }
-
-    /// Returns whether two texts would still be partners without their boilerplate. Only texts that
-    /// are mostly boilerplate are checked. Such texts may have been nominated by a chunk of the
-    /// boilerplate, or by a sample at its edge.
-    fn has_own(
-        &self,
-        (a, b): (&Ready, &Ready),
-        found: &Proven,
-        common: &CommonKeys,
-        errors: &mut Vec<SoftError>,
-    ) -> bool {
-        // The check reads contents, so it is made only for pairs that would be partners.
-        let is_partner = found.measures.containment() >= Some(Score::new(self.least()));
-        if self.options.exact || !is_partner || !(a.is_header() && b.is_header()) {
-            return true;
-        }
-        let level = a.kept.signature.level.max(b.kept.signature.level);
-        let worth = |sample| f64::from(u8::from(Boilerplate::fingerprint(common, sample)));
-        let mut has_own = |side: &Ready, share: Option<Score>| {
-            let content = self.content_of(side, errors)?;
-            let (words, share) = (content.words()?, share?);
-            let of_header = Rarity {
-                weight: 0.0,
-                contents: 0,
-            };
-            let lost = words.share_nearest(level, worth);
-            let own = of_header.of_words(lost, share, content.size());
-            Some(own.is_some_and(|own| own.discounted(share).get() >= Relation::PARTLY))
-        };
-        let measures = &found.measures;
-        has_own(a, measures.a_in_b) != Some(false) && has_own(b, measures.b_in_a) != Some(false)
     }
 
     /// Returns the paths of the files with this content, in A and then in B.

@@ -12,7 +12,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use resemble_core::{ByteLen, ChunkList, ContentDigest, ContentKind, Signature, Stopped};
+use resemble_core::{
+    ByteLen, ChunkList, ContentDigest, ContentId, ContentKind, Signature, Stopped,
+};
 use resemble_index::{SkippedPart, Snapshot, SpecialKind};
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
@@ -114,6 +116,12 @@ pub(crate) trait Pieces: Sync {
 
     /// Returns the snapshot with the measures of earlier comparisons, if there is one.
     fn measured(&self) -> Option<&Snapshot> {
+        None
+    }
+
+    /// Returns the index that has the posting lists of the contents, and the id of each content.
+    /// `None` if there is no such index.
+    fn listed(&self) -> Option<(&Snapshot, &[ContentId])> {
         None
     }
 

@@ -3,18 +3,16 @@
 //! With an index, no near copies are found for a missing file that the index has not read since its
 //! last change. A near copy never makes a file safe.
 
-use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentId, FileId};
-use resemble_index::{FileState, PostingKind, Snapshot};
+use resemble_index::{FileState, Snapshot};
 use resemble_proto::message::{NearRow, Scope, SoftError};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_relate::AskError;
-use resemble_relate::nominate::frames::{Frames, ListedHolders};
 use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
@@ -58,22 +56,11 @@ pub(super) fn rows(
     let b = b.map(|file| (below(roots[1], &file.path), file.file, file.content));
     let b = ListedSide::of_files(snapshot, roots[1], b)?;
     let (sides, pieces) = joined(snapshot, a, b, true)?;
-    let here: HashSet<ContentId> = pieces.ids().iter().copied().collect();
-    let is_here = |content, key| {
-        let piece = (PostingKind::Fingerprint, key);
-        Ok(here.contains(&content) && scoped.knows(snapshot, content, piece)?)
-    };
-    let holders = ListedHolders {
-        snapshot,
-        is_here: Some(&is_here),
-    };
     let question = NearestQuestion {
         sides: &sides,
         pieces: &pieces,
         templates: snapshot.templates(),
         limit: snapshot.boilerplate_limit(),
-        frames: &Frames::among(snapshot, &holders),
-        id_of: &|number| pieces.ids()[number as usize],
         part_reader,
         memory,
     };

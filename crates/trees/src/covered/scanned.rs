@@ -15,7 +15,6 @@ use resemble_proto::message::{
     CompareOptions, CompareRequest, Coverage, CoveredRequest, NearRow, SoftError, Whole,
 };
 use resemble_relate::AskError;
-use resemble_relate::nominate::frames::Frames;
 use resemble_scan::ingest::Observer;
 use resemble_scan::parts::PartReader;
 
@@ -25,7 +24,7 @@ use super::near::{below, near_rows};
 use super::{LostFiles, Verdicts};
 use crate::compare::cache::{ScannedTrees, TreeCache};
 use crate::compare::sides::{Entry, Holders, Pieces, Side, Sides, What};
-use crate::compare::{Better, NearestQuestion, SideSamples, Terms};
+use crate::compare::{Better, NearestQuestion, Terms};
 
 /// Finds out whether every file of a directory has an equal file below a root. `by` is the only
 /// root of the request.
@@ -201,14 +200,11 @@ fn near(
     };
     let of_trees = sides.put_in_order();
     let pieces = RenumberedPieces { trees, of_trees };
-    let samples = SideSamples::of(&sides, &pieces)?;
     near_rows(&NearestQuestion {
         sides: &sides,
         pieces: &pieces,
         templates,
         limit: Terms::default_limit(),
-        frames: &Frames::among(&samples, &samples),
-        id_of: &ContentId,
         part_reader,
         memory,
     })
