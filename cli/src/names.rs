@@ -179,7 +179,7 @@ pub fn required_dir(shown: &Path) -> CliResult<Named> {
 }
 
 /// Returns an error for each file that this user may not read, and each directory that they may not
-/// enter. A daemon of all users finds nothing at such a path, and reports nothing.
+/// enter. A daemon in system mode finds nothing at such a path, so it does not report the path.
 pub fn denied(named: &[Named]) -> Vec<SoftError> {
     let is_denied = |one: &&Named| {
         let is_dir = one.real.is_dir();

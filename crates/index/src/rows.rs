@@ -87,8 +87,8 @@ pub struct ContentRow {
     pub size: ByteLen,
     /// Empty, text, data or binary.
     pub kind: ContentKind,
-    /// The sampling level of the fingerprints that have postings. The signature may contain only
-    /// some of these fingerprints.
+    /// The sampling level of the signature before it is thinned. The stored signature of a text may
+    /// have a higher level, and the extra fingerprints with postings have other levels.
     pub level: u8,
     /// The number of fingerprints of the content that have postings.
     pub fingerprints: u32,

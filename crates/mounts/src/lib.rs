@@ -108,8 +108,8 @@ pub fn at_or_enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 /// Returns whether a real path, which is absolute and without symbolic links, is in an overlay of
-/// any user. The mount table is read only for a path in FUSE. For any other path, one system call
-/// is enough.
+/// any user. The mount table is read only for a path in FUSE, or if `statfs` fails. For any other
+/// path, one system call is enough.
 ///
 /// # Errors
 ///

@@ -15,7 +15,7 @@ pub struct CatalogueFolder {
 /// The reason why a path is no folder followed by a pattern for names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoFolder {
-    /// The last part of the path is missing, or a folder above it has wildcards.
+    /// The last part is missing, a folder above it has wildcards, or the path is not UTF-8.
     #[error("only its last part may have wildcards, as in /srv/catalogues/*.cat")]
     Form,
     /// The pattern is invalid.

@@ -41,8 +41,8 @@ use crate::watch::Marks;
 /// that arrives piece by piece. A truncated file would be refused, and read again when it has
 /// changed.
 const SETTLED: Duration = Duration::from_millis(250);
-/// The marks of a file that was moved into a folder. The marks of some moved files lack
-/// [`Marks::ATTRIBUTES`], so this mark is added to all marks before the comparison.
+/// The marks of a file that was moved into a folder. Some moved files lack [`Marks::ATTRIBUTES`].
+/// So this mark is added to the marks of each file before they are compared with these.
 const MOVED_HERE: Marks = Marks::APPEARED.and(Marks::ATTRIBUTES);
 /// The time without changes after which an unusable file is reported.
 const TOLD: Duration = Duration::from_secs(60);

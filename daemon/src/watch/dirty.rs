@@ -248,7 +248,7 @@ mod tests {
         let batch = dirty.take(now, false);
         assert!(batch.overflow && batch.hints.is_empty());
         assert_eq!(batch.cookies, [Cookie(1)]);
-        // If two names are exchanged again and again, there are only two hints, but more and more
+        // If a file alternates between two names, there are only two hints, but more and more
         // renames.
         for n in 0..MOST_HINTS {
             let (from, to) = if n % 2 == 0 {

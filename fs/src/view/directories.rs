@@ -20,7 +20,7 @@ use crate::names::{DIRS, SIMILAR};
 
 impl Namespace {
     /// Opens a directory and takes a snapshot of its entries. Reads of the returned handle read the
-    /// snapshot.
+    /// snapshot. A rewind takes a new snapshot.
     pub fn open_dir(&self, ino: u64) -> Result<Opened> {
         let place = self.place()?;
         let node = self.node(ino)?;

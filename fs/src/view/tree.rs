@@ -4,9 +4,9 @@
 //! 1. **Beneath the roots.** Each root is an `O_PATH` handle. Everything else is opened relative to
 //!    it with `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)`. So no
 //!    rename and no symbolic link in the tree can lead a request elsewhere.
-//! 2. **Never through our own mounts.** Our mount points, other mounts of our kind and `exclude`
-//!    are left out by path before any system call. A bind mount of one of our mounts has another
-//!    path, so it is recognised by its mount id. The first attempt may not cross a mount
+//! 2. **Never through our own mounts.** Mount points of FUSE and pseudo file systems, and
+//!    `exclude`, are left out by path before any system call. A bind mount of one of our mounts has
+//!    another path, so it is recognised by its mount id. The first attempt may not cross a mount
 //!    (`RESOLVE_NO_XDEV`). Only if that attempt fails, a second attempt is made, and the mount id
 //!    of its descriptor is checked.
 //! 3. **Never a special file.** A file is found with `O_PATH`, which does not open it. Only if the

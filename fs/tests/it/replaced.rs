@@ -122,9 +122,9 @@ fn a_replaced_file_is_read_whole() {
                     change(&file, b"a file that only stat sees");
                     fs::metadata(&file.shown).unwrap();
                     change(&file, &bytes);
-                    // The first open after the change must work for each kind of reading. In the
-                    // first two rounds the file is read by `read` or `sendfile`. In the later
-                    // rounds it is read in all ways, and one result is checked.
+                    // The first open after the change must work. In the first two rounds this is
+                    // the open by `read` or by `sendfile`. In the later rounds the file is read in
+                    // all ways, and the result of one way is checked.
                     let (name, read) = match way {
                         0 => ("read", fs::read(&file.shown).unwrap()),
                         1 => ("sendfile", sent(&file.shown, &copy)),

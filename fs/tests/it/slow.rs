@@ -111,7 +111,7 @@ fn readers_never_block_each_other() {
     overlay.unmount().unwrap();
 }
 
-/// A panic in a handler is one EIO for its asker; the mount lives on.
+/// If a handler panics, only its request fails, with EIO. The mount goes on.
 #[test]
 fn a_panic_is_one_error() {
     if !fuse_works() {

@@ -282,8 +282,9 @@ impl AnchorScanner {
         for part in bytes.chunks(PART) {
             self.held.extend_from_slice(part);
             let mut at = 0;
-            // A hit is final once its window is complete. An anchor that starts earlier is no
-            // longer than a window. So it would also be complete, and it would be found first.
+            // An anchor is no longer than a window. So if the window of a hit is complete, every
+            // anchor that starts earlier is complete, too. The search would have found that anchor
+            // first, so the hit is final.
             while self.held.len() - at >= window {
                 let rest = Input::new(&self.held).span(at..self.held.len());
                 let Some(found) = self.params.anchors.automaton.find(rest) else {

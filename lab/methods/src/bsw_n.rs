@@ -5,10 +5,10 @@
 //! fingerprint. For each chunk, "the numerically smallest fingerprint" is kept (section 4), instead
 //! of the hash of the whole chunk.
 //!
-//! Each position belongs with its fingerprint to exactly one chunk. A chunk includes its end. So a
-//! chunk is a run of fingerprints, of which one is kept. This agrees with the paper's rule of thumb
-//! (a file of S bytes has S/n fingerprints). If only windows inside a chunk counted, one chunk in
-//! six would have no fingerprint with n = 100 and w = 20.
+//! Each position, with its fingerprint, belongs to exactly one chunk. A chunk includes its end. So
+//! a chunk is a run of fingerprints, of which one is kept. This agrees with the paper's rule of
+//! thumb (a file of S bytes has S/n fingerprints). If only windows inside a chunk counted, one
+//! chunk in six would have no fingerprint with n = 100 and w = 20.
 //!
 //! **Figures.** The figures are those of [`crate::mod_n`], similarity and containment, computed
 //! from these samples.

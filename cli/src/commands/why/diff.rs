@@ -1,9 +1,10 @@
 //! Runs the program of `$DIFF` on two files.
 //!
 //! The value of `$DIFF` is split at blanks and run without a shell. So a file name is never a
-//! command, and `DIFF='diff -u --color'` works. The program writes to the terminal itself. Its exit
-//! code is ignored, because exit codes mean different things in different programs. (`diff` itself
-//! ends with 2 for binary files that differ.)
+//! command, and `DIFF='diff -u --color'` works. The program writes to the terminal itself. With
+//! `--output`, its standard output is copied into that file instead. Its exit code is ignored,
+//! because exit codes mean different things in different programs. (`diff` itself ends with 2 for
+//! binary files that differ.)
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -101,7 +101,7 @@ fn thinned(content: &PackedContent, most: u32) -> Option<PackedContent> {
 
 struct Maker<'a> {
     base: Base,
-    /// The next entry of the base that is neither kept nor skipped. `None` after the last entry.
+    /// The first entry of the base that is not yet kept or skipped. `None` after the last entry.
     upcoming: Option<(Vec<u8>, EntryKind)>,
     numbering: Numbering,
     stream: RecordStream<'a>,

@@ -47,8 +47,8 @@ const LEAST_SHARED: u64 = 2;
 /// of it, two shared samples of two are less than 100 %.
 const PRIOR_WEIGHT: f64 = 0.5;
 
-/// The number of standard errors on either side of an interval that contains the true value in 19
-/// cases of 20.
+/// The distance from an estimate to each end of its interval, in standard errors. Such an interval
+/// contains the true value in 19 cases of 20.
 const ERRORS: f64 = 1.96;
 
 /// Estimates the measures of a pair; the resemblance is the resemblance of the sets of 64-byte

@@ -299,9 +299,9 @@ pub struct Proof {
     pub scattered: f64,
     /// The share of the common shingles that are not boilerplate.
     pub evident: f64,
-    /// A share of common shingles, where a shingle counts 1/n if n texts have it. The share is the
-    /// sum over the common shingles, divided by the lesser of the sums over all shingles of each
-    /// text. The value is the lower end of the interval of this share.
+    /// A share of common shingles, where a shingle counts 1/n if n texts have it. The sum over the
+    /// common shingles is divided by the lesser of the two texts' sums over all their shingles. The
+    /// value is the lower end of the interval of this share.
     pub kinship: f64,
     /// True if both texts consist of records (`RECURRING`).
     pub are_records: bool,

@@ -282,7 +282,9 @@ impl Search<'_> {
         known.flatten()
     }
 
-    /// Returns the nominees that pass the bound, with the places of their contents.
+    /// Returns the nominees to compare, with the places of their contents. Each has such a place.
+    /// It passes the bound, has a rare passage in common, or is the same as the subject. For a
+    /// whole of an archive, the bound does not matter.
     fn met(
         &self,
         compared: &PreparedRendition<'_>,

@@ -49,7 +49,7 @@ pub(super) struct HalfLink {
 pub(super) enum By {
     /// The bytes of both files.
     Bytes,
-    /// A text or another rendition of at least one of the two files.
+    /// Other contents. At least one of the two files is not compared by its bytes.
     Text,
     /// The wholes of one kind: all texts (0) or all other parts (1). Both kinds are joined into one
     /// link later.

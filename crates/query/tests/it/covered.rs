@@ -568,8 +568,8 @@ fn a_near_copy_with_several_names_has_the_least() {
     }
 }
 
-/// `new/blob` is data and `old/x` is a text, so they have no samples in common. Only common chunks
-/// show that the text is in the data.
+/// `new/blob` is binary and `old/x` is a text, so they have no samples in common. Only common
+/// chunks show that `new/blob` contains the text.
 #[test]
 fn what_lies_in_data_is_found_though_most_of_it_lies_at_its_own_path() {
     let mut scene = Scene::new();

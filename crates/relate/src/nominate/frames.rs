@@ -121,7 +121,7 @@ impl SampleHolders for ListedHolders<'_> {
     }
 }
 
-/// The frames of the contents of a question. Each is computed once.
+/// The frames of the contents of a question. Computed frames are kept.
 pub struct Frames<'a> {
     contents: &'a dyn SampledContents,
     holders: &'a dyn SampleHolders,
@@ -197,7 +197,8 @@ impl<'a> Frames<'a> {
         with_digests.sort_unstable_by_key(|holder| holder.0.0);
         let step = with_digests.len().div_ceil(ASKED).max(1);
         let asked = with_digests.iter().step_by(step);
-        // How many more of those asked may lack a frame, and how many must have one.
+        // At least half of the asked contents must lack a frame, or more than half must have one.
+        // These are the numbers that are still missing for each result.
         let (mut may_lack, mut must_have) = (asked.len().div_ceil(2), asked.len() / 2 + 1);
         for &(_, holder) in asked {
             let of_it = known(&self.alone, holder, || {

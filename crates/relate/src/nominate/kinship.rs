@@ -3,7 +3,6 @@
 //!
 //! Two programs built by one compiler share padding, string tables and start-up code. Two builds of
 //! one program share windows that no other content has. So a window that n + 1 contents have weighs
-//! one program share windows that no other content has. So a window that n + 1 contents have weighs
 //! 1/n²: 1 if only the two contents have it, a ninth if two more have it. *Kinship* is the weight
 //! of the common windows, divided by the weight of all windows of one content. Of the two contents,
 //! it is the one whose windows weigh less. Kinship is estimated from samples.

@@ -204,7 +204,8 @@ impl Run<'_> {
         self.read(job)
     }
 
-    /// Returns whether the index has this file under another name. Then it is enough to add a link.
+    /// Returns whether the file is still as the index has it under another name. Then it is enough
+    /// to add a link.
     fn is_linked(&self, seen: &Sighting<'_>, moved: &FileRow) -> Result<bool, IngestError> {
         let Sighting { row, cause, .. } = seen;
         let same_change = moved.stat.ctime == row.ctime;

@@ -21,8 +21,8 @@ use crate::ingest::rules::Excluded;
 use crate::read::FileRead;
 use crate::walk::{Anchor, means_absent, means_denied};
 
-/// The maximum number of rounds. Each round after the first again checks names that changed
-/// meanwhile.
+/// The maximum number of rounds. In each round after the first, the names that changed meanwhile
+/// are checked again.
 const ROUNDS: u32 = 4;
 
 /// The longest time before a batch is applied.

@@ -210,8 +210,8 @@ fn near(
     })
 }
 
-/// Reads the pieces of some contents of two scanned trees. Here, these contents have separate
-/// numbers.
+/// Reads the pieces of some contents of two scanned trees. The question numbers these contents
+/// anew, and `of_trees` leads back to their numbers in the trees.
 struct RenumberedPieces<'a> {
     trees: &'a ScannedTrees<'a>,
     /// The number of each content in the scanned trees.

@@ -30,8 +30,8 @@ use crate::hash::content::{BLOCK, BlockRun, push_run};
 use crate::ids::Fingerprint;
 use crate::words::{ShinglerStanding, WordSums};
 
-/// The number of samples that are stored for all stretches together, in addition to twice the
-/// number of the content's samples.
+/// The maximum number of samples of all stretches together exceeds twice that of the content by
+/// this number.
 pub(super) const SPARE: u32 = 1000;
 
 /// A stretch of a large content.

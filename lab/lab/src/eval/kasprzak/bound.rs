@@ -11,8 +11,8 @@ use super::super::Table;
 /// The maximum probability that any estimate of a collection exceeds its bound.
 const CHANCE: f64 = 0.05;
 
-/// Documents are divided into classes by their number of chunks. These are the least numbers of the
-/// classes.
+/// Documents are divided into classes by their number of chunks. Each class begins at one of these
+/// numbers.
 const CLASSES: [usize; 6] = [1, 30, 100, 300, 1000, 10_000];
 
 /// An estimate of the share of document `of` that document `within` contains, and the exact share.

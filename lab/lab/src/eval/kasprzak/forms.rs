@@ -14,7 +14,7 @@ use super::{Corpus, params, settings};
 use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
 
-/// The number of texts that are edited.
+/// The maximum number of texts that are edited.
 const EDITED: usize = 100;
 
 /// The number of edits of each text.
@@ -128,8 +128,9 @@ impl EditedWords {
         }
     }
 
-    /// Edits a copy of the text, and returns the shares of the text that are still found in the
-    /// copy. The first share is by unsorted runs. The next shares are by each way.
+    /// Edits a copy of the text, and returns the shares of the text that are still found in it. The
+    /// first share counts unsorted runs. Each further share counts the sorted chunks of one way.
+    /// Ways that the language does not support have no share.
     fn found(&self, edit: Edit<'_>, ways: &[Way<'_>], random: &mut Random) -> Vec<f64> {
         let mut changed = self.words.clone();
         for _ in 0..EDITS {
