@@ -12,8 +12,8 @@ use resemble_relate::AskError;
 use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::nominate::frames::{Frames, ListedHolders};
 
-use super::partners::PartnerQuestion;
 use super::samples::SideSamples;
+use super::sides::{Pieces, Sides};
 
 /// The frames of contents, which are named by their numbers.
 pub(super) struct SideFrames<'a> {
@@ -24,22 +24,22 @@ pub(super) struct SideFrames<'a> {
 }
 
 impl SideFrames<'_> {
-    /// Calls `ask` with the frames of the contents of a question. `pairs` are the pairs of contents
+    /// Calls `ask` with the frames of the contents of both sides. `pairs` are the pairs of contents
     /// whose frames may be needed. Without an index, all contents are read if one of these pairs
     /// consists of texts.
     pub(super) fn with<T>(
-        question: &PartnerQuestion<'_>,
+        (sides, pieces): (&Sides, &dyn Pieces),
         mut pairs: impl Iterator<Item = (u32, u32)>,
         ask: impl FnOnce(&SideFrames<'_>) -> Result<T, AskError>,
     ) -> Result<T, AskError> {
-        let is_text = |content| question.kind(content) == ContentKind::Text;
+        let is_text = |content: u32| sides.contents[content as usize].kind == ContentKind::Text;
         if !pairs.any(|(a, b)| is_text(a) && is_text(b)) {
             return ask(&SideFrames {
                 frames: None,
                 id_of: &ContentId,
             });
         }
-        if let Some((snapshot, ids)) = question.pieces.listed() {
+        if let Some((snapshot, ids)) = pieces.listed() {
             let here: HashSet<ContentId> = ids.iter().copied().collect();
             let is_here = |content, _| Ok(here.contains(&content));
             let holders = ListedHolders {
@@ -51,7 +51,7 @@ impl SideFrames<'_> {
                 id_of: &|content| ids[content as usize],
             });
         }
-        let samples = SideSamples::of(question.sides, question.pieces)?;
+        let samples = SideSamples::of(sides, pieces)?;
         ask(&SideFrames {
             frames: Some(&Frames::among(&samples, &samples)),
             id_of: &ContentId,

@@ -82,7 +82,7 @@ impl NearestQuestion<'_> {
         let (partners, mut counts) = question.ask([&asked, &[]], alone, &twins)?;
         let is_common = AtomicBool::new(false);
         let nearest = |counts: &Counts| {
-            let is_listed_of = |link: &Link| self.is_listed(&question, link, counts, &is_common);
+            let is_listed_of = |link: &Link| Self::is_listed(&question, link, counts, &is_common);
             ordered(
                 sides.a.entries.len(),
                 || (),
@@ -102,7 +102,6 @@ impl NearestQuestion<'_> {
     /// Returns whether a link is listed. Sets `is_common` if the link is not listed because its
     /// text is common.
     fn is_listed(
-        &self,
         question: &PartnerQuestion<'_>,
         link: &Link,
         counts: &Counts,
@@ -115,11 +114,11 @@ impl NearestQuestion<'_> {
         };
         let (x, y) = (question.load(x)?, question.load(y)?);
         let rarity = counts.rarity(&x.sketch(), &y.sketch());
-        if !is_listed(rarity) {
+        let is_rare = is_listed(rarity);
+        if !is_rare {
             is_common.store(true, Ordering::Relaxed);
-            return Ok(false);
         }
-        Ok(true)
+        Ok(is_rare)
     }
 }
 

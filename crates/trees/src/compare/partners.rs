@@ -42,7 +42,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use resemble_core::hash::content::digest;
 use resemble_core::similarity::proof::{Provable, unit_of};
 use resemble_core::similarity::{self, Interval, Templates, Unit};
-use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score};
+use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, EstimateInterval, PairFigures, SoftError};
 use resemble_relate::judge::estimate::{enough_shared, least_to_read, shown_in};
 use resemble_relate::nominate::evidence::{Counts, StoredSketch};
@@ -137,10 +137,6 @@ pub(super) struct Partners {
 impl PartnerQuestion<'_> {
     fn content(&self, content: u32) -> &Content {
         &self.sides.contents[content as usize]
-    }
-
-    pub(super) fn kind(&self, content: u32) -> ContentKind {
-        self.content(content).kind
     }
 
     pub(super) fn load(&self, content: u32) -> Result<StoredSketch, AskError> {
@@ -238,7 +234,8 @@ impl PartnerQuestion<'_> {
         }
         let costly = Self::of_candidates(&candidates, &of_members);
         let beyond = self.beyond_budget(&mut budget, costly, &common)?;
-        SideFrames::with(self, candidates.iter().map(|one| one.met), |frames| {
+        let met = candidates.iter().map(|one| one.met);
+        SideFrames::with((self.sides, self.pieces), met, |frames| {
             let left_out = (&common, &beyond, frames);
             self.measure_all(&candidates, &is_summed, left_out, &mut partners)
         })?;

@@ -23,7 +23,7 @@ impl PartnerQuestion<'_> {
         common: &CommonKeys,
         errors: &mut Vec<SoftError>,
     ) -> bool {
-        if !self.may_lack_own(found) || !(a.is_header() && b.is_header()) {
+        if !(self.may_lack_own(found) && a.is_header() && b.is_header()) {
             return true;
         }
         let is_common = |sample| Boilerplate::fingerprint(common, sample);
@@ -63,8 +63,8 @@ impl PartnerQuestion<'_> {
         is_partner && !self.options.exact
     }
 
-    /// Returns for each of two texts whether the other has enough of it without the words nearest to
-    /// the samples that `is_common`. `None` if the content cannot be read, or is no text.
+    /// Returns for each of two texts whether the other has enough of it without the words nearest
+    /// to the samples that `is_common`. `None` if the content cannot be read, or is no text.
     fn have_own(
         &self,
         (a, b): (&Ready, &Ready),
