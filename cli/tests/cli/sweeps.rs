@@ -168,6 +168,21 @@ fn a_file_has_a_history() {
     }
     let stays = env.run([&["history", "docs/stays.txt"], &WITHIN[..]].concat());
     assert!(stays.err.contains("it did not change"), "{}", stays.err);
+    // A sweep that is named twice counts once.
+    let twice = [
+        "history",
+        "jan.cat:/stays.txt",
+        "--in",
+        "jan.cat",
+        "--in",
+        "./jan.cat",
+    ];
+    let twice = env.run(twice);
+    assert!(
+        twice.err.contains("no other version is known"),
+        "{}",
+        twice.err
+    );
     let died = env.run([&["history", "feb.cat:/dies.txt"], &WITHIN[..]].concat());
     let text = died.text();
     let last = text.lines().last().unwrap();

@@ -163,14 +163,24 @@ impl<'a> Frames<'a> {
     /// Returns the frame of two texts: text that both share with otherwise different files. It is
     /// empty if one of them is not a text.
     pub fn of_both(&self, a: &StoredSketch, b: &StoredSketch) -> Result<Frame, AskError> {
-        if (a.kind, b.kind) != (ContentKind::Text, ContentKind::Text) {
+        self.of_pair((a.id, a), (b.id, b))
+    }
+
+    /// Does the same as [`Self::of_both`] for sketches that have ids of their own. The contents are
+    /// known here by the ids beside the sketches.
+    pub fn of_pair(
+        &self,
+        (a, of_a): (ContentId, &StoredSketch),
+        (b, of_b): (ContentId, &StoredSketch),
+    ) -> Result<Frame, AskError> {
+        if (of_a.kind, of_b.kind) != (ContentKind::Text, ContentKind::Text) {
             return Ok(Frame::default());
         }
-        let of_a = self.of(a.id, &a.signature)?;
-        if of_a.is_empty() {
+        let in_a = self.of(a, &of_a.signature)?;
+        if in_a.is_empty() {
             return Ok(Frame::default());
         }
-        Ok(of_a.and(&*self.of(b.id, &b.signature)?))
+        Ok(in_a.and(&*self.of(b, &of_b.signature)?))
     }
 
     /// Returns the frame of a content: text that it shares with otherwise different files.
@@ -197,23 +207,22 @@ impl<'a> Frames<'a> {
         with_digests.sort_unstable_by_key(|holder| holder.0.0);
         let step = with_digests.len().div_ceil(ASKED).max(1);
         let asked = with_digests.iter().step_by(step);
-        // At least half of the asked contents must lack a frame, or more than half must have one.
-        // These are the numbers that are still missing for each result.
-        let (mut may_lack, mut must_have) = (asked.len().div_ceil(2), asked.len() / 2 + 1);
+        let (all, mut have, mut lack) = (asked.len(), 0, 0);
         for &(_, holder) in asked {
             let of_it = known(&self.alone, holder, || {
                 self.alone(&self.contents.samples(holder)?)
             })?;
             if of_it.frame.is_empty() {
-                may_lack -= 1;
+                lack += 1;
             } else {
-                must_have -= 1;
+                have += 1;
             }
-            if may_lack == 0 || must_have == 0 {
+            // The other holders cannot change the outcome.
+            if 2 * have > all || 2 * lack >= all {
                 break;
             }
         }
-        Ok(if must_have == 0 {
+        Ok(if 2 * have > all {
             own.frame.clone()
         } else {
             Frame::default()

@@ -8,9 +8,11 @@ use std::collections::HashSet;
 
 use resemble_core::similarity::frame::Frame;
 use resemble_core::{ContentId, ContentKind};
+use resemble_index::PostingKind;
 use resemble_relate::AskError;
 use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::nominate::frames::{Frames, ListedHolders};
+use resemble_relate::scope::ScopedFiles;
 
 use super::samples::SideSamples;
 use super::sides::{Pieces, Sides};
@@ -26,9 +28,9 @@ pub(super) struct SideFrames<'a> {
 impl SideFrames<'_> {
     /// Calls `ask` with the frames of the contents of both sides. `pairs` are the pairs of contents
     /// whose frames may be needed. Without an index, all contents are read if one of these pairs
-    /// consists of texts.
+    /// consists of texts. With an index, only pieces that `scoped` knows count.
     pub(super) fn with<T>(
-        (sides, pieces): (&Sides, &dyn Pieces),
+        (sides, pieces, scoped): (&Sides, &dyn Pieces, Option<&ScopedFiles>),
         mut pairs: impl Iterator<Item = (u32, u32)>,
         ask: impl FnOnce(&SideFrames<'_>) -> Result<T, AskError>,
     ) -> Result<T, AskError> {
@@ -41,7 +43,11 @@ impl SideFrames<'_> {
         }
         if let Some((snapshot, ids)) = pieces.listed() {
             let here: HashSet<ContentId> = ids.iter().copied().collect();
-            let is_here = |content, _| Ok(here.contains(&content));
+            let is_here = |content, key| {
+                let piece = (PostingKind::Fingerprint, key);
+                let is_known = |scoped: &ScopedFiles| scoped.knows(snapshot, content, piece);
+                Ok(here.contains(&content) && scoped.map_or(Ok(true), is_known)?)
+            };
             let holders = ListedHolders {
                 snapshot,
                 is_here: Some(&is_here),
@@ -63,14 +69,7 @@ impl SideFrames<'_> {
         let Some(frames) = self.frames else {
             return Ok(Frame::default());
         };
-        if (a.kind, b.kind) != (ContentKind::Text, ContentKind::Text) {
-            return Ok(Frame::default());
-        }
-        let of = |kept: &StoredSketch| frames.of((self.id_of)(kept.id.0), &kept.signature);
-        let of_a = of(a)?;
-        if of_a.is_empty() {
-            return Ok(Frame::default());
-        }
-        Ok(of_a.and(&*of(b)?))
+        let id = |kept: &StoredSketch| (self.id_of)(kept.id.0);
+        frames.of_pair((id(a), a), (id(b), b))
     }
 }

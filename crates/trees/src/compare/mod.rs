@@ -150,6 +150,7 @@ pub(crate) fn of_sides(
         files: &files,
         part_reader: terms.part_reader,
         pieces,
+        scoped: None,
         templates: terms.templates,
         options: terms.options,
         better: Better::OfBoth,

@@ -19,6 +19,7 @@ use resemble_relate::judge::listing::is_listed;
 use resemble_relate::nominate::evidence::Counts;
 use resemble_relate::parallel::ordered;
 use resemble_relate::prove::cost::MOST_WORK;
+use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
 use super::classes::{Joined, file_name};
@@ -31,6 +32,8 @@ pub(crate) struct NearestQuestion<'a> {
     /// Side A has the files to look up, and side B is the tree.
     pub(crate) sides: &'a Sides,
     pub(crate) pieces: &'a dyn Pieces,
+    /// The files of B, if an index has them.
+    pub(crate) scoped: Option<&'a ScopedFiles>,
     pub(crate) templates: &'a Templates,
     /// A piece is boilerplate if the number of contents that have it is above this limit.
     pub(crate) limit: u32,
@@ -70,6 +73,7 @@ impl NearestQuestion<'_> {
             files: &ComparedFiles::of(sides),
             part_reader: self.part_reader,
             pieces: self.pieces,
+            scoped: self.scoped,
             templates: self.templates,
             options: &options,
             better: Better::OfA,

@@ -53,6 +53,7 @@ use resemble_relate::prove::exact::{Proven, judged, provable};
 use resemble_relate::prove::extracted::extract;
 use resemble_relate::prove::read::{LARGEST_READ, bytes_if};
 use resemble_relate::renditions::Rendition;
+use resemble_relate::scope::ScopedFiles;
 use resemble_relate::{AskError, soft_error};
 use resemble_scan::parts::PartReader;
 
@@ -109,6 +110,8 @@ pub(super) struct PartnerQuestion<'a> {
     pub(super) files: &'a ComparedFiles<'a>,
     pub(super) part_reader: Option<&'a dyn PartReader>,
     pub(super) pieces: &'a dyn Pieces,
+    /// The files of one side, if catalogues among them may know fewer pieces than the index.
+    pub(super) scoped: Option<&'a ScopedFiles>,
     pub(super) templates: &'a Templates,
     pub(super) options: &'a CompareOptions,
     pub(super) better: Better,
@@ -235,7 +238,7 @@ impl PartnerQuestion<'_> {
         let costly = Self::of_candidates(&candidates, &of_members);
         let beyond = self.beyond_budget(&mut budget, costly, &common)?;
         let met = candidates.iter().map(|one| one.met);
-        SideFrames::with((self.sides, self.pieces), met, |frames| {
+        SideFrames::with((self.sides, self.pieces, self.scoped), met, |frames| {
             let left_out = (&common, &beyond, frames);
             self.measure_all(&candidates, &is_summed, left_out, &mut partners)
         })?;

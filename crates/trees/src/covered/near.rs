@@ -59,6 +59,7 @@ pub(super) fn rows(
     let question = NearestQuestion {
         sides: &sides,
         pieces: &pieces,
+        scoped: Some(&scoped),
         templates: snapshot.templates(),
         limit: snapshot.boilerplate_limit(),
         part_reader,

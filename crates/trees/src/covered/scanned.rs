@@ -203,6 +203,7 @@ fn near(
     near_rows(&NearestQuestion {
         sides: &sides,
         pieces: &pieces,
+        scoped: None,
         templates,
         limit: Terms::default_limit(),
         part_reader,
