@@ -40,7 +40,7 @@ use resemble_relate::parallel::{in_a_step, named, ordered};
 use resemble_relate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
 use resemble_relate::prove::cost::COMPARED;
 use resemble_relate::prove::many::{MeasuredPair, PairProver};
-use resemble_relate::prove::read::LARGEST_READ;
+use resemble_relate::prove::read::{LARGEST_READ, OpenFolders};
 use resemble_relate::prove::texts::{TEXTS_READ, Texts};
 use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::scope::ScopedFiles;
@@ -65,10 +65,12 @@ pub fn pairs_to<R>(
         (true, false) => RenditionOwners::of_documents(snapshot, &scoped)?,
         (true, true) => RenditionOwners::of(snapshot, &scoped)?,
     };
+    let folders = OpenFolders::default();
     let reader = ContentReader {
         snapshot,
         scoped: &scoped,
         renditions: &renditions,
+        folders: &folders,
         part_reader,
     };
     let limit = snapshot.boilerplate_limit();

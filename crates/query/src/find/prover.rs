@@ -102,6 +102,7 @@ pub(super) struct Prover<'a> {
     /// measurement takes them from here.
     own: Option<Vec<u8>>,
     subjects: ReadSubjects,
+    folders: OpenFolders,
     pub(super) errors: Vec<SoftError>,
 }
 
@@ -127,6 +128,7 @@ impl<'a> Prover<'a> {
             held: OnceLock::new(),
             own: None,
             subjects: ReadSubjects::new(),
+            folders: OpenFolders::default(),
             errors: Vec::new(),
         }
     }
@@ -168,18 +170,18 @@ impl<'a> Prover<'a> {
             1
         };
         let this = &*self;
-        let measure = |at: usize, folders: &mut OpenFolders| {
+        let measure = |at: usize, (): &mut ()| {
             this.snapshot.stop().go_on()?;
             let mut errors = Vec::new();
             let (subject, occurrence, row) = pairs[unread[at]];
             let own = this.subjects[&subject.rendition].as_ref();
-            let read = this.other(occurrence, &row.digest, folders, &mut errors)?;
+            let read = this.other(occurrence, &row.digest, &mut errors)?;
             let matched = own
                 .zip(read)
                 .map(|(own, other)| this.measure((subject, own), (occurrence, row, other)));
             Ok::<_, AskError>((matched, errors))
         };
-        let measured = ordered_on(threads, unread.len(), OpenFolders::default, measure)?;
+        let measured = ordered_on(threads, unread.len(), || (), measure)?;
         for (&at, (matched, errors)) in unread.iter().zip(measured) {
             found[at] = matched;
             self.errors.extend(errors);
@@ -319,7 +321,7 @@ impl<'a> Prover<'a> {
             if self.subject.digest.size > LARGEST_READ {
                 return Ok(None);
             }
-            return self.read(path, digest, &mut OpenFolders::default(), errors);
+            return self.read(path, digest, errors);
         }
         let path = shown(path, self.subject.member.as_deref().unwrap_or_default());
         let extract = |part_reader: &dyn PartReader| extract(&path, part_reader);
@@ -331,10 +333,9 @@ impl<'a> Prover<'a> {
         &self,
         path: &Path,
         digest: &ContentDigest,
-        folders: &mut OpenFolders,
         errors: &mut Vec<SoftError>,
     ) -> Result<Option<Vec<u8>>, AskError> {
-        let read = match folders.bytes_if(path, digest) {
+        let read = match self.folders.bytes_if(path, digest) {
             Err(AskError::Cancelled) => return Err(AskError::Cancelled),
             // A content in a catalogue can never be read.
             Err(error @ AskError::Elsewhere { .. }) => {
@@ -370,7 +371,6 @@ impl<'a> Prover<'a> {
         &self,
         occurrence: &Occurrence,
         digest: &ContentDigest,
-        folders: &mut OpenFolders,
         errors: &mut Vec<SoftError>,
     ) -> Result<Option<Vec<u8>>, AskError> {
         let place = occurrence.place;
@@ -379,7 +379,7 @@ impl<'a> Prover<'a> {
             return Ok(None);
         };
         if occurrence.rendition == Rendition::Own && place.member.is_none() {
-            return self.read(&first, digest, folders, errors);
+            return self.read(&first, digest, errors);
         }
         let path = shown(&first, &names(self.snapshot, place)?);
         let extract = |part_reader: &dyn PartReader| extract(&path, part_reader);

@@ -83,6 +83,7 @@ use resemble_relate::parallel::named;
 use resemble_relate::prove::contents::ContentReader;
 use resemble_relate::prove::cost::MOST_WORK;
 use resemble_relate::prove::many::PairProver;
+use resemble_relate::prove::read::OpenFolders;
 use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::scope::ScopedFiles;
 use resemble_relate::sort::MemoryBudget;
@@ -153,6 +154,7 @@ struct Collection {
     text: bool,
     unit: Unit,
     renditions: RenditionOwners,
+    folders: OpenFolders,
     /// Measures that another program computed.
     measured: Option<MeasuredPairs>,
     room: MemoryBudget,
@@ -185,10 +187,12 @@ impl Collection {
             None => About::Everything,
             Some(path) => asked(snapshot, &scoped, &table, path, &mut errors)?,
         };
+        let folders = OpenFolders::default();
         let reader = ContentReader {
             snapshot,
             scoped: &scoped,
             renditions: &renditions,
+            folders: &folders,
             part_reader,
         };
         let files = (snapshot, &scoped, &table);
@@ -257,6 +261,7 @@ impl Collection {
             text: request.text,
             unit: request.unit.into(),
             renditions,
+            folders,
             measured,
             room,
             stop: snapshot.stop().clone(),
@@ -273,6 +278,7 @@ impl Collection {
             snapshot,
             scoped: &self.scoped,
             renditions: &self.renditions,
+            folders: &self.folders,
             part_reader,
         };
         PairProver::new(reader, self.room.part(3))

@@ -14,6 +14,7 @@ use resemble_relate::AskError;
 use resemble_relate::nominate::frames::Frames;
 use resemble_relate::prove::contents::ContentReader;
 use resemble_relate::prove::many::PairProver;
+use resemble_relate::prove::read::OpenFolders;
 use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
@@ -80,10 +81,12 @@ pub(crate) fn near_links(
     // Without a bound nothing is written, so the folder does not matter.
     let (room, dir) = (MemoryBudget::of(memory), dir.unwrap_or(Path::new("/")));
     let limit = snapshot.boilerplate_limit();
+    let folders = OpenFolders::default();
     let reader = ContentReader {
         snapshot,
         scoped,
         renditions: &renditions,
+        folders: &folders,
         part_reader,
     };
     let prover = PairProver::new(reader, room.part(3));

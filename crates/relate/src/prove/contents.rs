@@ -15,7 +15,7 @@ use resemble_scan::read::{open_regular, read_prefix};
 
 use crate::ask::{AskError, soft_error};
 use crate::prove::extracted::extract;
-use crate::prove::read::{LARGEST_READ, anchor_of, bytes_if, bytes_of, unreadable};
+use crate::prove::read::{LARGEST_READ, OpenFolders, anchor_of, bytes_of, unreadable};
 use crate::renditions::Rendition;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
@@ -57,6 +57,8 @@ pub struct ContentReader<'a> {
     pub scoped: &'a ScopedFiles,
     /// The renditions of these files.
     pub renditions: &'a RenditionOwners,
+    /// The folders that the question has open.
+    pub folders: &'a OpenFolders,
     /// The reader that extracts the parts of documents. Without it, documents are not read.
     pub part_reader: Option<&'a dyn PartReader>,
 }
@@ -75,7 +77,7 @@ impl ContentReader<'_> {
                 failure = Some(Self::unread(&holder.path, TOO_LARGE));
                 break;
             }
-            match bytes_if(&holder.path, &wanted.digest) {
+            match self.folders.bytes_if(&holder.path, &wanted.digest) {
                 Ok(Some(bytes)) => return Ok(Ok(bytes)),
                 Ok(None) => failure = Some(Self::unread(&holder.path, CHANGED)),
                 Err(AskError::Cancelled) => return Err(AskError::Cancelled),

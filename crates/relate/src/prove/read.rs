@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use resemble_core::hash::content::{ContentHasher, digest};
 use resemble_core::{ByteLen, ContentDigest};
 use resemble_proto::catalogued;
@@ -69,7 +71,7 @@ pub fn digest_of(path: &Path) -> Result<ContentDigest, AskError> {
 /// and checked again. If a folder is replaced later, this is not noticed. But the bytes of a file
 /// are used only if they have the digest in the index.
 #[derive(Debug, Default)]
-pub struct OpenFolders(HashMap<PathBuf, Anchor>);
+pub struct OpenFolders(Mutex<HashMap<PathBuf, Arc<Anchor>>>);
 
 impl OpenFolders {
     /// The maximum number of folders that are kept open.
@@ -77,19 +79,26 @@ impl OpenFolders {
 
     /// Does the same as [`bytes_if`], but opens the folder of the file only if it is not open yet.
     pub fn bytes_if(
-        &mut self,
+        &self,
         path: &Path,
         content: &ContentDigest,
     ) -> Result<Option<Vec<u8>>, AskError> {
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        if !self.0.contains_key(folder) {
-            if self.0.len() >= Self::MOST {
-                self.0.clear();
-            }
-            self.0.insert(folder.to_owned(), anchor_of(path)?);
-        }
-        let bytes = bytes_in(&self.0[folder], path, 0..LARGEST_READ.0)?;
+        let bytes = bytes_in(&*self.folder_of(path)?, path, 0..LARGEST_READ.0)?;
         Ok(Some(bytes).filter(|bytes| digest(bytes) == *content))
+    }
+
+    fn folder_of(&self, path: &Path) -> Result<Arc<Anchor>, AskError> {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        if let Some(open) = self.0.lock().get(folder) {
+            return Ok(Arc::clone(open));
+        }
+        let opened = Arc::new(anchor_of(path)?);
+        let mut all = self.0.lock();
+        if all.len() >= Self::MOST {
+            all.clear();
+        }
+        all.insert(folder.to_owned(), Arc::clone(&opened));
+        Ok(opened)
     }
 }
 

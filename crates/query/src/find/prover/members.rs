@@ -14,7 +14,7 @@ use resemble_relate::prove::members::{
     ComparedSide, HeldContent, are_of, held_by, held_by_bytes, provable_members, provable_single,
     unit_of,
 };
-use resemble_relate::prove::read::{LARGEST_READ, OpenFolders};
+use resemble_relate::prove::read::LARGEST_READ;
 use resemble_relate::renditions::{Occurrence, Place, WholeDigest, names, shown};
 use resemble_scan::parts::PartReader;
 
@@ -72,12 +72,7 @@ impl Prover<'_> {
             }
             (ComparedSide::Alone(alone), Some(occurrence)) => {
                 let mut errors = Vec::new();
-                let bytes = self.other(
-                    occurrence,
-                    &alone.digest,
-                    &mut OpenFolders::default(),
-                    &mut errors,
-                )?;
+                let bytes = self.other(occurrence, &alone.digest, &mut errors)?;
                 self.errors.extend(errors);
                 let templates = self.snapshot.templates();
                 bytes.map(|bytes| provable_single(templates, alone.kind, bytes))
