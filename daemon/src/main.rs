@@ -1,8 +1,5 @@
 //! The program `resembled`; see the library.
 
-#[cfg(target_env = "gnu")]
-mod heap;
-
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -43,7 +40,7 @@ fn main() -> ExitCode {
         std::env::var_os("JOURNAL_STREAM").is_none(),
     );
     #[cfg(target_env = "gnu")]
-    heap::bound();
+    resemble_scan::heap::bound();
     // The index, the alerts and the socket get modes that let no other user access them, even in an
     // open folder.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));

@@ -292,7 +292,7 @@ fn unsafe_code_is_only_in_kernels_two_system_calls_the_heap_and_maps_of_our_own_
         for (path, text) in sources(krate) {
             let path = path.to_string_lossy();
             let kernel = path.contains("kernels/src/")
-                || path.ends_with("daemon/src/heap.rs")
+                || path.ends_with("scan/src/heap.rs")
                 || path.ends_with("callers/src/syscalls.rs")
                 || path.ends_with("mapped/src/lib.rs");
             let blocks = text

@@ -33,7 +33,7 @@ use crate::prove::exact::{Proven, judged};
 use crate::prove::read::LARGEST_READ;
 
 /// The number of bytes of the store if the memory is not bounded.
-const USUAL_ROOM: u64 = 40 << 20;
+const USUAL_ROOM: u64 = 128 << 20;
 
 /// The size of a content above which only one is read at a time. Cutting a text into words takes
 /// twice its memory.

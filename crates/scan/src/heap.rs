@@ -1,4 +1,4 @@
-//! Limits how much freed memory the C library's allocator keeps.
+//! Limits how much freed memory the C library's allocator keeps, in the daemon and in the command.
 //!
 //! By default the allocator opens an arena for each thread. A large block has a mapping of its own.
 //! But once a block of up to 32 MiB was freed, later blocks of that size are in the arenas, too.
@@ -23,7 +23,7 @@ const KEPT_FREE: i32 = 32 << 20;
 
 /// Sets the limits. These limits override the limits of the environment (`MALLOC_ARENA_MAX`). Must
 /// be called before the first thread starts.
-pub(crate) fn bound() {
+pub fn bound() {
     for (option, value) in [
         (libc::M_ARENA_MAX, ARENAS),
         (libc::M_MMAP_THRESHOLD, MAPPED_FROM),
