@@ -416,10 +416,15 @@ impl Solver<'_> {
         }
         let measures = self.estimate(pair);
         // The estimate leaves ignored content out, so this rarity leaves it out, too.
-        let of_it = self.counts.rarity(&pair.0.sketch(), &pair.1.sketch());
-        may_link &= self.terms.may_link(pair, &measures, of_it);
+        let sketches = (pair.0.sketch(), pair.1.sketch());
+        let (of_it, of_all) = self.counts.rarities(&sketches.0, &sketches.1);
+        may_link &= self.terms.may_link(pair, common, &measures, of_it);
         if may_link || is_whole {
-            let mut rarity = self.rarity(a, b);
+            let mut rarity = if a.1.is_empty() || b.1.is_empty() {
+                of_all
+            } else {
+                self.rarity(a, b)
+            };
             if may_link {
                 let frame = self.frame(places, (a.0, b.0))?;
                 let framed = frame.rarity(&a.0.signature, &b.0.signature);
@@ -480,9 +485,6 @@ impl Solver<'_> {
     /// Returns the rarity of all pieces that a pair shares. Ignored pieces are included, because
     /// the measures count them, too.
     fn rarity(&self, a: BlockContent<'_>, b: BlockContent<'_>) -> Option<Rarity> {
-        if a.1.is_empty() || b.1.is_empty() {
-            return self.counts.rarity_of_all(&a.0.sketch(), &b.0.sketch());
-        }
         let whole = |(kept, ignored): BlockContent<'_>| {
             let mut signature = kept.signature.clone();
             signature.fingerprints.extend(ignored);

@@ -5,7 +5,8 @@
 //! measured, it must pass three cheaper checks. Each check is more costly than the one before, and
 //! is made for fewer pairs. Two look at how much both contents have in common
 //! ([`LinkTerms::could_be`], [`LinkTerms::is_worth_an_estimate`]). The third looks at the upper
-//! ends of the estimates' intervals ([`LinkTerms::may_link`]). No check drops a possible link.
+//! ends of the estimates' intervals ([`LinkTerms::may_link`]). A check drops a possible link only if
+//! the samples of the pair are far from what they are on average.
 
 use resemble_core::cluster::Sharing;
 use resemble_core::similarity::discount::Rarity;
@@ -131,6 +132,7 @@ impl LinkTerms {
     pub(super) fn may_link(
         &self,
         (a, b): (&StoredSketch, &StoredSketch),
+        common: Common,
         measures: &Measures,
         rarity: Option<Rarity>,
     ) -> bool {
@@ -141,7 +143,31 @@ impl LinkTerms {
         };
         let most = (most(measures.a_in_b, a), most(measures.b_in_a, b));
         let weight = rarity.map_or(1.0, |rarity| rarity.weight);
+        let weight = weight.max(self.weight_of_words((a, b), common, measures, weight));
         self.is_enough((a.size, b.size), most, weight)
+    }
+
+    /// Estimates the mean weight of the common words of two texts. `weight` is the mean weight of
+    /// their common samples. A changed word removes up to five shingles. So if many files have a
+    /// header, an edited version of such a file loses more of its other samples than of its other
+    /// words, and the samples weigh too little.
+    fn weight_of_words(
+        &self,
+        (a, b): (&StoredSketch, &StoredSketch),
+        common: Common,
+        measures: &Measures,
+        weight: f64,
+    ) -> f64 {
+        let lost = (1.0 - weight) * f64::from(common.fingerprints);
+        if lost <= 0.0 || unit_of(a.kind, b.kind, self.unit) != Unit::Words {
+            return weight;
+        }
+        let of_side = |share: Option<Score>, usable: usize| {
+            let words = share.map_or(0.0, Score::get) * usable as f64;
+            1.0 - lost / words.max(lost)
+        };
+        let (usable_a, usable_b) = usable((a, b));
+        of_side(measures.a_in_b, usable_a).max(of_side(measures.b_in_a, usable_b))
     }
 
     fn is_enough(&self, sizes: (ByteLen, ByteLen), most: (Score, Score), weight: f64) -> bool {
