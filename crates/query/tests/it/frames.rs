@@ -290,3 +290,57 @@ fn versions_in_ten_formats_are_listed() {
         "{listed:?}"
     );
 }
+
+/// A letterhead that more than 256 files share is no frame, but common text. Twenty letters have an
+/// edited copy, in which every fifth word differs. Only these copies are listed.
+#[test]
+fn edited_letters_under_a_letterhead_of_hundreds_are_listed() {
+    let mut random = Random::new(8);
+    let letterhead = words(&mut random, 400);
+    let mut last = Vec::new();
+    let scene = scene(300, |number| {
+        if number % 2 == 1 && number < 40 {
+            let others = words(&mut random, 400);
+            for (word, other) in last.iter_mut().zip(others) {
+                if random.below(5) == 0 {
+                    *word = other;
+                }
+            }
+        } else {
+            last = words(&mut random, 400);
+        }
+        [&letterhead[..240], &last, &letterhead[240..]].concat()
+    });
+    let listed = listed(&scene, 300);
+    for verb in ["find", "find --in", ".similar"] {
+        assert_eq!(listed[verb], 40, "{listed:?}");
+    }
+    assert!((34..=40).contains(&listed["groups"]), "{listed:?}");
+    assert_eq!(
+        ["covered", "compare"].map(|verb| listed[verb]),
+        [20; 2],
+        "{listed:?}"
+    );
+}
+
+/// More near-copies than count in full stay relatives in a comparison, because a family counts once.
+#[test]
+fn a_page_with_hundreds_of_copies_is_compared_with_its_copies() {
+    let mut random = Random::new(9);
+    let page = words(&mut random, 300);
+    let scene = scene(300, |_| {
+        let own = words(&mut random, 45);
+        let at = random.below(250);
+        [&page[..at], &own, &page[at + 45..]].concat()
+    });
+    let request = CompareRequest {
+        a: scene.path("even").as_path().into(),
+        b: scene.path("odd").as_path().into(),
+        options: CompareOptions::default(),
+    };
+    let answer = compare_with_parts(&scene.snapshot(), &request, None, &MemoryCache::default());
+    let answer = answer.expect("an answer");
+    let mut rows = answer.body.entries.iter();
+    assert!(rows.all(|row| row.a.is_some() && row.b.is_some()));
+    assert!(answer.body.entries.len() >= 150);
+}

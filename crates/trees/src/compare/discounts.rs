@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use resemble_core::Score;
+use resemble_core::{Measures, Score};
 use resemble_proto::message::{CompareClass, Discount};
 use resemble_proto::number::Fraction;
 use resemble_relate::AskError;
@@ -19,16 +19,16 @@ use super::sides::Sides;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Discounts(pub(super) HashMap<(u32, u32), Option<(Fraction, u32)>>);
 
-/// Returns the two contents of a row and the score of the row, if the contents are unequal and
+/// Returns the two contents of a row and the measures of the row, if the contents are unequal and
 /// share something.
-fn pair_of(sides: &Sides, row: &ClassRow) -> Option<((u32, u32), Score)> {
+fn pair_of(sides: &Sides, row: &ClassRow) -> Option<((u32, u32), Measures)> {
     if matches!(row.class, CompareClass::Same | CompareClass::Moved) {
         return None;
     }
     let a = sides.a.entries[row.a? as usize].what.content()?;
     let b = sides.b.entries[row.b? as usize].what.content()?;
-    let score = row.measures?.containment()?;
-    (score > Score::ZERO).then_some(((a, b), score))
+    let measures = row.measures?;
+    (measures.containment()? > Score::ZERO).then_some(((a, b), measures))
 }
 
 impl Discounts {
@@ -37,24 +37,22 @@ impl Discounts {
         counts: &Counts,
         rows: &[ClassRow],
     ) -> Result<Self, AskError> {
-        let mut pairs: Vec<((u32, u32), Score)> = rows
-            .iter()
-            .filter_map(|row| pair_of(question.sides, row))
-            .collect();
-        pairs.sort_unstable_by_key(|&(pair, _)| pair);
-        pairs.dedup_by_key(|&mut (pair, _)| pair);
+        let pair = |row: &ClassRow| Some((pair_of(question.sides, row)?, row.told));
+        let mut pairs: Vec<_> = rows.iter().filter_map(pair).collect();
+        pairs.sort_unstable_by_key(|&((pair, _), _)| pair);
+        pairs.dedup_by_key(|&mut ((pair, _), _)| pair);
         let discount = |at: usize, (): &mut ()| {
-            let ((a, b), score) = pairs[at];
+            let (((a, b), measures), told) = pairs[at];
             // A pair has no discount if it is compared by members, or if its two renditions are
             // equal.
             let (x, y) = match question.files.meeting(a, b) {
                 FilesMeet::Contents(x, y) if x != y => (x, y),
                 _ => return Ok(((a, b), None)),
             };
-            let (of_a, of_b) = (question.load(x)?, question.load(y)?);
-            let rarity = counts.rarity(&of_a.sketch(), &of_b.sketch());
-            let left =
-                rarity.map(|rarity| (Fraction::from(rarity.discounted(score)), rarity.contents));
+            let rarity = question.rarity((x, y), (&told, &measures), counts)?;
+            let left = rarity
+                .zip(measures.containment())
+                .map(|(rarity, score)| (Fraction::from(rarity.discounted(score)), rarity.contents));
             Ok::<_, AskError>(((a, b), left))
         };
         let found = ordered(pairs.len(), || (), discount)?;
@@ -69,9 +67,13 @@ impl Discounts {
 
     /// Returns the discount of a row.
     pub(super) fn of_row(&self, sides: &Sides, row: &ClassRow) -> Discount {
-        let discount = pair_of(sides, row).and_then(|(pair, score)| {
+        let discount = pair_of(sides, row).and_then(|(pair, measures)| {
             let (left, contents) = (*self.0.get(&pair)?)?;
-            Some(Counts::in_words(Fraction::from(score), left, contents))
+            Some(Counts::in_words(
+                Fraction::from(measures.containment()),
+                left,
+                contents,
+            ))
         });
         discount.unwrap_or_default()
     }

@@ -26,7 +26,7 @@ use crate::compare::record;
 
 /// The version, which is part of every name. It is raised when findings are encoded or nominated in
 /// another way.
-const VERSION: u64 = 9;
+const VERSION: u64 = 10;
 
 /// Returns the name of the findings about these contents. Returns `None` if they must not or need
 /// not be stored.

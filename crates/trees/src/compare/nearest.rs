@@ -6,11 +6,13 @@
 //! lies in the file at its own path, another file is measured only if its estimate allows a larger
 //! share.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
+use parking_lot::Mutex;
 use resemble_core::Measures;
 use resemble_core::similarity::Templates;
 use resemble_proto::message::{CompareOptions, PairFigures, SoftError};
@@ -24,7 +26,7 @@ use resemble_scan::parts::PartReader;
 
 use super::classes::{Joined, file_name};
 use super::files::{ComparedFiles, FilesMeet};
-use super::partners::{Better, Link, PartnerQuestion, Partners};
+use super::partners::{Better, Link, PartnerQuestion, Partners, discounted_pieces};
 use super::sides::{Holders, Pieces, Sides};
 
 /// The files to look up, and the tree in which they are looked up.
@@ -84,9 +86,9 @@ impl NearestQuestion<'_> {
         };
         let alone = [&alone[0][..], &alone[1][..]];
         let (partners, mut counts) = question.ask([&asked, &[]], alone, &twins)?;
-        let is_common = AtomicBool::new(false);
+        let discounted = Mutex::default();
         let nearest = |counts: &Counts| {
-            let is_listed_of = |link: &Link| Self::is_listed(&question, link, counts, &is_common);
+            let is_listed_of = |link: &Link| Self::is_listed(&question, link, counts, &discounted);
             ordered(
                 sides.a.entries.len(),
                 || (),
@@ -96,31 +98,33 @@ impl NearestQuestion<'_> {
         let mut found = nearest(&counts)?;
         // All contents must be read to find families. So families are searched only if they could
         // add a pair.
-        if is_common.load(Ordering::Relaxed) {
-            question.count_families_once(&mut counts)?;
+        let pieces = std::mem::take(&mut *discounted.lock());
+        if !pieces.is_empty() {
+            question.count_families_once(&mut counts, &pieces)?;
             found = nearest(&counts)?;
         }
         Ok((found.into_iter().flatten().collect(), partners.errors))
     }
 
-    /// Returns whether a link is listed. Sets `is_common` if the link is not listed because its
-    /// text is common.
+    /// Returns whether a link is listed. Adds to `discounted` the common pieces because of which the
+    /// link is not listed.
     fn is_listed(
         question: &PartnerQuestion<'_>,
         link: &Link,
         counts: &Counts,
-        is_common: &AtomicBool,
+        discounted: &Mutex<HashSet<u64>>,
     ) -> Result<bool, AskError> {
         let is_listed = |rarity| is_listed(link.told.relation, &link.measures, rarity);
         let (x, y) = match question.files.meeting(link.a, link.b) {
             FilesMeet::Contents(x, y) if x != y && is_listed(None) => (x, y),
             _ => return Ok(is_listed(None)),
         };
-        let (x, y) = (question.load(x)?, question.load(y)?);
-        let rarity = counts.rarity(&x.sketch(), &y.sketch());
-        let is_rare = is_listed(rarity);
+        let figures = (&link.told, &link.measures);
+        let is_rare = is_listed(question.rarity((x, y), figures, counts)?);
         if !is_rare {
-            is_common.store(true, Ordering::Relaxed);
+            let sketches = (question.load(x)?, question.load(y)?);
+            let pieces = discounted_pieces((&sketches.0, &sketches.1), counts);
+            discounted.lock().extend(pieces);
         }
         Ok(is_rare)
     }

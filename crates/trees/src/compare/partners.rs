@@ -35,7 +35,7 @@ mod ready;
 mod settled;
 
 use std::cell::LazyCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -59,6 +59,7 @@ use resemble_scan::parts::PartReader;
 
 use self::budget::{BeyondBudget, CostlyPair};
 use self::candidates::{Candidate, FoundCandidates};
+pub(super) use self::copies::discounted_pieces;
 use self::cover::Cover;
 use self::ready::{Ready, ReadyContents};
 pub(crate) use self::settled::Better;
@@ -240,7 +241,12 @@ impl PartnerQuestion<'_> {
         let met = candidates.iter().map(|one| one.met);
         SideFrames::with((self.sides, self.pieces, self.scoped), met, |frames| {
             let left_out = (&common, &beyond, frames);
-            self.measure_all(&candidates, &is_summed, left_out, &mut partners)
+            self.measure_all(
+                &candidates,
+                &is_summed,
+                left_out,
+                (&mut counts, &mut partners),
+            )
         })?;
         let of_members = self.by_members(&of_members, &beyond)?;
         let of_members = of_members.into_iter();
@@ -305,13 +311,36 @@ impl PartnerQuestion<'_> {
         &self,
         candidates: &[Candidate],
         is_summed: &[Vec<bool>; 2],
-        (common, beyond, frames): (&CommonKeys, &BeyondBudget, &SideFrames<'_>),
-        partners: &mut Partners,
+        left_out: (&CommonKeys, &BeyondBudget, &SideFrames<'_>),
+        (counts, partners): (&mut Counts, &mut Partners),
     ) -> Result<(), AskError> {
+        let mut measured = self.measured(candidates, is_summed, left_out, counts)?;
+        let (mut with_common, mut pieces) = (Vec::new(), HashSet::new());
+        for state in &mut measured {
+            with_common.append(&mut state.with_common);
+            pieces.extend(state.discounted.drain());
+        }
+        // All contents must be read to find families. So families are searched only if they could
+        // make partners.
+        if !with_common.is_empty() {
+            self.count_families_once(counts, &pieces)?;
+            measured.extend(self.measured(&with_common, is_summed, left_out, counts)?);
+        }
+        self.keep(measured, left_out.0, partners)
+    }
+
+    /// Measures candidates. Each thread returns what it has measured.
+    fn measured(
+        &self,
+        candidates: &[Candidate],
+        is_summed: &[Vec<bool>; 2],
+        (common, beyond, frames): (&CommonKeys, &BeyondBudget, &SideFrames<'_>),
+        counts: &Counts,
+    ) -> Result<Vec<Measured>, AskError> {
         // Candidates are grouped by the content of A, so that its pieces are unpacked once.
         let groups: Vec<&[Candidate]> = candidates.chunk_by(|x, y| x.met.0 == y.met.0).collect();
         let room = self.ready_room();
-        let measured = in_parallel(groups.len(), Measured::default, |at, state| {
+        in_parallel(groups.len(), Measured::default, |at, state| {
             let a = Ready::of(self.load(groups[at][0].met.0)?, common);
             for of_pair in groups[at].chunk_by(|x, y| x.met == y.met) {
                 let met = of_pair[0].met;
@@ -320,6 +349,8 @@ impl PartnerQuestion<'_> {
                 let Measured {
                     ready,
                     links,
+                    with_common,
+                    discounted,
                     covers,
                     errors,
                 } = state;
@@ -339,6 +370,11 @@ impl PartnerQuestion<'_> {
                 {
                     continue;
                 }
+                if estimate.is_none() && !self.has_rare((&a, b), &found, counts, errors) {
+                    with_common.extend(of_pair);
+                    discounted.extend(discounted_pieces((&a.kept, &b.kept), counts));
+                    continue;
+                }
                 for &Candidate { files, .. } in of_pair {
                     let link = Link::of(files, &found, estimate);
                     if !self.passes(&link, found.sizes) {
@@ -355,7 +391,16 @@ impl PartnerQuestion<'_> {
                 }
             }
             Ok::<_, AskError>(())
-        })?;
+        })
+    }
+
+    /// Adds to `partners` what the threads have measured.
+    fn keep(
+        &self,
+        measured: Vec<Measured>,
+        common: &CommonKeys,
+        partners: &mut Partners,
+    ) -> Result<(), AskError> {
         let mut covers: HashMap<(u32, u32), Cover> = HashMap::new();
         for state in measured {
             partners.links.extend(state.links);
@@ -589,6 +634,10 @@ enum Reading {
 struct Measured {
     ready: ReadyContents,
     links: Vec<Link>,
+    /// The candidates that are no partners because their text is common.
+    with_common: Vec<Candidate>,
+    /// The pieces that these candidates share and that count for less, as evidence keys.
+    discounted: HashSet<u64>,
     /// The covers of files. A key has the file, and the content by which it was compared with its
     /// partners.
     covers: HashMap<(u32, u32), Cover>,

@@ -9,13 +9,14 @@ use std::collections::{HashMap, HashSet};
 use resemble_core::similarity::discount::FREE;
 use resemble_index::PostingKind;
 use resemble_relate::AskError;
-use resemble_relate::nominate::evidence::{CHUNK, Counts};
+use resemble_relate::nominate::evidence::{CHUNK, Counts, StoredSketch};
 use resemble_relate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
 use resemble_relate::parallel::{in_parallel, ordered};
 
 use super::ready::Ready;
 use super::{PartnerQuestion, Reading};
 use crate::compare::common::CommonKeys;
+use crate::compare::wanted::evidence_keys;
 
 impl NearCopies for PartnerQuestion<'_> {
     type Error = AskError;
@@ -35,18 +36,39 @@ impl NearCopies for PartnerQuestion<'_> {
     }
 }
 
+/// Returns the pieces that two contents share and that count for less, as evidence keys.
+pub(in crate::compare) fn discounted_pieces(
+    (a, b): (&StoredSketch, &StoredSketch),
+    counts: &Counts,
+) -> impl Iterator<Item = u64> {
+    let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
+    evidence_keys(&a.sketch(), &mut of_a);
+    evidence_keys(&b.sketch(), &mut of_b);
+    of_b.sort_unstable();
+    let is_discounted = |key: &u64| {
+        let (kind, piece) = kind_of(*key);
+        counts.is_discounted(kind, piece)
+    };
+    of_a.retain(|key| of_b.binary_search(key).is_ok() && is_discounted(key));
+    of_a.into_iter()
+}
+
 impl PartnerQuestion<'_> {
-    /// Counts again the contents that have each piece in `counts`. A family is counted as one
-    /// content. Pieces that are boilerplate stay boilerplate, because they nominated nothing.
+    /// Counts again the contents that have each of these pieces, given by their evidence keys. A
+    /// family is counted as one content. Pieces that are boilerplate stay boilerplate, because they
+    /// nominated nothing.
     pub(in crate::compare) fn count_families_once(
         &self,
         counts: &mut Counts,
+        pieces: &HashSet<u64>,
     ) -> Result<(), AskError> {
         let contents = self.sides.contents.len();
         let names = ordered(contents, Vec::new, |content, keys| {
             self.keys(content as u32, keys)?;
-            let samples = keys.iter().copied().filter(|key| key & CHUNK == 0);
-            Ok::<_, AskError>(FamilyNames::of(content as u32, samples))
+            // Families of other contents change none of the counts.
+            let counts = keys.iter().any(|key| pieces.contains(key));
+            let samples = keys.iter().filter(|&key| counts && key & CHUNK == 0);
+            Ok::<_, AskError>(FamilyNames::of(content as u32, samples.copied()))
         })?;
         let families = Families::of(&names, FREE, self)?;
         if families.is_empty() {
@@ -59,7 +81,7 @@ impl PartnerQuestion<'_> {
             let leader = families.leader(content as u32);
             for &key in keys.iter() {
                 let (kind, piece) = kind_of(key);
-                if known.is_discounted(kind, piece) {
+                if pieces.contains(&key) && known.is_discounted(kind, piece) {
                     leaders.entry(key).or_default().insert(leader);
                 }
             }

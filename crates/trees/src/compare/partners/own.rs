@@ -1,16 +1,25 @@
 //! Checks whether two texts share more than text that many contents have.
 
-use resemble_core::similarity::Boilerplate;
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::{Fingerprint, Measures, Relation, Score};
-use resemble_proto::message::SoftError;
+use resemble_core::similarity::frame::Frame;
+use resemble_core::similarity::{Boilerplate, Unit};
+use resemble_core::{ContentKind, Fingerprint, Measures, Relation, Score};
+use resemble_proto::message::{PairFigures, SoftError};
 use resemble_relate::AskError;
+use resemble_relate::judge::listing::is_listed;
+use resemble_relate::nominate::evidence::Counts;
 use resemble_relate::prove::exact::Proven;
 
 use super::PartnerQuestion;
 use super::ready::Ready;
 use crate::compare::common::CommonKeys;
 use crate::compare::framed::SideFrames;
+
+const TEXT: ContentKind = ContentKind::Text;
+
+const fn all_or_nothing(is_common: bool) -> f64 {
+    if is_common { 1.0 } else { 0.0 }
+}
 
 impl PartnerQuestion<'_> {
     /// Returns whether two texts would still be partners without their boilerplate. Only texts that
@@ -26,8 +35,8 @@ impl PartnerQuestion<'_> {
         if !(self.may_lack_own(found) && a.is_header() && b.is_header()) {
             return true;
         }
-        let is_common = |sample| Boilerplate::fingerprint(common, sample);
-        let [of_a, of_b] = self.have_own((a, b), found, &is_common, errors);
+        let lost = |sample| all_or_nothing(Boilerplate::fingerprint(common, sample));
+        let [of_a, of_b] = self.have_own((a, b), found, &lost, errors);
         of_a != Some(false) && of_b != Some(false)
     }
 
@@ -52,8 +61,68 @@ impl PartnerQuestion<'_> {
             Some(_) => {}
         }
         let is_common = |sample| frame.has(sample) || Boilerplate::fingerprint(common, sample);
-        let own = self.have_own((a, b), found, &is_common, errors);
+        let lost = |sample| all_or_nothing(is_common(sample));
+        let own = self.have_own((a, b), found, &lost, errors);
         Ok(own != [Some(false); 2])
+    }
+
+    /// Returns whether at least one of two texts would still be a partner if common text counted
+    /// less, as in the listing rule of every question. If the samples show too little, the words
+    /// nearest to the common samples decide.
+    pub(super) fn has_rare(
+        &self,
+        (a, b): (&Ready, &Ready),
+        found: &Proven,
+        counts: &Counts,
+        errors: &mut Vec<SoftError>,
+    ) -> bool {
+        let are_texts = found.unit == Unit::Words && found.relation != Some(Relation::SameText);
+        if !are_texts || !self.may_lack_own(found) {
+            return true;
+        }
+        let Some(rarity) = counts.rarity_of_all(&a.kept.sketch(), &b.kept.sketch()) else {
+            return true;
+        };
+        let Measures { a_in_b, b_in_a, .. } = found.measures;
+        let most = a_in_b.max(b_in_a).map(|share| rarity.discounted(share));
+        if most >= Some(Score::new(Relation::PARTLY)) {
+            return true;
+        }
+        let signatures = (&a.kept.signature, &b.kept.signature);
+        let (losses, left) = counts.losses(signatures, &Frame::default());
+        let lost = |sample| losses.get(&sample).copied().unwrap_or(0.0);
+        left >= 1.0 && self.have_own((a, b), found, &lost, errors) != [Some(false); 2]
+    }
+
+    /// Returns the rarity of what two contents share, by which `find` lists the second one for the
+    /// first one. Returns `None` if nothing that they share is common.
+    pub(in crate::compare) fn rarity(
+        &self,
+        (a, b): (u32, u32),
+        (told, measures): (&PairFigures, &Measures),
+        counts: &Counts,
+    ) -> Result<Option<Rarity>, AskError> {
+        let (of_a, of_b) = (self.load(a)?, self.load(b)?);
+        let rarity = counts.rarity_of_all(&of_a.sketch(), &of_b.sketch());
+        let is_listed = |rarity| is_listed(told.relation, measures, rarity);
+        let in_words = !told.estimate && (of_a.kind, of_b.kind) == (TEXT, TEXT);
+        if !in_words || is_listed(rarity) || !is_listed(None) {
+            return Ok(rarity);
+        }
+        let signatures = (&of_a.signature, &of_b.signature);
+        let level = signatures.0.level.max(signatures.1.level);
+        let (losses, left) = counts.losses(signatures, &Frame::default());
+        if left < 1.0 {
+            return Ok(rarity);
+        }
+        let lost = |sample| losses.get(&sample).copied().unwrap_or(0.0);
+        let a = Ready::of(of_a, &CommonKeys::default());
+        let content = self.content_of(&a, &mut Vec::new());
+        let by_words = content.zip(rarity).and_then(|(content, rarity)| {
+            let lost = content.words()?.share_nearest(level, lost);
+            rarity.of_words(lost, measures.a_in_b?, content.size())
+        });
+        Ok(by_words.or(rarity))
     }
 
     /// Returns whether a measured pair may only have text in common that many contents have. Pairs
@@ -63,17 +132,17 @@ impl PartnerQuestion<'_> {
         is_partner && !self.options.exact
     }
 
-    /// Returns for each of two texts whether the other has enough of it without the words nearest
-    /// to the samples that `is_common`. `None` if the content cannot be read, or is no text.
+    /// Returns for each of two texts whether the other has enough of it without common text. `lost`
+    /// returns the share, 0..=1, of the words nearest to a sample that is common text. `None` if the
+    /// content cannot be read, or is no text.
     fn have_own(
         &self,
         (a, b): (&Ready, &Ready),
         found: &Proven,
-        is_common: &dyn Fn(Fingerprint) -> bool,
+        lost: &dyn Fn(Fingerprint) -> f64,
         errors: &mut Vec<SoftError>,
     ) -> [Option<bool>; 2] {
         let level = a.kept.signature.level.max(b.kept.signature.level);
-        let worth = |sample| f64::from(u8::from(is_common(sample)));
         let mut has_own = |side: &Ready, share: Option<Score>| {
             let content = self.content_of(side, errors)?;
             let (words, share) = (content.words()?, share?);
@@ -81,7 +150,7 @@ impl PartnerQuestion<'_> {
                 weight: 0.0,
                 contents: 0,
             };
-            let lost = words.share_nearest(level, worth);
+            let lost = words.share_nearest(level, lost);
             let own = of_header.of_words(lost, share, content.size());
             Some(own.is_some_and(|own| own.discounted(share).get() >= Relation::PARTLY))
         };
